@@ -7,13 +7,15 @@
         print(child.reply(timeout=60).text)
 
 This package has the names that most programs need. The other public names are in a module for each subject: `errors`,
-`providers`, `tools`, `budgets`, `events`, `types`, `behaviour`, `cluster`, `testing` and `shell`. All else is private.
+`providers`, `tools`, `budgets`, `events`, `types`, `behaviour`, `cluster`, `sight`, `testing` and `shell`. All else is
+private.
 What follows from a signal, a crash or a death is decided in `supervisors`, beside this package: restarts, orphans,
 cascades. The docstring of a room names what is in each of its modules, unless each is called after its subject: a
 command, a screen, a part of fsck. The rooms, top first; each knows those below it, bottom last:
 
     shell, testing                       the terminal; the simulation kit
     cluster, doors                       hosts that Ray starts; protocols for other programs: MCP, ACP, AG-UI
+    sight                                the observer's page
     behaviour                            search, bisect, replay and regress over forks
     system                               open, close, handles; hosts: supervision, shares; remote agents
     agent                                one agent: its turn, commands, calls, requests to models, log in memory

@@ -45,7 +45,7 @@ COMMAND_LINE = Contents(
             "rename signal finish kill adopt orphans supervise"
         ),
         "Experiments": "search bisect good bad skip replay regress evaluate experiments",
-        "Hosts": "serve host hosts drain move cluster mcp acp",
+        "Hosts": "serve observe host hosts drain move cluster mcp acp",
         "Data": "backup copy export import prune fsck verify checkpoint",
     },
 )

@@ -1415,3 +1415,67 @@ SELECT m.agent_uuid, m.watcher FROM monitors m WHERE m.agent_uuid = ANY(:agents)
 
 -- name: all_monitors
 SELECT m.agent_uuid, m.watcher FROM monitors m
+
+-- name: glances
+-- What a screen of everybody shows, in order of birth.
+SELECT a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.created_at, a.ended_at, a.unread,
+       a.spent_tokens, a.spent_usd, w.unit, a.budget, s.host
+  FROM agents a LEFT JOIN pauses w ON w.agent_uuid = a.uuid LEFT JOIN shards s ON s.id = a.shard
+ ORDER BY a.created_at, a.born
+
+-- name: positions_at
+-- How far each of these histories had come at some times. Halves the log by its primary key. No message at a position: it was
+-- pruned, and the fork point is left.
+WITH RECURSIVE times(at) AS (
+    SELECT CAST(:since AS BIGINT) UNION ALL SELECT t.at + CAST(:step AS BIGINT) FROM times t WHERE t.at < CAST(:until AS BIGINT)),
+half(uuid, at, low, high) AS (
+    SELECT a.uuid, t.at, a.fork_message_id,
+           COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.fork_message_id)
+      FROM agents a CROSS JOIN times t WHERE a.uuid = ANY(:uuids)
+    UNION ALL
+    SELECT h.uuid, h.at,
+           CASE WHEN (SELECT m.created_at FROM messages m WHERE m.agent_uuid = h.uuid AND m.id = (h.low + h.high + 1) / 2) <= h.at
+                THEN (h.low + h.high + 1) / 2 ELSE h.low END,
+           CASE WHEN (SELECT m.created_at FROM messages m WHERE m.agent_uuid = h.uuid AND m.id = (h.low + h.high + 1) / 2) <= h.at
+                THEN h.high ELSE (h.low + h.high + 1) / 2 - 1 END
+      FROM half h WHERE h.low < h.high)
+SELECT uuid, at, low FROM half WHERE low >= high
+
+-- name: marks
+-- What a timeline shows of a part of a log. That a reply calls tools stands near the beginning of its data, which may be long.
+SELECT m.id, m.kind, m.created_at,
+       CASE WHEN m.kind = 'tool_call' THEN substr(m.content, 1, 40)
+            WHEN m.kind = 'assistant' AND substr(m.data, 1, 300) LIKE '%"stop_reason":"tool_use"%' THEN 'calls' END,
+       CASE WHEN m.kind = 'fork' THEN m.data END
+  FROM messages m WHERE m.agent_uuid = :uuid AND m.id > :start AND m.id <= :end ORDER BY m.id
+
+-- name: latest_marks
+-- The same of the latest message of each log.
+SELECT m.agent_uuid, m.id, m.kind, m.created_at,
+       CASE WHEN m.kind = 'tool_call' THEN substr(m.content, 1, 40)
+            WHEN m.kind = 'assistant' AND substr(m.data, 1, 300) LIKE '%"stop_reason":"tool_use"%' THEN 'calls' END,
+       CASE WHEN m.kind = 'fork' THEN m.data END
+  FROM agents a JOIN messages m ON m.agent_uuid = a.uuid AND m.id = (SELECT MAX(l.id) FROM messages l WHERE l.agent_uuid = a.uuid)
+ WHERE a.uuid = ANY(:uuids)
+
+-- name: mails_between
+-- Halves each mailbox by its primary key. Its ids have holes, so the next mail that is there is looked at.
+WITH RECURSIVE half(uuid, low, high) AS (
+    SELECT a.uuid, CAST(0 AS BIGINT), a.mailed FROM agents a WHERE a.uuid = ANY(:uuids)
+    UNION ALL
+    SELECT h.uuid,
+           CASE WHEN (SELECT m.created_at FROM mail m WHERE m.recipient = h.uuid AND m.id >= (h.low + h.high + 1) / 2
+                       ORDER BY m.id LIMIT 1) <= :since
+                THEN (SELECT m.id FROM mail m WHERE m.recipient = h.uuid AND m.id >= (h.low + h.high + 1) / 2 ORDER BY m.id LIMIT 1)
+                ELSE h.low END,
+           CASE WHEN (SELECT m.created_at FROM mail m WHERE m.recipient = h.uuid AND m.id >= (h.low + h.high + 1) / 2
+                       ORDER BY m.id LIMIT 1) <= :since
+                THEN h.high ELSE (h.low + h.high + 1) / 2 - 1 END
+      FROM half h WHERE h.low < h.high)
+SELECT m.recipient, m.id, m.sender, m.kind, m.created_at, m.read_at
+  FROM half h JOIN mail m ON m.recipient = h.uuid AND m.id > h.low AND m.created_at <= :until
+ WHERE h.low >= h.high ORDER BY m.created_at, m.recipient, m.id LIMIT CAST(:most AS BIGINT)
+
+-- name: activity
+-- How many messages there were in each stretch of time. Reads all of them.
+SELECT m.created_at / CAST(:step AS BIGINT), COUNT(*) FROM messages m GROUP BY 1 ORDER BY 1

@@ -14,7 +14,7 @@ PACKAGE = "ikigai_actors"
 
 ROOMS = (
     {"shell", "testing"},
-    {"cluster", "doors"},
+    {"cluster", "doors", "sight"},
     {"behaviour"},
     {"system"},
     {"agent"},
@@ -30,7 +30,8 @@ LIBRARIES = {
     "sqlite3 psycopg filelock": {"store"},
     "anthropic": {"providers", "tools"},
     "openai pydantic_ai": {"providers"},
-    "aiohttp httpx2": {"providers", "shell", "doors"},
+    "aiohttp": {"providers", "shell", "doors", "sight"},
+    "httpx2": {"providers", "shell", "doors"},
     "mcp anyio": {"tools"},
     "click rich textual textual_serve aiohttp_jinja2 jinja2 PIL": {"shell"},
     "hypothesis pytest": {"testing"},

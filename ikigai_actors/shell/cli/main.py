@@ -6,6 +6,7 @@
     ikigai < questions.txt          the same, by a pipe
     ikigai --app MODULE:FUNCTION    the same, with providers and tools of one's own; for all that run agents
     ikigai serve [--port N]         the same in a browser on this machine (web/)
+    ikigai observe [--port N]       a page on which one sees what the agents do, and did (sight/)
     ikigai host [--name NAME]       runs the agents without a shell; on PostgreSQL several share them
     ikigai mcp                      the agents as tools for Claude Code and others; starts a host when none runs
     ikigai acp                      the same as sessions for editors
@@ -222,6 +223,29 @@ def serve(context: click.Context, port: int) -> None:
     for approval as a shell does. Needs: pip install 'ikigai-actors[serve]'. Ends by Ctrl-C.
     """
     context.exit(_serve(context.obj, port))
+
+
+@cli.command("observe")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="[default: one that is free]")
+@click.option(
+    "--host", "address", metavar="HOST", default="127.0.0.1", help="The address to listen at.  [default: 127.0.0.1]"
+)
+@click.option("--allow-remote", is_flag=True, help="Listen at another machine's address too. Nothing is encrypted.")
+@click.option("--read-only", is_flag=True, help="Nothing can be done on the page.")
+@click.option("--json", "json", is_flag=True, help="Print the link as a JSON object with url, address and token.")
+@click.pass_context
+def observe_page(
+    context: click.Context, port: int, address: str, allow_remote: bool, read_only: bool, json: bool
+) -> None:
+    """Show what the agents do, did and cost, on a page in a browser.
+
+    The tree beside a timeline, transcripts as they are written, and a slider over time; fork, prompt and decide there.
+
+    Prints the link to open. It runs no agents: they are another process's, or nobody's. Ends by Ctrl-C.
+    """
+    from ikigai_actors.shell.cli.observe import run_observer
+
+    context.exit(run_observer(context.obj, port, address, read_only=read_only, allow_remote=allow_remote, json=json))
 
 
 @cli.command()

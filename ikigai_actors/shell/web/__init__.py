@@ -1,7 +1,7 @@
 """The application in a browser: ``ikigai serve``.
 
     server.py               textual-serve behind a guard; runs until it is told to end
-    guard.py, acceptor.py   who may talk to it, and how many at a time
+    ../../sight/http/       who may talk to it, and how many at a time
     templates/app_index.html  the page, without anything from elsewhere
 
 Each page is a process of its own (``ikigai page``), attached to the system that the server runs. Only this package

@@ -22,8 +22,8 @@ from aiohttp import web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from ikigai_actors.shell.web.acceptor import Acceptor, ConnectionLimits, listen
-from ikigai_actors.shell.web.guard import Guard
+from ikigai_actors.sight.http.acceptor import Acceptor, ConnectionLimits, listen
+from ikigai_actors.sight.http.guard import Guard
 
 _KEPT = 60.0
 """Seconds for which a browser's connection is kept between two requests."""

@@ -3,7 +3,8 @@
     Host      must be ours: a foreign name that leads to this machine (DNS rebinding) is refused
     Origin    must be ours if the browser sends it, and a WebSocket must send it: other pages are refused
     secret    the token of the link that was printed becomes a cookie, once; from then on the cookie is required. A
-              client without either gets an answer, and its connection is closed; one with it is a guest
+              program may send the token as a bearer instead. A client without any of them gets an answer, and its
+              connection is closed; one with it is a guest
 
 Every answer forbids the browser to load anything from elsewhere, to show the page inside another one, and to let other
 servers know where it comes from.
@@ -16,25 +17,35 @@ from collections.abc import Callable
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-_POLICY = (
+TERMINAL_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self' data:; "
     "img-src 'self' data:; connect-src 'self' ws://{place}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+"""What the page of a terminal may load. A style sheet of its own is in it."""
+
+OWN_FILES_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""What a page may load that is made of files of the server alone."""
+
+_BEARER = "Bearer "
 
 
 class Guard:
     """Guards one server. Its secrets end with it."""
 
-    def __init__(self, place: str) -> None:
-        """Guard ``place``, as ``127.0.0.1:8000``."""
-        self._place = place
-        self._token, self._session = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+    def __init__(self, place: str, policy: str = TERMINAL_POLICY) -> None:
+        """Guard ``place``, as ``127.0.0.1:8000``, whose pages load what the ``policy`` allows."""
+        self._place, self._policy = place, policy
+        self.token = secrets.token_urlsafe(32)
+        self._session = secrets.token_urlsafe(32)
         self._cookie = f"ikigai_{place.rpartition(':')[2]}"  # cookies know no ports: two servers do not meet
 
     @property
     def link(self) -> str:
         """The link that a person opens."""
-        return f"http://{self._place}/?token={self._token}"
+        return f"http://{self._place}/?token={self.token}"
 
     def middleware(self, admit: Callable[[asyncio.BaseTransport | None], bool]) -> Middleware:
         """The middleware before every handler. ``admit`` gets connections that may come in: see `Acceptor.admit`."""
@@ -60,7 +71,7 @@ class Guard:
         """Put the rules for the browser on an answer that is about to be sent."""
         response.headers.update(
             {
-                "Content-Security-Policy": _POLICY.format(place=self._place),
+                "Content-Security-Policy": self._policy.format(place=self._place),
                 "X-Content-Type-Options": "nosniff",
                 "X-Frame-Options": "DENY",
                 "Referrer-Policy": "no-referrer",
@@ -75,11 +86,17 @@ class Guard:
             raise web.HTTPForbidden(text=f"Expected Host {self._place}.\n")
         if origin != ours and (origin is not None or request.path == "/ws"):
             raise web.HTTPForbidden(text=f"Expected Origin {ours}.\n")
-        if not (self._has_token(request) or self._same(request.cookies.get(self._cookie), self._session)):
-            raise web.HTTPForbidden(text="Open the link that ikigai serve has printed.\n")
+        if not (self._has_token(request) or self._has_session(request)):
+            raise web.HTTPForbidden(text="Open the link that was printed when this server began.\n")
 
     def _has_token(self, request: web.Request) -> bool:
-        return request.path == "/" and self._same(request.query.get("token"), self._token)
+        return request.path == "/" and self._same(request.query.get("token"), self.token)
+
+    def _has_session(self, request: web.Request) -> bool:
+        given = request.headers.get("Authorization", "")
+        if given.startswith(_BEARER) and self._same(given.removeprefix(_BEARER), self.token):
+            return True
+        return self._same(request.cookies.get(self._cookie), self._session)
 
     @staticmethod
     def _same(given: str | None, secret: str) -> bool:

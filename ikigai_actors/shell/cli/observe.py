@@ -1,0 +1,42 @@
+"""``ikigai observe``: the observer of a database, until a signal ends it."""
+
+import signal
+import threading
+
+import click
+
+from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.shell.text.harmless import as_json
+from ikigai_actors.sight.observer import OWN_ADDRESSES, observe
+from ikigai_actors.system.attached import AttachedSystem
+
+
+def run_observer(options: Options, port: int, address: str, *, read_only: bool, allow_remote: bool, json: bool) -> int:
+    """Serve the page until SIGINT, SIGTERM or SIGHUP; return the exit status.
+
+    Raises `BadInput` when the port cannot be had, or the address is remote and that was not allowed.
+    """
+    ended, status = threading.Event(), [0]
+
+    def leave(number: int, frame: object) -> None:
+        status[0] = 0 if number == signal.SIGINT else 128 + number
+        ended.set()
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, leave) for number in numbers}
+    try:
+        with (
+            AttachedSystem.open(options.database) as system,
+            observe(system, port, address, read_only, allow_remote=allow_remote) as observer,
+        ):
+            if address not in OWN_ADDRESSES:
+                click.echo("Nothing is encrypted: another machine on the way can read the link.", err=True)
+            told = {"url": observer.link, "address": observer.address, "token": observer.token}
+            click.echo(as_json(told) if json else observer.link)
+            while not ended.wait(3600):
+                pass
+            click.echo("Ending.", err=True)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return status[0]

@@ -1,0 +1,144 @@
+"""The observer: the page of a system, served on a thread of its own.
+
+    with observe(system) as observer:
+        print(observer.link)            # open it in a browser
+
+Nothing here has rows of its own. Where it is killed, nothing is left but a row of `listeners`, which runs out.
+"""
+
+import asyncio
+import secrets
+import threading
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from aiohttp import web
+
+from ikigai_actors.arguments import check_flag, shown
+from ikigai_actors.errors import BadInput
+from ikigai_actors.sight.http.acceptor import Acceptor, ConnectionLimits, listen
+from ikigai_actors.sight.http.guard import OWN_FILES_POLICY, Guard
+from ikigai_actors.sight.server import PageServer
+from ikigai_actors.sight.watch import ObserverWatch
+from ikigai_actors.system.handles.ref import System
+
+OWN_ADDRESSES = ("127.0.0.1", "localhost", "::1")
+
+_ENDING = 2.0
+"""Seconds that open requests have when the observer is closed."""
+
+_PAGES = 40
+"""The most connections that may be open."""
+
+
+class Observer:
+    """Serves the page of one system until it is closed. Make it by `observe`."""
+
+    def __init__(self, system: System, port: int, host: str, read_only: bool) -> None:
+        """Bind the port and begin to serve. Raises `BadInput` when the port cannot be had."""
+        self._listening = listen(host, port)
+        self.address = f"{host}:{self._listening.getsockname()[1]}"
+        """The host and the port that it listens at."""
+        self._guard = Guard(self.address, OWN_FILES_POLICY)
+        self._system, self._read_only = system, read_only
+        self._loop = asyncio.new_event_loop()
+        self._ended = asyncio.Event()
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="ikigai-observer", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+        self._raise_failure()
+
+    @property
+    def link(self) -> str:
+        """The link that a person opens. It has the token."""
+        return self._guard.link
+
+    @property
+    def token(self) -> str:
+        """The secret of programs: ``Authorization: Bearer TOKEN``."""
+        return self._guard.token
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            self._thread.join()
+            raise self._failure
+
+    def close(self) -> None:
+        """End the streams, answer what was asked, and free the port. The system stays open."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._ended.set)
+            self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._serve())
+        except BaseException as error:  # of its start: the caller gets it
+            self._failure = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        watch = ObserverWatch(self._system, secrets.token_hex(8))
+        server = PageServer(watch, self._guard, self._read_only)
+        acceptors: list[Acceptor] = []
+        app = server.application(lambda transport: not acceptors or acceptors[0].admit(transport))
+        # No access log: it would hold the link.
+        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_ENDING)
+        await runner.setup()
+        assert runner.server is not None
+        limits = ConnectionLimits.of_process()
+        acceptors.append(Acceptor(self._listening, runner.server, replace(limits, guests=min(_PAGES, limits.guests))))
+        self._ready.set()
+        try:
+            await self._ended.wait()
+        finally:
+            server.ending.set()
+            await acceptors[0].close()
+            await runner.cleanup()
+            await watch.close()
+
+
+def observe(
+    system: System, port: int = 0, host: str = "127.0.0.1", read_only: bool = False, *, allow_remote: bool = False
+) -> Observer:
+    """Serve a page on which the agents of a system are seen: what they do, did and cost.
+
+        with ActorSystem.open("team.db") as system, observe(system) as observer:
+            print(observer.link)
+
+    Args:
+        system: an open system, or an attached one.
+        port: the port; 0 takes a free one.
+        host: the address to listen at.
+        read_only: nothing can be done on the page.
+        allow_remote: listen at another address than this machine's own, without encryption.
+
+    Returns:
+        The observer; close it, or use it by ``with``.
+
+    Raises:
+        BadInput: the port cannot be had, or the host is remote and that was not allowed.
+        SystemClosed: the system is closed.
+    """
+    if not isinstance(system, System):
+        raise BadInput(f"Expected an open system; got {shown(system)}.")
+    check_flag(read_only, "read_only")
+    system._check_open()
+    if host not in OWN_ADDRESSES and not allow_remote:
+        raise BadInput(
+            f"The host {host} is no address of this machine alone, and nothing would be encrypted. Observe from here "
+            "through a tunnel, or allow it: allow_remote=True (--allow-remote)."
+        )
+    return Observer(system, port, host, read_only)

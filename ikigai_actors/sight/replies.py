@@ -1,0 +1,86 @@
+"""The replies on their way, each with its text so far.
+
+    replies.add(uuid, "The mast ")
+    replies.behind(uuid, (3, 4))            # what the third reply of this agent has after its fourth character
+
+A piece says at which character it begins. So a page that missed some gets the rest, and one that comes late
+gets all.
+"""
+
+import threading
+from typing import NamedTuple
+
+_MOST = 1_000_000
+"""The most characters of a reply that are kept; of a longer one its end."""
+
+
+class UnseenPiece(NamedTuple):
+    """What a page has not seen of a reply."""
+
+    number: int
+    """Which reply of the agent: it counts from 1."""
+    at: int
+    """At which character the text begins."""
+    text: str
+
+
+class _Reply:
+    def __init__(self, number: int) -> None:
+        self.number, self.dropped, self.text, self.parts = number, 0, "", list[str]()
+
+    def joined(self) -> str:
+        if self.parts:
+            self.text += "".join(self.parts)
+            self.parts.clear()
+            if len(self.text) > _MOST:
+                self.dropped += len(self.text) - _MOST // 2
+                self.text = self.text[-(_MOST // 2) :]
+        return self.text
+
+
+class RepliesOnTheirWay:
+    """The replies of all agents."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Reply] = {}
+        self._numbers: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def add(self, uuid: str, text: str) -> None:
+        """Take a piece."""
+        with self._lock:
+            reply = self._open.get(uuid)
+            if reply is None:
+                number = self._numbers[uuid] = self._numbers.get(uuid, 0) + 1
+                reply = self._open[uuid] = _Reply(number)
+            reply.parts.append(text)
+
+    def close(self, uuid: str) -> None:
+        """Forget the reply of an agent: it was committed, or is cut off."""
+        with self._lock:
+            self._open.pop(uuid, None)
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self._lock:
+            self._open.clear()
+
+    def behind(self, uuid: str, seen: tuple[int, int]) -> UnseenPiece | None:
+        """What there is of the reply on its way after ``seen``: a reply's number, and how many characters of it.
+
+        None when there is nothing new.
+        """
+        with self._lock:
+            reply = self._open.get(uuid)
+            if reply is None:
+                return None
+            text, start = reply.joined(), seen[1] if seen[0] == reply.number else 0
+            start = max(start, reply.dropped)
+            rest = text[start - reply.dropped :]
+            return UnseenPiece(reply.number, start, rest) if rest else None
+
+    def is_open(self, uuid: str, number: int) -> bool:
+        """Whether that reply of an agent is still on its way."""
+        with self._lock:
+            reply = self._open.get(uuid)
+            return reply is not None and reply.number == number

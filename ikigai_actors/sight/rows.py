@@ -1,0 +1,238 @@
+"""The rows of a page: one an agent, each field with the version of its latest change.
+
+    rows = LiveRows(epoch)
+    rows.refresh(glances, latest)           # the registry, as it is now
+    rows.hear(message, at)                  # and what is heard between two looks
+    rows.since(17)                          # what has changed after version 17
+
+A page is a place in the order of versions, and no queue: however slow it is, it gets the latest values of what has
+changed since. Ten pages cost one row. Knows nothing of time but what it is given, and needs no lock but its own.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ikigai_actors.records.agents.words import called
+from ikigai_actors.records.log.moments import Glance, LogMark
+from ikigai_actors.records.messages.messages import ENDINGS, Kind, Message
+
+ROW_COLUMNS = (
+    "uuid", "name", "parent", "supervisor", "fork", "state", "rate", "sign", "born", "ended", "unread", "tokens", "usd",
+    "waits_for", "budget", "owner", "label",
+)  # fmt: skip
+"""The fields of a row, in the order in which a page gets them."""
+
+_LATELY = 3.0
+"""Seconds over which a rate is taken."""
+
+_LETTERS = 4
+"""Characters of a token, about: pieces of replies are not counted by their services."""
+
+_MOST_MARKS = 20_000
+"""The most marks that are kept for pages; one that lacks more asks for its lanes again."""
+
+_GONE = ("dead", "stopped", "terminating")
+_THINKING = frozenset({Kind.USER, Kind.STEER, Kind.TOOL_RESULT, Kind.RETRY, Kind.REPAIR, Kind.FORK})
+
+
+class RowChanges(NamedTuple):
+    """What has changed after a version."""
+
+    version: int
+    rows: list[dict[str, Any]]
+    """The changed fields of each row, and its uuid."""
+    marks: list[list[Any]]
+    """Uuid, position, kind, time and label of each message that was heard."""
+
+
+@dataclass(slots=True)
+class _Row:
+    values: dict[str, Any]
+    versions: dict[str, int] = field(default_factory=dict)
+    changed: int = 0
+    turn: int = 0
+    head: int = 0
+    pieces: list[tuple[float, int]] = field(default_factory=list)  # when each came, and how many characters it has
+
+
+class LiveRows:
+    """All rows."""
+
+    def __init__(self, epoch: str) -> None:
+        """Begin without any; ``epoch`` names this series of versions."""
+        self.epoch = epoch
+        self.version = 0
+        self._rows: dict[str, _Row] = {}
+        self._recent: dict[str, None] = {}  # those that have changed, the latest last
+        self._marks: list[tuple[int, list[Any]]] = []
+        self._streaming: set[str] = set()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, uuid: str) -> bool:
+        return uuid in self._rows
+
+    def table(self) -> tuple[int, list[list[Any]]]:
+        """The version, and all rows in order of birth, as lists in the order of `ROW_COLUMNS`."""
+        with self._lock:
+            return self.version, [list(row.values.values()) for row in self._rows.values()]
+
+    def unplaced(self, glances: Iterable[Glance]) -> list[str]:
+        """Those in a turn of which nothing was heard yet: the latest message of each says what it does."""
+        with self._lock:
+            return [one.uuid for one in glances if one.turn and not self._head(one.uuid)]
+
+    def refresh(self, glances: Iterable[Glance], latest: Mapping[str, LogMark]) -> None:
+        """Take the registry, and the latest messages of those that `unplaced` has named."""
+        with self._lock:
+            self.version += 1
+            for one in glances:
+                row = self._rows.get(one.uuid)
+                if row is None:
+                    row = self._rows[one.uuid] = _Row(
+                        dict.fromkeys(ROW_COLUMNS), dict.fromkeys(ROW_COLUMNS, self.version)
+                    )
+                    row.values |= {"state": "idle", "rate": 0, "sign": one.born}
+                row.turn = one.turn
+                known = {name: value for name, value in one._asdict().items() if name in row.values}
+                self._set(one.uuid, row, {**known, "label": called(one.uuid, one.name)})
+                self._set(one.uuid, row, {"state": self._state(row, one, latest.get(one.uuid))})
+
+    def hear(self, message: Message, at: int) -> bool:
+        """Take a message that was committed, heard ``at`` that time; False for an agent that no look has found yet."""
+        with self._lock:
+            row = self._rows.get(message.agent_uuid)
+            if row is None:
+                return False
+            self.version += 1
+            mark = mark_of(message)
+            row.head = max(row.head, message.id)
+            changed: dict[str, Any] = {"sign": max(at, message.created_at)}
+            if row.values["state"] not in _GONE:
+                changed["state"] = state_after(mark, row.values["state"])
+            self._set(message.agent_uuid, row, changed)
+            self._marks.append((self.version, [message.agent_uuid, *mark]))
+            if len(self._marks) > _MOST_MARKS:
+                del self._marks[: _MOST_MARKS // 2]
+            return True
+
+    def stream(self, uuid: str, characters: int, at: int, clock: float) -> None:
+        """Take a piece of a reply, by the time of its sign and the clock of rates, in seconds."""
+        with self._lock:
+            if (row := self._rows.get(uuid)) is None:
+                return
+            row.pieces.append((clock, characters))
+            self._streaming.add(uuid)
+            if row.values["state"] not in _GONE:
+                self.version += 1
+                self._set(uuid, row, {"state": "streaming", "sign": at})
+
+    def die(self, uuid: str, at: int) -> None:
+        """Take the death of an agent; the next look knows the rest."""
+        with self._lock:
+            if (row := self._rows.get(uuid)) is not None and row.values["state"] != "dead":
+                self.version += 1
+                self._set(uuid, row, {"state": "dead", "ended": at, "rate": 0})
+
+    def rename(self, uuid: str, name: str | None) -> None:
+        """Take a new name."""
+        with self._lock:
+            if (row := self._rows.get(uuid)) is not None:
+                self.version += 1
+                self._set(uuid, row, {"name": name, "label": called(uuid, name)})
+
+    def tick(self, clock: float) -> None:
+        """Take the rates of the last seconds."""
+        with self._lock:
+            if not self._streaming:
+                return
+            self.version += 1
+            for uuid in list(self._streaming):
+                row = self._rows[uuid]
+                row.pieces = [piece for piece in row.pieces if piece[0] > clock - _LATELY]
+                changed: dict[str, Any] = {"rate": round(sum(size for _, size in row.pieces) / _LETTERS / _LATELY)}
+                if not row.pieces:
+                    self._streaming.discard(uuid)
+                    if row.values["state"] == "streaming":
+                        changed["state"] = "thinking" if row.turn else "idle"
+                self._set(uuid, row, changed)
+
+    def head(self, uuid: str) -> int:
+        """The position of the latest message of an agent that was heard; 0 for none."""
+        with self._lock:
+            return self._head(uuid)
+
+    def since(self, version: int) -> RowChanges:
+        """What has changed after a version."""
+        with self._lock:
+            rows = []
+            for uuid in reversed(self._recent):
+                row = self._rows[uuid]
+                if row.changed <= version:
+                    break
+                fields = {name: row.values[name] for name, at in row.versions.items() if at > version}
+                rows.append({"uuid": uuid, **fields})
+            marks = []
+            for at, mark in reversed(self._marks):
+                if at <= version:
+                    break
+                marks.append(mark)
+            return RowChanges(self.version, rows[::-1], marks[::-1])
+
+    def _head(self, uuid: str) -> int:
+        row = self._rows.get(uuid)
+        return row.head if row is not None else 0
+
+    def _set(self, uuid: str, row: _Row, values: Mapping[str, Any]) -> None:
+        changed = {name for name, value in values.items() if row.values[name] != value}
+        if not changed:
+            return
+        for name in changed:
+            row.values[name], row.versions[name] = values[name], self.version
+        row.changed = self.version
+        self._recent.pop(uuid, None)
+        self._recent[uuid] = None
+
+    def _state(self, row: _Row, one: Glance, latest: LogMark | None) -> str:
+        if one.status != "running":
+            return one.status
+        if not one.turn:
+            return "idle"
+        if one.waits_for is not None:
+            return "budget"
+        if latest is not None:
+            row.head = max(row.head, latest.id)
+            return state_after(latest, "thinking")
+        before: str = row.values["state"]
+        return before if before not in ("idle", "budget", *_GONE) else "thinking"
+
+
+def mark_of(message: Message) -> LogMark:
+    """The mark of a message, as a timeline shows it."""
+    label: str | None = None
+    match message.kind:
+        case Kind.TOOL_CALL:
+            label = message.content[:40]
+        case Kind.FORK:
+            label = message.data.get("child")
+        case Kind.ASSISTANT if message.data.get("stop_reason") == "tool_use":
+            label = "calls"
+    return LogMark(message.id, message.kind, message.created_at, label)
+
+
+def state_after(mark: LogMark, before: str) -> str:
+    """The state of an agent after a message of its turn, when it was ``before`` that."""
+    if mark.kind in _THINKING:
+        return before if mark.kind == Kind.FORK and mark.label else "thinking"
+    match mark.kind:
+        case Kind.ASSISTANT:
+            return "tool" if mark.label == "calls" else "idle"
+        case Kind.TOOL_CALL:
+            return "waiting" if mark.label == "wait" else "tool"
+        case Kind.APPROVAL:
+            return "asking"
+    return "idle" if mark.kind in ENDINGS else before

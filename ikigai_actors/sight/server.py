@@ -1,0 +1,160 @@
+"""The server of the page: aiohttp, and a guard before it. Its requests are functions of `reading` and `acting`.
+
+    GET  /                  the page            GET /page/NAME      its files, read once
+    GET  /api/tree          all rows            GET /api/events     the stream of a page
+    GET  /api/…             `READINGS`          POST /api/…         `PAGE_ACTS`
+
+Errors are JSON with an ``error``: 400 for what cannot be read, 404 for no such agent, 409 for what the runtime refuses,
+410 for pruned messages, 503 for a database that does not answer.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable
+from functools import partial
+from importlib.resources import files
+from time import monotonic
+from typing import Any
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from ikigai_actors.errors import (
+    AgentNotFound,
+    AmbiguousAgent,
+    BadInput,
+    DocumentNotFound,
+    HistoryPruned,
+    IkigaiError,
+    StoreError,
+)
+from ikigai_actors.sight.acting import PAGE_ACTS, PageBody
+from ikigai_actors.sight.http.guard import Guard
+from ikigai_actors.sight.reading import READINGS, PageQuery, messages_after
+from ikigai_actors.sight.rows import ROW_COLUMNS
+from ikigai_actors.sight.streams import compact_json, page_stream
+from ikigai_actors.sight.watch import PAGE_TICK, ObserverWatch
+from ikigai_actors.system.handles.ref import System
+
+_LARGEST_BODY = 1 << 20
+"""The largest body of a request, in bytes."""
+
+_QUIET = 15.0
+"""Seconds without news after which a stream says that it is there: proxies close what is silent."""
+
+_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
+_STATUSES: tuple[tuple[type[IkigaiError], int], ...] = (
+    (BadInput, 400), (AgentNotFound, 404), (AmbiguousAgent, 404), (DocumentNotFound, 404), (HistoryPruned, 410),
+    (StoreError, 503),
+)  # fmt: skip
+
+
+class PageServer:
+    """Answers the requests of pages."""
+
+    def __init__(self, watch: ObserverWatch, guard: Guard, read_only: bool) -> None:
+        self._watch, self._guard, self._read_only = watch, guard, read_only
+        self._files = {one.name: one.read_bytes() for one in files("ikigai_actors.sight").joinpath("page").iterdir()}
+        self.ending = asyncio.Event()
+        """Set when the streams are to end."""
+
+    def application(self, admit: Callable[[asyncio.BaseTransport | None], bool]) -> web.Application:
+        """The application; ``admit`` gets connections that may come in."""
+        app = web.Application(
+            middlewares=[self._guard.middleware(admit), self._reporting], client_max_size=_LARGEST_BODY
+        )
+        app.router.add_get("/", partial(self._file, "index.html"))
+        app.router.add_get("/page/{name}", self._named_file)
+        app.router.add_get("/api/tree", self._tree)
+        app.router.add_get("/api/events", self._events)
+        for name, read in READINGS.items():
+            app.router.add_get(f"/api/{name}", partial(self._reading, read))
+        for name, act in PAGE_ACTS.items():
+            app.router.add_post(f"/api/{name}", partial(self._acting, act))
+        app.on_response_prepare.append(self._guard.harden)
+        return app
+
+    @web.middleware
+    async def _reporting(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except IkigaiError as error:
+            fallback = 409 if request.method == "POST" else 400
+            status = next((number for kind, number in _STATUSES if isinstance(error, kind)), fallback)
+            return _error(status, str(error))
+
+    async def _file(self, name: str, request: web.Request) -> web.Response:
+        kind = _TYPES.get(name.rpartition(".")[2])
+        if name not in self._files or kind is None:
+            raise web.HTTPNotFound(text="There is no such file.\n")
+        return web.Response(body=self._files[name], content_type=kind, charset="utf-8")
+
+    async def _named_file(self, request: web.Request) -> web.Response:
+        return await self._file(request.match_info["name"], request)
+
+    async def _tree(self, request: web.Request) -> web.Response:
+        watch = self._watch
+        if not watch.pages or not len(watch.rows):
+            await watch.refresh()
+        version, rows = watch.rows.table()
+        return _answer(
+            {
+                "epoch": watch.rows.epoch,
+                "version": version,
+                "now": watch.system._clock.now_ms(),
+                "columns": ROW_COLUMNS,
+                "rows": rows,
+                "database": watch.system._store.location,
+                "host": watch.system.attached,
+                "read_only": self._read_only,
+            }
+        )
+
+    async def _reading(self, read: Callable[[System, PageQuery], object], request: web.Request) -> web.Response:
+        return _answer(await self._watch.read(partial(read, self._watch.system, request.query)))
+
+    async def _acting(self, act: Callable[[System, PageBody], object], request: web.Request) -> web.Response:
+        if self._read_only:
+            return _error(403, "This observer was started with --read-only.")
+        if request.headers.get("X-Ikigai") != "1" or request.content_type != "application/json":
+            return _error(403, "Expected Content-Type: application/json, and X-Ikigai: 1.")
+        try:
+            body = json.loads(await request.read())
+        except ValueError as error:
+            return _error(400, f"Expected a JSON object: {error}.")
+        if not isinstance(body, dict):
+            return _error(400, "Expected a JSON object.")
+        done = await asyncio.to_thread(act, self._watch.system, body)
+        return _answer({"done": done})
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        watch = self._watch
+        await watch.join()
+        try:
+            stream, is_other = page_stream(request.query, request.headers.get("Last-Event-ID"), watch.rows)
+            response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
+            await response.prepare(request)
+            await response.write(b"retry: 300\n\n" + (b"event: reset\ndata: {}\n\n" if is_other else b""))
+            written = due = monotonic()
+            while not self.ending.is_set():
+                places = stream.due(watch.rows, monotonic())
+                news = await watch.read(partial(messages_after, watch.system, places)) if places else {}
+                text = stream.tell(watch.rows, watch.replies, news, watch.trouble)
+                if text or monotonic() - written >= _QUIET:
+                    await response.write(text.encode() or b":\n\n")
+                    written = monotonic()
+                due = max(due + PAGE_TICK, monotonic())
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self.ending.wait(), due - monotonic())
+            return response
+        finally:
+            watch.leave()
+
+
+def _answer(value: Any) -> web.Response:
+    return web.Response(text=compact_json(value), content_type="application/json")
+
+
+def _error(status: int, text: str) -> web.Response:
+    return web.json_response({"error": text}, status=status)

@@ -1,0 +1,116 @@
+"""The stream of a page: what it gets, in order.
+
+    rows        state: what has changed since its version; may be skipped over, since the last value counts
+    message     the log of an agent that it reads: each message once, in order, with its place as the id
+    piece       a reply on its way: text from a character on
+    cut         that reply came to nothing
+    notice      why nothing new may come
+
+In one telling rows come first, then for each agent its messages, then its piece. Pure: the server reads and writes.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.sight.reading import PageQuery, message_as_json
+from ikigai_actors.sight.replies import RepliesOnTheirWay
+from ikigai_actors.sight.rows import LiveRows
+
+_MOST_AGENTS = 8
+"""The most agents that a page reads at once."""
+
+_AGAIN = 2.0
+"""Seconds after which a log is read again of which nothing was heard."""
+
+_NOTHING = (0, 0)
+
+
+def compact_json(value: object) -> str:
+    """JSON, without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def server_sent(kind: str, data: object, number: str = "") -> str:
+    """A server-sent event."""
+    return (f"id: {number}\n" if number else "") + f"event: {kind}\ndata: {compact_json(data)}\n\n"
+
+
+class PageStream:
+    """The place of one page: a version of the rows, and a position in each log that it reads."""
+
+    def __init__(self, version: int, places: Mapping[str, int]) -> None:
+        self.version, self.places = version, dict(places)
+        self._seen: dict[str, tuple[int, int]] = {}  # by agent: a reply, and how many characters of it
+        self._read: dict[str, float] = {}
+        self._notice = ""
+
+    def due(self, rows: LiveRows, clock: float) -> dict[str, int]:
+        """The logs to read now, each with the position up to which the page has it."""
+        found = {
+            uuid: place
+            for uuid, place in self.places.items()
+            if rows.head(uuid) > place or clock - self._read.get(uuid, float("-inf")) >= _AGAIN
+        }
+        self._read.update(dict.fromkeys(found, clock))
+        return found
+
+    def tell(
+        self, rows: LiveRows, replies: RepliesOnTheirWay, news: Mapping[str, Sequence[Message]], notice: str
+    ) -> str:
+        """The events since the last telling; the page's place comes after them then."""
+        out: list[str] = []
+        found = rows.since(self.version)
+        self.version = found.version
+        if found.rows or found.marks:
+            out.append(server_sent("rows", {"version": found.version, "rows": found.rows, "marks": found.marks}))
+        for uuid in self.places:
+            out += self._of(uuid, replies, news.get(uuid, ()))
+        if notice != self._notice:
+            self._notice = notice
+            out.append(server_sent("notice", {"text": notice}))
+        return "".join(out)
+
+    def _of(self, uuid: str, replies: RepliesOnTheirWay, messages: Sequence[Message]) -> list[str]:
+        out: list[str] = []
+        for message in messages:
+            if message.id > self.places[uuid]:
+                self.places[uuid] = message.id
+                at = ",".join(f"{agent}:{place}" for agent, place in self.places.items())
+                out.append(server_sent("message", message_as_json(message), at))
+        seen = self._seen.get(uuid, _NOTHING)
+        if seen != _NOTHING and not replies.is_open(uuid, seen[0]):
+            self._seen[uuid] = seen = _NOTHING
+            if not out:
+                out.append(server_sent("cut", {"agent": uuid}))
+        if (piece := replies.behind(uuid, seen)) is not None:
+            self._seen[uuid] = (piece.number, piece.at + len(piece.text))
+            out.append(server_sent("piece", {"agent": uuid, "at": piece.at, "text": piece.text}))
+        return out
+
+
+def page_stream(query: PageQuery, last_id: str | None, rows: LiveRows) -> tuple[PageStream, bool]:
+    """The stream that a page asks for, and whether it must take the table first: its own is of another epoch.
+
+    Raises `BadInput`.
+    """
+    agents = [one for one in query.get("agents", "").split(",") if one]
+    if len(agents) > _MOST_AGENTS:
+        raise BadInput(f"Expected {_MOST_AGENTS} agents at most, got {len(agents)}.")
+    places: dict[str, Any] = dict(zip(agents, [*_numbers(query.get("after", "")), *[0] * len(agents)], strict=False))
+    for one in (last_id or "").split(","):
+        uuid, _, place = one.rpartition(":")
+        if uuid in places:
+            [places[uuid]] = _numbers(place) or [0]
+    [version] = _numbers(query.get("version", "")) or [rows.version]
+    is_other = version > rows.version or query.get("epoch", rows.epoch) != rows.epoch
+    return PageStream(rows.version if is_other else version, places), is_other
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(one) for one in text.split(",") if one]
+    except ValueError as error:
+        raise BadInput("Expected whole numbers, separated by commas.") from error

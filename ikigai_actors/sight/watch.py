@@ -1,0 +1,165 @@
+"""The watch of an observer: hears a system while a page is open, and keeps what pages get.
+
+    resting     no page: no subscription, no look. A forgotten observer costs its host nothing
+    watching    subscribed; a look at the registry each second, or `_LOOKS` times as long as one takes
+    leaving     the last page has gone `_LINGER` seconds ago: the subscription is closed, and the rows are kept
+
+The subscription says only that there is something: pages read messages from the log, after their own places. So nothing
+is lost where a subscription loses it, and no kill of a host changes what a page shows.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from time import monotonic
+from typing import TypeVar
+
+from ikigai_actors.agent.subscriptions import (
+    Event,
+    HostChanged,
+    StoreTrouble,
+    StreamCut,
+    Streamed,
+    Subscription,
+)
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.records.agents.registry import Died, Renamed
+from ikigai_actors.records.log.moments import glances, latest_marks
+from ikigai_actors.records.messages.messages import BOUNDARIES, Kind, Message
+from ikigai_actors.sight.replies import RepliesOnTheirWay
+from ikigai_actors.sight.rows import LiveRows
+from ikigai_actors.system.handles.ref import System
+
+T = TypeVar("T")
+
+PAGE_TICK = 0.08
+"""Seconds between two tellings of a page."""
+
+_LOOK = 1.0
+"""Seconds between two looks at the registry, at least."""
+
+_LOOKS = 20
+"""A look is followed by a pause of this many times what it took."""
+
+_LINGER = 10.0
+"""Seconds for which the subscription outlives the last page: one that is loaded again finds it there."""
+
+_AT_ONCE = 4
+"""Reads of the database at the same time."""
+
+_EVENTS = (Message, Streamed, StreamCut, Died, Renamed, HostChanged, StoreTrouble)
+
+
+class ObserverWatch:
+    """What is known of a system for all pages together. Its methods are for the observer's event loop."""
+
+    def __init__(self, system: System, epoch: str) -> None:
+        """Begin to rest."""
+        self.system = system
+        self.rows, self.replies = LiveRows(epoch), RepliesOnTheirWay()
+        self.trouble = ""
+        """Why nothing new may come; empty for no reason."""
+        self.pages = 0
+        self._subscription: Subscription | None = None
+        self._born = False  # an agent was heard of that no look has found yet
+        self._reads = asyncio.Semaphore(_AT_ONCE)
+        self._waking = asyncio.Lock()
+        self._work: list[asyncio.Task[None]] = []
+        self._leaving: asyncio.TimerHandle | None = None
+
+    async def read(self, work: Callable[[], T]) -> T:
+        """Do what waits for the database, on a thread; few at a time."""
+        async with self._reads:
+            return await asyncio.to_thread(work)
+
+    async def join(self) -> None:
+        """Count a page; the rows are there when this returns."""
+        self.pages += 1
+        if self._leaving is not None:
+            self._leaving.cancel()
+            self._leaving = None
+        async with self._waking:
+            if self._subscription is None:
+                await self._begin()
+
+    def leave(self) -> None:
+        """Count a page no more."""
+        self.pages -= 1
+        if not self.pages:
+            self._leaving = asyncio.get_running_loop().call_later(_LINGER, self._rest)
+
+    async def refresh(self) -> None:
+        """Look at the registry once, and keep it."""
+        await self.read(self._look)
+
+    async def close(self) -> None:
+        """Rest for good."""
+        if self._leaving is not None:
+            self._leaving.cancel()
+        for task in self._work:
+            task.cancel()
+        await asyncio.gather(*self._work, return_exceptions=True)
+        if self._subscription is not None:
+            await asyncio.to_thread(self._subscription.close)
+            self._subscription = None
+
+    async def _begin(self) -> None:
+        self.replies.clear()
+        self._subscription = await asyncio.to_thread(self.system.subscribe, self._hear, _EVENTS)
+        await self.refresh()
+        self._work = [asyncio.create_task(self._tick()), asyncio.create_task(self._look_again())]
+
+    def _rest(self) -> None:
+        self._leaving = None
+        for task in self._work:
+            task.cancel()
+        self._work.clear()
+        if (subscription := self._subscription) is not None:
+            self._subscription = None
+            asyncio.get_running_loop().run_in_executor(None, subscription.close)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(PAGE_TICK)
+            self.rows.tick(monotonic())
+
+    async def _look_again(self) -> None:
+        due = monotonic() + _LOOK
+        while True:
+            await asyncio.sleep(PAGE_TICK)
+            if monotonic() < due and not self._born:
+                continue
+            began, self._born = monotonic(), False
+            with contextlib.suppress(IkigaiError):  # the bar says it
+                await self.refresh()
+            due = monotonic() + max(_LOOK, _LOOKS * (monotonic() - began))
+
+    def _look(self) -> None:
+        found = self.system._store.read(glances)
+        new = self.rows.unplaced(found)
+        self.rows.refresh(found, self.system._store.read(lambda tx: latest_marks(tx, new)) if new else {})
+
+    def _hear(self, event: Event) -> None:
+        """Take an event, on the thread of the subscription."""
+        now = self.system._clock.now_ms()
+        match event:
+            case Message():
+                if event.kind in BOUNDARIES:
+                    self.replies.close(event.agent_uuid)
+                known = self.rows.hear(event, now)
+                self._born |= not known or (event.kind == Kind.FORK and "child" in event.data)
+            case Streamed():
+                if event.kind == "text":
+                    self.replies.add(event.agent_uuid, event.text)
+                self.rows.stream(event.agent_uuid, len(event.text), now, monotonic())
+            case StreamCut():
+                self.replies.close(event.agent_uuid)
+            case Died():
+                self.replies.close(event.agent_uuid)
+                self.rows.die(event.agent_uuid, now)
+            case Renamed():
+                self.rows.rename(event.agent_uuid, event.name)
+            case HostChanged():
+                self.trouble = "" if event.host else "No process runs the agents now. Start one: ikigai host."
+            case StoreTrouble():
+                self.trouble = event.reason or ""
