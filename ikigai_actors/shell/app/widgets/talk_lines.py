@@ -114,8 +114,7 @@ def facts(snapshot: Snapshot | None, model: str) -> list[str]:
     if snapshot is None:
         return []
     budget = "" if snapshot.budget is None else f"budget {short_budget(snapshot.budget)[0]}"
-    runs = f"run by {snapshot.attached}" if snapshot.attached else ""
-    return [runs, budget, snapshot.model or model, spent(snapshot.tokens, snapshot.cost)]
+    return [snapshot.attached, budget, snapshot.model or model, spent(snapshot.tokens, snapshot.cost)]
 
 
 def spent(usage: Usage | None, cost: float | None) -> str:
