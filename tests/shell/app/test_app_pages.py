@@ -142,7 +142,7 @@ def test_a_fork_that_had_to_wait_moves_nobody_who_has_gone_elsewhere() -> None:
         gate.open()
         await stage.until(lambda: len(stage.system.agents()) == 3)
         await stage.press("f3")
-        await stage.expect("─ late")
+        await stage.expect("─ ○ late")
         assert stage.current == stage.system.agent("kid").uuid
 
     with open_memory(gate.provider) as system:

@@ -34,7 +34,7 @@ def test_what_a_dead_agent_is_told_stays_in_the_prompt() -> None:
         await stage.say("remember the milk")
         await stage.expect("✗ .*is dead")
         await stage.until(lambda: stage.application.main.page.prompt.text == "remember the milk")
-        assert "› remember" not in stage.text
+        assert "› remember" not in stage.transcript
 
     with open_memory() as system:
         kid = system.root.fork(name="kid")
