@@ -35,7 +35,7 @@ from ikigai_actors.doors.acp_updates import (
 )
 from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND, Params, RpcConnection, RpcError, RpcRequest
 from ikigai_actors.doors.turns import MAIL, TurnHandle, TurnReader
-from ikigai_actors.errors import BadInput, IkigaiError, TurnInterrupted
+from ikigai_actors.errors import BadInput, IkigaiError, StoreError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.providers.windows import anthropic_window
 from ikigai_actors.records.agents.identity import new_agent_uuid
@@ -331,9 +331,17 @@ class AcpDoor:
 
     def _answer_prompts(self, concerns: Callable[[TurnHandle], bool]) -> None:
         for handle in [one for one in list(self._prompts) if concerns(one)]:  # the loop changes them meanwhile
-            seen = self._turns.seen(handle)
-            if seen.end is not None and self._heard.get(handle.agent, 0) >= seen.position:
-                self._loop.call_soon_threadsafe(self._answer, handle, seen.end)
+            end: object = None
+            try:
+                seen = self._turns.seen(handle)
+                if seen.end is not None and self._heard.get(handle.agent, 0) >= seen.position:
+                    end = seen.end
+            except StoreError:  # it is looked at again soon
+                continue
+            except IkigaiError as error:
+                end = error
+            if end is not None:
+                self._loop.call_soon_threadsafe(self._answer, handle, end)
 
     def _answer(self, handle: TurnHandle, end: object) -> None:
         future = self._prompts.get(handle)

@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cached_property, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,9 @@ PROGRESS = 5.0
 
 _LOOK = 1.0
 """Seconds between two looks at turns, at most: not all that ends a wait is a message."""
+
+_SETTLES = 0.01
+"""Seconds after the bell has rung until turns are looked at: agents that work hard ring it all the time."""
 
 THREADS = 8
 
@@ -170,10 +174,9 @@ class McpDoor:
             if progress is not None and now - reported >= PROGRESS:
                 reported = now
                 progress(now - begun, value.seconds, f"{sum(over)} of {len(over)} turns are over")
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(rung.wait(), min(left, value.seconds / 16, _LOOK))
-            except TimeoutError:
-                continue
+                await asyncio.sleep(min(left, _SETTLES))
 
     def _look(self, begun: "Begun", before: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """How the turns are; those that were over at the look before are not read again."""
