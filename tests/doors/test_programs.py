@@ -44,6 +44,11 @@ class Home:
         eventually(self.host, "a host")
         return self.host()
 
+    def kill_host(self) -> None:
+        """Kill the host, and wait for the next one."""
+        os.kill(killed := self.awaited_host(), signal.SIGKILL)
+        eventually(lambda: self.host() not in (0, killed), "the next host")
+
     def prompts(self) -> list[str]:
         """What agents were prompted with, in order."""
         with Client.open(self.database) as client:
@@ -314,3 +319,20 @@ def test_whatever_a_client_sends_a_door_goes_on(home: Home) -> None:
         sent.write(b"x" * (LONGEST_MESSAGE + 1) + b"\n")
         assert client.ask("ping") == {}
         assert client.end() == 0
+
+
+@pytest.mark.thorough("ten hosts are killed")
+def test_three_doors_outlive_ten_hosts(home: Home) -> None:
+    with door(home) as one, door(home) as two, door(home) as three:
+        doors = (one, two, three)
+        for number in range(10):
+            home.kill_host()
+            for place, each in enumerate(doors):
+                key = f"{number}.{place}"
+                handle = each.call("prompt", agent=each.call("agents")["result"][0]["agent"], text=key, key=key)[
+                    "handle"
+                ]
+                assert each.call("wait", handles=[handle], seconds=45)[0]["status"] == "done"
+        with Client.open(home.database) as client:
+            assert [host.state for host in client.hosts()].count("runs") == 1
+    assert len(home.prompts()) == 30
