@@ -189,10 +189,12 @@ def planted(
         yield made
 
 
-def run_in(of: Scene, command: Sequence[str], made: Enclosure | None) -> "subprocess.CompletedProcess[str]":
-    """Run a command in the workspace to its end, within a fence if there is one."""
+def run_in(
+    of: Scene, command: Sequence[str], made: Enclosure | None, layered: tuple[str, str] = ("", "")
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command in the workspace to its end, within a fence if there is one, seen through layers if it has any."""
     if made is not None:
-        return run_started(made.launch("agent"), made.environment("agent"), command, of.work)
+        return run_started(made.launch("agent", *layered), made.environment("agent"), command, of.work)
     with Path("/etc/hosts").open() as leaked:
         return _run(command, of.work, dict(os.environ), (leaked.fileno(),))
 
@@ -225,10 +227,10 @@ def _run(
     )  # fmt: skip
 
 
-def escaped(of: Scene, made: Enclosure | None, *names: str) -> set[str]:
-    """The attempts that get out; all are tried, or those that are named."""
+def escaped(of: Scene, made: Enclosure | None, *names: str, layered: tuple[str, str] = ("", "")) -> set[str]:
+    """The attempts that get out; all are tried, or those that are named. For ``layered`` see `Enclosure.launch`."""
     (of.work / "escapes.py").write_text(ESCAPES.read_text())
     (of.work / "targets.json").write_text(json.dumps(of.targets))
-    ran = run_in(of, [interpreter(), "escapes.py", "targets.json", *names], made)
+    ran = run_in(of, [interpreter(), "escapes.py", "targets.json", *names], made, layered)
     assert ran.returncode == 0, ran
     return set(json.loads(ran.stdout)["out"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ikigai_actors.tools.trees.layers import FileView, is_directory
 from ikigai_actors.tools.trees.merge import FilePlan, plan_merge, write_layer
+from ikigai_actors.tools.trees.tree import FileTree, TreeMerge, TreeRows, TreeStore
 
 Files = Mapping[str, str | None]
 """Files by their paths, each with its text, and empty directories, with None."""
@@ -71,3 +72,19 @@ def text_at(place: Path) -> str | None:
     if place.is_dir():
         return "a directory"
     return place.read_text() if place.is_file() else None
+
+
+class OneTree(TreeStore):
+    """Every agent has a tree, which is built on no other one."""
+
+    def __init__(self, upper: int = 0) -> None:
+        self._upper = upper
+
+    def of(self, agent: str, base: str) -> TreeRows:
+        return (FileTree(agent, base, "here", None, 0, self._upper, 1),), ()
+
+    def merge(self, merge: TreeMerge, upper: int) -> None:
+        raise AssertionError
+
+    def applied(self, agent: str, base: str) -> None:
+        raise AssertionError

@@ -14,11 +14,13 @@ from ikigai_actors import ActorSystem, AgentRef, BadInput, Reply, Request, Scrip
 from ikigai_actors.errors import FilesConflict, NotBelow
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.shell.cli.prune import run as prune
+from ikigai_actors.tools.fence.policy import Fence
 from ikigai_actors.tools.fence.tiers import TIER_VARIABLE
-from ikigai_actors.tools.trees.places import MOUNTED
+from ikigai_actors.tools.trees.places import MOUNTED, TreePlaces
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
-from tests.kit.fences import needs
+from tests.kit.fences import enclosed, escaped, needs, run_in, scene
+from tests.kit.file_trees import OneTree, put
 from tests.kit.zygote import PYTHON, popen
 
 pytestmark = pytest.mark.slow("mounts directories and starts shells")
@@ -307,6 +309,19 @@ def test_a_machine_that_cannot_mount_says_so_and_an_agent_with_files_of_its_own_
     with opened(work) as system:
         for call in (("bash", {"command": "cat a"}), ("read", {"file_path": "a"})):
             assert "and this is elsewhere-1" in do(system.agent("kid"), call)[0]
+
+
+def test_no_attempt_gets_out_of_a_fence_in_which_the_workspace_is_seen_through_layers(tmp_path: Path) -> None:
+    trees = tmp_path / "outside" / "state" / "trees"
+    with scene(tmp_path) as of, enclosed(of, Fence(mode="required", network="none")) as made:
+        put(trees, {"machine": "here", "agent/0/frozen": "x"})
+        places = TreePlaces(trees.parent, str(of.work.resolve()), OneTree(upper=1))
+        stack = places.stack(places.rows("agent"))
+        assert escaped(of, made, layered=(str(trees), stack.layers)) == set()
+        before = files(of.work)
+        assert run_in(of, ["bash", "-c", "cat frozen; rm frozen"], made, (str(trees), stack.layers)).stdout == "x"
+        assert files(of.work) == before
+        assert (trees / "agent" / "0" / "frozen").read_text() == "x"
 
 
 HOST = """

@@ -11,14 +11,13 @@ from ikigai_actors.tools.trees.places import TreePlaces
 from ikigai_actors.tools.trees.tree import (
     FileTree,
     TreeMerge,
-    TreeRows,
-    TreeStore,
     common_point,
     layers_beneath,
     layers_of,
     ordered,
 )
 from ikigai_actors.tools.workspace.shells import AgentSlot, Shells
+from tests.kit.file_trees import OneTree
 
 BASE = "/work"
 
@@ -79,19 +78,6 @@ def test_a_chain_of_trees_ends_at_the_base_and_a_circle_is_cut() -> None:
     assert [one.agent for one in ordered("a", rows)] == ["a", "b"]
     assert [one.agent for one in ordered("a", {"a": tree("a", "b"), "b": tree("b", "a")})] == ["a", "b"]
     assert ordered("nobody", rows) == ()
-
-
-class OneTree(TreeStore):
-    """One agent has a tree."""
-
-    def of(self, agent: str, base: str) -> TreeRows:
-        return (FileTree(agent, base, "here", None, 0, 0, 1),), ()
-
-    def merge(self, merge: TreeMerge, upper: int) -> None:
-        raise AssertionError
-
-    def applied(self, agent: str, base: str) -> None:
-        raise AssertionError
 
 
 class Somebody(NamedTuple):
