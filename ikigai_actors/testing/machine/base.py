@@ -38,6 +38,7 @@ from ikigai_actors.testing.machine.merge_oracle import MergeOracle
 from ikigai_actors.testing.machine.model import Ledger, check_wait
 from ikigai_actors.testing.machine.rule_oracle import RuleOracle
 from ikigai_actors.testing.machine.timer_oracle import TimerOracle
+from ikigai_actors.testing.machine.tree_oracle import Files, TreeOracle
 from ikigai_actors.testing.machine.upkeep_oracle import UpkeepOracle
 from ikigai_actors.testing.machine.word_oracle import WordOracle
 from ikigai_actors.testing.simulation.process import Broken, Process, ProcessCrashed
@@ -78,6 +79,7 @@ class Stage(RuleBasedStateMachine):
     """Checks the contents of summaries and requests."""
 
     groups: GroupOracle
+    trees: TreeOracle
     """Follows its groups and monitors."""
 
     ruled: RuleOracle
@@ -130,7 +132,7 @@ class Stage(RuleBasedStateMachine):
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         """What follows each commit of the world."""
-        followed = (self.timers, self.groups, self.merges, self.upkeep, self.hashes, self.ruled)
+        followed = (self.timers, self.groups, self.merges, self.upkeep, self.hashes, self.ruled, self.trees)
         oracles = (self.memory, self.ledger.oracle, self.commits, self.words, *followed)
         return tuple(oracle.committed for oracle in oracles)
 
@@ -163,6 +165,7 @@ class Stage(RuleBasedStateMachine):
         self.world = context.__enter__()
         self.commits, self.timers = CommitCheck(self.world), TimerOracle(self.world)
         self.groups = GroupOracle(self.world)
+        self.trees = TreeOracle(self.world)
         self.ruled = RuleOracle(self.world, self.commits)
         self.merges = MergeOracle(self.world, self.ledger.oracle.histories, self.commits)
         self.words = WordOracle(self.world, self.commits.agents)
@@ -179,7 +182,7 @@ class Stage(RuleBasedStateMachine):
         )
         self.world.askers += [self.memory.asked, self.words.asked]
         self.world.watchers += self.watchers()
-        self.world.open(self.provider(), self.providers(), self.tools(), **self.options())
+        self.world.open(self.provider(), self.providers(), [*self.tools(), Files()], **self.options())
         self.ledger.known[self.system.root.uuid] = None
 
     def teardown(self) -> None:

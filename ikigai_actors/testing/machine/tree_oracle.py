@@ -1,0 +1,74 @@
+"""The files of agents, by the commits: the law ``tree``.
+
+An agent is born with a tree, in the same commit, above a layer of its parent that this commit has frozen. Nobody else
+gets one but the parent, with its first child.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
+from ikigai_actors.tools.base import Tell, Toolset
+from ikigai_actors.tools.function import Tool
+from ikigai_actors.tools.trees.tree import Copied, FileTree
+
+if TYPE_CHECKING:
+    from ikigai_actors.testing.simulation.world import Simulation
+
+
+class Files(Toolset):
+    """A directory that forks with its agents; nothing is in it, and no tool works there."""
+
+    copied = Copied("/work", "here")
+
+    @property
+    def name(self) -> str:
+        return "files"
+
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        return []
+
+    async def leave(self, agent: str) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+
+class TreeOracle:
+    """Follows the trees of a run."""
+
+    def __init__(self, world: "Simulation") -> None:
+        """Make one for a world without any commit yet."""
+        self._world = world
+        self._upper: dict[str, int] = {}
+
+    def committed(self, changes: Sequence[StoredChange]) -> None:
+        """Check one commit."""
+        ran = [one for one in changes if isinstance(one, RanStatement)]
+        born = {one.parameters["uuid"]: one.parameters["parent"] for one in ran if one.query == "register"}
+        trees = {
+            row[0]: FileTree(*row)
+            for row in (one.row for one in changes if isinstance(one, Written) and one.table == "trees")
+        }
+        before = dict(self._upper)
+        self._upper |= dict.fromkeys(trees, 0)
+        for one in ran:
+            if one.query == "unregister":
+                born = {child: parent for child, parent in born.items() if child not in one.parameters["uuids"]}
+            elif one.query == "freeze_tree" and one.parameters["agent"] in before:
+                self._upper[one.parameters["agent"]] += one.parameters["by"]
+        for child, parent in born.items():
+            tree = trees.pop(child, None)
+            if tree is None:
+                self._broken(f"{child} is born without one")
+            elif tree.parent is None:
+                if parent in before:
+                    self._broken(f"that of {child} is not built on that of {parent}")
+            elif tree.parent != parent or not before.get(parent, -1) < tree.below <= self._upper[parent]:
+                self._broken(f"that of {child} is above {tree.below} layers of {tree.parent}, of which others are open")
+        if others := trees.keys() - born.values():
+            self._broken(f"{sorted(others)} get one, and have no child")
+
+    def _broken(self, text: str) -> None:
+        self._world.process.broken(f"tree: {text}")
