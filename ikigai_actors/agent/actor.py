@@ -71,6 +71,7 @@ from ikigai_actors.agent.turn import compaction, machine
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import FORK, Progress
 from ikigai_actors.agent.turn.fork import as_written
+from ikigai_actors.agent.turn.recorded_words import words_due
 from ikigai_actors.agent.turn.state import (
     BESIDE_STEPS,
     UNKNOWN,
@@ -151,7 +152,8 @@ class AgentActor(PooledActor):
         self._step: Step | None = None  # its unit is with the journal, or committed and not taken yet
         self._deciding: on.TurnEvent | None = None  # what the actor is at: it is in no other place
         self._undecided: tuple[on.TurnEvent | None, bool] = None, False  # while all of the log is read for it
-        self._decided: tuple[on.TurnEvent, bool] | None = None  # with words: to be decided again where one is withdrawn
+        # With words: to be decided again where one is withdrawn
+        self._decided: tuple[on.TurnEvent, bool, tuple[on.Prompt, ...]] | None = None
         self._effects = Effects(runtime, self.actor_inbox, state.uuid, origin.name, self.tally)
         self._restarted: Restarted | None = None
         self._successor: Successor | None = None
@@ -336,6 +338,7 @@ class AgentActor(PooledActor):
         return something
 
     def _decide_now(self, event: on.TurnEvent, asked: bool) -> bool:
+        again: tuple[on.Prompt, ...] = ()
         if isinstance(event, on.Interrupt) and event.turn in (0, self.state.turn):
             asked = self._effects.is_asking
             partial, spent = self._effects.cancel()
@@ -346,10 +349,11 @@ class AgentActor(PooledActor):
         elif self._log.current is not None:
             try:
                 event = machine.completed(self.state, event, self._log.current)
+                again = words_due(self.state, event, self._log.current)
             except NotHeld:
                 self._read_whole(event, asked)
                 return True
-        return self._decide_on(event, asked)
+        return self._decide_on(event, asked, again)
 
     def _cut_for_words(self, event: on.TakeWords) -> on.TakeWords:
         """End outside what the step ends that lets words in; return what came of it."""
@@ -360,11 +364,12 @@ class AgentActor(PooledActor):
         partial, spent = self._effects.cancel()
         return replace(event, partial=partial, spent=spent, asked=asked)
 
-    def _decide_on(self, event: on.TurnEvent, asked: bool) -> bool:
+    def _decide_on(self, event: on.TurnEvent, asked: bool, again: tuple[on.Prompt, ...] = ()) -> bool:
+        """Take the step for an event that is completed; ``again`` are the recorded words that may enter with it."""
         tools = self.runtime.toolbox.traits(self.state.view.settings, typed=self.state.output is not None)
-        step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools, self.backlog.words)
+        step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools, (*again, *self.backlog.words))
         step = self._costs.filled(self.state, step, event, asked)
-        self._decided = (event, asked) if isinstance(step.unit, LogUnit) and step.unit.words else None
+        self._decided = (event, asked, again) if isinstance(step.unit, LogUnit) and step.unit.words else None
         something = step.unit is not None or step.state is not self.state or bool(step.effects)
         self._take(step)
         if isinstance(event, on.StatusChanged) and isinstance(self.state.hold, Paused):
@@ -510,8 +515,8 @@ class AgentActor(PooledActor):
                 self._stop()
             case Refused(error=WordsGone() as error) if self._decided is not None:
                 self.backlog.drop_words(error.mails)
-                self._deciding, asked = self._decided
-                self._decide_on(self._deciding, asked)  # it has happened all the same: nothing of it may be lost
+                self._deciding, asked, again = self._decided
+                self._decide_on(self._deciding, asked, again)  # it has happened all the same: nothing of it may be lost
                 self._deciding = None
             case Refused(error=RulesChanged() as error):
                 self._become(replace(self.state, rules=error.rules))

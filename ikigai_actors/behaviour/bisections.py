@@ -29,7 +29,7 @@ from ikigai_actors.behaviour.plans.plan import GO, Trial, Verdict
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig, RunOptions
 from ikigai_actors.behaviour.trials import FollowUp, Judge, TrialStart
-from ikigai_actors.behaviour.turns import Turn, TurnRequest, record_of, turns_in
+from ikigai_actors.behaviour.turns import Turn, TurnRequest, record_of, turns_in, words_again
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.log.boundaries import is_boundary
 from ikigai_actors.records.log.lineage import read_lineage
@@ -178,7 +178,8 @@ def bisect(
         behind = [turn for turn in turns if turn.opens > place and turn.prompt is not None]
         again = [FollowUp(str(turn.prompt), turn.data) for turn in behind]
         calls = (call for turn in turns for call in turn.calls if call.position > place)
-        settings = {"effects": effects(run, record_of(calls))}
+        words = [word for number, turn in enumerate(behind, 1) for word in words_again(turn, place, number)]
+        settings = {"effects": effects(run, record_of(calls), words=words)}
         if not again:
             return TrialStart(agent.uuid, place, None, settings=settings)
         return TrialStart(agent.uuid, place, *again[0], settings=settings, then=tuple(again[1:]))

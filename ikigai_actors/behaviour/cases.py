@@ -16,15 +16,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from ikigai_actors.agent.turn.recorded_words import RecordedWord
 from ikigai_actors.behaviour.expectations import views_of
 from ikigai_actors.behaviour.trials import TrialStart
-from ikigai_actors.behaviour.turns import ANSWERED, RecordedCalls, Turn, TurnRequest, record_of
+from ikigai_actors.behaviour.turns import ANSWERED, RecordedCalls, Turn, TurnRequest, record_of, words_again
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.log.heads import section
 from ikigai_actors.records.log.history import Lens, View
 from ikigai_actors.records.log.lineage import read_lineage
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import calls_in
+from ikigai_actors.records.messages.replies import calls_in, is_whole_reply
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.text import check_text
 
@@ -42,9 +43,17 @@ class ReplayCase(NamedTuple):
 
     def requests(self) -> tuple[TurnRequest, ...]:
         """Those of the recorded turn that its replay makes again. One that failed, or broke off, is not expected to."""
-        behind = max((data["from"] for _, _, data in self.start.begin), default=self.start.at)
-        made = (one for one in self.turn.requests if behind < one.position <= self.turn.end)
+        made = (one for one in self.turn.requests if self._known < one.position <= self.turn.end)
         return tuple(one for one in made if one.was_answered)
+
+    def words(self) -> list[RecordedWord]:
+        """The words of the record that the replay is given."""
+        return words_again(self.turn, self.start.at, copied=self._known)
+
+    @property
+    def _known(self) -> int:
+        """The last recorded position that the replay begins with."""
+        return max((data["from"] for _, _, data in self.start.begin), default=self.start.at)
 
     def record(self) -> RecordedCalls:
         """The calls that the record answers."""
@@ -109,9 +118,14 @@ def _position_of(lens: Lens | None) -> tuple[str, int] | None:
 
 def _whole(turn: Turn) -> ReplayCase:
     if turn.born_at is not None:
-        part = replace(turn, calls=tuple(call for call in turn.calls if call.position > turn.born_at))
-        return ReplayCase(part, _going(turn, turn.born_at))
+        return ReplayCase(_from(turn, turn.born_at), _going(turn, turn.born_at))
     return ReplayCase(turn, _prompted(turn, turn.prompt or ""))
+
+
+def _from(turn: Turn, at: int) -> Turn:
+    """The part of a turn after a position."""
+    calls = tuple(call for call in turn.calls if call.position > at)
+    return replace(turn, calls=calls, words=tuple(one for one in turn.words if one.position > at))
 
 
 def _prompted(turn: Turn, prompt: str) -> TrialStart:
@@ -125,7 +139,7 @@ def _steps(turn: Turn) -> list[ReplayCase]:
         is_last = reply is replies[-1]
         text = turn.text if is_last else reply.content
         how = ANSWERED if is_last and not calls and turn.how == ANSWERED else "open"
-        part = replace(turn, calls=calls, end=reply.id, text=text, how=how)
+        part = replace(turn, calls=calls, end=reply.id, text=text, how=how, words=())
         cases.append(ReplayCase(part, _going(turn, reply.id - 1)))
     return cases
 
@@ -158,8 +172,7 @@ def _edited(turn: Turn, edit: Mapping[int, str]) -> ReplayCase:
     if cut is not None:
         raise BadInput(f"The reply at {reply.id} cannot be gone on from: its call of {cut.name} has no result.")
     begin = _copies([one for one in messages.values() if reply.id <= one.id < end], edit)
-    part = replace(turn, calls=tuple(call for call in turn.calls if call.position >= reply.id))
-    return ReplayCase(part, _going(turn, reply.id - 1)._replace(begin=begin))
+    return ReplayCase(_from(turn, reply.id - 1), _going(turn, reply.id - 1)._replace(begin=begin))
 
 
 def _going(turn: Turn, at: int) -> TrialStart:
@@ -178,7 +191,7 @@ def _copies(step: Sequence[Message], edit: Mapping[int, str]) -> tuple[tuple[str
         if message.kind == Kind.ASSISTANT:
             data.pop("usage", None)  # it was paid for once
             copies.append((message.kind, text, {**data, **_calls_with_ids(message, text, iter(ids))}))
-        elif message.kind == Kind.TOOL_RESULT:
+        elif message.kind in (Kind.TOOL_RESULT, Kind.STEER):
             copies.append((message.kind, text, data))
     return tuple(copies)
 
@@ -206,4 +219,4 @@ def _messages(turn: Turn) -> list[Message]:
 
 
 def _replies(turn: Turn, messages: Sequence[Message]) -> list[Message]:
-    return [one for one in messages if one.kind == Kind.ASSISTANT and one.data.get("stop_reason") != "interrupted"]
+    return [one for one in messages if is_whole_reply(one)]

@@ -1,8 +1,9 @@
 """The differences of a turn that was replayed. Pure.
 
 Calls are aligned in order; those of one reply have none. A call in the place of another one differs by its ``tool`` or
-its ``arguments``; else it is ``missing``, or ``extra``. Then comes how the turn ended (``end``) or what it answered
-(``text``). What a replay did not come to is not missing: it was cut off.
+its ``arguments``; else it is ``missing``, or ``extra``. Then come the words that the replay ended before (``word``),
+and how the turn ended (``end``) or what it answered (``text``). A call that a replay did not come to is not missing: it
+was cut off.
 """
 
 import json
@@ -21,7 +22,7 @@ class Difference:
     position: int
     """The position of the recorded message that differs."""
     what: str
-    """``tool``, ``arguments``, ``missing``, ``extra``, ``end`` or ``text``."""
+    """``tool``, ``arguments``, ``missing``, ``extra``, ``word``, ``end`` or ``text``."""
     recorded: Any
     """The recorded side: the tool's name, the arguments, the call as text, how it ended, its text. None: nothing."""
     replayed: Any
@@ -33,7 +34,7 @@ class Difference:
 
 def differences(recorded: Turn, again: Turn) -> tuple[Difference, ...]:
     """The differences, in the order of the recorded turn."""
-    found = _of_calls(recorded, again)
+    found = [*_of_calls(recorded, again), *_of_words(recorded, again)]
     if recorded.how != again.how:
         found.append(Difference(recorded.end, "end", recorded.how, again.how))
     elif recorded.how == ANSWERED and recorded.text != again.text:
@@ -77,6 +78,20 @@ def _of_calls(recorded: Turn, again: Turn) -> list[Difference]:
         place = then[high].position if high < len(then) else recorded.end
         found += (Difference(place, "extra", None, _call(other)) for other in now[first + both : last])
     return found
+
+
+def _of_words(recorded: Turn, again: Turn) -> list[Difference]:
+    given = {one.data.get("from") for one in again.words}
+    return [
+        Difference(one.position, "word", one.text, not_given(number))
+        for number, one in enumerate(recorded.words, 1)
+        if one.position not in given
+    ]
+
+
+def not_given(number: int) -> str:
+    """The text for a recorded word that a trial ended before."""
+    return f"word {number} not given"
 
 
 def _sorted(calls: Sequence[TurnCall]) -> list[TurnCall]:

@@ -19,6 +19,7 @@ def effects(
     missing: str = "stop",
     once: bool = False,
     files: str = SHARE,
+    words: Sequence[Sequence[Any]] = (),
 ) -> dict[str, Any]:
     """The setting.
 
@@ -28,11 +29,13 @@ def effects(
         missing: ``stop`` ends the turn at a call that the record does not have, ``tell`` gives the model an error.
         files: ``overlay`` lets tools that are named change the trial's own files.
         once: whether the first reply ends the turn, also where the model would be asked for a value that fits.
+        words: the recorded words that the trial is given: the fields of `RecordedWord`.
     """
     named = sorted(run)
     recorded = [list(one) for one in record]
     told = {"run": named, "missing": missing, **({"once": True} if once else {})}
     told |= {"files": files} if files != SHARE else {}
+    told |= {"words": [list(one) for one in words]} if words else {}
     return {**({"record": recorded} if recorded else {}), **told}
 
 

@@ -21,7 +21,7 @@ from ikigai_actors.records.log.history import EMPTY, View, merge, play
 from ikigai_actors.records.log.lineage import read_lineage
 from ikigai_actors.records.log.stored_history import StoredHistory
 from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
-from ikigai_actors.records.messages.replies import INTERRUPTED, spent_of
+from ikigai_actors.records.messages.replies import is_whole_reply, spent_of
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.handles.ref import System
 
@@ -78,7 +78,7 @@ def expected_answer(
 def further_request(newest_first: Iterable[Message]) -> TurnRequest:
     """The cost of one more prompt after these messages, judged by the latest reply among them."""
     for message in newest_first:
-        if message.kind == Kind.ASSISTANT and message.data.get("stop_reason") != INTERRUPTED:
+        if is_whole_reply(message):
             spent, model = spent_of(message), str(message.data.get("model", ""))
             usage = None if spent is None else Usage(spent.usage.all_tokens, spent.usage.output_tokens)
             return TurnRequest(message.id, message.kind, model, usage)

@@ -299,7 +299,8 @@ def _expected(terms: Terms, arms: Sequence[str]) -> dict[tuple[int, str], Foreca
 def _start(experiment: Experiment, terms: Terms, trial: Trial) -> TrialStart:
     case = terms.cases[trial.place]
     change = {} if trial.arm == BASELINE else terms.change
-    allowed = effects(once=True) if terms.each == "step" else effects(terms.run, case.record(), terms.missing)
+    again = effects(terms.run, case.record(), terms.missing, words=case.words())
+    allowed = effects(once=True) if terms.each == "step" else again
     settings = {**_since(terms, case), "effects": allowed, **change}
     begin = case.start._replace(settings=settings, recorded=case.turn)
     if not trial.of:

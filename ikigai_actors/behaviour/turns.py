@@ -15,6 +15,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.calls import GIVE_RESULT
+from ikigai_actors.agent.turn.recorded_words import RecordedWord
 from ikigai_actors.arguments import check_callable, check_type
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Usage
@@ -22,12 +23,15 @@ from ikigai_actors.records.log.heads import UP_TO_THE_END, section
 from ikigai_actors.records.log.lineage import read_lineage
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
-from ikigai_actors.records.messages.replies import INTERRUPTED, calls_in, spent_of
+from ikigai_actors.records.messages.replies import calls_in, is_whole_reply, spent_of
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.handles.ref import AgentRef
 
 ANSWERED = "answered"
 DIVERGED = "diverged"
+
+_OF_A_WORD = ("steer", "sender", "name", "from")
+"""The data of a word that its copy has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,18 @@ def record_of(calls: Iterable[TurnCall]) -> RecordedCalls:
         for call in calls
         if call.result is not None
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnWord:
+    """A word that was said to the agent within its turn."""
+
+    position: int
+    text: str
+    replies: tuple[int, ...] = field(default=(), repr=False)
+    """The positions of the replies of the turn before it; without those that were cut off."""
+    data: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The agent that said it, if one did; ``from`` is the recorded position of a word that a trial was given."""
 
 
 class TurnRequest(NamedTuple):
@@ -106,10 +122,29 @@ class Turn:
     the parent's model, whose prompt it has. None when a prompt opened it.
     """
 
+    words: tuple[TurnWord, ...] = ()
+    """What was said to the agent meanwhile, in order."""
+
     @property
     def tokens(self) -> int:
         """How many its requests have cost, in and out, as far as the provider told."""
         return sum(one.usage.all_tokens for one in self.requests if one.usage is not None)
+
+
+def words_again(turn: Turn, at: int, number: int = 1, copied: int = 0) -> list[RecordedWord]:
+    """The words of a turn that are given to a trial which begins after a position.
+
+    Args:
+        turn: the recorded turn.
+        at: the position.
+        number: the turn of the trial that they enter.
+        copied: the last recorded position that the trial begins with a copy of.
+    """
+    return [
+        RecordedWord(number, sum(reply > at for reply in one.replies), one.position, one.text, one.data)
+        for one in turn.words
+        if one.position > max(at, copied)
+    ]
 
 
 class RecordedTurns(list[Turn]):
@@ -212,6 +247,8 @@ def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> 
     calls: list[TurnCall] = []
     results: dict[str, Message] = {}
     made: list[tuple[str, TurnCall]] = []
+    words: list[TurnWord] = []
+    replies: list[int] = []
 
     def settle() -> None:
         for call_id, call in made:
@@ -232,12 +269,17 @@ def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> 
                 made += [(one.id, TurnCall(message.id, one.name, one.input)) for one in own if one.name != GIVE_RESULT]
                 text, end = message.content, message.id
                 how = "open" if own else ANSWERED
-                if message.data.get("stop_reason") == INTERRUPTED:
+                if is_whole_reply(message):
+                    replies.append(message.id)
+                else:
                     how = "interrupted"
             case Kind.TOOL_RESULT:
                 results[str(message.data.get("tool_use_id"))] = message
                 how, end = "open", message.id
             case Kind.TOOL_CALL | Kind.REPAIR | Kind.RETRY | Kind.STEER:
+                if message.kind == Kind.STEER:
+                    said = {name: value for name, value in message.data.items() if name in _OF_A_WORD}
+                    words.append(TurnWord(message.id, message.content, tuple(replies), said))
                 how, end = "open", message.id
             case Kind.OUTPUT:
                 how, end, text = ANSWERED, message.id, message.content
@@ -251,7 +293,10 @@ def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> 
     prompt = opener.content if opener.kind == Kind.USER else None
     asked = opener.data if opener.kind in (Kind.USER, Kind.FORK) else {}
     data = {name: value for name, value in asked.items() if name in ("output", "attached")}  # not which mail it was
-    return Turn(agent, opener.id, end, prompt, tuple(calls), text, how, told, requests_in(messages), data, born_at)
+    requests = requests_in(messages)
+    return Turn(
+        agent, opener.id, end, prompt, tuple(calls), text, how, told, requests, data, born_at, words=tuple(words)
+    )
 
 
 def requests_in(messages: Iterable[Message]) -> tuple[TurnRequest, ...]:

@@ -5,15 +5,17 @@ the first one is judged next, and leaves the window with its verdict
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.recorded_words import words_in
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.behaviour.book import JudgedTrial
+from ikigai_actors.behaviour.differences import not_given
 from ikigai_actors.behaviour.experiment import Experiment
 from ikigai_actors.behaviour.plans.plan import UNJUDGED, Trial, Verdict
 from ikigai_actors.behaviour.trials import FollowUp, Judge, JudgeAsked, TrialRun, TrialStart, settled
@@ -121,7 +123,7 @@ class TrialWindow(list[InFlight]):
             return None
         if run.error is not None and verdict.score is None and not verdict.why:
             verdict = Verdict(None, str(run.error), over=True)
-        return run, JudgedTrial(verdict, end, self._judged_by)
+        return run, JudgedTrial(_with_words(verdict, one.start, agent), end, self._judged_by)
 
     def _verdict(self, run: TrialRun) -> Verdict | None:
         """The verdict of the judge; None when it cannot go on: `Experiment.ended` says why."""
@@ -174,6 +176,16 @@ class TrialWindow(list[InFlight]):
             self._experiment.ended = str(why)
             return False
         return True
+
+
+def _with_words(verdict: Verdict, start: TrialStart, agent: AgentRef) -> Verdict:
+    """The verdict on a trial, which names the recorded words that the trial ended before."""
+    if not (words := words_in(start.settings)):
+        return verdict
+    given = {one.data.get("from") for one in own_messages(agent) if one.kind == Kind.STEER}
+    missing = (not_given(number) for number, one in enumerate(words, 1) if one.position not in given)
+    told = (verdict.why, *(one for one in missing if one not in verdict.why))
+    return replace(verdict, why="; ".join(filter(None, told)))
 
 
 def resume_trial(agent: AgentRef) -> bool:

@@ -428,14 +428,14 @@ class ActorSystem(System):
                     self._on_commit(mail)
 
     def _kept(self, word: KeptWord) -> None:
-        """Let the agent read a word that was just committed."""
+        """Let the agent read a word that was just committed; its sender goes on after that."""
+        is_here = word.entered is not None or self._processes.word(word)
         if isinstance(word.receipt, Receipt):
+            if not is_here and self._remote is not None:
+                self._remote.await_word(word.mail.recipient, word.mail.id, 0, word.receipt)  # it has left meanwhile
             word.receipt.kept.settle(word.mail.id)
             if word.entered is not None:
                 word.receipt.settle(word.entered)
-                return
-        if not self._processes.word(word) and self._remote is not None and isinstance(word.receipt, Receipt):
-            self._remote.await_word(word.mail.recipient, word.mail.id, 0, word.receipt)  # it has left meanwhile
 
     def _open_toolsets(self, toolsets: Sequence[Toolset], paths: HostPaths) -> None:
         """Start the toolsets, before any agent acts: a turn may wait for this host, in a row or in its own log."""

@@ -28,7 +28,8 @@ from ikigai_actors import (
 )
 from ikigai_actors.behaviour import ExperimentDiffers, Turn, bisect, recorded, regress, replay
 from ikigai_actors.behaviour.differences import differences
-from ikigai_actors.behaviour.turns import TurnCall
+from ikigai_actors.behaviour.turns import TurnCall, own_messages
+from ikigai_actors.providers.base import OnDelta
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
@@ -545,3 +546,94 @@ def test_calls_are_aligned(then: list[Any], now: list[Any], how: str, expected: 
     with ActorSystem.open(":memory:", ScriptedProvider([])) as system:
         found = differences(turn_of(system, *then), turn_of(system, *now, how=how))
         assert [(one.position, one.what) for one in found] == expected
+
+
+WORDS = ("By train.", "By night.")
+
+
+class Traveller:
+    """A model that repeats what it hears; while there are words, its agent is told one in each request."""
+
+    name, counts = "traveller", False
+
+    def __init__(self) -> None:
+        self.words = [*WORDS]
+
+    async def respond(self, request: Request, _: OnDelta) -> Reply:
+        """Repeat the last text."""
+        if self.words:
+            await self.agent.steer(self.words.pop(0)).kept
+        if "Be brief." in (request.system or ""):
+            raise ProviderError("It is down.")
+        return Reply(f"I hear: {request.messages[-1]['content'][-1]['text']}")
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def open(self) -> ActorSystem:
+        """A system in which its first turn is over."""
+        system = ActorSystem.open(":memory:", self)
+        self.agent = system.root.fork(name="traveller")
+        self.agent.prompt("Go.").get(timeout=DEADLINE)
+        return system
+
+
+SAID = ["Go.", "I hear: Go.", "By train.", "I hear: By train.", "By night.", "I hear: By night."]
+
+
+def said(agent: AgentRef) -> list[str]:
+    """The contents of the messages of an agent's own turns."""
+    return [one.content for one in own_messages(agent) if one.kind in ("user", "steer", "assistant", "error")]
+
+
+def test_a_replay_is_given_the_words_of_its_turn_after_the_same_replies() -> None:
+    model = Traveller()
+    with model.open() as system:
+        turns = recorded(model.agent)
+        assert [(one.text, len(one.replies)) for one in turns[0].words] == [("By train.", 1), ("By night.", 2)]
+        found = replay(turns)
+        assert (found.differences, said(found.turns[0].agent)) == ([], SAID)
+        again = replay(recorded(found.turns[0].agent))
+        assert (again.differences, said(again.turns[0].agent)) == ([], SAID)
+        steps = replay(turns, each="step")
+        assert [said(one.agent) for one in steps.turns] == [[text] for text in SAID[1::2]]
+        assert check(system._store) == []
+
+
+def test_probes_of_a_bisection_are_given_the_words_of_each_turn() -> None:
+    model = Traveller()
+    with model.open() as system:
+        model.words = [*WORDS]
+        model.agent.prompt("Go.").get(timeout=DEADLINE)
+        found = bisect(model.agent, lambda run: False, most=6)
+        probes = [said(system.agent(one.agent)) for one in found.experiment.book.trials.values()]
+        assert {len(one) for one in probes} == {len(SAID), 2 * len(SAID)}
+        assert all(one in (SAID, SAID + SAID) for one in probes)
+        assert check(system._store) == []
+
+
+def test_a_trial_that_ends_before_a_word_could_be_given_says_so() -> None:
+    model = Traveller()
+    with model.open():
+        turns = recorded(model.agent)
+        positions = [one.position for one in turns[0].words]
+        failed = replay(turns, change={"system": "Be brief."})
+        assert [(one.position, one.replayed) for one in failed.differences if one.what == "word"] == [
+            (positions[0], "word 1 not given"),
+            (positions[1], "word 2 not given"),
+        ]
+        assert f"{positions[0]} word: By train. → word 1 not given" in failed.text()
+        judged = regress(turns, change={"system": "Be brief."}, baseline=False, retries=0)
+        assert [*judged.reasons] == ["It is down.; word 1 not given; word 2 not given"]
+        limited = replay(turns, change={"max_steps": 2})
+        assert [one.replayed for one in limited.differences if one.what == "word"] == ["word 2 not given"]
+        assert said(limited.turns[0].agent) == SAID[:4]
+
+
+def test_a_word_enters_after_the_last_reply_of_a_replay_that_is_shorter() -> None:
+    model = Traveller()
+    with model.open():
+        turns = recorded(model.agent)
+        shorter = replace(turns[0].words[0], replies=(1, 2, 3)), replace(turns[0].words[1], replies=(1, 2, 3))
+        [found] = replay([replace(turns[0], opens=turns[0].opens, words=shorter)]).turns
+        assert said(found.agent) == ["Go.", "I hear: Go.", "By train.", "By night.", "I hear: By night."]

@@ -123,7 +123,7 @@ def test_a_trial_goes_on_with_a_call_that_was_changed_and_its_turn_begins_with_i
 @pytest.mark.parametrize(
     ("begin", "told"),
     [
-        ((("mark", "", {}),), "expected user, assistant and tool_result"),
+        ((("mark", "", {}),), "expected user, steer, assistant and tool_result"),
         (((Kind.USER, "?", {"attached": 5}),), "attached"),
         (((Kind.TOOL_RESULT, "7", {"tool_use_id": "c"}),), "answers no call"),
         (((Kind.ASSISTANT, "", {"tool_calls": [{"name": "a", "id": "c"}]}),), "call c has no result"),

@@ -103,7 +103,7 @@ STEERING_MUTANTS = (
     Mutant(
         "an event is not decided again where a word was withdrawn",
         "agent/actor.py",
-        "                self._decide_on(self._deciding, asked)  # it",
+        "                self._decide_on(self._deciding, asked, again)  # it",
         "                # it",
     ),
     Mutant(

@@ -8,6 +8,7 @@ Its modules:
     builtin             how a call begins that the runtime carries out itself
     fork                a child, from the history up to a position
     record              calls that are answered from a record
+    recorded_words      words that a trial is given again
     request             the history as a request to a model
     shown_attachments   which pictures and the like it has, and which by reference
     plan, compaction, elision   what a summary replaces, how one is made, what is shown by reference instead

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.recorded_words import words_in
 from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
 from ikigai_actors.attachments import Attachment
@@ -107,6 +108,7 @@ def fork_trials(state: State, event: on.ForkTrials, now: int) -> Step:
         own: list[PendingMessage] = [(Kind.CONFIGURE, "", dict(one.settings))] if one.settings else []
         own += ((Kind[kind.upper()], content, data) for kind, content, data in one.begin)
         own += [(Kind.USER, one.prompt, one.data)] if one.prompt is not None else []
+        own += [word.again() for word in words_in(one.settings) if word.turn == 1 and not word.after]
         beds.append(
             Childbed(
                 one.uuid,
@@ -135,8 +137,8 @@ def _wrong_with(trial: on.TrialBirth) -> str | None:
         return "it begins with messages, and neither has a prompt nor goes on"
     waiting: list[str] = []
     for kind, content, data in trial.begin:
-        if kind not in (Kind.USER, Kind.ASSISTANT, Kind.TOOL_RESULT):
-            return f"expected user, assistant and tool_result messages to begin with, got {kind!r}"
+        if kind not in (Kind.USER, Kind.STEER, Kind.ASSISTANT, Kind.TOOL_RESULT):
+            return f"expected user, steer, assistant and tool_result messages to begin with, got {kind!r}"
         if (wrong := problem_of(Kind[kind.upper()].form, data)) is not None:
             return wrong
         if kind == Kind.TOOL_RESULT:
@@ -207,7 +209,7 @@ def _birth(maker: State, head: int, bed: Childbed, now: int) -> Birth:
         parent_uuid=bed.of or parent,
         supervisor_uuid=None if bed.of is None else parent,
         fork_message_id=fork,
-        turn=messages[-1 if bed.opens else 0].id if bed.opens or bed.go else 0,
+        turn=_opener(messages).id if bed.opens else messages[0].id if bed.go else 0,
         restart=bed.restart,
         created_at=now,
         messages=messages,
@@ -218,3 +220,8 @@ def _birth(maker: State, head: int, bed: Childbed, now: int) -> Birth:
         budget=bed.budget,
         labels=maker.labels if bed.labels is None else bed.labels,
     )
+
+
+def _opener(messages: Sequence[Message]) -> Message:
+    """The message that opens the turn of a child; recorded words may come after it."""
+    return next(one for one in reversed(messages) if one.kind != Kind.STEER)

@@ -244,10 +244,16 @@ def _with_words(step: Step, words: Sequence[on.Prompt], now: int) -> Step:
     unit, state = step.unit, step.state
     if not (isinstance(unit, LogUnit) and unit.asks and unit.may_wait):
         return step
-    drafts = tuple((Kind.STEER, word.text, {"mail": word.mail, "turn": state.turn, **word.data}) for word in words)
+    drafts = tuple((Kind.STEER, word.text, {**_mail_of(word), "turn": state.turn, **word.data}) for word in words)
     messages = messages_of(state.uuid, state.head, now, drafts)
-    unit = replace(unit, messages=(*unit.messages, *messages), words=tuple(word.mail for word in words))
+    mails = tuple(word.mail for word in words if word.mail)
+    unit = replace(unit, messages=(*unit.messages, *messages), words=mails)
     return replace(step, state=advance(state, messages), unit=unit)
+
+
+def _mail_of(prompt: on.Prompt) -> Mapping[str, Any]:
+    """The part of a message's data that says which mail it was, if it was one."""
+    return {"mail": prompt.mail} if prompt.mail else NO_DATA
 
 
 def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTraits], words: bool) -> Step:
@@ -400,7 +406,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
     first: tuple[PendingMessage, ...] = (INTERRUPTION,) if state.turn else ()
     if event.repeats:
         first = ((Kind.REWIND, "", {"before": event.repeats}),)
-    data = {"mail": event.mail, **event.data} if event.mail else event.data
+    data = {**_mail_of(event), **event.data}
     messages = messages_of(state.uuid, state.head, now, (*first, (Kind.USER, event.text, data)))
     request = state.request + 1
     after = advance(

@@ -99,6 +99,11 @@ def reply_of(message: Message) -> Reply:
     )
 
 
+def is_whole_reply(message: Message) -> bool:
+    """Whether a message is a reply that was not cut off."""
+    return message.kind == Kind.ASSISTANT and message.data.get("stop_reason") != INTERRUPTED
+
+
 def output_reply(message: Message) -> Reply:
     """The reply that a message of kind ``output`` holds: its text is the value as JSON."""
     data = message.data
@@ -116,7 +121,7 @@ def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnI
     """How the latest turn among an agent's own messages ended; None when there was none."""
     for message in newest_first:
         match message.kind:
-            case Kind.ASSISTANT if message.data.get("stop_reason") != INTERRUPTED:
+            case Kind.ASSISTANT if is_whole_reply(message):
                 return reply_of(message)
             case Kind.ERROR if "diverged" in message.data:
                 return ReplayDiverged(message.content)

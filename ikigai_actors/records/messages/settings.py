@@ -45,9 +45,12 @@ def _is_texts(value: Any) -> bool:
 _RESULT = (str, dict, str, bool)
 """Types of a record's entries for each call; a list of attachments may follow."""
 
+_WORD = (int, int, int, str, dict)
+"""Types of the entries for each recorded word: `ikigai_actors.agent.turn.recorded_words`."""
+
 
 def _is_effects(value: Any) -> bool:
-    if not isinstance(value, dict) or not value.keys() <= {"record", "run", "missing", "once", "files"}:
+    if not isinstance(value, dict) or not value.keys() <= {"record", "words", "run", "missing", "once", "files"}:
         return False
     record = value.get("record", [])
     recorded = isinstance(record, list) and all(
@@ -56,8 +59,11 @@ def _is_effects(value: Any) -> bool:
         and (len(one) == 4 or (len(one) == 5 and are_references(one[4])))
         for one in record
     )
+    words = value.get("words", [])
     return (
         recorded
+        and isinstance(words, list)
+        and all(isinstance(one, list) and [type(part) for part in one] == [*_WORD] for one in words)
         and _is_texts(value.get("run", []))
         and value.get("missing", "stop") in ("stop", "tell")
         and value.get("once", True) is True

@@ -1,0 +1,76 @@
+"""Words that a trial is given again, at the places where its recorded turns got them.
+
+The setting ``effects`` that it is born with has them:
+
+    {"words": [[1, 2, 17, "Use the Paris farm.", {"steer": true}]]}
+
+Message 17 of the record enters the first turn since the birth, after two replies; where the turn would end before that,
+it enters after the last reply. ``from`` in the data of its message is that position, so it enters once, whatever
+crashes. Children of the trial inherit the setting, and get no words.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import GIVE_RESULT
+from ikigai_actors.agent.turn.plan import History
+from ikigai_actors.agent.turn.state import State
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import is_whole_reply
+
+
+class RecordedWord(NamedTuple):
+    """A word of a record."""
+
+    turn: int
+    """The turn of the trial that it enters: 1 for the first."""
+    after: int
+    """After this many replies of that turn."""
+    position: int
+    """The position of its recorded message."""
+    text: str
+    data: Mapping[str, Any]
+    """The data of the message: the agent that said it, if one did."""
+
+    def again(self) -> tuple[Kind, str, Mapping[str, Any]]:
+        """The message by which it enters."""
+        return Kind.STEER, self.text, {**self.data, "from": self.position}
+
+
+def words_in(settings: Mapping[str, Any]) -> list[RecordedWord]:
+    """The recorded words that settings have, in their order."""
+    return [RecordedWord(*one) for one in (settings.get("effects") or {}).get("words") or ()]
+
+
+def words_due(state: State, event: on.TurnEvent, log: History) -> tuple[on.Prompt, ...]:
+    """The recorded words that enter with what an event leads to, if a request follows it.
+
+    Raises `NotHeld` when the log does not hold all of the agent's own messages.
+    """
+    if not words_in(state.view.settings):
+        return ()
+    own = log.messages
+    turn, opens = state.turn or state.failed, isinstance(event, on.Prompt)
+    number = sum(_opens(one) and (opens or one.id <= turn) for one in own) + opens
+    replies = 0 if opens else sum(is_whole_reply(one) and one.id > turn for one in own)
+    ends = isinstance(event, on.Continue) and any(call.name == GIVE_RESULT for call in state.calls)
+    if isinstance(event, on.ReplyReceived):
+        replies, ends = replies + 1, not event.reply.tool_calls
+    given = {one.data.get("from") for one in own if one.kind == Kind.STEER}
+    left = [one for one in _born_with(own) if one.turn == number and one.position not in given]
+    last = max(replies, left[0].after) if left and ends else replies
+    due = (one.again() for one in left if one.after <= last)
+    return tuple(on.Prompt(text, None, data=data) for _, text, data in due)
+
+
+def _born_with(own: Sequence[Message]) -> list[RecordedWord]:
+    """The recorded words of an agent: those that were set at its birth, not those that it inherits."""
+    return [word for one in own[:2] if one.kind == Kind.CONFIGURE for word in words_in(one.data)]
+
+
+def _opens(message: Message) -> bool:
+    """Whether a message opens a turn of a trial."""
+    if message.kind == Kind.FORK:
+        return message.data.get("go") is True
+    return message.kind == Kind.USER and "from" not in message.data
