@@ -15,7 +15,7 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.torture.victim import PATIENCE, Complaint, Report, Stage, live
+from tests.torture.victim import PATIENCE, Complaint, Heard, Report, Stage, live
 
 WARM = (
     "tests.torture.victim",
@@ -26,13 +26,16 @@ WARM = (
 """What the fork server imports."""
 
 SECONDS = {"boot": 0.12, "resume": 0.25, "work": 0.8}
-"""The longest that a victim may live after it has come to a stage."""
+"""The longest that a victim may live after its first message in a stage."""
 REPORTS = {"boot": 1, "resume": 60, "work": 200}
 """The most that it may report from there on."""
 
 
 class Aim(NamedTuple):
-    """When a victim is killed: some time, or some reports, after it has come to a stage."""
+    """When a victim is killed: some reports after it has come to a stage, or some time after its first message there.
+
+    A boot has no message: its time begins with the stage.
+    """
 
     stage: str
     seconds: float | None
@@ -72,7 +75,7 @@ def kill(victims: ForkServerContext, url: str, world: Path, seed: str, resumes: 
 
 def _until(reader: "Connection[None, Report]", moment: Aim) -> Iterator[Report]:
     """What a victim reports until its moment has come."""
-    deadline, left, aimed = time.monotonic() + PATIENCE, moment.reports, False
+    deadline, left, aimed, timed = time.monotonic() + PATIENCE, moment.reports, False, False
     while reader.poll(max(0.0, deadline - time.monotonic())):
         try:
             report = reader.recv()
@@ -81,13 +84,14 @@ def _until(reader: "Connection[None, Report]", moment: Aim) -> Iterator[Report]:
         yield report
         if isinstance(report, Stage) and report.name == moment.stage:
             aimed = True
-            if moment.seconds is not None:
-                deadline = time.monotonic() + moment.seconds
         if aimed and moment.seconds is None:
             left -= 1
-        if aimed and (time.monotonic() >= deadline if moment.seconds is not None else left <= 0):
+        elif aimed and moment.seconds is not None and not timed:
+            timed = moment.stage == "boot" or isinstance(report, Heard)
+            deadline = time.monotonic() + moment.seconds if timed else deadline
+        if aimed and (left <= 0 if moment.seconds is None else timed and time.monotonic() >= deadline):
             return
-    if not aimed or moment.seconds is None:
+    if not timed:
         yield Complaint(f"the victim reported nothing for {PATIENCE} s")
 
 
