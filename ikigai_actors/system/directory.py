@@ -455,7 +455,7 @@ class Directory(OfOneProcess, ABC):
         )
 
     def verify(
-        self, what: "Handle | str | os.PathLike[str] | None" = None, *, since: "str | os.PathLike[str] | None" = None
+        self, what: "Handle | str | os.PathLike[str] | None" = None, since: "str | os.PathLike[str] | None" = None
     ) -> "types.Verified":
         """Verify that histories are as they were written: compare each message with its hash.
 
@@ -481,7 +481,7 @@ class Directory(OfOneProcess, ABC):
         return verify_named(self._store, what, since)
 
     def checkpoint(
-        self, file: "str | os.PathLike[str]", *, previous: "str | os.PathLike[str] | None" = None
+        self, file: "str | os.PathLike[str]", previous: "str | os.PathLike[str] | None" = None
     ) -> "types.Checkpointed":
         """Write the hashes of all histories to a new file, to be kept where no host of the database can reach it.
 
