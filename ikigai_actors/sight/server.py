@@ -131,9 +131,9 @@ class PageServer:
     async def _events(self, request: web.Request) -> web.StreamResponse:
         watch = self._watch
         await watch.join()
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
         try:
             stream, is_other = page_stream(request.query, request.headers.get("Last-Event-ID"), watch.rows)
-            response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
             await response.prepare(request)
             await response.write(b"retry: 300\n\n" + (b"event: reset\ndata: {}\n\n" if is_other else b""))
             written = due = monotonic()
@@ -147,9 +147,11 @@ class PageServer:
                 due = max(due + PAGE_TICK, monotonic())
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self.ending.wait(), due - monotonic())
-            return response
+        except ConnectionResetError:  # the page has gone
+            pass
         finally:
             watch.leave()
+        return response
 
 
 def _answer(value: Any) -> web.Response:

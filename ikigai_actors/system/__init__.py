@@ -10,6 +10,7 @@ Its modules:
     event_feed, reply_stream        events, and the pieces of a turn, as iterators
     lifecycle, approvals            signals and births; calls that wait for a person
     conversation, host_events       what front ends hear
+    notebook                        agents as a tree in HTML
     lateness                        why an agent has not answered in time
     agents_tool, configuration      the tool that lists agents; where ``ikigai.toml`` is
     stored_trees                    what the database says of files that fork, for toolsets

@@ -290,6 +290,12 @@ class Directory(OfOneProcess, ABC):
         if self._closed:
             raise SystemClosed("The system is closed; open it again.")
 
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """The tree of agents, as a notebook shows it."""
+        from ikigai_actors.system.notebook import mime_bundle
+
+        return mime_bundle(self, repr(self))
+
     def __enter__(self) -> Self:
         self._check_open()
         return self

@@ -92,7 +92,7 @@ class Page {
   // Which time is shown
 
   async go(at) {
-    this.at = at === null || at >= this.model.now() - 500 ? null : at;
+    this.at = at;
     document.body.classList.toggle("past", this.at !== null);
     $("live").setAttribute("aria-pressed", this.at === null); $("live").textContent = this.at === null ? "● live" : "back to now";
     if (this.at === null) $("time").value = 10000;
