@@ -58,7 +58,7 @@ SLASH_COMMANDS = Contents(
         ),
         "Talk": (
             "/fork /queue /resume /undo /mark /rewind /clear /compact /uncompact /merge /model /system /set "
-            "/approvals /approve /deny /rules"
+            "/copy /approvals /approve /deny /rules"
         ),
         "Agents together": (
             "/send /read-mail /check-mail /filter-mail /delete-mail /notify /wait /timer /group /monitor /budget "

@@ -265,6 +265,10 @@ class Application(App[int]):
         if self.main.page.agent.uuid == parent:
             self.main.visit(child)
 
+    def copy(self, text: str) -> None:
+        """Put a text into the clipboard; from any thread."""
+        self._post(self.copy_to_clipboard, text)
+
     def put_back(self, text: str) -> None:
         """Put a text that was taken back into the prompt; from any thread."""
         self._post(self.main.put_back, text)

@@ -70,6 +70,9 @@ class Window(Protocol):
     def stay_with(self, parent: str, child: str) -> None:
         """Show a child that was just forked, if its parent is in sight."""
 
+    def copy(self, text: str) -> None:
+        """Put a text into the clipboard."""
+
     def put_back(self, text: str) -> None:
         """Put a text into the prompt that was taken back."""
 
@@ -150,6 +153,9 @@ class AppPlace(ShellPlace):
 
     def prompt_later(self, agent: AgentRef, text: str) -> None:
         self._prompt(text, attachments_in(text))
+
+    def copy(self, text: str) -> None:
+        self._window.copy(text)
 
     def put_back(self, text: str) -> None:
         self._window.give_up(self.current.uuid, text, refused=False)

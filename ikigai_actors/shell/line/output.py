@@ -15,6 +15,7 @@ never begins a line at the left edge either, so it cannot be taken for a prompt 
 
 import os
 import sys
+from base64 import b64encode
 from collections.abc import Callable
 from typing import IO
 
@@ -78,6 +79,10 @@ class Screen:
         """Print a notice, which answers no line of input."""
         self.fresh()
         click.echo(_style(harmless(text), dim=True), err=True, color=self._notices_styled)
+
+    def copy(self, text: str) -> None:
+        """Have the terminal put a text into its clipboard."""
+        self._print(f"\x1b]52;c;{b64encode(text.encode()).decode()}\a")
 
     def _set_off(self, text: str, own: bool = False) -> str:
         return harmless(text) if self._margin is None else self._margin.put(harmless(text), own)

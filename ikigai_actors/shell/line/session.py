@@ -127,6 +127,11 @@ class Shell(ShellPlace):
     def prompt_later(self, agent: AgentRef, text: str) -> None:
         self._turns.queue(agent, text)
 
+    def copy(self, text: str) -> None:
+        if not self.attended:
+            raise BadInput("There is no terminal to copy to.")
+        self.screen.copy(text)
+
     def put_back(self, text: str) -> None:
         self.screen.line(f"[taken back: {one_line(text)}]", dim=True)
 

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.calls import PendingCall
-from ikigai_actors.shell.text.harmless import as_json
+from ikigai_actors.shell.text.harmless import as_json, one_line
 
 SHORT = 300
 """The most characters of a call on one line."""
@@ -57,6 +57,15 @@ def described_call(call: PendingCall) -> str:
 def call_line(call: PendingCall) -> str:
     """The whole call on one line: the tool, and its arguments as JSON."""
     return f"{visible(call.tool)} {visible(as_json(dict(call.input)))}"
+
+
+def call_subject(tool: str, given: Mapping[str, Any]) -> str:
+    """What a call is about, on one line: the command, or the file, or else all arguments with their names."""
+    subject = given.get("command" if tool == "bash" else "file_path")
+    if isinstance(subject, str):
+        return one_line(subject)
+    values = (value if isinstance(value, str) else as_json(value) for value in given.values())
+    return "  ".join(f"{one_line(name)}: {one_line(value)}" for name, value in zip(given, values, strict=True))
 
 
 def call_page(call: PendingCall) -> list[CallLine]:

@@ -132,6 +132,9 @@ class ShellPlace(Place, Protocol):
     def prompt_later(self, agent: "AgentRef", text: str) -> None:
         """Prompt an agent, after its turn if it is in one."""
 
+    def copy(self, text: str) -> None:
+        """Put a text into the clipboard of the person's terminal. Raises `BadInput` where there is no terminal."""
+
     def put_back(self, text: str) -> None:
         """Give a text that was taken back to the person."""
 

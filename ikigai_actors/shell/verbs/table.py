@@ -133,6 +133,12 @@ TABLE = {
     "prev": VerbLine("walking", "", "Go to the previous sibling, from the first to the last.", Callers.PEOPLE),
     "prompt": VerbLine("branches", "AGENT TEXT...", "Prompt an agent.", Callers.SCRIPTS | Callers.PROTOCOLS),
     "quit": VerbLine("walking", "", "Leave: the same as /exit.", Callers.PEOPLE),
+    "copy": VerbLine(
+        "copying",
+        "",
+        "Copy the latest answer to the clipboard of the terminal, or the Nth latest.",
+        Callers.PEOPLE,
+    ),
     "queue": VerbLine("queue", "", "Prompt this agent after its turn, or list the prompts that wait.", Callers.PEOPLE),
     "resume": VerbLine(
         "branches", "AGENT", "Go on with the latest turn: one that a crash cut off, or that ended with an error."

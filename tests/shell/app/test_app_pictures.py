@@ -98,7 +98,7 @@ def test_the_picture_of_a_result_stands_below_its_call_in_the_log_and_when_it_co
 
     def shown(stage: Stage) -> bool:
         line = f"flag.png, image/png, {len(FLAG)} bytes"
-        call = f"▸ draw {{}}\n  └ {line}\n[attached: {line}]\n{ROWS}\n"
+        call = f"▸ draw\n  └ {line}\n[attached: {line}]\n{ROWS}\n"
         return call * 2 in stage.transcript
 
     async def first(stage: Stage) -> None:

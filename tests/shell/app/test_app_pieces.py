@@ -83,7 +83,7 @@ def test_a_result_stands_with_its_call_and_one_without_a_call_alone() -> None:
     assert [(piece.look, piece.text, piece.result, piece.failed) for piece in pieces] == [
         (Look.CALL, "cat", "earlier", False),
         (Look.THINKING, "hm", None, False),
-        (Look.CALL, 'ls {"path": "."}', "a\nb", True),
+        (Look.CALL, "ls path: .", "a\nb", True),
     ]
 
 

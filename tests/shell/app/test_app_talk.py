@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import TextArea
 
-from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors import ActorSystem, OfflineProvider, ScriptedProvider
 from ikigai_actors.records.mail.words import UNREAD_WORDS, KeepWord
 from ikigai_actors.system.conversation import say
 from supervisors.signals import Signal
@@ -52,7 +52,7 @@ def test_a_prompt_to_a_busy_agent_waits_in_sight() -> None:
         await stage.say("/mark later")
         await stage.expect("the mark waits for the end of the turn")
         gate.open()
-        await stage.expect("── mark 'later'")
+        await stage.expect("┄ mark 'later'")
         await stage.expect("› two")
         await stage.expect_gone("… two")
         await stage.until(lambda: stage.text.count("done") == 2)
@@ -65,7 +65,7 @@ def test_calls_are_folded_with_their_results_and_unfold() -> None:
     async def play(stage: Stage) -> None:
         await stage.say('@agents\n@no_such_tool {"a": 1}')
         await stage.expect("▸ agents")
-        await stage.expect(r"▸ no_such_tool .*\n +└ ")
+        await stage.expect(r"× no_such_tool .*\n +└ ")
         await stage.press("f8")
         await stage.expect("▾ agents")
         await stage.press("f8")
@@ -78,11 +78,11 @@ def test_calls_are_folded_with_their_results_and_unfold() -> None:
 def test_clear_mark_and_rewind_are_rules_and_errors_are_marked() -> None:
     async def play(stage: Stage) -> None:
         await stage.say("/mark here")
-        await stage.expect("── mark 'here' ─")
+        await stage.expect("┄ mark 'here'")
         await stage.say("/rewind here")
-        await stage.expect("── rewound to mark 'here' ─")
+        await stage.expect("┄ rewound to mark 'here'")
         await stage.say("/clear")
-        await stage.expect("── cleared: the history starts over ─")
+        await stage.expect("┄ cleared: the history starts over")
         await stage.say("/rewind nowhere")
         await stage.expect("✗ the rewind: ")
         await stage.say("/no-such-thing")
@@ -210,3 +210,34 @@ def test_prompts_that_waited_before_the_program_began_are_shown_and_taken_back(t
         on_stage(system, play)
         system.root.signal(Signal.CONT)
         assert system.root.prompt("now").get(timeout=DEADLINE).text.startswith("You said “now”. That is all")
+
+
+def test_an_answer_or_its_code_is_copied_to_the_clipboard() -> None:
+    answer = "Like this:\n\n```python\none\n```\n\nor\n\n~~~\ntwo\n~~~"
+
+    async def play(stage: Stage) -> None:
+        await stage.say("/copy")
+        await stage.expect("There is no answer to copy yet")
+        await stage.say("how?")
+        await stage.expect("two")
+        await stage.until(lambda: not stage.application.main.page.transcript.answering, "the whole answer")
+        await stage.press("ctrl+y")
+        await stage.until(lambda: stage.application.clipboard == answer, "the answer")
+        await stage.say("/copy --code")
+        await stage.until(lambda: stage.application.clipboard == "two\n", "the code")
+        await stage.say("/copy 2")
+        await stage.expect("There is one answer to copy")
+
+    with open_memory(ScriptedProvider([answer])) as system:
+        on_stage(system, play)
+
+
+def test_the_first_screen_says_what_the_program_is_until_something_is_said() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.expect(r"╭─ ikigai ─[\s\S]*Our shop sells tea\. +say something")
+        await stage.say("Our shop sells tea.")
+        await stage.expect("You said")
+        await stage.expect_gone("╭─ ikigai ─")
+
+    with open_memory() as system:
+        on_stage(system, play)

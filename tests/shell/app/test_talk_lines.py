@@ -15,7 +15,16 @@ from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.shell.app.pace import Pace, TurnSpan
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import DARK
-from ikigai_actors.shell.app.widgets.talk_lines import Underway, command_line, edge, facts, foot, way, work_line
+from ikigai_actors.shell.app.widgets.talk_lines import (
+    Underway,
+    command_line,
+    edge,
+    facts,
+    foot,
+    way,
+    welcome,
+    work_line,
+)
 
 WIDTHS = st.integers(20, 200)
 NAMES = st.text(st.characters(codec="utf-8"), max_size=40) | st.sampled_from(["buyer", "漢字" * 12])
@@ -117,3 +126,10 @@ def test_a_turn_begins_with_its_prompt_and_sums_up_its_answers() -> None:
     assert (turn.seconds, turn.tokens) == (3, 14)
     turn.add(Message("a" * 22, 5, "user", "", {}, 60_000))
     assert (turn.began, turn.seconds, turn.tokens) == (60_000, 0, 0)
+
+
+@given(WIDTHS)
+def test_the_welcome_names_what_to_try_in_whatever_width(width: int) -> None:
+    head, *tries = welcome(width, DARK).plain.split("\n")
+    assert "outlives kill -9" in head
+    assert all(len(line) <= max(width, 42) for line in tries)

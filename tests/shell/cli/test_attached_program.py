@@ -32,7 +32,7 @@ def test_a_whole_screen_shows_the_agents_of_another_shell_which_is_killed_and_ta
             shell.say("Assam, please.")
             screen.expect("You said “Assam, please.”")
             screen.say("/mark here")
-            screen.expect("── mark 'here'")
+            screen.expect("┄ mark 'here'")
             shell.kill()
             screen.expect("The process that ran these agents is gone")
             screen.expect("attached, no host")

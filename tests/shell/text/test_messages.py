@@ -21,8 +21,8 @@ SHOWN: list[tuple[str, str, Mapping[str, object], str, list[tuple[Look, str]]]] 
     ("user", "a\nb", {}, "a\nb", [(Look.PROMPT, "a\nb")]),
     ("note", "", {"number": 1}, 'note {"number": 1}', [(Look.RULE, 'note {"number": 1}')]),
     ("assistant", "a\n\nb", {}, "a\n\nb", [(Look.MARKDOWN, "a"), (Look.MARKDOWN, "b")]),
-    ("assistant", "so", CALLS, 'so\nls {"path": "."}', [(Look.MARKDOWN, "so"), (Look.CALL, 'ls {"path": "."}')]),
-    ("assistant", "", CALLS, 'ls {"path": "."}', [(Look.CALL, 'ls {"path": "."}')]),
+    ("assistant", "so", CALLS, 'so\nls {"path": "."}', [(Look.MARKDOWN, "so"), (Look.CALL, "ls path: .")]),
+    ("assistant", "", CALLS, 'ls {"path": "."}', [(Look.CALL, "ls path: .")]),
     (
         "assistant",
         "half ",

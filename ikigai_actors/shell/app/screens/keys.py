@@ -14,6 +14,8 @@ OTHERS = (
     ("Tab", "Take a line of the menu"),
     ("Alt+Enter", "Prompt after the turn"),
     ("Ctrl+U", "Clear the line; twice, all"),
+    ("Ctrl+Y", "Copy the latest answer, in an empty prompt"),
+    ("Shift+drag", "Select, by the terminal's own mouse"),
     ("Up, Down", "Earlier prompts and commands"),
     ("Ctrl+_", "Undo"),
     ("Ctrl+D, Ctrl+Q", "Leave"),

@@ -62,6 +62,7 @@ class MainScreen(Screen[None]):
     MainScreen { layout: horizontal; }
     #talk { layers: base over; width: 1fr; max-width: 108; }
     #transcripts { height: 1fr; padding: 0 1 0 2; }
+    #welcome { height: auto; max-width: 104; border: round $edge; padding: 0 1; display: none; }
     #work, #foot { height: 1; max-width: 104; }
     #box { height: auto; max-width: 104; border: round $edge; padding: 0 1; border-subtitle-color: $past; }
     #sign { width: 2; height: 1; color: $past; }
@@ -114,7 +115,7 @@ class MainScreen(Screen[None]):
         super().__init__()
         # Held, not looked up: while the application ends, events may arrive after these widgets are removed.
         self._tree, self._question = TreePanel(doings), ApprovalBox(clock)
-        self._menu = CommandMenu()
+        self._menu, self._welcome = CommandMenu(), Static(id="welcome")
         self._transcripts, self._prompts = ContentSwitcher(id="transcripts"), ContentSwitcher(id="prompts")
         self._work, self._foot, self._sign = Static(id="work"), Static(id="foot"), Static("›", id="sign")
         self._talk, self._box = Vertical(id="talk"), Horizontal(self._sign, self._prompts, id="box")
@@ -143,6 +144,7 @@ class MainScreen(Screen[None]):
         yield self._tree
         with self._talk:
             yield self._transcripts
+            yield self._welcome
             yield self._work
             yield self._question
             yield self._box
@@ -307,6 +309,10 @@ class MainScreen(Screen[None]):
             self._later(lambda: choices_of(agent, text), lambda found: self._offer(found, text))
         else:
             self._offer([])
+
+    def on_prompt_box_copies(self) -> None:
+        """Copy the latest answer."""
+        self._press("/copy")
 
     def on_prompt_box_takes_back(self) -> None:
         """Take back the latest text that waits for the agent."""
@@ -478,7 +484,18 @@ class MainScreen(Screen[None]):
         if question is None and self.focused is bar:
             self.set_focus(self.page.prompt)
         bar.ask(question, colours, self._talk.size)
+        self._greet()
         self._show_work()
+
+    def _greet(self) -> None:
+        """Say what the program is as long as nothing was ever said."""
+        snapshot, transcript = self.snapshot, self.page.transcript
+        is_new = snapshot is not None and snapshot.parent is None and not (snapshot.children or snapshot.works)
+        shown = is_new and not (transcript.head or transcript.answering)
+        if shown and not self._welcome.display:
+            self._welcome.border_title = Content.from_rich_text(Text("ikigai", f"bold {self.colours.ink}"))
+            self._welcome.update(talk_lines.welcome(self._width - 4, self.colours))
+        self._welcome.display = shown
 
     def _show_work(self) -> None:
         line = self._work_line()

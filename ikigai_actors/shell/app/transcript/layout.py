@@ -21,6 +21,7 @@ from textual.strip import Strip
 from ikigai_actors.shell.app.theme import DARK, LIGHT, OWN, Palette
 from ikigai_actors.shell.app.transcript.pictures import MOST_COLUMNS, PictureRows
 from ikigai_actors.shell.app.transcript.pieces import ARGUMENTS, Look, Piece
+from ikigai_actors.shell.text.words import counted
 
 TEXT_COLUMNS = 100
 """The most columns of a text: longer lines are hard to read."""
@@ -88,7 +89,7 @@ def lay_out(
         case Look.ERROR:
             return [_EMPTY, *_marked("✗ ", piece.text, width, looks.failed, _LONGEST)]
         case Look.RULE:
-            return [_EMPTY, _rule(piece.text, width, looks)]
+            return [_short(f"┄ {piece.text}", width, looks.past)]
         case Look.PICTURE:
             shown: Sequence[Strip] = ()
             if picture is not None and not plain:
@@ -183,22 +184,19 @@ def _thinking(text: str, width: int, unfolded: bool, looks: _Looks) -> list[Stri
 def _call(piece: Piece, width: int, unfolded: bool, looks: _Looks) -> list[Strip]:
     style = looks.failed if piece.failed else looks.past
     if unfolded:
-        head = list(_marked("▾ ", piece.text, width, looks.accent, _LONGEST))
+        head = list(_marked("▾ ", piece.whole or piece.text, width, looks.accent, _LONGEST))
         return [*head, *(_marked("  ", piece.result, width, style, _LONGEST) if piece.result else ())]
-    shown = piece.text if len(piece.text) <= ARGUMENTS else f"{piece.text[:ARGUMENTS]}…"
-    head = [_short(f"▸ {shown}", width, looks.accent)]
+    sign = "×" if piece.failed else "▶" if piece.result is None else "▸"
+    line = Text(f"{sign} ", looks.failed if piece.failed else looks.accent)
+    name, _, given = piece.text[:ARGUMENTS].partition(" ")
+    line.append(name, looks.strong).append(f"  {given}" if given else "", looks.ink)
+    line.truncate(max(width, 4), overflow="ellipsis")
+    head = [Strip(line.render(_PLAIN, end=""))]
     if piece.result is None:
         return head
     first, *more = piece.result.strip("\n").split("\n") if piece.result.strip() else ["nothing"]
-    count = f" (+{len(more)} line{'s' * (len(more) != 1)})" if more else ""
+    count = f" · {counted(len(more), 'more line')}" if more else ""
     return [*head, _short(f"  └ {first}", width - len(count), style, count)]
-
-
-def _rule(text: str, width: int, looks: _Looks) -> Strip:
-    title = Text(f"── {text} ")
-    title.truncate(width - 1, overflow="ellipsis")
-    rest = max(0, width - title.cell_len)
-    return Strip([Segment(title.plain + "─" * rest, looks.past)])
 
 
 def _short(text: str, width: int, style: Style, after: str = "") -> Strip:

@@ -14,6 +14,7 @@ from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
+from ikigai_actors.shell.text.call_page import call_subject
 from ikigai_actors.shell.text.harmless import harmless, one_line
 from ikigai_actors.shell.text.pages import NameOf, attached_lines, message_words, no_name, stop_note
 
@@ -57,6 +58,8 @@ class Piece(NamedTuple):
     """Whether the result of the call is an error."""
     blob: str = ""
     """The hash of the picture."""
+    whole: str = ""
+    """A call with all its arguments, for when it is unfolded."""
 
 
 def tidy(text: str) -> str:
@@ -132,8 +135,10 @@ def _reply(message: Message) -> list[Piece]:
     pieces = [Piece(Look.THINKING, tidy(thought), position) for thought in thoughts if thought.strip()]
     pieces += answer_pieces(message.content, position)
     for call in reply.tool_calls:
-        arguments = one_line(json.dumps(dict(call.input), ensure_ascii=False, default=str))
-        pieces.append(Piece(Look.CALL, f"{one_line(call.name)} {arguments}", position, None, call.id))
+        name, given = one_line(call.name), dict(call.input)
+        whole = f"{name} {one_line(json.dumps(given, ensure_ascii=False, default=str))}"
+        folded = f"{name} {call_subject(call.name, given)}".rstrip()
+        pieces.append(Piece(Look.CALL, folded, position, None, call.id, whole=whole))
     if note := stop_note(reply.stop_reason, not message.content.strip() and not reply.tool_calls):
         pieces.append(Piece(Look.NOTE, one_line(note), position))
     return pieces

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len, chop_cells
+from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
@@ -63,13 +65,15 @@ class Question(NamedTuple):
 def keys_of(question: Question, width: int) -> list[tuple[str, str]]:
     """The keys that answer a question, and what each of them does; in fewer words where it is narrow."""
     what = {EXACT: "this command", TOOL: visible(question.call.tool)}.get(question.reach, "")
-    ways = [
+    ways: list[tuple[str, ...]] = [
         ("run once", "do not", "do not, say why", f"always {what} for {question.who} and below"),
         ("run once", "no", "why not", f"always {what} here and below"),
         ("run", "no", "why not", "always"),
     ]
+    if not what:
+        ways = [way[:3] for way in ways]
     fitting = (way for way in ways if sum(cell_len(told) + _A_KEY for told in way) <= width)
-    return [*zip("ynta" if what else "ynt", next(fitting, ways[-1]), strict=False)]
+    return [*zip("ynta", next(fitting, ways[-1]), strict=False)]
 
 
 def answer_line(question: Question, width: int, keyboard: bool, colours: Palette) -> Text:
@@ -135,7 +139,7 @@ class CallText(ScrollView):
         at, colours = y + self.scroll_offset.y, self._colours
         text, part = self._lines[at] if at < len(self._lines) else ("", CallPart.TEXT)
         styles = {CallPart.OLD: colours.failed, CallPart.NEW: colours.accent, CallPart.SAME: colours.past}
-        strip = Strip(Text(text, styles.get(part, colours.ink)).render(self.app.console, end=""))
+        strip = Strip([Segment(text, Style(color=styles.get(part, colours.ink)))])
         return strip.adjust_cell_length(self.size.width).apply_style(self.rich_style)
 
 
@@ -148,7 +152,7 @@ class ApprovalBox(Vertical, can_focus=True):
         border: round $warning 60%; border-subtitle-color: $past;
     }
     ApprovalBox:focus { border: round $warning; }
-    ApprovalBox #answers { height: 1; }
+    ApprovalBox #answers { height: 1; margin-top: 1; }
     """
 
     BINDINGS: ClassVar[list[Any]] = [

@@ -41,6 +41,9 @@ class PromptBox(TextArea):
         queued: bool = False
         """Whether it waits for the end of the turn in progress."""
 
+    class Copies(Message):
+        """Ctrl+Y was pressed in an empty prompt."""
+
     class TakesBack(Message):
         """Up was pressed in an empty prompt while texts wait for the agent."""
 
@@ -102,6 +105,7 @@ class PromptBox(TextArea):
             "tab": self._take,
             "escape": self._close_menu,
             "ctrl+u": self._clear,
+            "ctrl+y": self._copy_answer,
             "ctrl+underscore": self._undo,
             "up": self._earlier,
             "down": self._later,
@@ -161,6 +165,11 @@ class PromptBox(TextArea):
         if self._menu.display:
             self._menu.move(by)
         return bool(self._menu.display)
+
+    def _copy_answer(self) -> bool:
+        if not self.text:
+            self.post_message(self.Copies())
+        return not self.text
 
     def _clear(self) -> bool:
         """Clear the line before the cursor; where that is empty, all."""

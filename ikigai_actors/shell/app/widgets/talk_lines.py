@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from ikigai_actors.providers.base import Usage
@@ -58,7 +59,7 @@ def work_line(work: Underway | None, after: str, waiting: int, spin: int, width:
 
 def command_line(what: str, seconds: float, spin: int, width: int, colours: Palette) -> Text:
     """The line above the prompt while a command takes long."""
-    line = Text(f" {SPINNER[spin % len(SPINNER)]} ", f"bold {colours.accent}")
+    line = Text().append(f" {SPINNER[spin % len(SPINNER)]} ", f"bold {colours.accent}")
     line.append(one_line(what), colours.ink).append(f" · {duration(seconds)}", colours.past)
     line.truncate(width, overflow="ellipsis")
     return line
@@ -83,7 +84,7 @@ def _working(work: Underway, spin: int, colours: Palette) -> Text:
     rests = kind in _WAYS_ON
     colour = colours.past if kind == "dead" else colours.waits if rests or kind == "budget" else colours.accent
     sign = activity(work.state).sign if rests else SPINNER[spin % len(SPINNER)]
-    line = Text(f" {sign} ", f"bold {colour}")
+    line = Text().append(f" {sign} ", f"bold {colour}")
     line.append(one_line(word), colours.ink if colour == colours.accent else colour)
     facts = [] if work.seconds is None or kind in ("dead", "stopped") else [duration(work.seconds)]
     facts += [f"{work.rate:.0f} tokens/s"] if work.rate >= 1 else []
@@ -124,6 +125,24 @@ def spent(usage: Usage | None, cost: float | None) -> str:
     taken = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
     told = f"{in_thousands(taken)} in · {in_thousands(usage.output_tokens)} out"
     return told if cost is None else f"{told} · {money(cost)}"
+
+
+_TRIES = (
+    ("Our shop sells tea.", "say something"),
+    ('/fork "You buy in Assam." --name buyer', "a child that knows all of it"),
+    ("F3 tree   F4 agents   F1 keys", "look around"),
+)
+
+
+def welcome(width: int, colours: Palette) -> Text:
+    """What a person reads who sees the program for the first time: what it is, and what to try."""
+    text = Text("Every agent is a process: it has a mailbox and a log, forks, and outlives kill -9. Try:", colours.ink)
+    room = max(cell_len(what) for what, _ in _TRIES) + 3
+    for what, why in _TRIES:
+        text.append(f"\n  {what}", colours.accent)
+        if room + cell_len(why) + 2 <= width:
+            text.append(" " * (room - cell_len(what)) + why, colours.past)
+    return text
 
 
 def edge(left: Text, right: Sequence[str], width: int, colours: Palette) -> Text:
