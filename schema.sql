@@ -444,3 +444,34 @@ CREATE TABLE monitors (
     PRIMARY KEY (agent_uuid, watcher)
 );
 CREATE INDEX monitors_watcher ON monitors (watcher);
+
+-- What other libraries keep in this database (ikigai_actors/doors): a session, a thread. It begins with what another log holds up
+-- to an entry, as an agent begins with what another one remembers.
+CREATE TABLE guest_logs (
+    id         TEXT PRIMARY KEY,                         -- random
+    guest      TEXT NOT NULL,                            -- the library
+    scope      TEXT NOT NULL,                            -- what groups names: a project, or ''
+    name       TEXT,                                     -- NULL: read by those alone that begin with it
+    parent     TEXT REFERENCES guest_logs (id),          -- what it begins with
+    upto       BIGINT NOT NULL CHECK (upto >= 0),        -- up to which entry of the parent; 0 without one
+    head       BIGINT NOT NULL CHECK (head >= upto),     -- no entry has a higher number
+    data       TEXT NOT NULL,                            -- a summary of the guest's own, or ''
+    changed_at BIGINT NOT NULL                           -- increases with each change
+);
+CREATE UNIQUE INDEX guest_logs_name ON guest_logs (guest, scope, name) WHERE name IS NOT NULL;
+CREATE INDEX guest_logs_parent ON guest_logs (parent, upto) WHERE parent IS NOT NULL;
+
+-- The entries of these logs. They are not read through the log's row, so no foreign key: fsck looks.
+CREATE TABLE guest_entries (
+    log        TEXT NOT NULL,
+    id         BIGINT NOT NULL,                          -- goes on after guest_logs.upto
+    part       TEXT NOT NULL,                            -- a namespace of the guest's, or ''
+    about      TEXT NOT NULL,                            -- what it belongs to: a checkpoint, or ''
+    key        TEXT NOT NULL,                            -- what it is within that, or ''
+    tag        TEXT,                                     -- by which it is found in all logs: a run
+    data       TEXT,                                     -- JSON. NULL: this log shows nothing about that any more
+    body       BYTEA,                                    -- what JSON does not hold
+    PRIMARY KEY (log, id)
+);
+CREATE INDEX guest_entries_about ON guest_entries (log, part, about);
+CREATE INDEX guest_entries_tag ON guest_entries (tag) WHERE tag IS NOT NULL;

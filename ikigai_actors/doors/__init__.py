@@ -6,6 +6,8 @@
     agui                AG-UI, for web applications
     access, turns       what a client reaches; turns by handles
     hosting             the host that runs the agents
+    claude_sessions     sessions of the Claude Agent SDK
+    guest_database      the database for adapters of other libraries
     json_rpc, lines, http, bell     messages; standard input and output; HTTP; who waits for news
 
 A door is a process of its own, attached to the database. It decides nothing, owns no agent and holds nothing that a

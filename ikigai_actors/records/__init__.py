@@ -8,6 +8,7 @@
     hosts/       what processes leave for one another
     budgets/     what may be spent
     documents, spending, figures   documents by path and version; what was spent; how much there is of everything
+    guests       what other libraries keep here
     transfer/    branches of agents as files, to other databases
     fsck/        what must hold of all that
 

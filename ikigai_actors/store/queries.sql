@@ -38,6 +38,24 @@ t.agent_uuid, t.base, t.machine, t.parent, t.below, t.upper, t.created_at, t.app
 -- A merge of files: the fields of TreeMerge.
 m.agent_uuid, m.base, m.layer, m.child, m.upto, m.created_at
 
+-- columns: guest_log
+-- A log of a guest: the fields of GuestLog.
+l.id, l.guest, l.scope, l.name, l.parent, l.upto, l.head, l.data, l.changed_at
+
+-- columns: guest_entry
+-- An entry of a log: the fields of GuestEntry, after the log that holds it.
+e.log, e.id, e.part, e.about, e.key, e.tag, e.data, e.body
+
+-- columns: guest_chain
+-- What a log shows: its own entries, and those of the logs that it begins with, as far as it does. UNION: a damaged circle ends.
+WITH RECURSIVE chain(log, parent, above, bound) AS (
+    SELECT id, parent, upto, head FROM guest_logs WHERE id = :log
+    UNION
+    SELECT p.id, p.parent, p.upto, c.above FROM chain c JOIN guest_logs p ON p.id = c.parent
+), shown AS (
+    SELECT e.* FROM chain c JOIN guest_entries e ON e.log = c.log AND e.id > c.above AND e.id <= c.bound
+)
+
 -- columns: host
 -- A host, as the first version of the schema knew it.
 id, hostname, pid, started_at, lease_until, now_ms()
@@ -1479,3 +1497,78 @@ SELECT m.recipient, m.id, m.sender, m.kind, m.created_at, m.read_at
 -- name: activity
 -- How many messages there were in each stretch of time. Reads all of them.
 SELECT m.created_at / CAST(:step AS BIGINT), COUNT(*) FROM messages m GROUP BY 1 ORDER BY 1
+
+-- name: guest_log
+SELECT {guest_log} FROM guest_logs l WHERE l.guest = :guest AND l.scope = :scope AND l.name = :name
+
+-- name: lock_guest_log
+SELECT {guest_log} FROM guest_logs l WHERE l.guest = :guest AND l.scope = :scope AND l.name = :name FOR NO KEY UPDATE
+
+-- name: lock_guest_log_by_id
+SELECT {guest_log} FROM guest_logs l WHERE l.id = :id FOR NO KEY UPDATE
+
+-- name: guest_logs
+SELECT {guest_log} FROM guest_logs l WHERE l.guest = :guest AND l.scope = :scope AND l.name IS NOT NULL ORDER BY l.name
+
+-- name: every_guest_log
+SELECT {guest_log} FROM guest_logs l ORDER BY l.id
+
+-- name: guest_spans
+-- Between which numbers the entries of each log are.
+SELECT log, MIN(id), MAX(id) FROM guest_entries GROUP BY log ORDER BY log
+
+-- name: make_guest_log
+INSERT INTO guest_logs (id, guest, scope, name, parent, upto, head, data, changed_at)
+VALUES (:id, :guest, :scope, :name, :parent, :upto, :upto, '', now_ms()) ON CONFLICT DO NOTHING
+
+-- name: move_guest_log
+-- The database's clock, as several hosts share it; two changes within a millisecond are told apart.
+UPDATE guest_logs SET parent = :parent, upto = :upto, head = :head, data = :data,
+    changed_at = CASE WHEN now_ms() > changed_at THEN now_ms() ELSE changed_at + 1 END
+WHERE id = :id
+
+-- name: unname_guest_log
+UPDATE guest_logs SET name = NULL WHERE id = :id
+
+-- name: delete_guest_log
+DELETE FROM guest_logs WHERE id = :id
+
+-- name: guest_shared
+-- Up to which entry of its own a log is shown by others; none: nobody begins with it.
+SELECT MAX(upto) FROM guest_logs WHERE parent = :id
+
+-- name: guest_entries
+-- The latest of what a log shows, backwards.
+{guest_chain} SELECT {guest_entry} FROM shown e ORDER BY e.id DESC LIMIT :most
+
+-- name: guest_entries_about
+{guest_chain} SELECT {guest_entry} FROM shown e WHERE e.part = :part AND e.about = :about ORDER BY e.id
+
+-- name: guest_outline
+-- What a log shows of one key, without bodies: the latest first, of all parts or of one.
+{guest_chain} SELECT e.log, e.id, e.part, e.about, e.key, e.tag, e.data, CAST(NULL AS BYTEA) FROM shown e
+WHERE (e.key = :key OR e.data IS NULL) AND (CAST(:part AS TEXT) IS NULL OR e.part = :part)
+  AND (CAST(:before AS TEXT) IS NULL OR e.about < :before)
+ORDER BY e.about DESC, e.part, e.id DESC LIMIT :most
+
+-- name: guest_known_keys
+{guest_chain} SELECT e.key FROM shown e WHERE e.part = :part AND e.about = :about AND e.key = ANY(:keys)
+
+-- name: guest_tagged
+SELECT e.log, e.part, e.about FROM guest_entries e JOIN guest_logs l ON l.id = e.log
+WHERE l.guest = :guest AND e.tag = ANY(:tags)
+
+-- name: guest_heirs
+-- A log and those that begin with it, or with one of these. UNION: a damaged circle ends.
+WITH RECURSIVE heirs(id) AS (
+    SELECT CAST(:id AS TEXT) UNION SELECT l.id FROM heirs h JOIN guest_logs l ON l.parent = h.id
+) SELECT id FROM heirs
+
+-- name: delete_guest_entries
+DELETE FROM guest_entries WHERE log = :log AND id > :above
+
+-- name: delete_guest_entries_about
+DELETE FROM guest_entries WHERE log = :log AND part = :part AND about = :about AND id > :above
+
+-- name: delete_guest_keys
+DELETE FROM guest_entries WHERE log = :log AND part = :part AND about = :about AND id > :above AND key = ANY(:keys)

@@ -37,6 +37,10 @@ COLUMNS = {
         "agent_uuid": _TEXT, "base": _TEXT, "machine": _TEXT, "parent": _TEXT, "below": _NUMBER, "upper": _NUMBER,
         "created_at": _NUMBER, "applied_at": _NUMBER,
     },
+    "guest_entries": {
+        "log": _TEXT, "id": _NUMBER, "part": _TEXT, "about": _TEXT, "key": _TEXT, "tag": _TEXT, "data": _TEXT,
+        "body": _BYTES,
+    },
     "pieces": {"host": _TEXT, "id": _NUMBER, "agent_uuid": _TEXT, "reply": _NUMBER, "at": _NUMBER, "body": _TEXT},
 }  # fmt: skip
 """The tables that take rows in bulk, with the types of their columns. All begin with their primary key."""

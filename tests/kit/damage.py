@@ -9,10 +9,12 @@ from typing import Any
 
 import psycopg
 
+from ikigai_actors.records import guests
 from ikigai_actors.records.agents.labels import set_id, set_of
 from ikigai_actors.records.agents.registry import make_root
 from ikigai_actors.records.budgets.amounts import SpendingRow
 from ikigai_actors.records.budgets.spendings import keep_labels
+from ikigai_actors.records.guests import GuestEntry, GuestPlace
 from ikigai_actors.records.log.chain import EMPTY_HASH, HashChain, hash_after
 from ikigai_actors.records.mail.mail import Mail
 from ikigai_actors.records.messages.messages import Message
@@ -105,6 +107,10 @@ def found_family(store: Store) -> None:
             tx.run("add_remote_command", agent="a", kind=kind, body="{}", mailed=0, now=1)
         tx.run("answer_remote_command", agent="a", id=1, answer='{"value": 7}', now=2)
         tx.run("claim_call", key="k1", asked="0" * 64, now=1)
+        guests.append_entries(
+            tx, guests.make_guest(tx, GuestPlace("test", "", "tea")), [GuestEntry(data="1"), GuestEntry(data="2")]
+        )
+        guests.fork_guest(tx, GuestPlace("test", "", "tea"), GuestPlace("test", "", "coffee"))
         tx.run("make_group", name="tea")
         tx.run("join_group", name="tea", agent="c", now=1)
         tx.run("add_monitor", agent="c", watcher="g", now=1)

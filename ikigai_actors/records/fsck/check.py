@@ -15,6 +15,7 @@
     restart            an agent's restarts are numbered from 1 without holes, and name its supervisor of then
     remote-command     an agent's remote commands are numbered from 1 without holes; body and answer are JSON objects
     keyed-call         a keyed call has a key, the SHA-256 of what was asked, and a JSON object as its answer
+    guest              a guest log has a name or an heir, and begins within its parent's own entries; its own follow
     name               no two living agents have the same name
     epoch              an agent's epoch is 1 or more; of hosts without names the one that has not ended has the highest
     host               at most one host without a name has not ended
@@ -81,6 +82,7 @@ from ikigai_actors.records.fsck.blobs import check_blobs
 from ikigai_actors.records.fsck.budgets import check_budgets, note_budgets
 from ikigai_actors.records.fsck.cuts import check_fork_points, check_lenses
 from ikigai_actors.records.fsck.groups import check_groups
+from ikigai_actors.records.fsck.guests import check_guests
 from ikigai_actors.records.fsck.invariants import Invariant, Note, Violation
 from ikigai_actors.records.fsck.keyed import check_keyed_calls
 from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, check_signals
@@ -211,7 +213,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found += [*check_spendings(tx, records, logs.counted, logs.unknown), *check_label_sets(tx)]
     found += [*check_signals(tx, records), *check_restarts(tx, records), *check_remote_commands(tx, records)]
     found += [*check_budgets(tx, records), *check_timers(tx, records), *check_groups(tx, records)]
-    found += [*check_rule_rows(tx, records), *check_keyed_calls(tx)]
+    found += [*check_rule_rows(tx, records), *check_keyed_calls(tx), *check_guests(tx)]
     found += check_trees(tx, records, lambda above: climb(above)[0])
     found += check_pieces(tx, records, [host.id for host in hosts])
     return Report(len(records), logs.messages, found, [*note_budgets(tx)])

@@ -22,6 +22,7 @@ class Invariant(StrEnum):
     RESTART = "restart"
     REMOTE_COMMAND = "remote-command"
     KEYED_CALL = "keyed-call"
+    GUEST = "guest"
     NAME = "name"
     EPOCH = "epoch"
     HOST = "host"

@@ -1,0 +1,273 @@
+"""Guest logs: what other libraries keep in the database, each session or thread of theirs as a log of entries.
+
+    place = GuestPlace("openai", "", "tea")
+    store.write(lambda tx: append_entries(tx, make_guest(tx, place), [GuestEntry(data='{"role": "user"}')]))
+    store.write(lambda tx: fork_guest(tx, place, GuestPlace("openai", "", "coffee")))     # one row, whatever the length
+
+A log begins with what its parent holds up to an entry, and the numbers of its own entries go on from there. What others
+begin with stays: a log that is to lose it goes on under its name as another one, and the older one has none. The older
+one is deleted with the last log that begins with it.
+
+All that changes a log locks its row first, then the rows of those that it begins with, upwards.
+"""
+
+import secrets
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ikigai_actors.arguments import check_type
+from ikigai_actors.errors import BadInput, StoreConflict
+from ikigai_actors.store.base import Transaction
+
+_EVERY = 2**62
+"""More entries than there are."""
+
+GUEST_NAME = 1_000
+"""Characters of a name."""
+
+
+class GuestPlace(NamedTuple):
+    """Where a log is found."""
+
+    guest: str
+    """The library."""
+    scope: str
+    """What groups names."""
+    name: str
+
+
+class GuestLog(NamedTuple):
+    """A log. It shows its parent's entries up to ``upto``, then its own, whose numbers are above that."""
+
+    id: str
+    guest: str
+    scope: str
+    name: str | None
+    """None once another log has its name."""
+    parent: str | None
+    upto: int
+    head: int
+    """No entry has a higher number."""
+    data: str
+    """A summary of the guest's own, or empty."""
+    changed_at: int
+    """Milliseconds since 1970; each change increases it."""
+
+
+class GuestEntry(NamedTuple):
+    """An entry of a log. What is not said is given when it is appended."""
+
+    log: str = ""
+    id: int = 0
+    part: str = ""
+    """A namespace of the guest's."""
+    about: str = ""
+    """What it belongs to."""
+    key: str = ""
+    """What it is within that."""
+    tag: str | None = None
+    """By which it is found in all logs."""
+    data: str | None = None
+    """JSON; None: the log shows nothing any more of what came before it ``about`` this."""
+    body: bytes | None = None
+
+
+def check_guest_name(value: object, what: str) -> str:
+    """Check for a name that both databases can hold. Raises `BadInput`."""
+    name = check_type(value, str, what, "text")
+    if not name or len(name) > GUEST_NAME or "\0" in name or any("\ud800" <= sign <= "\udfff" for sign in name):
+        raise BadInput(f"Expected {what} to be 1 to {GUEST_NAME:,} characters without NUL; got {name[:40]!r}.")
+    return name
+
+
+def find_guest(tx: Transaction, place: GuestPlace) -> GuestLog | None:
+    """The log of this name, if there is one."""
+    return _one(tx.run("guest_log", **place._asdict()))
+
+
+def guests_within(tx: Transaction, guest: str, scope: str) -> list[GuestLog]:
+    """The logs of one scope, by name."""
+    return [GuestLog._make(row) for row in tx.run("guest_logs", guest=guest, scope=scope)]
+
+
+def lock_guest(tx: Transaction, place: GuestPlace) -> GuestLog | None:
+    """Lock the log of this name, if there is one.
+
+    Twice: after a wait for a transaction that gave the name to another log, the first statement finds nothing.
+    """
+    return _one(tx.run("lock_guest_log", **place._asdict())) or _one(tx.run("lock_guest_log", **place._asdict()))
+
+
+def make_guest(tx: Transaction, place: GuestPlace) -> GuestLog:
+    """Lock the log of this name; make it if there is none."""
+    if (there := lock_guest(tx, place)) is None:
+        tx.run("make_guest_log", id=secrets.token_hex(16), parent=None, upto=0, **place._asdict())
+        there = lock_guest(tx, place)
+    if there is None:
+        raise StoreConflict(f"Log {place.name!r} was made and deleted by others meanwhile. Try again.")
+    return there
+
+
+def append_entries(tx: Transaction, log: GuestLog, entries: Sequence[GuestEntry], data: str | None = None) -> GuestLog:
+    """Append entries to a locked log; return what it is now. ``data`` is its summary from now on."""
+    rows = [entry._replace(log=log.id, id=number) for number, entry in enumerate(entries, log.head + 1)]
+    tx.append(rows, "guest_entries")
+    return _move(tx, log._replace(head=log.head + len(rows), data=log.data if data is None else data))
+
+
+def latest_entries(tx: Transaction, log: GuestLog, most: int = _EVERY) -> list[GuestEntry]:
+    """The latest entries that a log shows, the oldest of them first."""
+    return [GuestEntry._make(row) for row in reversed(tx.run("guest_entries", log=log.id, most=most))]
+
+
+def entries_about(tx: Transaction, log: GuestLog, part: str, subject: str) -> dict[str, GuestEntry]:
+    """What a log shows about something: the latest entry of each key."""
+    shown: dict[str, GuestEntry] = {}
+    for entry in map(GuestEntry._make, tx.run("guest_entries_about", log=log.id, part=part, about=subject)):
+        if entry.data is None:
+            shown.clear()
+        else:
+            shown[entry.key] = entry
+    return shown
+
+
+def outline_of(
+    tx: Transaction,
+    log: GuestLog,
+    key: str = "",
+    part: str | None = None,
+    before: str | None = None,
+    most: int = _EVERY,
+) -> list[GuestEntry]:
+    """The latest entry of this key about each thing that a log shows, without its body; by ``about``, backwards.
+
+    Args:
+        key: the key.
+        part: in one part, or in all.
+        before: about what comes before this.
+        most: how many rows are looked at: fewer things than that may come back.
+    """
+    shown: dict[tuple[str, str], GuestEntry] = {}
+    rows = tx.run("guest_outline", log=log.id, key=key, part=part, before=before, most=most)
+    for entry in map(GuestEntry._make, rows):
+        shown.setdefault((entry.part, entry.about), entry)
+    return [entry for entry in shown.values() if entry.data is not None]
+
+
+def keys_among(tx: Transaction, log: GuestLog, keys: Iterable[str], part: str = "", subject: str = "") -> set[str]:
+    """Which of these keys a log shows about something."""
+    return {key for (key,) in tx.run("guest_known_keys", log=log.id, part=part, about=subject, keys=list(keys))}
+
+
+def forget_keys(tx: Transaction, log: GuestLog, part: str, subject: str, keys: Sequence[str]) -> None:
+    """Delete a locked log's own entries of these keys, which later ones replace, unless others show them."""
+    tx.run(
+        "delete_guest_keys",
+        log=log.id,
+        part=part,
+        about=subject,
+        keys=list(keys),
+        above=max(_shared(tx, log), log.upto),
+    )
+
+
+def fork_guest(tx: Transaction, source: GuestPlace, target: GuestPlace, at: int | None = None) -> GuestLog:
+    """Make a log that begins with what another one shows up to an entry, or with all of it: one row.
+
+    Raises `BadInput` when there is no such source or entry, or the target is there already.
+    """
+    log = lock_guest(tx, source)
+    if log is None:
+        raise BadInput(f"There is no {source.name!r} to branch from.")
+    at = log.head if at is None else at
+    if not 0 <= at <= log.head:
+        raise BadInput(f"Expected a position from 0 to {log.head} of {source.name!r}; got {at}.")
+    if find_guest(tx, target) is not None:
+        raise BadInput(f"There is a {target.name!r} already. Delete it first, or choose another name.")
+    return _begin(tx, log, target, at)
+
+
+def cut_guest(tx: Transaction, log: GuestLog, at: int) -> None:
+    """Let a locked log end at an entry. What other logs show stays for them, and then this one gets another id."""
+    shared = _shared(tx, log)
+    if shared > at:
+        tx.run("unname_guest_log", id=log.id)
+        _begin(tx, log, GuestPlace(log.guest, log.scope, str(log.name)), at)
+        return
+    tx.run("delete_guest_entries", log=log.id, above=max(at, log.upto))
+    holder = _holder(tx, log, at)
+    if holder is None or holder.id != log.id:
+        _move(tx, log._replace(parent=None if holder is None else holder.id, upto=at, head=at))
+        if log.parent is not None:
+            _collect(tx, log.parent)
+    else:
+        _move(tx, log._replace(head=at))
+
+
+def forget_things(tx: Transaction, log: GuestLog, things: Iterable[tuple[str, str]]) -> None:
+    """Let a locked log show nothing about some things, each a part and what it is about.
+
+    Its own entries are deleted. What others show, or it has from its parent, is hidden from it by an entry.
+    """
+    above = max(_shared(tx, log), log.upto)
+    hidden = []
+    for part, subject in things:
+        tx.run("delete_guest_entries_about", log=log.id, part=part, about=subject, above=above)
+        if entries_about(tx, log, part, subject):
+            hidden.append(GuestEntry(part=part, about=subject))
+    append_entries(tx, log, hidden)
+
+
+def forget_tagged(tx: Transaction, guest: str, tags: Sequence[str]) -> None:
+    """Delete what is tagged with any of these, and all that is about the same, in each log that shows it."""
+    for log, part, subject in sorted(set(tx.run("guest_tagged", guest=guest, tags=list(tags)))):
+        for (heir,) in tx.run("guest_heirs", id=log):
+            tx.run("delete_guest_entries_about", log=heir, part=part, about=subject, above=0)
+
+
+def drop_guest(tx: Transaction, log: GuestLog) -> None:
+    """Delete a locked log. What other logs begin with stays until the last of them is deleted."""
+    tx.run("unname_guest_log", id=log.id)
+    _collect(tx, log.id)
+
+
+def _collect(tx: Transaction, uuid: str) -> None:
+    """Delete a log that has no name and that none begins with; then look at its parent."""
+    log = _one(tx.run("lock_guest_log_by_id", id=uuid))
+    while log is not None and log.name is None and not _shared(tx, log):
+        tx.run("delete_guest_entries", log=log.id, above=0)
+        tx.run("delete_guest_log", id=log.id)
+        log = None if log.parent is None else _one(tx.run("lock_guest_log_by_id", id=log.parent))
+
+
+def _begin(tx: Transaction, log: GuestLog, place: GuestPlace, at: int) -> GuestLog:
+    """Make a log that begins with what a locked one shows up to an entry."""
+    holder = _holder(tx, log, at)
+    uuid, parent = secrets.token_hex(16), None if holder is None else holder.id
+    tx.run("make_guest_log", id=uuid, parent=parent, upto=at, **place._asdict())
+    made = lock_guest(tx, place)
+    if made is None or made.id != uuid:
+        raise StoreConflict(f"Another process made {place.name!r} at the same moment. Nothing was changed; try again.")
+    return made
+
+
+def _holder(tx: Transaction, log: GuestLog, at: int) -> GuestLog | None:
+    """The log, locked, among a locked one and those that it begins with, whose own entry this is; None at 0."""
+    holder: GuestLog | None = log
+    while holder is not None and at <= holder.upto:
+        holder = None if holder.parent is None else _one(tx.run("lock_guest_log_by_id", id=holder.parent))
+    return holder
+
+
+def _shared(tx: Transaction, log: GuestLog) -> int:
+    """Up to which entry other logs begin with this one; 0: none does."""
+    return int(tx.run("guest_shared", id=log.id)[0][0] or 0)
+
+
+def _move(tx: Transaction, log: GuestLog) -> GuestLog:
+    tx.run("move_guest_log", id=log.id, parent=log.parent, upto=log.upto, head=log.head, data=log.data)
+    return log
+
+
+def _one(rows: Sequence[tuple[object, ...]]) -> GuestLog | None:
+    return GuestLog._make(rows[0]) if rows else None
