@@ -67,6 +67,7 @@ STEERING_MUTANTS = (
         "agent/turn/machine.py",
         "unit.asks and unit.may_wait):",
         "unit.asks):",
+        test=_MACHINE,
     ),
     Mutant(
         "a word goes to the supervisor",

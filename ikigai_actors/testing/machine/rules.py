@@ -151,15 +151,27 @@ class AgentRules(Stage):
         """An agent gets a word that cuts off its step."""
         self.steer_agent(self.agent(who), now=True)
 
-    @rule(who=AGENTS, how=st.sampled_from(("slow", "wait", WORK)), now=st.booleans(), words=st.integers(1, 3))
-    def steer_in_turn(self, who: int, how: str, now: bool, words: int) -> None:
-        """An agent gets a word in the middle of a turn."""
+    @rule(
+        who=AGENTS,
+        how=st.sampled_from(("slow", "wait", WORK)),
+        now=st.booleans(),
+        words=st.integers(1, 3),
+        then=st.sampled_from(("", "withdraw", "stop")),
+    )
+    def steer_in_turn(self, who: int, how: str, now: bool, words: int, then: str) -> None:
+        """An agent gets words in the middle of a turn; perhaps the last one is withdrawn, or the agent is stopped."""
         calls = {"wait": ToolCall("wait", {"timeout": 5}), WORK: ToolCall(WORK)}
         self.script(self.agent(who), SLOW if how == "slow" else Reply("", (calls[how],)), "ok", SLOW)
         self.prompted(self.agent(who))
         self.goes_on_for(12)
         for _ in range(words):
             self.steer_agent(self.agent(who), now=now)
+        if then == "withdraw":
+            self.withdraw(1)
+        elif then == "stop":
+            self.send_signal(self.agent(who), Signal.STOP)
+        if then:
+            self.attempt(lambda: self.world.sleep(SLOW.delay * 4))
 
     @rule(back=st.integers(1, 3))
     def withdraw(self, back: int) -> None:
@@ -178,6 +190,16 @@ class AgentRules(Stage):
         call = ToolCall("send", {"to": to.uuid, "body": f"word {self.fact()}", "steer": True})
         self.script(by, Reply("", (call,)))
         self.prompted(by)
+
+    @rule(who=AGENTS)
+    def steer_sibling(self, who: int) -> None:
+        """The model of an agent sends a word to another child of its parent."""
+        first = len(self.ledger.known)
+        if len(self.living()) + 2 <= self.LIMIT:
+            self.forks_of(self.agent(who), [None, None])
+        if len(self.ledger.known) == first + 2:
+            self.send_steer(first, first + 1)
+            self.attempt(self.world.settle)
 
     @rule(sender=AGENTS, recipient=AGENTS, body=prompts())
     def send(self, sender: int, recipient: int, body: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import GIVE_RESULT, WAIT, Call, Progress
 from ikigai_actors.agent.turn.machine import step
-from ikigai_actors.agent.turn.plan import plan_of
+from ikigai_actors.agent.turn.plan import SummaryPlan, plan_of
 from ikigai_actors.agent.turn.request import Turns
 from ikigai_actors.agent.turn.state import LifecycleState, Phase, RequestModel, State, Step
 from ikigai_actors.agent.turn.typed import MOST_REPAIRS
@@ -170,6 +170,12 @@ def test_a_summary_keeps_the_words_of_the_open_turn_behind_its_prompt() -> None:
     turns = Turns(None, MODEL, ())
     turns.open_with(history(*turn, summary)[-1], history(*turn)[0])
     assert spoken(turns.finish())[-2:] == ["by train", '<steer from="lead">\nhurry\n</steer>']
+
+
+def test_words_wait_until_a_summary_is_written() -> None:
+    plan = SummaryPlan(3, 0, 2, 100, 0, "", 4, "", 0.25)
+    asked = step(tooling(call("1:read", Progress.DONE)), on.Compact("", "asker", plan=plan), NOW, TOOLS, WORDS)
+    assert (asked.state.phase, told(asked), entered(asked)) == (Phase.COMPACTING, [], ())
 
 
 def test_a_copy_of_a_word_that_a_trial_begins_with_is_no_word() -> None:
