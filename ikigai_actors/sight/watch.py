@@ -61,6 +61,7 @@ class ObserverWatch:
         """Why nothing new may come; empty for no reason."""
         self.pages = 0
         self._subscription: Subscription | None = None
+        self._whole: set[str] = set()  # of whose next reply every piece is heard
         self._born = False  # an agent was heard of that no look has found yet
         self._reads = asyncio.Semaphore(_AT_ONCE)
         self._waking = asyncio.Lock()
@@ -105,6 +106,7 @@ class ObserverWatch:
 
     async def _begin(self) -> None:
         self.replies.clear()
+        self._whole.clear()
         self._subscription = await asyncio.to_thread(self.system.subscribe, self._hear, _EVENTS)
         await self.refresh()
         self._work = [asyncio.create_task(self._tick()), asyncio.create_task(self._look_again())]
@@ -145,17 +147,17 @@ class ObserverWatch:
         match event:
             case Message():
                 if event.kind in BOUNDARIES:
-                    self.replies.close(event.agent_uuid)
+                    self._end_reply(event.agent_uuid)
                 known = self.rows.hear(event, now)
                 self._born |= not known or (event.kind == Kind.FORK and "child" in event.data)
             case Streamed():
                 if event.kind == "text":
-                    self.replies.add(event.agent_uuid, event.text)
+                    self._add_piece(event.agent_uuid, event.text)
                 self.rows.stream(event.agent_uuid, len(event.text), now, monotonic())
             case StreamCut():
-                self.replies.close(event.agent_uuid)
+                self._end_reply(event.agent_uuid)
             case Died():
-                self.replies.close(event.agent_uuid)
+                self._end_reply(event.agent_uuid)
                 self.rows.die(event.agent_uuid, now)
             case Renamed():
                 self.rows.rename(event.agent_uuid, event.name)
@@ -163,3 +165,14 @@ class ObserverWatch:
                 self.trouble = "" if event.host else "No process runs the agents now. Start one: ikigai host."
             case StoreTrouble():
                 self.trouble = event.reason or ""
+
+    def _end_reply(self, uuid: str) -> None:
+        self.replies.close(uuid)
+        self._whole.add(uuid)
+
+    def _add_piece(self, uuid: str, text: str) -> None:
+        """Add to a reply. Of one that began before the subscription, this process hears the rest alone."""
+        if uuid not in self._whole and not self.system.attached:
+            text = "… " + text
+        self._whole.add(uuid)
+        self.replies.add(uuid, text)
