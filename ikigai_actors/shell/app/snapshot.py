@@ -260,9 +260,8 @@ def _read(tx: Transaction, uuid: str, everybody: bool) -> _Rows:
     """Read an agent and those around it; on request also all agents, with their restarts and hosts."""
     record, above = registry.get(tx, uuid), registry.ancestors(tx, uuid)
     family = registry.children(tx, record.supervisor_uuid) if record.supervisor_uuid is not None else [record]
-    rows = _Rows(
-        record, above, family, registry.children(tx, uuid), [], {}, {}, budget_of(tx, uuid), waiting_prompts(tx, uuid)
-    )
+    near, waiting = registry.children(tx, uuid), waiting_prompts(tx, uuid) if record.living else ()
+    rows = _Rows(record, above, family, near, [], {}, {}, budget_of(tx, uuid), waiting)
     if not everybody:
         return rows
     return rows._replace(everybody=registry.every(tx), restarts=restart_counts(tx), hosts=host_names(owners(tx)))
