@@ -7,6 +7,8 @@
     access, turns       what a client reaches; turns by handles
     hosting             the host that runs the agents
     claude_sessions     sessions of the Claude Agent SDK
+    langgraph_saver     checkpoints of LangGraph
+    openai_session      sessions of the OpenAI Agents SDK
     guest_database      the database for adapters of other libraries
     json_rpc, lines, http, bell     messages; standard input and output; HTTP; who waits for news
 

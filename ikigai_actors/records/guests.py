@@ -115,9 +115,12 @@ def append_entries(tx: Transaction, log: GuestLog, entries: Sequence[GuestEntry]
     return _move(tx, log._replace(head=log.head + len(rows), data=log.data if data is None else data))
 
 
-def latest_entries(tx: Transaction, log: GuestLog, most: int = _EVERY) -> list[GuestEntry]:
+def latest_entries(tx: Transaction, log: GuestLog, most: int | None = None) -> list[GuestEntry]:
     """The latest entries that a log shows, the oldest of them first."""
-    return [GuestEntry._make(row) for row in reversed(tx.run("guest_entries", log=log.id, most=most))]
+    return [
+        GuestEntry._make(row)
+        for row in reversed(tx.run("guest_entries", log=log.id, most=_EVERY if most is None else most))
+    ]
 
 
 def entries_about(tx: Transaction, log: GuestLog, part: str, subject: str) -> dict[str, GuestEntry]:

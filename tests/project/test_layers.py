@@ -33,7 +33,7 @@ LIBRARIES = {
     "aiohttp": {"providers", "shell", "doors", "sight"},
     "httpx2": {"providers", "shell", "doors"},
     "mcp anyio": {"tools"},
-    "claude_agent_sdk": {"doors"},
+    "agents claude_agent_sdk langchain_core langgraph": {"doors"},
     "click rich textual textual_serve aiohttp_jinja2 jinja2 PIL": {"shell"},
     "hypothesis pytest": {"testing"},
     "jsonschema": {"records", "tools", "doors"},
@@ -43,7 +43,7 @@ LIBRARIES = {
 }
 """Which rooms may import a library."""
 
-LATE = {"PIL", "claude_agent_sdk", "openai", "pydantic_ai", "ray"}
+LATE = {"PIL", "agents", "claude_agent_sdk", "openai", "pydantic_ai", "ray"}
 """Libraries that are imported when they are first used, within a function: they may be missing."""
 
 PURE = ("agent.turn", "behaviour.plans")
