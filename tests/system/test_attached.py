@@ -327,7 +327,7 @@ def test_whom_a_hint_concerns_while_very_many_agents_are_looked_at_does_not_wait
         )
 
         def commit() -> frozenset[str] | None:
-            rows = [(agent, 1, "user", "text", None, 1) for agent in (middle, last)]
+            rows = [(agent, 1, "user", "text", None, 1, b"") for agent in (middle, last)]
             store.write(lambda tx: tx.append(rows))
             return frozenset({last}) if names else None
 
