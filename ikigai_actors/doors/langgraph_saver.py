@@ -96,7 +96,7 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
         """The checkpoints of a thread, or of all, the latest first."""
-        wanted = {} if config is None else config["configurable"]
+        wanted = {} if config is None else config.get("configurable", {})
         until = None if before is None else get_checkpoint_id(before)
         found = self._list(config, wanted.get("checkpoint_ns"), filter, until, wanted.get("checkpoint_id"))
         return islice(found, limit)
@@ -290,7 +290,7 @@ def _place(config: "RunnableConfig") -> GuestPlace:
 
 
 def _namespace(config: "RunnableConfig") -> str:
-    return str(config["configurable"].get("checkpoint_ns", ""))
+    return str(config.get("configurable", {}).get("checkpoint_ns", ""))
 
 
 def _config(thread: str, part: str, about: str) -> "RunnableConfig":

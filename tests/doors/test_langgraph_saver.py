@@ -147,6 +147,8 @@ def test_bad_input_is_refused_and_nothing_is_stored(system: ActorSystem) -> None
     refused: list[tuple[str, Callable[[], object]]] = [
         ("Metadata of a checkpoint must be JSON", lambda: put(saver, "a", 0, at=object())),
         ("it names none", lambda: saver.get_tuple({"configurable": {}})),
+        ("it names none", lambda: list(saver.list({}))),
+        ("it names none", lambda: saver.get_tuple({})),
         ("it has no checkpoint_id", lambda: saver.put_writes(config("a"), [("n", 1)], "task")),
         ("Expected thread_id to be 1 to 1,000", lambda: saver.delete_thread("")),
         ("Expected strategy to be one of keep_latest, delete", lambda: saver.prune(["a"], strategy="all")),

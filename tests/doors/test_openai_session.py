@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem, BadInput, OfflineProvider
+from ikigai_actors import ActorSystem, AsyncActorSystem, BadInput, OfflineProvider
 from ikigai_actors.doors.openai_session import IkigaiSession
 from tests.kit.databases import sql
 
@@ -77,6 +77,15 @@ def test_two_processes_add_to_one_session_and_no_item_is_lost(durable: str, syst
             sessions = [IkigaiSession("s", each) for each in (system, other)]
             await asyncio.gather(*(one.add_items(items(f"{n}")) for n in range(10) for one in sessions))
             assert sorted(texts(await sessions[0].get_items())) == sorted(f"{n}" for n in range(10) for _ in sessions)
+
+    run(work())
+
+
+def test_a_session_of_an_asyncio_program_is_the_same(durable: str) -> None:
+    async def work() -> None:
+        async with AsyncActorSystem.open(durable, OfflineProvider()) as system:
+            await IkigaiSession("s", system).add_items(items("a"))
+            assert texts(await IkigaiSession("s", system.sync).get_items()) == ["a"]
 
     run(work())
 

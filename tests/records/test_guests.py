@@ -1,17 +1,19 @@
 """Guest logs: what others begin with stays, whatever is taken from a log; a fork is one row."""
 
 import json
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ikigai_actors.errors import BadInput
+from ikigai_actors.errors import BadInput, StoreConflict
 from ikigai_actors.records import guests
 from ikigai_actors.records.fsck.guests import check_guests
 from ikigai_actors.records.guests import GuestEntry, GuestPlace
-from ikigai_actors.store import Store, Transaction
+from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.memory import open_with_tables
 from tests.kit.databases import sql
 
@@ -146,5 +148,32 @@ def test_logs_are_lists_that_share_what_they_begin_with(steps: list[tuple[str, .
             assert {name: texts(store, name) for name in "abc"} == {name: model.get(name) for name in "abc"}
             assert [*store.read(lambda tx: [*check_guests(tx)])] == []
         for name in model:
+            drop(store, name)
+        assert rows(store) == (0, 0)
+
+
+@pytest.mark.slow("two programs at once")
+def test_two_programs_that_change_the_same_logs_leave_them_sound(durable: str) -> None:
+    def work(seed: int) -> None:
+        random = Random(seed)
+        with closing(open_store(durable)) as store:
+            for number in range(60):
+                name, other = random.choice("abc"), random.choice("abc")
+                with suppress(BadInput, StoreConflict):
+                    match random.randrange(5):
+                        case 0:
+                            fork(store, name, other)
+                        case 1:
+                            drop(store, name)
+                        case 2:
+                            cut(store, name, 0)
+                        case _:
+                            add(store, name, f"{seed}.{number}")
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(work, (1, 2))) == [None, None]
+    with closing(open_store(durable)) as store:
+        assert [*store.read(lambda tx: [*check_guests(tx)])] == []
+        for name in "abc":
             drop(store, name)
         assert rows(store) == (0, 0)
