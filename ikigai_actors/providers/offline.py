@@ -133,7 +133,7 @@ def recall(prompts: list[str]) -> str:
 
 
 def _latest_prompt(request: Request) -> tuple[str, int]:
-    """The prompt that is to be answered, and how many replies it has had."""
+    """The prompt that is to be answered, and how many replies it has had; after results, all words that came there."""
     for back, message in enumerate(reversed(request.messages)):
         texts = [block["text"] for block in message["content"] if block["type"] == "text"]
         texts = [text for text in texts if not text.startswith(_MERGE)]
@@ -141,7 +141,9 @@ def _latest_prompt(request: Request) -> tuple[str, int]:
             shown, _, prompt = texts[-1].partition(f"{OPEN_PROMPT}\n\n")
             if prompt and not shown:  # no request says how many replies it has had
                 return prompt, len(_steps(prompt, 0)) if len(request.messages) > 1 else 0
-            return texts[-1], back // 2
+            are_words = any(block["type"] == "tool_result" for block in message["content"])
+            said = texts if are_words and not texts[-1].startswith((SUMMARISE, REPORT)) else texts[-1:]
+            return "\n".join(said), back // 2
     return "", 0
 
 

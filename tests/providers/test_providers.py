@@ -85,6 +85,19 @@ def test_offline_streams_its_answer_word_by_word_and_counts_words() -> None:
     assert reply.usage == base.Usage(input_tokens=2, output_tokens=len(deltas))
 
 
+def test_offline_makes_the_calls_of_all_words_that_come_after_results() -> None:
+    call = {"type": "tool_use", "id": "1", "name": "look", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "1", "content": "seen"}
+    words = [{"type": "text", "text": text} for text in ("@one", "and", "@two")]
+    messages = (
+        {"role": "user", "content": [{"type": "text", "text": "@look"}]},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result, *words]},
+    )
+    reply, _ = ask(OfflineProvider(), Request("uuid", None, "", "", messages))
+    assert [one.name for one in reply.tool_calls] == ["one", "two"]
+
+
 def test_offline_answers_when_nothing_was_said() -> None:
     assert said(OfflineProvider(), Request("uuid", None, "", "", ())).startswith("Nothing was said yet.")
 
