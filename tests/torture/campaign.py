@@ -8,7 +8,7 @@ violation is given up at once.
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from functools import partial
 from multiprocessing.context import ForkServerContext
@@ -20,6 +20,7 @@ from ikigai_actors.records.budgets.audit import left_behind
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import Store
 from ikigai_actors.store.existing import existing
+from supervisors.signals import Status
 from tests.torture import judge
 from tests.torture.kill import aim, fork_server, kill
 from tests.torture.script import World, continue_all, open_when_free
@@ -97,10 +98,15 @@ class _Tree:
         """Open the system as the next owner, deal with what was cut off, and judge before and after."""
         self._tally.counts["restarts"] += 1
         complaints: list[str] = []
+        turns = {uuid: record.turn for uuid, record in self._known.records.items() if record.turn}
         with open_when_free(self._url, self._world, complaints.append) as system:
-            self._judge_running(system, [])
+            self._judge_running(system, _until_quiet(system, turns))  # words that waited have opened turns
             self._complain(f"unsettled: agent {uuid} holds something" for uuid in system._store.read(left_behind))
-            cut_off = [system.handle(record.uuid) for record in self._known.records.values() if record.turn]
+            cut_off = [
+                system.handle(record.uuid)
+                for record in self._known.records.values()
+                if record.turn and record.turn == turns.get(record.uuid)
+            ]
             self._complain(f"{one.uuid} is {one.state}" for one in cut_off if one.state not in CUT_OFF)
             if cut_off and how != "leave":
                 continue_all(system)
@@ -111,7 +117,7 @@ class _Tree:
 
     def _deal_with(self, system: ActorSystem, cut_off: list[AgentRef], how: str) -> list[Report]:
         """Resume turns or prompt over them, and wait until all is quiet; returns what was acknowledged."""
-        reports, pause = list[Report](), threading.Event()
+        reports = list[Report]()
         if how == "resume":
             system.resume()
         for number, agent in enumerate(cut_off if how == "choose" else ()):
@@ -123,14 +129,7 @@ class _Tree:
                     reports.append(outcome(0, agent, token, partial(agent.prompt(token).get, timeout=PATIENCE)))
             except AgentDead:
                 reports.append(Bereft(0, agent.uuid))
-        while True:
-            idle = all(actor.is_idle for actor in system._processes)  # first: a turn that one has opened is read below
-            working = [system.handle(record.uuid) for record in system.agents() if record.turn]
-            reports += [outcome(0, agent, None, partial(agent.reply, PATIENCE)) for agent in working]
-            if idle and not working:
-                return reports
-            if not working:
-                pause.wait(0.005)
+        return reports + _until_quiet(system, {})
 
     def _judge_running(self, system: ActorSystem, reports: list[Report]) -> None:
         """As `_judge`, and every history as the system itself gives it."""
@@ -162,3 +161,19 @@ class _Tree:
         for fault in found:
             self.spoilt = True
             self._tally.violations.append(f"{self._seed}: {fault}")
+
+
+def _until_quiet(system: ActorSystem, cut_off: Mapping[str, int]) -> list[Report]:
+    """Wait until nobody works; returns how turns ended. The turns that were cut off, by agent, go on with nobody."""
+    reports, pause = list[Report](), threading.Event()
+    while True:
+        # These first: the turns that they have opened are read below.
+        busy = [actor.state for actor in system._processes if not actor.is_idle]
+        works = any(one.uuid not in cut_off and one.status is not Status.STOPPED for one in busy)
+        working = [system.handle(one.uuid) for one in system.agents() if one.turn and one.turn != cut_off.get(one.uuid)]
+        heard = [agent for agent in working if agent.state not in CUT_OFF]  # the others have yet to hear of CONT
+        reports += [outcome(0, agent, None, partial(agent.reply, PATIENCE)) for agent in heard]
+        if not works and not working:
+            return reports
+        if not heard:
+            pause.wait(0.005)

@@ -13,7 +13,24 @@ from tests.kit.assembly import assemble
 from tests.kit.tool_scripts import faults
 from tests.torture.script import IDEMPOTENT, ONCE, did
 from tests.torture.snapshot import CallStory, Snapshot, closing, stories
-from tests.torture.victim import Bereft, Complaint, Died, Doomed, Ended, Forked, Heard, Report, Wrote
+from tests.torture.victim import (
+    Bereft,
+    Complaint,
+    Died,
+    Doomed,
+    Ended,
+    Entered,
+    Forked,
+    Heard,
+    Report,
+    Said,
+    TookBack,
+    Wrote,
+)
+
+NOT_BEGUN = "This call was not begun: read the new words."
+CUT_BY_WORDS = (NOT_BEGUN, "This call was cut off: it may or may not have run. Read the new words.")
+"""The results of calls that a word has ended."""
 
 
 def lost(reports: Iterable[Report], now: Snapshot) -> Iterator[str]:
@@ -33,6 +50,14 @@ def lost(reports: Iterable[Report], now: Snapshot) -> Iterator[str]:
                     yield f"lost: {report}"
             case Ended() if not _has_ended(report, now.logs.get(report.agent, {})):
                 yield f"lost: {report}"
+            case Said(agent=agent, mail=mail, token=token) if now.words.get((agent, mail)) != token:
+                yield f"lost: {report}; the mail is {now.words.get((agent, mail))!r}"
+            case TookBack(agent=agent, mail=mail) if (agent, mail) in now.words:
+                yield f"lost: {report}; the mail is there"
+            case Entered(agent=agent, position=position, token=token):
+                found = now.logs.get(agent, {}).get(position)
+                if found is None or found.content != token or found.kind not in (Kind.STEER, Kind.USER):
+                    yield f"lost: {report}; there is {found}"
             case Complaint(text):
                 yield f"complaint: {text}"
 
@@ -119,8 +144,8 @@ def _above(now: Snapshot, uuid: str) -> Iterator[str]:
 
 
 def doubled(now: Snapshot) -> Iterator[str]:
-    """Every prompt has a text of its own, and so has every mark: what is there twice was done twice."""
-    told = Counter(message.content for message in now.messages if message.kind in (Kind.USER, Kind.MARK))
+    """Every prompt has a text of its own, and so have words and marks: what is there twice was done twice."""
+    told = Counter(message.content for message in now.messages if message.kind in (Kind.USER, Kind.STEER, Kind.MARK))
     for text, times in told.items():
         if times > 1:
             yield f"doubled: {text!r} stands {times} times in the logs"
@@ -155,6 +180,9 @@ def _of_call(story: CallStory, ran: int, forked: Counter[str]) -> Iterator[str]:
     if result.content == PERHAPS_RUN:
         if call.name not in ONCE or not story.started:
             yield f"{story.started} records that it starts, and its result is that it may have run"
+    elif result.content in CUT_BY_WORDS:
+        if (result.content == NOT_BEGUN) == bool(story.started):
+            yield f"{story.started} records that it starts, and its result is {result.content!r}"
     elif call.name == FORK:
         if not result.data.get("is_error"):
             forked[result.content.partition(" Left of the budget: ")[0].split()[-1].rstrip(".")] += 1

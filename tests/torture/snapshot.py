@@ -21,6 +21,10 @@ class Snapshot(NamedTuple):
     """By agent and position, in order."""
     obituaries: tuple[tuple[str, str], ...] = ()
     """Every mail of kind ``exit``: who got it, and who had died."""
+    words: Mapping[tuple[str, int], str] = {}
+    """The texts of all words, by agent and mail."""
+    unread: int = 0
+    """How many of them are unread."""
 
     @property
     def messages(self) -> Iterator[Message]:
@@ -51,7 +55,10 @@ def _take(tx: Transaction) -> Snapshot:
     records = {record.uuid: record for record in registry.every(tx)}
     logs = logs_of(tx, records)
     mails = sql(tx, "SELECT recipient, sender FROM mail WHERE kind = 'exit'")
-    return Snapshot(records, logs, tuple((str(recipient), str(sender)) for recipient, sender in mails))
+    obituaries = tuple((str(recipient), str(sender)) for recipient, sender in mails)
+    rows = sql(tx, "SELECT recipient, id, body, read_at FROM mail WHERE kind = 'prompt' AND data LIKE '%\"steer\":%'")
+    words = {(str(agent), int(mail)): str(body) for agent, mail, body, _ in rows}
+    return Snapshot(records, logs, obituaries, words, sum(read_at is None for *_, read_at in rows))
 
 
 @dataclass(slots=True)
@@ -89,15 +96,22 @@ def stories(agent: str, log: Mapping[int, Message]) -> Iterator[CallStory]:
 
 
 def closing(log: Mapping[int, Message], position: int) -> tuple[str, str] | None:
-    """How the turn ended that a message opened: kind and text; None when it has not."""
+    """How the turn ended that a message opened: kind and text; None when it has not. A word lets it go on."""
+    ended: tuple[str, str] | None = None
     for message in log.values():
         if message.id <= position:
             continue
-        if message.kind == Kind.ASSISTANT and message.data.get("stop_reason") == INTERRUPTED:
-            return Kind.INTERRUPTED, ""
-        if message.kind in (Kind.ERROR, Kind.INTERRUPTED) or (message.kind == Kind.ASSISTANT and not calls_of(message)):
-            return message.kind, message.content
-    return None
+        if message.kind == Kind.STEER:
+            ended = None
+        elif ended is None and message.kind == Kind.ASSISTANT and message.data.get("stop_reason") == INTERRUPTED:
+            ended = Kind.INTERRUPTED, ""
+        elif ended is None and (
+            message.kind in (Kind.ERROR, Kind.INTERRUPTED) or (message.kind == Kind.ASSISTANT and not calls_of(message))
+        ):
+            ended = message.kind, message.content
+        elif message.kind == Kind.USER:
+            break
+    return ended
 
 
 def open_turns(snapshot: Snapshot) -> Iterator[str]:

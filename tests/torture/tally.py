@@ -13,11 +13,14 @@ from tests.torture.victim import (
     Died,
     Doomed,
     Ended,
+    Entered,
     Forked,
     Heard,
     Idle,
     Report,
+    Said,
     Stage,
+    TookBack,
     Trying,
     Wrote,
     name_of,
@@ -50,14 +53,19 @@ class Tally:
                     under_way[hand] = report
                 case (
                     Wrote(hand=hand) | Forked(hand=hand) | Ended(hand=hand) | Died(hand=hand) | Doomed(hand=hand)
-                    | Bereft(hand=hand) | Idle(hand=hand)
+                    | Bereft(hand=hand) | Idle(hand=hand) | Said(hand=hand) | Entered(hand=hand)
+                    | TookBack(hand=hand)
                 ):  # fmt: skip
+                    counts["words"] += isinstance(report, Said | TookBack)
+                    counts["receipts"] += isinstance(report, Entered)
+                    counts["withdrawn"] += isinstance(report, TookBack)
                     counts["commands"] += not isinstance(report, Idle | Bereft)
                     under_way.pop(hand, None)
         counts["kills"] += 1
         counts[stage] += 1
         counts.update(set(open_turns(left)) or {"nothing open"})
         counts["mid-stream"] += bool(speaking)
+        counts["unread"] += left.unread
         for trying in under_way.values():
             counts["prompts cut off" if trying.command == "prompt" else "other commands cut off"] += 1
             counts["committed"] += trying.command != "prompt" and _is_written(trying.token, left)
@@ -92,6 +100,8 @@ model asked {seen["model asked"]}, of which in mid-stream {seen["mid-stream"]}; 
   commands     {seen["commands"]:,} acknowledged; cut off: {seen["prompts cut off"]:,} prompts and \
 {seen["other commands cut off"]:,} others, of which {seen["committed"]:,} were committed
   messages     {seen["messages"]:,} acknowledged
+  words        {seen["words"]:,} kept, {seen["receipts"]:,} receipts, {seen["withdrawn"]:,} withdrawn; \
+{seen["unread"]:,} unread at a kill
   deaths       {seen["dead"]:,}: {seen["killed"]:,} killed, {seen["terminated"]:,} terminated, \
 {seen["exited"]:,} exited, {seen["orphaned"]:,} orphaned
   calls        {seen["calls ran"]:,} ran; {seen["calls cut off"]:,} cut off, \

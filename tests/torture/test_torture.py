@@ -16,7 +16,20 @@ from tests.torture import judge
 from tests.torture.campaign import torture
 from tests.torture.script import ONCE, World, open_when_free
 from tests.torture.snapshot import NOTHING, Snapshot, take
-from tests.torture.victim import PATIENCE, Bereft, Died, Doomed, Forked, Heard, Report, Wrote, outcome
+from tests.torture.victim import (
+    PATIENCE,
+    Bereft,
+    Died,
+    Doomed,
+    Entered,
+    Forked,
+    Heard,
+    Report,
+    Said,
+    TookBack,
+    Wrote,
+    outcome,
+)
 
 KILLS = 2
 
@@ -28,6 +41,14 @@ def test_kill_9_at_random_moments_loses_nothing_and_does_nothing_twice(
     assert tally.violations == []
     assert tally.counts["kills"] == KILLS
     assert tally.counts["messages"] > 0
+
+
+@pytest.mark.thorough("twenty kills on each database")
+def test_kill_9_with_words_in_flight_loses_no_word(durable_url: NewDatabase, tmp_path: Path) -> None:
+    tally = torture(durable_url, tmp_path, 20, seed=4)
+    assert tally.violations == []
+    assert tally.counts["words"] > 20
+    assert tally.counts["unread"] > 0
 
 
 # The judge finds what it is there for.
@@ -76,6 +97,9 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
             prompt = f"prompt {number}"
             reports.append(outcome(0, root, prompt, partial(root.prompt(prompt).get, timeout=PATIENCE)))
         reports.append(Wrote(0, root.uuid, root.mark("here"), Kind.MARK, "here"))
+        receipt = root.steer("word")
+        reports.append(Said(0, root.uuid, receipt.kept.get(timeout=PATIENCE), "word"))
+        reports.append(Entered(0, root.uuid, receipt.get(timeout=PATIENCE).position, "word"))
         reports.append(Forked(0, root.uuid, root.fork("prompt 8").uuid, "prompt 8"))
         top = root.fork()
         kid = top.fork(on_orphan="continue")
@@ -131,6 +155,24 @@ def mark_lost(life: Life) -> Life:
     return life.change(life.first(Kind.MARK), None)
 
 
+def word_lost(life: Life) -> Life:
+    """Its mail is gone, and nothing says that it was withdrawn."""
+    return life._replace(now=life.now._replace(words={}))
+
+
+def word_not_withdrawn(life: Life) -> Life:
+    """Its mail is there."""
+    [said] = [one for one in life.reports if isinstance(one, Said)]
+    return life._replace(reports=[*life.reports, TookBack(*said)])
+
+
+def word_elsewhere(life: Life) -> Life:
+    """Its receipt names another position."""
+    return life._replace(
+        reports=[one._replace(position=1) if isinstance(one, Entered) else one for one in life.reports]
+    )
+
+
 def answer_lost(life: Life) -> Life:
     answer = next(one for one in life.now.messages if one.content == "done with prompt 7")
     return life.change(answer, replace(answer, content="something else"))
@@ -184,6 +226,9 @@ def left_alone(life: Life) -> Life:
         (result_twice, "untrue"),
         (prompt_twice, "doubled"),
         (mark_lost, "lost"),
+        (word_lost, "lost"),
+        (word_not_withdrawn, "lost"),
+        (word_elsewhere, "lost"),
         (answer_lost, "lost"),
         (child_lost, "lost"),
         (came_back, "undead"),

@@ -91,6 +91,33 @@ class Ended(NamedTuple):
     text: str
 
 
+class Said(NamedTuple):
+    """A word was kept for an agent, as this mail."""
+
+    hand: int
+    agent: str
+    mail: int
+    token: str
+
+
+class Entered(NamedTuple):
+    """A receipt came: a word stands at this position."""
+
+    hand: int
+    agent: str
+    position: int
+    token: str
+
+
+class TookBack(NamedTuple):
+    """A word was withdrawn."""
+
+    hand: int
+    agent: str
+    mail: int
+    token: str
+
+
 class Died(NamedTuple):
     """A command that ends agents returned."""
 
@@ -126,7 +153,10 @@ class Complaint(NamedTuple):
     text: str
 
 
-Report = Stage | Heard | Delta | Trying | Wrote | Forked | Ended | Died | Doomed | Bereft | Idle | Complaint
+Report = (
+    Stage | Heard | Delta | Trying | Wrote | Forked | Ended | Said | Entered | TookBack | Died | Doomed | Bereft | Idle
+    | Complaint
+)  # fmt: skip
 
 
 def live(url: str, world: Path, seed: str, resume: bool, pipe: Connection) -> None:
@@ -206,8 +236,8 @@ class _Hand:
 
     def work(self) -> None:
         commands = {
-            self._prompt: 12, self._fork: 5, self._mark: 2, self._rewind: 2, self._clear: 1, self._configure: 1,
-            self._interrupt: 1, self._pause: 1, self._kill: 2, self._terminate: 1, self._exit: 1,
+            self._prompt: 12, self._steer: 8, self._fork: 5, self._mark: 2, self._rewind: 2, self._clear: 1,
+            self._configure: 1, self._interrupt: 1, self._pause: 1, self._kill: 2, self._terminate: 1, self._exit: 1,
         }  # fmt: skip
         while True:
             self._commands += 1
@@ -225,6 +255,18 @@ class _Hand:
 
     def _prompt(self, agent: AgentRef, token: str) -> Report:
         return outcome(self._number, agent, token, lambda: agent.prompt(token).get(timeout=PATIENCE))
+
+    def _steer(self, agent: AgentRef, token: str) -> Report:
+        """At times the word is withdrawn, or its receipt awaited."""
+        receipt = agent.steer(token, now=self._chance.random() < 0.3)
+        said = Said(self._number, agent.uuid, receipt.kept.get(timeout=PATIENCE), token)
+        what = self._chance.random()
+        if what < 0.2 and receipt.withdraw():
+            return TookBack(*said)
+        self._report(said)
+        if what < 0.6:
+            return said
+        return Entered(self._number, agent.uuid, receipt.get(timeout=PATIENCE).position, token)
 
     def _fork(self, agent: AgentRef, token: str) -> Report:
         prompt = token if self._chance.random() < 0.5 else None

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tests.torture.victim import Bereft, Died, Forked
+from tests.torture.victim import Bereft, Died, Entered, Forked, Said
 
 
 class Asked(NamedTuple):
@@ -29,4 +29,4 @@ class Published(NamedTuple):
     body: str
 
 
-Fact = Asked | Sent | Published | Forked | Died | Bereft
+Fact = Asked | Sent | Published | Forked | Said | Entered | Died | Bereft

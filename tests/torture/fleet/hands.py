@@ -2,6 +2,7 @@
 
 prompt     an agent answers, perhaps after calls of tools that must not run twice
 fork       an agent gets a child
+steer      an agent that nobody prompts gets a word, and its receipt is awaited
 send       an agent sends another one a mail
 publish    a document gets a version; several hands write the same ones
 look       all versions of a document are read, or all mail of an agent, while others write
@@ -24,15 +25,18 @@ from tests.foreign.histories import Operation
 from tests.kit.databases import sql
 from tests.torture.fleet.facts import Asked, Fact, Published, Sent
 from tests.torture.fleet.hosts import PATIENCE, task
-from tests.torture.victim import Bereft, Died, Forked
+from tests.torture.victim import Bereft, Died, Entered, Forked, Said
 
-DEEDS = {"prompt": 60, "use": 15, "send": 15, "publish": 10, "look": 10, "fork": 4, "fell": 5}
+DEEDS = {"prompt": 60, "use": 15, "send": 15, "publish": 10, "look": 10, "fork": 4, "fell": 5, "steer": 15}
 """How often each is done."""
 
 DOCUMENTS = 5
 
 BRANCHES = 3
 """Agents of a tree below its top."""
+
+LISTENERS = 2
+"""Agents that get words alone."""
 
 IN_TREES = 0.2
 """How often an agent is chosen that is about to be killed."""
@@ -55,6 +59,8 @@ class Work:
     """What was done, and how often no host ran."""
     agents: list[AgentRef] = field(default_factory=list)
     """Those that live for ever."""
+    listeners: list[AgentRef] = field(default_factory=list)
+    """Those that get words alone."""
     trees: dict[str, list[AgentRef]] = field(default_factory=dict)
     """Those that are about to be killed, by the uuid of the top of their tree."""
     spells: int = 0
@@ -63,9 +69,10 @@ class Work:
     def populate(self, agents: int) -> None:
         """Have so many agents to begin with. All hosts may end at once: then this waits for the next."""
         until, numbers = time.monotonic() + PATIENCE, count()
-        while len(self.agents) < agents:
+        while len(self.agents) < agents or len(self.listeners) < LISTENERS:
+            some = self.agents if len(self.agents) < agents else self.listeners
             try:
-                self.agents.append(self.fork(0, self.system.root, f"{self.seed}.agent.{next(numbers)}"))
+                some.append(self.fork(0, self.system.root, f"{self.seed}.agent.{next(numbers)}"))
             except (NoHost, StoreUnavailable):
                 assert time.monotonic() < until, "no host runs"
                 self._over.wait(0.1)
@@ -112,6 +119,7 @@ class Hand:
         self._deeds = {
             "prompt": self._prompt, "use": self._use, "send": self._send,
             "publish": self._publish, "look": self._look, "fork": self._fork, "fell": self._fell,
+            "steer": self._steer,
         }  # fmt: skip
 
     def tokens(self) -> Iterator[str]:
@@ -173,6 +181,15 @@ class Hand:
         if got != f"answer to {text}":
             self._work.complaints.append(f"{text} was answered with {got!r}")
         self._work.waits.append(time.monotonic() - began)
+
+    def _steer(self, _: AgentRef, token: str) -> None:
+        """Several hands steer one agent: some words open its turn, others come in the middle of it."""
+        agent = self._chance.choice(self._work.listeners)
+        receipt = agent.steer(token, now=self._chance.random() < 0.3)
+        mail = receipt.kept.get(timeout=PATIENCE)
+        self._work.facts.append(Said(self._number, agent.uuid, mail, token))
+        position = receipt.get(timeout=PATIENCE).position
+        self._work.facts.append(Entered(self._number, agent.uuid, position, token))
 
     def _send(self, agent: AgentRef, token: str) -> None:
         recipient = self._chance.choice(self._work.agents)

@@ -11,7 +11,7 @@ from tests.kit.databases import sql
 from tests.torture import judge
 from tests.torture.fleet.facts import Asked, Fact, Published, Sent
 from tests.torture.snapshot import NOTHING, Snapshot, take
-from tests.torture.victim import Bereft, Died, Forked
+from tests.torture.victim import Bereft, Died, Entered, Forked, Said
 
 
 class Found(NamedTuple):
@@ -44,7 +44,7 @@ def violations(facts: Sequence[Fact], found: Found, ran: Counter[str]) -> Iterat
         found: the database, after all is quiet.
         ran: how often each call ran, by the name of its tool and its key.
     """
-    reports = [one for one in facts if isinstance(one, Forked | Died | Bereft)]
+    reports = [one for one in facts if isinstance(one, Forked | Said | Entered | Died | Bereft)]
     yield from judge.lost(reports, found.agents)
     yield from judge.undead(NOTHING, reports, found.agents)
     yield from judge.doubled(found.agents)
