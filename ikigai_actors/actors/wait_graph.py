@@ -1,4 +1,4 @@
-"""Which actors wait for which, and the circles in it. Pure.
+"""The graph of actors that wait for one another, and its circles. Pure.
 
     circle = closed_by([edge], out)         # the edges of a circle, or None
     in_words(circle, name)                  # "a waits for b waits for a"
@@ -55,7 +55,7 @@ class WaitEdge(NamedTuple):
     by: WaitedBy
     until: Until
     wait: WaitKey
-    """Which wait it belongs to: a wait for several agents has an edge to each."""
+    """The wait that it belongs to: a wait for several agents has an edge to each."""
 
 
 Circle = tuple[WaitEdge, ...]

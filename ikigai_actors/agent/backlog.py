@@ -267,7 +267,7 @@ class Backlog:
         self._forget((command,))
 
     def _place(self, caller: on.Caller) -> int:
-        """Where the prompt of this caller is that is to be kept: none before `_kept` is."""
+        """The place of the prompt of this caller that is to be kept: none before `_kept` is."""
         places = range(self._kept, len(self._commands))
         return next(place for place in places if getattr(self._commands[place], "caller", None) is caller)
 

@@ -124,7 +124,7 @@ class Toolbox:
             )
 
     def asked(self, agent: str, calls: Iterable[Call]) -> dict[str, Asked]:
-        """What the calls of an agent ask for that the patterns of rules are compared with, by id."""
+        """The arguments of an agent's calls that the patterns of rules are compared with, by id."""
         found: dict[str, Asked] = {}
         for call in calls:
             subject = traits.subject if (traits := self._traits.get(call.name)) is not None else None

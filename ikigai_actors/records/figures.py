@@ -41,7 +41,7 @@ class Batch(NamedTuple):
     damaged: list[HistoryError]
     """An error for each row of these kinds that holds no message."""
     place: MessagePlace | None
-    """Where the next batch begins; None when there is nothing more."""
+    """The start of the next batch; None when there is nothing more."""
 
 
 def count(tx: Transaction) -> Counts:

@@ -27,7 +27,7 @@ GUEST_NAME = 1_000
 
 
 class GuestPlace(NamedTuple):
-    """Where a log is found."""
+    """The place of a log."""
 
     guest: str
     """The library."""

@@ -1,4 +1,4 @@
-"""Where the database is, found from what a person wrote.
+"""The place of the database, found from what a person wrote.
 
     None                            $IKIGAI_DATABASE_URL, else the default file
     notes.db, ~/notes/team.db       a file
@@ -36,7 +36,7 @@ _NEARLY_URL = re.compile(
 
 
 class Location(NamedTuple):
-    """Where a database is; exactly one of path and url is set, or neither for a database in memory."""
+    """The place of a database; exactly one of path and url is set, or neither for a database in memory."""
 
     shown: str
     """For people: a path, ``:memory:``, or the URL without its password."""

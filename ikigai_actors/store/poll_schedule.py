@@ -30,7 +30,7 @@ NOBODY = frozenset[str]()
 
 
 class PollSchedule:
-    """Which agents one thread polls, and when."""
+    """The agents that one thread polls, and when it does."""
 
     def __init__(self, watch: Watch, clock: Clock) -> None:
         """Make the schedule of the thread that waits with a watch; the clock measures how long a look takes."""

@@ -33,7 +33,7 @@ class Recalled(NamedTuple):
     text: str
     """All of it."""
     offset: int
-    """Where what is shown begins."""
+    """The position where the shown part begins."""
     attached: Sequence[Mapping[str, Any]] = ()
     """Its attachments, as the message refers to them."""
 

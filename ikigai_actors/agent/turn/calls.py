@@ -297,7 +297,7 @@ def denial(call: Call, tools: Mapping[str, ToolTraits]) -> str:
 
 
 def _policy(call: Call, tools: Mapping[str, ToolTraits]) -> Policy:
-    """What the rules say of a call, or else the policy of its tool, as far as that is possible in this process."""
+    """The decision of the rules on a call, or else of its tool's policy, as far as this process has them."""
     traits = tools[call.name]
     decided = traits.policy if call.rule is None else call.rule.decision
     return traits.asks if decided is Policy.ASK else decided

@@ -393,7 +393,7 @@ def _write(state: State, text: str, data: dict[str, object], now: int, first: tu
 
 
 def _cut_of(plan: SummaryPlan) -> dict[str, object]:
-    """Where a summary cuts the history, as its message has it."""
+    """The place where a summary cuts the history, as its message has it."""
     words = {"words": [*plan.words]} if plan.words else {}
     return {"keep_from": plan.keep_from, "prompt": plan.prompt, "saw": plan.upto, **words}
 

@@ -204,7 +204,7 @@ class Compact:
     summary: str = ""
     """The text, where no model is to write it."""
     plan: SummaryPlan | None = field(default=None, metadata=AT_HOME)
-    """What a summary would replace; None when it would save nothing. The actor looks it up in the log."""
+    """The part that a summary would replace; None when it would save nothing. The actor looks it up in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,15 +395,15 @@ class Loaded:
     last: Any
     """The outcome of the latest turn that was closed, or None."""
     notice: int = 0
-    """What `State.notice` is then."""
+    """The new `State.notice`."""
     failed: int = 0
-    """What `State.failed` is then."""
+    """The new `State.failed`."""
     output: Mapping[str, Any] | None = None
-    """What `State.output` is then."""
+    """The new `State.output`."""
     repairs: int = 0
-    """What `State.repairs` is then."""
+    """The new `State.repairs`."""
     focus: str | None = None
-    """What `State.focus` is then."""
+    """The new `State.focus`."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The labels that the prompt of the latest turn puts over those of the agent."""
 

@@ -44,7 +44,7 @@ class Childbed(NamedTuple):
     go: bool = False
     """Whether its ``fork`` message opens a turn: it goes on with what its history ends with."""
     output: Mapping[str, Any] | None = None
-    """What that turn must give, if it must (`records.outputs`)."""
+    """The type of value that its first turn must give, if it must give one (`records.outputs`)."""
     on_orphan: str | None = None
     limit: int | None = None
     """`Birth.limit`."""

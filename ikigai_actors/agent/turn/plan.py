@@ -54,7 +54,7 @@ class History(Replies, Protocol):
 
 
 class SummaryPlan(NamedTuple):
-    """Where a summary would cut a history."""
+    """The place where a summary would cut a history."""
 
     keep_from: int
     """All that counts before this position would be stood for by a text."""

@@ -140,7 +140,7 @@ class Turns:
             hidden: How many of the first attachments are shown by reference (`agent.turn.shown_attachments`).
         """
         self.attached = ShownAttachments(limits, last, hidden)
-        """Which attachments are shown."""
+        """The attachments that are shown."""
         self.last = last
         """The chain so far."""
         self._model, self._sent, self._elide = model, sent, elide

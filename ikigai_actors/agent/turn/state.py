@@ -22,7 +22,7 @@ from supervisors.signals import Status
 
 
 class Phase(StrEnum):
-    """Where an agent is in its turn."""
+    """The stage of an agent in its turn."""
 
     UNLOADED = "unloaded"
     """Its log was not needed yet."""
@@ -181,7 +181,7 @@ class State:
     passed: int = 0
     """How many of the agent's models, in their order, could not serve the turn in progress."""
     output: Mapping[str, Any] | None = None
-    """What the latest turn must give, as its prompt says (`records.outputs`); None for any answer."""
+    """The type of value that the latest turn must give, as its prompt says (`records.outputs`); None for any answer."""
     repairs: int = 0
     """How often in that turn the model was asked again for a value that fits."""
     squeezed: int = 0

@@ -281,7 +281,7 @@ def shown_name(tx: Transaction, record: AgentRecord) -> str:
 
 
 def shown_name_of(tx: Transaction, uuid: str) -> str:
-    """What people are shown for the agent of a uuid: its two words where only an imported log names it."""
+    """The name that people see for the agent of a uuid: its two words where only an imported log names it."""
     found = some(tx, [uuid])
     return shown_name(tx, found[0]) if found else words_of(uuid)
 

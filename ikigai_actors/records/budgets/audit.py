@@ -50,7 +50,7 @@ def waiting_for_what_is_there(tx: Transaction, budgets: Collection[str]) -> Iter
 
 
 def overdue(tx: Transaction, agents: Collection[str], now: int) -> Iterator[str]:
-    """Which of these agents were to go on by themselves before a time."""
+    """Those of these agents that were to go on by themselves before a time."""
     for uuid, _, _, due, _ in tx.run("pauses_by_agent", uuids=sorted(agents)):
         if due is not None and due < now:
             yield uuid

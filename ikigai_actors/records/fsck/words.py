@@ -42,7 +42,7 @@ class WordCheck:
     def conclude(
         self, mails: list[Row], records: Mapping[str, AgentRecord], unknown: Collection[str]
     ) -> Iterator[Violation]:
-        """What does not agree with mails that are words (recipient, number, body, time of reading, data).
+        """The violations among mails that are words (recipient, number, body, time of reading, data).
 
         Args:
             unknown: the agents of whose logs not everything is known.

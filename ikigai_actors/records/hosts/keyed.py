@@ -31,7 +31,7 @@ class KeyedCall:
     """1 to 200 printable characters."""
     name: str
     arguments: Mapping[str, Any]
-    """What JSON can hold."""
+    """A value that JSON can hold."""
 
     def __post_init__(self) -> None:
         check_word_key(self.key)
@@ -46,7 +46,7 @@ class KeyedAnswer(NamedTuple):
     """The answer of a `Keyed`."""
 
     gave: dict[str, Any]
-    """What the call gave when it was done."""
+    """The result of the call when it was done."""
     freed: tuple[str, ...] = ()
     """The budgets in which it made room, if it was done now; see `Client.write`."""
 

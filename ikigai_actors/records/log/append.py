@@ -61,7 +61,7 @@ class AppendCompleted(NamedTuple):
     unit: LogUnit
     """The unit as it was written."""
     answer: Held | Paused | Settled | None
-    """What it is answered with beside."""
+    """The rest of its answer."""
 
 
 class AppendCall(Around):

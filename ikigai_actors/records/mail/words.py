@@ -105,7 +105,7 @@ class KeptWord(NamedTuple):
     data: Mapping[str, Any]
     receipt: Any
     entered: Steered | None = None
-    """Where the word is in the history, if it was kept before by its key and read since."""
+    """The place of the word in the history, if it was kept before by its key and read since."""
 
 
 def check_word_key(key: object) -> str:
@@ -117,7 +117,7 @@ def check_word_key(key: object) -> str:
 
 
 def entered_as(tx: Transaction, agent: str, mail: int) -> Steered | None:
-    """Where a word has entered the history of its agent, by its mail; None where that was deleted since."""
+    """Look up by its mail where a word entered the history of its agent; None where that was deleted since."""
     for row in tx.run("word_messages", uuid=agent):
         found = steered_in(Message.from_row(row))
         if found is not None and found[0] == mail:

@@ -1,4 +1,4 @@
-"""Where a word has entered the history of its agent, as its message says. Pure; `records.mail.words` keeps words."""
+"""The place where a word entered the history of its agent, by its message. Pure; `records.mail.words` keeps words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -14,7 +14,7 @@ from ikigai_actors.store.base import Row, Transaction
 
 
 class LogStart(NamedTuple):
-    """Where the log of an agent begins, and how far it has hashes."""
+    """The start of an agent's log, and how far it has hashes."""
 
     parent: str | None
     """The agent from which it inherits; None where it inherits nothing."""
@@ -42,7 +42,7 @@ class Problem(NamedTuple):
 
 
 def starts_of(records: Iterable[AgentRecord]) -> dict[str, LogStart]:
-    """Where the logs of agents begin, but for those whose messages were deleted."""
+    """The starts of agents' logs, but for those whose messages were deleted."""
     return {
         one.uuid: LogStart(None if one.grafted else one.parent_uuid, one.fork_message_id)
         for one in records

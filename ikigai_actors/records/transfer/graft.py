@@ -490,7 +490,7 @@ def _settings(tx: Transaction, uuid: str) -> Mapping[str, Any]:
 
 
 class _Versions(NamedTuple):
-    """Which versions of a document are written."""
+    """The versions of a document that are written."""
 
     skipped: int
     """Those after this one."""

@@ -46,7 +46,7 @@ class HostRecord:
     now: int = 0
     """When the row was read."""
     waits: str = ""
-    """Which of its agents wait for which; see `ikigai_actors.records.hosts.host_waits`."""
+    """The waits of its agents for one another; see `ikigai_actors.records.hosts.host_waits`."""
 
     @property
     def state(self) -> str:
