@@ -18,7 +18,6 @@ from langgraph.checkpoint.base import (
     WRITES_IDX_MAP,
     BaseCheckpointSaver,
     CheckpointTuple,
-    get_checkpoint_id,
     get_serializable_checkpoint_metadata,
     writes_sort_key,
 )
@@ -59,7 +58,7 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         place, part = _place(config), _namespace(config)
         kind, body = self.serde.dumps_typed(checkpoint)
         told = get_serializable_checkpoint_metadata(config, metadata)
-        data = _json({"type": kind, "parent": get_checkpoint_id(config), "metadata": told})
+        data = _json({"type": kind, "parent": _checkpoint(config), "metadata": told})
         run = told.get("run_id")
         entry = GuestEntry(
             part=part, about=checkpoint["id"], tag=run if isinstance(run, str) else None, data=data, body=body
@@ -71,7 +70,7 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         self, config: "RunnableConfig", writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Store the writes of a task. Those that are there stay, except for errors, interrupts and the like."""
-        place, part, about = _place(config), _namespace(config), get_checkpoint_id(config)
+        place, part, about = _place(config), _namespace(config), _checkpoint(config)
         if about is None:
             raise BadInput("Expected config to name the checkpoint that the writes follow; it has no checkpoint_id.")
         entries = []
@@ -85,7 +84,7 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
 
     def get_tuple(self, config: "RunnableConfig") -> CheckpointTuple | None:
         """The checkpoint that a configuration names; without a ``checkpoint_id`` the latest one."""
-        return next(self._list(config, _namespace(config), None, None, get_checkpoint_id(config), most=1), None)
+        return next(self._list(config, _namespace(config), None, None, _checkpoint(config), most=1), None)
 
     def list(
         self,
@@ -97,7 +96,7 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
     ) -> Iterator[CheckpointTuple]:
         """The checkpoints of a thread, or of all, the latest first."""
         wanted = {} if config is None else config.get("configurable", {})
-        until = None if before is None else get_checkpoint_id(before)
+        until = None if before is None else _checkpoint(before)
         found = self._list(config, wanted.get("checkpoint_ns"), filter, until, wanted.get("checkpoint_id"))
         return islice(found, limit)
 
@@ -291,6 +290,11 @@ def _place(config: "RunnableConfig") -> GuestPlace:
 
 def _namespace(config: "RunnableConfig") -> str:
     return str(config.get("configurable", {}).get("checkpoint_ns", ""))
+
+
+def _checkpoint(config: "RunnableConfig") -> str | None:
+    checkpoint = config.get("configurable", {}).get("checkpoint_id")
+    return None if checkpoint is None else str(checkpoint)
 
 
 def _config(thread: str, part: str, about: str) -> "RunnableConfig":
