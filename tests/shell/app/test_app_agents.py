@@ -84,7 +84,7 @@ def test_the_tree_shows_who_is_stopped_or_dead_and_a_click_goes_there() -> None:
         await stage.expect("├─ ‖ paused")
         await stage.expect("└─ × late")
         await stage.expect("   └─ ○ orphan")
-        place = next(number for number, line in enumerate(stage.text.split("\n")) if "paused" in line)
+        place = next(number for number, line in enumerate(stage.text.split("\n")) if "‖ paused" in line)
         await stage.pilot.click("#tree", offset=(8, place))
         await stage.until(lambda: stage.current == stage.system.agent("paused").uuid)
         assert isinstance(stage.application.focused, TextArea)

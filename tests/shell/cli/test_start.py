@@ -72,7 +72,7 @@ def test_what_is_typed_before_the_screen_is_there_is_as_if_typed_later(tmp_path:
             begun(program)
         program.type("We sell tea.\r/fork --name buyer --no-follow\rand this stax\x7fys")
         program.expect("You said “We sell tea.”")
-        program.expect("↓1")
+        program.expect("1 below")
         program.type("!")
         program.expect(r"and this stays!")
         assert left_behind(program) == ""
@@ -85,7 +85,7 @@ def test_every_key_that_is_pressed_in_the_start_arrives_once_and_in_order(tmp_pa
     typed, letters = "", cycle(string.ascii_lowercase)
     with start(*arguments(tmp_path), size=(200, 24)) as program:
         begun(program)
-        while "idle" not in program.text:
+        while " in · " not in program.text:
             letter = next(letters)
             typed += letter
             program.type(letter)
