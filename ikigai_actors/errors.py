@@ -180,7 +180,7 @@ class NothingToMerge(AgentError):
 class FilesConflict(AgentError):
     """Both sides of a merge of files have changed the same. Nothing was changed."""
 
-    def __init__(self, message: str, agent: str, paths: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, agent: str = "", paths: Sequence[str] = ()) -> None:
         super().__init__(message, agent)
         self.paths = tuple(paths)
         """These files, beneath the directory."""

@@ -3,7 +3,7 @@
     with observe(system) as observer:
         print(observer.link)            # open it in a browser
 
-Nothing here has rows of its own. Where it is killed, nothing is left but a row of `listeners`, which runs out.
+Nothing here has rows of its own. Where it is killed, it leaves a row that says somebody listens, which runs out.
 """
 
 import asyncio

@@ -34,7 +34,6 @@ _MOST_MARKS = 20_000
 """The most marks that are kept for pages; one that lacks more asks for its lanes again."""
 
 _GONE = ("dead", "stopped", "terminating")
-_THINKING = frozenset({Kind.USER, Kind.STEER, Kind.TOOL_RESULT, Kind.RETRY, Kind.REPAIR, Kind.FORK})
 
 
 class RowChanges(NamedTuple):
@@ -226,9 +225,11 @@ def mark_of(message: Message) -> LogMark:
 
 def state_after(mark: LogMark, before: str) -> str:
     """The state of an agent after a message of its turn, when it was ``before`` that."""
-    if mark.kind in _THINKING:
-        return before if mark.kind == Kind.FORK and mark.label else "thinking"
     match mark.kind:
+        case Kind.FORK if mark.label:  # of a child
+            return before
+        case Kind.USER | Kind.STEER | Kind.TOOL_RESULT | Kind.RETRY | Kind.REPAIR | Kind.FORK:
+            return "thinking"
         case Kind.ASSISTANT:
             return "tool" if mark.label == "calls" else "idle"
         case Kind.TOOL_CALL:

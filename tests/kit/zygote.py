@@ -14,6 +14,7 @@ import contextlib
 import fcntl
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import pkgutil
@@ -45,6 +46,9 @@ WARM = ("anthropic.types", "click", "filelock", "psycopg", "rich.console", "text
 
 COLD = ("ikigai_actors.__main__", "ikigai_actors.testing", "ikigai_actors.cluster")
 """What it does not import for itself."""
+
+GUESTS = {"ikigai_actors.doors.langgraph_saver": "langgraph"}
+"""Modules that extend a class of a library which the tests do not bring."""
 
 
 class Request(NamedTuple):
@@ -303,12 +307,17 @@ def _execute(arguments: Sequence[str]) -> None:
         runpy.run_path(kind, run_name="__main__")
 
 
+def guests_missing() -> tuple[str, ...]:
+    """Those of which the library is not installed."""
+    return tuple(name for name, library in GUESTS.items() if importlib.util.find_spec(library) is None)
+
+
 def warm_up() -> None:
     """Import the package, and what it imports late."""
     import ikigai_actors
 
     for found in pkgutil.walk_packages(ikigai_actors.__path__, "ikigai_actors."):
-        if not found.name.startswith(COLD):
+        if not found.name.startswith((*COLD, *guests_missing())):
             importlib.import_module(found.name)
     for name in WARM:
         importlib.import_module(name)

@@ -192,7 +192,7 @@ def test_a_page_is_served_to_who_has_the_token_while_silent_sockets_crowd_the_do
             drawn = ""
             while re.search("attached to pid", drawn) is None:
                 told = await page.receive()
-            drawn += told.data.decode() if isinstance(told.data, bytes) else ""  # else the title
+                drawn += told.data.decode() if isinstance(told.data, bytes) else ""  # else the title
         for _, writer in (*crowd, *more):
             writer.close()
 

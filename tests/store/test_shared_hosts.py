@@ -74,7 +74,7 @@ def test_who_was_killed_is_followed_long_before_its_lease_is_over(new_postgres: 
     second = take(url, lease=LONG)
     assert UNHELD <= time.monotonic() - began < DEADLINE
     with closing(open_store(url)) as store:
-        assert counts(store) == {second.id: 64}
+        assert counts(store) == {second.id: 1024}
 
 
 def test_who_was_killed_and_comes_back_by_its_name_is_followed_at_once(new_postgres: NewDatabase, take: Hosts) -> None:
@@ -84,7 +84,7 @@ def test_who_was_killed_and_comes_back_by_its_name_is_followed_at_once(new_postg
     second = take(url, lease=LONG, name="a", on_wait=lambda owner: pytest.fail("it waits"))
     second.claim()
     with closing(open_store(url)) as store:
-        assert counts(store) == {second.id: 64}
+        assert counts(store) == {second.id: 1024}
     with pytest.raises(Fenced):
         first.renew()
     with pytest.raises(Fenced):
@@ -116,7 +116,7 @@ def test_who_joins_goes_on_when_a_host_that_shares_with_nobody_is_killed(
     take.kill(first)
     second.host().claim()
     with closing(open_store(url)) as store:
-        assert counts(store) == {second.host().id: 64}
+        assert counts(store) == {second.host().id: 1024}
 
 
 def test_hosts_that_share_take_their_part_of_what_nobody_has(new_postgres: NewDatabase, take: Hosts) -> None:
@@ -125,12 +125,12 @@ def test_hosts_that_share_take_their_part_of_what_nobody_has(new_postgres: NewDa
     with closing(open_store(url)) as store:
         for host in (*hosts, *hosts):
             host.claim()
-        assert counts(store) == {hosts[0].id: 22, hosts[1].id: 22, hosts[2].id: 20}
+        assert counts(store) == {hosts[0].id: 342, hosts[1].id: 342, hosts[2].id: 340}
         hosts[1].release()
         hosts[2].claim()
-        assert counts(store) == {hosts[0].id: 22, hosts[1].id: 10, hosts[2].id: 32}
+        assert counts(store) == {hosts[0].id: 342, hosts[1].id: 170, hosts[2].id: 512}
         hosts[0].claim()
-        assert counts(store) == {hosts[0].id: 32, hosts[2].id: 32}
+        assert counts(store) == {hosts[0].id: 512, hosts[2].id: 512}
 
 
 def test_who_hangs_is_ended_after_its_lease_and_then_writes_nothing(new_postgres: NewDatabase, take: Hosts) -> None:
@@ -143,7 +143,7 @@ def test_who_hangs_is_ended_after_its_lease_and_then_writes_nothing(new_postgres
     with closing(open_store(url)) as store:
         eventually(lambda: is_ended(store, first.id), "the end of the one that hangs")
         second.claim()
-        assert counts(store) == {second.id: 64}
+        assert counts(store) == {second.id: 1024}
     with pytest.raises(Fenced):
         first.renew()
     assert ends == []
@@ -186,9 +186,9 @@ def test_one_of_two_hosts_may_drain_and_gets_no_shard_any_more(new_postgres: New
         with pytest.raises(NoHost, match="No other host"):
             write_alone(store, Drain(second.id))
         first.claim()
-        assert counts(store) == {None: 64}
+        assert counts(store) == {None: 1024}
         second.claim()
-        assert counts(store) == {second.id: 64}
+        assert counts(store) == {second.id: 1024}
 
 
 def test_a_host_of_an_older_version_is_not_waited_for(new_postgres: NewDatabase) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -155,6 +155,7 @@ ARGUMENTS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(NAMES, st.sampled
 def test_arguments_that_fit_a_schema_fit_its_plain_form_too(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
     made = plain(schema)
     assert refusals(made.schema) == []
+    assume(not made.names.keys() & arguments.keys())  # no model knows that a name without a meaning was taken
     new = {name: new for new, name in made.names.items()}
     sent = {new.get(name, name): value for name, value in arguments.items()}
     assert made.own(sent) == arguments

@@ -363,38 +363,38 @@ class SeenByAgent(Tool):
 
     def __init__(self, tool: FunctionTool, shells: Shells) -> None:
         """Wrap a tool that works in it as it lies on the disk."""
-        self._tool, self._shells = tool, shells
+        self.wrapped, self._shells = tool, shells
 
     @property
     def name(self) -> str:
-        return self._tool.name
+        return self.wrapped.name
 
     @property
     def timeout(self) -> float:
-        return self._tool.timeout
+        return self.wrapped.timeout
 
     @property
     def traits(self) -> ToolTraits:
-        return self._tool.traits
+        return self.wrapped.traits
 
     @property
     def is_async(self) -> bool:
-        return self._tool.is_async
+        return self.wrapped.is_async
 
     def describe(self) -> Mapping[str, Any]:
-        return self._tool.describe()
+        return self.wrapped.describe()
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
         try:
-            with self._shells.holding(self._tool.timeout):
-                return self._tool.call(arguments)
+            with self._shells.holding(self.wrapped.timeout):
+                return self.wrapped.call(arguments)
         except (ToolError, IkigaiError) as error:  # the second: its tree cannot be read
             return Result(str(error), True)
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
         try:
             async with self._shells.holding_here():
-                return await self._tool.call_async(arguments)
+                return await self.wrapped.call_async(arguments)
         except (ToolError, IkigaiError) as error:
             return Result(str(error), True)
 
