@@ -29,7 +29,7 @@ from benchmarks.results import Row
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.records.agents.identity import new_agent_uuid
-from ikigai_actors.records.log.append import FIRST_EPOCH, Append, Fence
+from ikigai_actors.records.log.append import FIRST_EPOCH, Append, FencingToken
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.host import new_host, take_database
@@ -136,7 +136,7 @@ def _commits(place: Place, hosts: int, each: int) -> tuple[float, float]:
                     journal,
                     {
                         uuid: [
-                            Append(LogUnit(uuid, (said,)), Fence(_name(number), FIRST_EPOCH))
+                            Append(LogUnit(uuid, (said,)), FencingToken(_name(number), FIRST_EPOCH))
                             for said in population.conversation(uuid, 0, each)
                         ]
                         for uuid in mine

@@ -24,7 +24,7 @@ from benchmarks.results import Row
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.records.agents.identity import new_agent_uuid
-from ikigai_actors.records.log.append import FIRST_EPOCH, Append, Fence
+from ikigai_actors.records.log.append import FIRST_EPOCH, Append, FencingToken
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.store.base import Row as Values
 from ikigai_actors.store.base import Store
@@ -160,7 +160,7 @@ def _through_journal(place: Place, agents: int, each: int) -> tuple[float, float
         host.keep(lambda error: None)
         journal = Journal(store, host.id, SystemClock())
         journal.start()
-        fence = Fence(host.id, FIRST_EPOCH)
+        fence = FencingToken(host.id, FIRST_EPOCH)
         writers = Writers(
             journal,
             {

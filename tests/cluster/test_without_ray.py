@@ -25,8 +25,9 @@ sys.meta_path.insert(0, Missing())
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 import ikigai_actors
+from tests.kit.zygote import guests_missing
 for module in pkgutil.walk_packages(ikigai_actors.__path__, "ikigai_actors."):
-    if not module.name.endswith("__main__"):
+    if not module.name.endswith(("__main__", *guests_missing())):
         importlib.import_module(module.name)
 for package in (ikigai_actors, ikigai_actors.shell, ikigai_actors.testing, ikigai_actors.cluster):
     for name in package.__all__:

@@ -3,6 +3,7 @@
 Nothing is timed here.
 """
 
+import importlib
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from benchmarks import long, report, table
 from benchmarks.peers.sessions import Peer, Unavailable
 from benchmarks.results import RESULTS, Row, Run, beside_ours, growth, read, write
+from tests.kit.databases import ROOT
 
 OURS = Row("fork", "ikigai", "SQLite", 1_000, "inherited messages", 0.001, "s", "3 raw INSERTs", 0.0005)
 PEER = Row("fork", "peer 1.2", "SQLite", 1_000, "inherited messages", 0.05, "s")
@@ -112,3 +114,10 @@ def test_a_table_that_nothing_is_known_of_is_refused_and_one_without_results_say
 )
 def test_a_figure_is_shown_in_the_unit_that_suits_it(value: float, unit: str, shown: str) -> None:
     assert table.show(value, unit) == shown
+
+
+def test_every_benchmark_can_be_imported() -> None:
+    """But for what draws, which needs a library of its own."""
+    for path in sorted((ROOT / "benchmarks").glob("[a-z]*.py")):
+        if path.stem != "plots":
+            importlib.import_module(f"benchmarks.{path.stem}")

@@ -20,6 +20,7 @@ from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.tools.function import tool
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.databases import eventually
 from tests.kit.tool_scripts import calling, results
 
 PRICES = "[tea]\ninput = 2.0\noutput = 10.0\n"
@@ -200,6 +201,7 @@ def test_labels_that_are_too_many_with_those_of_the_turn_refuse_the_fork(durable
         turn = system.root.prompt("go", labels={f"a{number}": "x" for number in range(9)})
         assert entered.wait(DEADLINE)
         fork = system.root.aio.fork(labels={f"b{number}": "x" for number in range(8)})
+        eventually(lambda: len(system._actor(system.root.uuid).backlog), "a fork that waits for the end of the step")
         leave.set()
         turn.get(timeout=DEADLINE)
         with pytest.raises(BadInput, match="at most 16 labels"):

@@ -82,7 +82,15 @@ def test_a_mail_that_a_later_look_has_not_is_blamed(work: Work) -> None:
 
 
 def test_the_judge_finds_nothing_wrong_with_what_was_done(life: Life) -> None:
-    assert {type(one).__name__ for one in life.facts} == {"Asked", "Sent", "Published", "Forked", "Died"}
+    assert {type(one).__name__ for one in life.facts} == {
+        "Asked",
+        "Sent",
+        "Published",
+        "Forked",
+        "Died",
+        "Said",
+        "Entered",
+    }
     assert life.faults() == set()
 
 
