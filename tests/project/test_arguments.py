@@ -278,12 +278,19 @@ def odd(hint: Any, right: Any) -> Iterator[Any]:
             yield from (replace(right, **{field.name: value}) for value in (None, -1, [5], object()))
 
 
+def is_at_rest(system: ActorSystem) -> bool:
+    """Whether nobody has a turn, in rows and in memory: a prompt may not have begun yet."""
+    return all(one.is_idle for one in system._processes) and not any(one.turn for one in system.agents())
+
+
 def attempt(these: Subject, call: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
     """Call with odd arguments: an error is one of ours, and a refused call has stored nothing."""
-    eventually(lambda: not any(record.turn for record in these.running.agents()), "the end of what was asked before")
+    eventually(lambda: is_at_rest(these.running), "the end of what was asked before")
     before = stored(these.running)
     try:
         answer = call(**arguments)
+        if isinstance(answer, AsyncReplyStream):  # it opens beside the event loop
+            answer._opening.get(timeout=30)
         if isinstance(answer, Future):
             answer.get(timeout=30)
     except BadInput:
