@@ -121,6 +121,7 @@ def test_the_agents_are_sorted_filtered_and_opened() -> None:
 def test_keys_act_on_the_row_and_on_those_that_are_marked_and_killing_asks_first() -> None:
     async def play(stage: Stage) -> None:
         system = stage.system
+        system.root.rename("zoe")  # the last by name: its two words are chance
         await stage.press("f4", "less_than_sign")
         await stage.until(lambda: "agent ▾" in stage.text and row(stage, 0).startswith("○ buyer"))
         await stage.press("home", "s")  # the cursor has followed its row
