@@ -23,7 +23,7 @@ from ikigai_actors.sight.server import PageServer
 from ikigai_actors.sight.watch import ObserverWatch
 from ikigai_actors.system.handles.ref import System
 
-OWN_ADDRESSES = ("127.0.0.1", "localhost", "::1")
+OWN_ADDRESSES = ("127.0.0.1", "localhost")
 
 _ENDING = 2.0
 """Seconds that open requests have when the observer is closed."""

@@ -16,7 +16,6 @@ from typing import TypeVar
 
 from ikigai_actors.agent.subscriptions import (
     Event,
-    HostChanged,
     StoreTrouble,
     StreamCut,
     Streamed,
@@ -28,6 +27,7 @@ from ikigai_actors.records.log.moments import glances, latest_marks
 from ikigai_actors.records.messages.messages import BOUNDARIES, Kind, Message
 from ikigai_actors.sight.replies import RepliesOnTheirWay
 from ikigai_actors.sight.rows import LiveRows
+from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.handles.ref import System
 
 T = TypeVar("T")
@@ -47,7 +47,10 @@ _LINGER = 10.0
 _AT_ONCE = 4
 """Reads of the database at the same time."""
 
-_EVENTS = (Message, Streamed, StreamCut, Died, Renamed, HostChanged, StoreTrouble)
+_EVENTS = (Message, Streamed, StreamCut, Died, Renamed, StoreTrouble)
+
+
+_NO_HOST = "No process runs the agents now. What you prompt waits in the database. Start a host: ikigai host."
 
 
 class ObserverWatch:
@@ -57,8 +60,7 @@ class ObserverWatch:
         """Begin to rest."""
         self.system = system
         self.rows, self.replies = LiveRows(epoch), RepliesOnTheirWay()
-        self.trouble = ""
-        """Why nothing new may come; empty for no reason."""
+        self._trouble = ""  # with the store
         self.pages = 0
         self._subscription: Subscription | None = None
         self._whole: set[str] = set()  # of whose next reply every piece is heard
@@ -67,6 +69,13 @@ class ObserverWatch:
         self._waking = asyncio.Lock()
         self._work: list[asyncio.Task[None]] = []
         self._leaving: asyncio.TimerHandle | None = None
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing new may come; empty for no reason."""
+        if isinstance(self.system, AttachedSystem) and not self.system._owners:
+            return self._trouble or _NO_HOST
+        return self._trouble
 
     async def read(self, work: Callable[[], T]) -> T:
         """Do what waits for the database, on a thread; few at a time."""
@@ -161,10 +170,8 @@ class ObserverWatch:
                 self.rows.die(event.agent_uuid, now)
             case Renamed():
                 self.rows.rename(event.agent_uuid, event.name)
-            case HostChanged():
-                self.trouble = "" if event.host else "No process runs the agents now. Start one: ikigai host."
             case StoreTrouble():
-                self.trouble = event.reason or ""
+                self._trouble = event.reason or ""
 
     def _end_reply(self, uuid: str) -> None:
         self.replies.close(uuid)

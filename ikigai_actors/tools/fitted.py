@@ -27,7 +27,9 @@ def fitted(tool: Tool) -> Tool:
         raise Unsuitable(f"it cannot be described: {described(error)}") from error
     if not isinstance(tool.name, str) or NAME.fullmatch(tool.name) is None:
         raise Unsuitable(f"its name is not 1 to 128 of a-z A-Z 0-9 _ -, but {tool.name!r}")
-    made = plain(told.get("input_schema"), checked=isinstance(getattr(tool, "wrapped", tool), FunctionTool))
+    maker = getattr(tool, "wrapped", tool)  # a tool of the workspace says what the function that it wraps says
+    checked = isinstance(maker, FunctionTool) and (maker is tool or dict(maker.describe()) == told)
+    made = plain(told.get("input_schema"), checked=checked)
     form = {"name": tool.name, "description": str(told.get("description") or ""), "input_schema": made.schema}
     return tool if form == told else _Fitted(tool, form, made)
 

@@ -3,12 +3,14 @@
 import http.client
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ikigai_actors import ActorSystem, BadInput, OfflineProvider, Reply, ScriptedProvider, ToolCall, tool
 from ikigai_actors.sight import Observer, observe
+from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.tools import Policy
 
 TIMEOUT = 60
@@ -250,3 +252,13 @@ def test_closing_ends_the_streams(system: ActorSystem) -> None:
     assert [kind for kind, _, _ in stream if kind == "message"] == []
     stream.close()
     observer.close()
+
+
+def test_a_page_says_that_no_process_runs_the_agents(tmp_path: Path) -> None:
+    database = str(tmp_path / "a.db")
+    ActorSystem.open(database, OfflineProvider()).close()
+    with AttachedSystem.open(database) as attached, observe(attached) as observer:
+        stream = Asker(observer).stream("version=0")
+        notice = next(data["text"] for kind, data, _ in stream if kind == "notice")
+        stream.close()
+        assert notice.startswith("No process runs the agents now.")
