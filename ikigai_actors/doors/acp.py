@@ -325,7 +325,7 @@ class AcpDoor:
         return TurnHandle(uuid, MAIL, kept.mail)
 
     def _look_at_prompts(self) -> None:
-        """Answer the prompts whose turns are over and were shown."""
+        """Answer each prompt once its turn is over and the client has all of it."""
         with self._lock:
             self._answer_prompts(lambda handle: True)
 

@@ -1,13 +1,14 @@
-"""Doors by HTTP on this machine: who may come in, and MCP as requests of their own.
+"""Doors by HTTP on this machine: which requests are let in, and MCP over HTTP.
 
-A request has the token, comes to this machine under its own name, and is not of a page of somebody else's; else it is
-refused before anything of it is read. The token is made once, and lies in a file that only its user may read.
+A request must have the token, name this machine as its Host, and not come from a page of another origin. Any other
+request is refused before its body is read. The token is made once, in a file that only its user may read.
 """
 
 import asyncio
 import json
 import os
 import secrets
+import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -27,10 +28,13 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 def door_token(file: Path) -> str:
     """The token of this user's doors, made when there is none. Raises `BadInput`."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    if not file.exists():
+        made, name = tempfile.mkstemp(dir=file.parent)  # which only its user may read
         os.write(made, f"{secrets.token_urlsafe(32)}\n".encode())
         os.close(made)
+        with suppress(FileExistsError):  # another door was faster
+            os.link(name, file)  # whole or not at all: a kill leaves no empty token
+        Path(name).unlink()
     try:
         token = file.read_text(encoding="ascii").strip()
     except (OSError, ValueError) as error:

@@ -57,7 +57,7 @@ INSTRUCTIONS = (
     "each call that changes something a new `key`. If its answer was lost, make the same call with the same key: it is "
     "not done twice. Fork for work that goes on beside yours, for a second opinion on the same history, or to try "
     "something without spoiling it. Do not fork for a question that the same agent can answer next: prompt it. Agents "
-    "cost money: kill those whose work is over."
+    "cost money: kill those that have finished."
 )
 
 
