@@ -103,6 +103,8 @@ CREATE TABLE agents (
     stuck           BIGINT NOT NULL DEFAULT 0,           -- the turn in which its supervisor was told that it gives no sign of life
     branch          TEXT,                                -- the child of agent 0 that it comes from, or itself; NULL: agent 0
     labels          TEXT NOT NULL DEFAULT '',            -- on whose account it works: a JSON object with sorted keys; '': nobody's
+    awake           BIGINT NOT NULL DEFAULT 0 CHECK (awake IN (0, 1)),   -- 1: a boot looks at it. Set by its first turn, and cleared by
+                                                         -- its host when it sleeps: seldom, so turns stay out of the index
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))
 );
@@ -115,8 +117,11 @@ CREATE INDEX agents_beginning ON agents (substr(uuid, 1, 4));
 -- Children, descendants and orphans are found by supervisor; the lineage is walked by primary key.
 CREATE INDEX agents_supervisor ON agents (supervisor_uuid);
 
--- The living of a shard: a boot reads those of its own shards.
+-- The living of a shard: they are counted, and go with it to another host.
 CREATE INDEX agents_shard ON agents (shard) WHERE status <> 'dead';
+
+-- Those at which a boot looks. The condition must not name the turn: then PostgreSQL would write all indexes at each turn.
+CREATE INDEX agents_awake ON agents (shard) WHERE awake = 1;
 
 -- The living of a branch: a model's fork counts them.
 CREATE INDEX agents_branch ON agents (branch) WHERE status <> 'dead';

@@ -304,6 +304,11 @@ SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
   LEFT JOIN agents p ON p.uuid = a.parent_uuid LEFT JOIN shards ps ON ps.id = p.shard
  WHERE s.host = CAST(:host AS TEXT) AND CAST(s.id AS TEXT) = ANY(:shards)
 
+-- name: wrongly_asleep
+-- Those at which a boot would not look though it must, and the dead at which it would: for fsck.
+SELECT uuid, status, turn, held_at FROM agents
+ WHERE (status = 'dead' AND awake = 1) OR (status <> 'dead' AND awake = 0 AND (turn > 0 OR held_at > 0))
+
 -- name: turns_that_asked
 -- The open turns in which a call asked for approval, decided since or not. By the index of these messages, which are few.
 SELECT DISTINCT a.uuid, a.turn FROM messages m JOIN agents a ON a.uuid = m.agent_uuid
@@ -323,7 +328,7 @@ SELECT (SELECT COUNT(*) FROM agents), (SELECT COUNT(*) FROM messages)
 -- Its supervisor, whose row is locked, hands its orphan policy, its budget, its branch and its shard down. Children of agent 0, each the root of a branch, are
 -- spread by :place over the shards of their host; not when their supervisor restarts several of them together.
 INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, born, turn, restart, status, created_at, epoch,
-                    labels, branch, budget, on_orphan, shard)
+                    labels, branch, budget, on_orphan, shard, awake)
 VALUES (:uuid, :name, :parent, :supervisor, :fork, :born, :turn, :restart, 'running', :now, :epoch, :labels,
         COALESCE((SELECT p.branch FROM agents p WHERE p.uuid = :supervisor), CAST(:uuid AS TEXT)),
         COALESCE(CAST(:budget AS TEXT), (SELECT p.budget FROM agents p WHERE p.uuid = :supervisor)),
@@ -332,7 +337,8 @@ VALUES (:uuid, :name, :parent, :supervisor, :fork, :born, :turn, :restart, 'runn
                     SELECT s.id FROM shards s WHERE s.host = (SELECT h.host FROM shards h WHERE h.id = p.shard)
                      ORDER BY (s.id + 1) * CAST(:place AS BIGINT) % 65521 LIMIT 1)
                   END FROM agents p WHERE p.uuid = :supervisor),
-                 (SELECT p.shard FROM agents p WHERE p.uuid = :supervisor), 0))
+                 (SELECT p.shard FROM agents p WHERE p.uuid = :supervisor), 0),
+        CASE WHEN CAST(:turn AS BIGINT) > 0 THEN 1 ELSE 0 END)
 ON CONFLICT DO NOTHING RETURNING uuid
 
 -- name: unregister
@@ -345,7 +351,8 @@ INSERT INTO agents (uuid, fork_message_id, status, created_at, epoch) VALUES (:u
 ON CONFLICT DO NOTHING
 
 -- name: set_turn
-UPDATE agents SET turn = :turn WHERE uuid = :uuid
+-- Of one that its own unit has ended, too.
+UPDATE agents SET turn = :turn, awake = CASE WHEN status = 'dead' THEN 0 ELSE 1 END WHERE uuid = :uuid
 
 -- name: rename
 UPDATE agents SET name = :name, changed = (SELECT version FROM tree WHERE one = 1) WHERE uuid = :uuid
@@ -379,7 +386,7 @@ SELECT {relative} FROM agents a WHERE a.parent_uuid IS NULL
 
 -- name: bury
 -- The epoch grows, so whatever they still do is fenced. Their logs are left as they are.
-UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, deadline = NULL, ended_at = :now,
+UPDATE agents SET status = 'dead', turn = 0, awake = 0, epoch = epoch + 1, deadline = NULL, ended_at = :now,
        exit_reason = :reason, exit_cause = CAST(:cause AS TEXT), exit_sender = :sender, changed = (SELECT version FROM tree WHERE one = 1)
  WHERE uuid = ANY(:uuids)
 
@@ -1038,7 +1045,7 @@ ON CONFLICT (budget, id) DO UPDATE SET used_at = excluded.used_at
 
 -- name: keep_hold
 -- What an agent's request has cost, and what is held for the next one; with the turn that its unit opens or closes.
-UPDATE agents SET turn = COALESCE(CAST(:turn AS BIGINT), turn), held_at = :at, held_tokens = :tokens, held_usd = :usd,
+UPDATE agents SET turn = COALESCE(CAST(:turn AS BIGINT), turn), awake = CASE WHEN status = 'dead' THEN 0 ELSE 1 END, held_at = :at, held_tokens = :tokens, held_usd = :usd,
        held_risk_tokens = :risk_tokens, held_risk_usd = :risk_usd, held_limit = CAST(:most AS BIGINT),
        held_host = CAST(:host AS TEXT), spent_tokens = spent_tokens + :spent_tokens,
        spent_usd = spent_usd + :spent_usd

@@ -29,7 +29,7 @@ SECOND_ROOT = (
     "INSERT INTO agents (uuid, fork_message_id, status, created_at, epoch) VALUES ('second', 0, 'running', 1, 1)"
 )
 
-BURIED = "ended_at = 5, exit_reason = 'test', exit_cause = 'killed'"
+BURIED = "awake = 0, ended_at = 5, exit_reason = 'test', exit_cause = 'killed'"
 
 Case = tuple[Invariant, str | None, str | list[str]]
 """What is to be found, at whom, and the damage."""
@@ -93,6 +93,8 @@ CASES: list[Case] = [
     (Invariant.DEATH, "a", agent("a", "exit_cause = 'killed'")),
     (Invariant.DEATH, "b", agent("b", "exit_cause = NULL")),
     (Invariant.DEATH, "b", agent("b", "exit_sender = 'nobody'")),
+    (Invariant.AWAKE, "root", agent("root", "awake = 0")),
+    (Invariant.AWAKE, "b", agent("b", "awake = 1")),
     (Invariant.PRUNED, "a", agent("a", "pruned_at = 9")),
     (Invariant.PRUNED, "b", agent("b", "pruned_at = 9")),
     (Invariant.PRUNED, "g", pruned("a")),
@@ -181,7 +183,7 @@ CASES: list[Case] = [
     (Invariant.TURN, "root", agent("root", "turn = 11")),
     (Invariant.TURN, "root", agent("root", "turn = 99")),
     (Invariant.TURN, "root", agent("root", "turn = -1")),
-    (Invariant.TURN, "a", agent("a", "turn = 1")),  # a prompt, of its parent
+    (Invariant.TURN, "a", agent("a", "turn = 1, awake = 1")),  # a prompt, of its parent
     (Invariant.TURN, "c", agent("c", "turn = 11")),  # its birth, which does not say that it goes on
     (Invariant.REWIND, "root", message("root", 8, """data = '{"mark": 5}'""")),
     (Invariant.REWIND, "root", message("root", 8, """data = '{"mark": 14}'""")),  # a later one
@@ -360,7 +362,12 @@ def test_every_invariant_is_tested_and_stands_in_the_manual() -> None:
 
 
 def test_several_violations_are_all_reported(family: Store, durable: str) -> None:
-    damage(durable, agent("g", "epoch = 0, turn = 99"), message("root", 8, """data = '{"mark": 5}'"""), SECOND_ROOT)
+    damage(
+        durable,
+        agent("g", "epoch = 0, turn = 99, awake = 1"),
+        message("root", 8, """data = '{"mark": 5}'"""),
+        SECOND_ROOT,
+    )
     found = {(violation.invariant, violation.agent) for violation in check(family)}
     assert found == {
         (Invariant.AGENT_0, None),

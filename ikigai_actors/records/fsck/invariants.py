@@ -16,6 +16,7 @@ class Invariant(StrEnum):
     LIVING_SUPERVISOR = "living-supervisor"
     STATUS = "status"
     DEATH = "death"
+    AWAKE = "awake"
     PRUNED = "pruned"
     DEADLINE = "deadline"
     SIGNAL = "signal"

@@ -61,6 +61,15 @@ def _wrong_with_dead(record: AgentRecord, records: Mapping[str, AgentRecord]) ->
         yield f"expected a dead agent to have no open turn, got one that began with message {record.turn}"
 
 
+def check_awake(tx: Transaction) -> Iterator[Violation]:
+    """The agents at which a boot would not look though it must, and the dead at which it would."""
+    for agent, status, turn, held_at in tx.run("wrongly_asleep"):
+        text = f"expected column awake to be 1, since it has an open turn ({turn}) or request ({held_at}); got 0"
+        if status == Status.DEAD:
+            text = "expected column awake of a dead agent to be 0, got 1"
+        yield Violation(Invariant.AWAKE, agent, text)
+
+
 def check_signals(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
     """The faults of the signals that were sent."""
     yield from _numbers(tx, "signal_numbers", Invariant.SIGNAL, records)
