@@ -58,14 +58,14 @@ FAULTS = (
     ),
     Fault(
         "descriptors of the host are left",
-        "        _keep_descriptors(lifeline, _status)\n",
+        "        _keep_descriptors(lifeline, _status, shown)\n",
         "",
         {"holds_a_descriptor_of_the_host"},
         mode="landlock",
     ),
     Fault(
         "descriptors of what is covered are left",
-        "            _keep_descriptors(_status, _status)",
+        "            _keep_descriptors(_status, shown)",
         "            pass",
         {"plants_a_hook_by_a_descriptor_of_its_keeper"},
     ),
@@ -156,6 +156,15 @@ def test_a_list_that_is_too_long_is_found(of: Scene, read: str, out: str) -> Non
 def test_namespaces_hold_without_landlock(of: Scene) -> None:
     with planted(of, Fence(mode="required", network="none"), how=Candidate(Tier.NAMESPACES, True, 0, True)) as made:
         assert escaped(of, made) == set()
+
+
+def test_the_keeper_of_a_program_is_behind_no_fence_of_it_so_it_cannot_be_ended(of: Scene) -> None:
+    """A keeper in the program's own domain of Landlock is one that the program may send signals to."""
+    fence, before = Fence(mode="landlock"), "        main = os.fork()\n"
+    early = f"        restrict()\n        restrict = int\n{before}"
+    for faulty in (False, True):
+        with planted(of, fence, before if faulty else "", early) as made:
+            assert run_in(of, ["bash", "-c", "kill -0 $PPID"], made).returncode == (not faulty)
 
 
 PLANTED = "import os; os.close(os.open({!r}, os.O_WRONLY | os.O_CREAT))"
