@@ -28,6 +28,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Call, pending
 from ikigai_actors.agent.turn.compaction import answer_tokens
 from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
+from ikigai_actors.agent.turn.record import has_own_files
 from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.agent.turn.state import (
     WORKING,
@@ -186,7 +187,8 @@ class Effects:
                 assert log is not None
                 self._ask_model(state, log)
             case RunTool():
-                self._run_tool(effect.request, _call(state, effect.call))
+                own_files = has_own_files(state.view.settings.get("effects") or {})
+                self._run_tool(effect.request, _call(state, effect.call), own_files)
             case BeginWait():
                 assert log is not None
                 self._wait(effect.request, _call(state, effect.call), log)
@@ -497,7 +499,7 @@ class Effects:
             chosen.own_code,
         )
 
-    def _run_tool(self, request: int, call: Call) -> None:
+    def _run_tool(self, request: int, call: Call, own_files: bool) -> None:
         """Run the tool of a call whose write-ahead record is committed."""
         for hook in self._runtime.instruments.tool_begins:
             hook(self._tally, call.name, call.id, call.input)
@@ -508,7 +510,8 @@ class Effects:
                 on.ToolFinished(request, call.id, storable(result.content), result.is_error, result.attached)
             )
 
-        current = CurrentCall(effect_key(self._uuid, call.reply, call.id), call.attempt, self._uuid, call.id)
+        key = effect_key(self._uuid, call.reply, call.id)
+        current = CurrentCall(key, call.attempt, self._uuid, call.id, call.reply, own_files)
         handle = self._runtime.processes.handle(self._uuid)
         tool = self._runtime.toolbox[call.name]
         run = self._runtime.executor.run_tool(tool, call.input, handle, on_result, current)

@@ -29,6 +29,10 @@ class CurrentCall:
     """The agent whose model called, by uuid."""
     id: str
     """The id of the call, as the model gave it. It is unique within its reply only: use `key` to distinguish calls."""
+    reply: int = 0
+    """The position of the reply that asks for it."""
+    own_files: bool = False
+    """Whether it may change no files but those that fork with its agent, since that is a trial."""
 
 
 def current_call() -> CurrentCall:

@@ -13,7 +13,7 @@ from ikigai_actors.behaviour import BestOf, search
 from ikigai_actors.behaviour.trials import TrialRun
 from ikigai_actors.tools.policy import ToolTraits
 from tests.kit.fences import needs
-from tests.tools.test_forked_workspaces import bash, files, told
+from tests.tools.test_forked_workspaces import bash, do, files, told
 
 TRAITS = {"read": ToolTraits(read_only=True), "write": ToolTraits(confined=True), "send": ToolTraits()}
 
@@ -68,3 +68,29 @@ def test_trials_change_files_of_their_own_and_the_best_can_be_merged(tmp_path: P
         assert found.agent is not None
         assert worker.merge_files(found.agent) == ["a", "note", "score"]
         assert bash(worker, "cat a score") == "a\nworker\nmore\n3"
+
+
+@pytest.mark.slow("mounts directories and starts shells")
+def test_a_trial_that_goes_on_over_another_directory_changes_nothing_there(tmp_path: Path) -> None:
+    needs("required")
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    calls = (("write", {"file_path": "a", "content": "x"}), ("bash", {"command": "echo x > b"}))
+
+    def opened(name: str) -> ActorSystem:
+        tools = [Workspace(tmp_path / name, fence="required", network="none", on_fork="overlay")]
+        return ActorSystem.open(tmp_path / "d.db", ScriptedProvider(told), tools=tools, approvals="allow")
+
+    with opened("one") as system:
+        found = search(
+            system.root, lambda trial: 1, plan=BestOf(1), options=["x"], tools=["write", "bash"], files="overlay"
+        )
+        assert found.agent is not None
+        trial = found.agent.uuid
+    with opened("other") as system:
+        said = do(system.handle(trial), *calls)
+        assert all(f"not over {tmp_path / 'other'}. Ask the person" in one for one in said)
+        assert files(tmp_path / "other") == {}
+    with opened("one") as system:
+        assert any("wrote 1 bytes" in one for one in do(system.handle(trial), *calls))
+        assert files(tmp_path / "one") == {}

@@ -66,8 +66,13 @@ def from_record(effects: Mapping[str, Any], own: Iterable[Message], calls: Calls
 
 def kept_in(effects: Mapping[str, Any], calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
     """The calls that are not carried out: all that have not begun, but those of tools that are named and may run."""
-    run, own_files = effects.get("run") or (), effects.get("files") == "overlay"
+    run, own_files = effects.get("run") or (), has_own_files(effects)
     return tuple(call for call in calls if call.progress in _BEFORE and not _may_run(call, run, own_files, tools))
+
+
+def has_own_files(effects: Mapping[str, Any]) -> bool:
+    """Whether its tools may change files that fork with it."""
+    return effects.get("files") == "overlay"
 
 
 _BEFORE = (Progress.WAITING, Progress.ASKING, Progress.APPROVED)

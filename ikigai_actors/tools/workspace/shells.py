@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 from ikigai_actors.actors.futures import current_acting_agent
 from ikigai_actors.actors.threads import current_threads, in_thread
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.tools.effect_keys import acting_call
 from ikigai_actors.tools.fence.enclosure import Enclosure
 from ikigai_actors.tools.fence.launch import FencedStart
 from ikigai_actors.tools.fence.launcher import HOME
@@ -178,7 +179,7 @@ class Shells:
         Raises:
             ToolError: the agent's files cannot be reached here, or not in time.
         """
-        if self.places is None or not self.places.rows(agent := current_acting_agent().uuid)[0]:
+        if self.places is None or not _checked(self.places, self.places.rows(agent := current_acting_agent().uuid))[0]:
             yield
             return
         assert self._loop is not None
@@ -257,9 +258,9 @@ class Shells:
 
     async def _rows(self, agent: str) -> TreeRows:
         assert self.places is not None
-        read = self.places.rows
-        found: TreeRows = await in_thread(lambda: read(agent), "ikigai-trees")
-        return found
+        places = self.places
+        found: TreeRows = await in_thread(lambda: places.rows(agent), "ikigai-trees")
+        return _checked(places, found)
 
     async def _settled(self, agent: str, slot: AgentSlot) -> TreeRows | None:
         """Give up what an agent has of layers that are frozen now, and what others have of those it is to read.
@@ -356,6 +357,17 @@ class Shells:
         ending = shell.stop()
         ending.add_done_callback(lambda _: self._living.discard(shell))
         return asyncio.shield(ending)
+
+
+def _checked(places: TreePlaces, rows: TreeRows) -> TreeRows:
+    """The tree of the acting agent. Raises `ToolError`: it is a trial, and has none over this directory."""
+    call = acting_call.get(None)
+    if call is not None and call.own_files and not rows[0]:
+        raise ToolError(
+            f"This trial has files of its own, but not over {places.base}. Ask the person to go on with the workspace "
+            "with which the experiment began."
+        )
+    return rows
 
 
 class SeenByAgent(Tool):
