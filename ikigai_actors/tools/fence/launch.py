@@ -40,6 +40,8 @@ class FencedStart:
     """The directory with the layers of agents."""
     layers: str = ""
     """Those through which the workspace is seen, as `launcher` wants them; none: it is seen as it is."""
+    shown: int = -1
+    """A descriptor of what the program may read, wherever that is; -1 for none."""
     profile: str = ""
     """The profile of a program on macOS, where no launcher runs."""
 
@@ -51,7 +53,7 @@ class FencedStart:
 
     def command(self, file: int, lifeline: int, status: int, command: Sequence[str]) -> list[str]:
         """What starts a program, by descriptors that it inherits."""
-        own = [f"/dev/fd/{file}", str(lifeline), str(status), str(self.private), self.trees, self.layers]
+        own = [f"/dev/fd/{file}", *map(str, (lifeline, status, self.shown, self.private)), self.trees, self.layers]
         return [interpreter(), "-I", "-S", *own, *command]
 
 

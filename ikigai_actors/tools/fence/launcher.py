@@ -3,11 +3,12 @@
 The host runs this text in a Python of its own, as ``python -I -S``: nothing but the standard library is there, and
 nothing of the workspace is on its path.
 
-    launch(directory=…, …)        with sys.argv = [_, lifeline, status, private, trees, layers, program, argument, …]
+    launch(directory=…, …)   with sys.argv = [_, lifeline, status, shown, private, trees, layers, program, argument, …]
 
 Three processes stand between the host and what it may start. Each step that fails ends them all with exit code 125,
 after one line on the socket ``status``; the program has not run then. When the program runs, ``status`` is closed. With
-layers, it hands descriptors over before that: the directory as the program sees it, and what keeps its mounts.
+layers, it hands descriptors over before that: the directory as the program sees it, and what keeps its mounts. What the
+descriptor ``shown`` leads to, if it is not -1, the program may read, wherever that is.
 
     outside    the child that the host knows. It waits for the keeper, hands TERM on to it, and ends it when the
                descriptor ``lifeline`` is closed: by the host, or because the host is gone
@@ -85,10 +86,10 @@ def launch(
     """
     global _status
     try:
-        lifeline, _status = int(sys.argv[1]), int(sys.argv[2])
-        private, trees, layers, *command = sys.argv[3:]
+        lifeline, _status, shown = map(int, sys.argv[1:4])
+        private, trees, layers, *command = sys.argv[4:]
         program = _found(command[0])
-        _keep_descriptors(lifeline, _status)
+        _keep_descriptors(lifeline, _status, shown)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         gone, alive = os.pipe()
         hand_over = _start_relay(proxy, lifeline) if proxy else None
@@ -113,7 +114,7 @@ def launch(
             _change_root(root, links, seen, protect, (directory, trees, layers) if layers else None)
             if layers:
                 _hand_over(os.open(directory, os.O_PATH | os.O_DIRECTORY), os.open("/proc/self/ns/mnt", os.O_RDONLY))
-            _keep_descriptors(_status, _status)  # others lead to what is now covered, by way of /proc/1/fd
+            _keep_descriptors(_status, shown)  # others lead to what is now covered, by way of /proc/1/fd
             os.chdir(directory or HOME)
         else:
             _prctl(_SET_CHILD_SUBREAPER, 1)
@@ -124,7 +125,7 @@ def launch(
             _drop_capabilities()
             _prctl(_SET_NO_NEW_PRIVS, 1)
             if landlock:
-                _restrict_paths(landlock, seen, namespaces, ports if network == "ports" else None)
+                _restrict_paths(landlock, seen, namespaces, ports if network == "ports" else None, shown)
             _restrict_calls(network, unix_sockets, alone=not namespaces)
 
         if namespaces:
@@ -153,14 +154,14 @@ def _found(name: str) -> str:
     raise OSError(errno.ENOENT, f"there is no program {name}")
 
 
-def _keep_descriptors(lifeline: int, status: int) -> None:
-    """Close all descriptors but the first three and these, which no program gets."""
-    lower, upper = sorted((lifeline, status))
-    os.closerange(3, lower)
-    os.closerange(lower + 1, upper)
-    os.closerange(upper + 1, 2**31 - 1)
-    os.set_inheritable(lifeline, False)
-    os.set_inheritable(status, False)
+def _keep_descriptors(*kept: int) -> None:
+    """Close all descriptors but the first three and these, of which programs get the last alone."""
+    above = 3
+    for descriptor in sorted({each for each in kept if each >= 0}):
+        os.closerange(above, descriptor)
+        os.set_inheritable(descriptor, descriptor == kept[-1])
+        above = descriptor + 1
+    os.closerange(above, 2**31 - 1)
 
 
 def _hand_over(*descriptors: int) -> None:
@@ -562,7 +563,7 @@ def landlock_ruleset(version: int, tcp: bool) -> bytes:
 
 
 def _restrict_paths(
-    version: int, seen: Sequence[tuple[str, str, bool]], namespaces: bool, ports: Sequence[int] | None
+    version: int, seen: Sequence[tuple[str, str, bool]], namespaces: bool, ports: Sequence[int] | None, shown: int
 ) -> None:
     handled = landlock_rights(version)
     attributes = landlock_ruleset(version, ports is not None)
@@ -581,6 +582,8 @@ def _restrict_paths(
     everything = handled & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEV)
     for _, path, writable in seen:
         allow(path, everything if writable else _READ)
+    if shown >= 0:
+        allow(f"/proc/self/fd/{shown}", _READ)
     for name in _DEVICES if namespaces else _DEVICES[:-1]:
         allow("/dev/" + name, _USE)
     if namespaces:

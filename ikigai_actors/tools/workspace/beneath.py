@@ -75,12 +75,6 @@ class Root:
         """The directory, without links."""
         return Path(os.path.realpath(self.directory))
 
-    @property
-    def place(self) -> str:
-        """The directory for a child process that begins in it as it lies on the disk."""
-        held = acting_top.get()
-        return "." if held is None else f"/proc/{os.getpid()}/fd/{held}"
-
     def within(self, path: str) -> str:
         """A path relative to the directory, with ``.`` and ``..`` collapsed. Links are not looked at.
 

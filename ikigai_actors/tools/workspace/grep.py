@@ -8,6 +8,7 @@ workspace. So one ripgrep only lists names (it knows what is hidden and ignored)
 directory, and others search what they are handed open, `_BATCH` files each.
 
 In a fence one ripgrep does all of it by itself: what leads it out of the directory leads to nothing that it may read.
+Files that have forked are seen in the fence of their agent's shell alone; ripgrep, in its own one, is handed the place.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ import stat
 import threading
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from subprocess import DEVNULL, STDOUT
 
@@ -27,7 +29,7 @@ from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.tools.fence.enclosure import Enclosure
 from ikigai_actors.tools.function import FunctionTool, Result, ToolError, tool
 from ikigai_actors.tools.process import ChildProcess
-from ikigai_actors.tools.workspace.beneath import PLACE, Outside, Root
+from ikigai_actors.tools.workspace.beneath import PLACE, Outside, Root, acting_top
 
 logger = logging.getLogger(__name__)
 
@@ -46,13 +48,18 @@ _BATCH = 100
 _AT_ONCE = 2
 """Batches that are open at a time, of all searches in a workspace."""
 
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+
 NO_MATCH = 1
 """The exit status of a search that went well and found nothing."""
 
 _OF_A_FILE = re.compile(rb"^/dev/fd/(\d+)(\0|: binary file matches)(.*\n?)", re.MULTILINE)
 """How ripgrep begins a line about a file that it was handed open."""
 
-_BY_PATH = re.compile(rb"^(\./[^\0\n]*?)(\0|: (?:binary file matches|WARNING: stopped searching))(.*\n?)", re.MULTILINE)
+_BY_PATH = re.compile(
+    rb"^(?:\.|/dev/fd/\d+)((?:/[^\0\n]*?)?)(\0|: (?:binary file matches|WARNING: stopped searching))(.*\n?)",
+    re.MULTILINE,
+)
 """How it begins one about a file that it has found."""
 
 _PRIVATE = "grep"
@@ -133,8 +140,7 @@ class Search:
             turns: held while files are open.
             enclosure: the fence in which it runs.
         """
-        # Through layers the directory is seen in the fence of the agent's shell: here it is handed over open.
-        self._enclosure = enclosure if root.place == "." else None
+        self._enclosure = enclosure
         self._ripgrep, self._environment, self._root, self._turns = ripgrep, environment, root, turns
         self._directory = root.resolved
         self._options = ["--no-config", "--line-number", "--no-heading", "--with-filename", "--null", "--crlf"]
@@ -167,11 +173,11 @@ class Search:
         return self._failed or len(self._found) > _SHOWN
 
     async def _search_directory(self, inner: str) -> None:
-        names, rest, top = list[str](), b"", self._root.place
-        async with self._running("--no-config", "--files", "--null", "--", f"{top}/{inner}") as lister:
+        names, rest = list[str](), b""
+        async with self._running("--no-config", "--files", "--null", "--", f"./{inner}") as lister:
             while not self._over and (piece := await _some(lister)):
                 *whole, rest = (rest + piece).split(b"\0")
-                names += (os.path.normpath(os.fsdecode(name).removeprefix(f"{top}/")) for name in whole)
+                names += (os.path.normpath(os.fsdecode(name)) for name in whole)
                 while len(names) >= _BATCH and not self._over:
                     await self._search(names[:_BATCH])
                     del names[:_BATCH]
@@ -197,14 +203,26 @@ class Search:
 
     async def _search_by_path(self, inner: str) -> None:
         """Search a file, or what is beneath a directory."""
-        raw = await self._raw("--no-messages", *self._options, f"./{inner}")
-        self._failed = self._failed and not raw.startswith(b"./")  # else only some file could not be read
-        self._found += _BY_PATH.sub(lambda line: self._line_of(line, os.path.normpath(os.fsdecode(line[1]))), raw)
+        if acting_top.get() is None:
+            raw, above = await self._raw("--no-messages", *self._options, f"./{inner}"), ""
+        else:
+            opened, above = await in_thread(lambda: self._root.open(inner, _READ), "ikigai-tool grep"), inner
+            try:
+                place = f"/dev/fd/{opened}/" if not self._alone else f"/dev/fd/{opened}"
+                raw = await self._raw("--no-messages", *self._options, place, shown=opened)
+            finally:
+                os.close(opened)
+        self._failed = self._failed and not _BY_PATH.match(raw)  # else only some file could not be read
 
-    async def _raw(self, *arguments: str, hand_over: tuple[int, ...] = ()) -> bytes:
+        def name_of(line: re.Match[bytes]) -> str:
+            return os.path.normpath(f"{above}/{os.fsdecode(line[1])}".lstrip("/"))
+
+        self._found += _BY_PATH.sub(lambda line: self._line_of(line, name_of(line)), raw)
+
+    async def _raw(self, *arguments: str, hand_over: tuple[int, ...] = (), shown: int = -1) -> bytes:
         """What a ripgrep prints."""
         raw = b""
-        async with self._running(*arguments, also=STDOUT, hand_over=hand_over) as matcher:
+        async with self._running(*arguments, also=STDOUT, hand_over=hand_over, shown=shown) as matcher:
             while len(raw) <= _SHOWN and (piece := await _some(matcher)):
                 raw += piece
             if len(raw) <= _SHOWN:
@@ -221,12 +239,19 @@ class Search:
 
     @asynccontextmanager
     async def _running(
-        self, *arguments: str, also: int = DEVNULL, hand_over: tuple[int, ...] = ()
+        self, *arguments: str, also: int = DEVNULL, hand_over: tuple[int, ...] = (), shown: int = -1
     ) -> AsyncGenerator[ChildProcess, None]:
-        """A ripgrep in the directory, until the block ends. ``also`` is where its errors go."""
+        """A ripgrep in the directory, until the block ends.
+
+        Args:
+            also: where its errors go.
+            hand_over: descriptors that it inherits, without a fence.
+            shown: one that it inherits in a fence, and may read.
+        """
         held, fence, environment = self._enclosure, None, self._environment
         if held is not None:
-            fence = await in_thread(lambda: held.launch(_PRIVATE), "ikigai-fence")
+            fence = replace(await in_thread(lambda: held.launch(_PRIVATE), "ikigai-fence"), shown=shown)
+            hand_over = (*hand_over, shown) if shown >= 0 else hand_over
             environment = held.environment(_PRIVATE)
         process = await ChildProcess().spawn(
             [self._ripgrep, *arguments], environment=environment, directory=self._directory,
