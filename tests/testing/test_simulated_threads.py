@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from ikigai_actors import IkigaiError, Reply, ScriptedProvider, ToolCall, current_agent, tool
+from ikigai_actors.actors.futures import may_block
 from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.testing import Stuck, simulated
 from ikigai_actors.testing.simulation.scheduler import Baton
@@ -70,6 +71,16 @@ def test_an_asyncio_program_of_the_test_runs_on_a_loop_of_the_simulation() -> No
         system = world.open(ScriptedProvider(echo))
         loop = current_threads().new_event_loop()
         assert loop.run_until_complete(program()) == ["hello / 1"] * 2
+
+
+def test_what_the_simulation_does_while_a_loop_waits_is_outside_that_loop() -> None:
+    seen: list[bool] = []
+    with simulated() as world:
+        world.open()
+        agenda, loop = world.process.threads.agenda, current_threads().new_event_loop()
+        agenda.at(world.clock.monotonic() + 30, lambda: seen.append(may_block()), world.process.threads)
+        loop.run_until_complete(asyncio.sleep(60))
+    assert seen == [True]
 
 
 def test_code_that_goes_on_after_a_crash_gets_no_further_than_to_where_it_waits() -> None:

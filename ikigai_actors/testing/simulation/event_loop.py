@@ -64,6 +64,9 @@ class SimulatedLoop(EndlessLoop):
             self._unwind()
             return []
         self._called = False
+        # What the agenda runs on this thread meanwhile is outside the loop. Were the loop said to run, asyncio would
+        # settle its futures without a call of `_write_to_self` (as Python 3.14 does), and nothing would end the wait.
+        asyncio._set_running_loop(None)
         try:
             if timeout is not None and timeout <= 0:
                 self._threads.pause("outside")
@@ -73,6 +76,7 @@ class SimulatedLoop(EndlessLoop):
         except Abandoned:
             self._unwind()
         finally:
+            asyncio._set_running_loop(self)
             self._waiter = None
         return []
 
