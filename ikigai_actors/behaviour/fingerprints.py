@@ -4,9 +4,11 @@
     def check(recorded, again): …
 
 What makes checks of arguments says of each what it was made of. Any other function is known by its name and its code,
-so that one which was mended is another one. What it finds elsewhere, as a constant of its module, does not count.
+so that one which was mended is another one. What it finds elsewhere, as a constant of its module, does not count, nor
+does its docstring.
 """
 
+import dis
 import hashlib
 import json
 from collections.abc import Callable
@@ -39,7 +41,9 @@ def fingerprint(function: Callable[..., Any]) -> str:
 
 
 def _told(code: CodeType) -> list[Any]:
-    constants = [_told(one) if isinstance(one, CodeType) else _constant(one) for one in code.co_consts]
+    # Those that are loaded: beside them the compiler leaves constants that it has folded, in the order of the source.
+    loaded = [one.argval for one in dis.get_instructions(code) if one.opcode in dis.hasconst]
+    constants = [_told(one) if isinstance(one, CodeType) else _constant(one) for one in loaded]
     return [code.co_code.hex(), constants, list(code.co_names)]
 
 
