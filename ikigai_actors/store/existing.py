@@ -23,15 +23,16 @@ def open_existing(database: str | os.PathLike[str] | None) -> Store:
     """
     place = locate(database)
     try:
-        missing = place.path is not None and not place.path.exists()
+        if place.path is not None:
+            place.path.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise StoreUnusable(
+            f"There is no database {place.shown}. Run ikigai to begin one, or name another with --database."
+        ) from error
     except OSError as error:  # a directory that may not be entered, a name that is too long
         raise StoreUnusable(
             f"Database {place.shown} cannot be looked at: {error.strerror}. Name another with --database."
         ) from error
-    if missing:
-        raise StoreUnusable(
-            f"There is no database {place.shown}. Run ikigai to begin one, or name another with --database."
-        )
     store = open_store(database)
     try:
         require_schema(store)
