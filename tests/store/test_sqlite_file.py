@@ -103,11 +103,13 @@ def test_stores_that_come_and_go_in_a_process_leave_the_locks_of_the_others(file
     """A process that closes a descriptor of a file loses the locks by which SQLite knows that the log is in use."""
     script = """
         import sqlite3, sys
-        try:
-            sqlite3.connect(sys.argv[1], timeout=0).execute("PRAGMA journal_mode = DELETE")
-            print("alone")
-        except sqlite3.OperationalError as error:
-            print(error)
+        from contextlib import closing
+        with closing(sqlite3.connect(sys.argv[1], timeout=0)) as connection:
+            try:
+                connection.execute("PRAGMA journal_mode = DELETE")
+                print("alone")
+            except sqlite3.OperationalError as error:
+                print(error)
     """
     host = take(file)
     for _ in range(3):
