@@ -54,7 +54,8 @@ SLASH_COMMANDS = Contents(
     "/fork /agents /switch /parent /history /send /undo /model /help /exit",
     {
         "Look and go": (
-            "/agents /switch /parent /child /next /prev /history /diff /context /settings /tools /help /exit /quit"
+            "/agents /switch /parent /child /next /prev /history /find /diff /context /settings /tools "
+            "/help /exit /quit"
         ),
         "Talk": (
             "/fork /queue /resume /undo /mark /rewind /clear /compact /uncompact /merge /model /system /set "

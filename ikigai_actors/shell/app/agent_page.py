@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.messages.messages import BOUNDARIES, Message
 from ikigai_actors.shell.app.transcript.pieces import Look
-from ikigai_actors.shell.app.transcript.widget import Transcript
+from ikigai_actors.shell.app.transcript.readable import ReadableTranscript
 from ikigai_actors.shell.app.widgets.prompt import PromptBox
 from ikigai_actors.system.conversation import AgentNews
 from ikigai_actors.system.handles.ref import AgentRef
@@ -31,7 +31,7 @@ class Later(Protocol):
 class Page:
     """One agent on the screen."""
 
-    def __init__(self, agent: AgentRef, transcript: Transcript, prompt: PromptBox, later: Later) -> None:
+    def __init__(self, agent: AgentRef, transcript: ReadableTranscript, prompt: PromptBox, later: Later) -> None:
         self.agent, self.transcript, self.prompt = agent, transcript, prompt
         self._later = later
         self._scrollback: Scrollback | None = None

@@ -269,6 +269,10 @@ class Application(App[int]):
         """Put a text into the clipboard; from any thread."""
         self._post(self.copy_to_clipboard, text)
 
+    def find(self, uuid: str, text: str) -> None:
+        """Mark a text in the talk with an agent, if it is in sight; from any thread."""
+        self._post(self.main.find, uuid, text)
+
     def put_back(self, text: str) -> None:
         """Put a text that was taken back into the prompt; from any thread."""
         self._post(self.main.put_back, text)

@@ -73,6 +73,9 @@ class Window(Protocol):
     def copy(self, text: str) -> None:
         """Put a text into the clipboard."""
 
+    def find(self, uuid: str, text: str) -> None:
+        """Mark a text in the talk with an agent, if it is in sight."""
+
     def put_back(self, text: str) -> None:
         """Put a text into the prompt that was taken back."""
 
@@ -156,6 +159,10 @@ class AppPlace(ShellPlace):
 
     def copy(self, text: str) -> None:
         self._window.copy(text)
+
+    def find(self, text: str) -> bool:
+        self._window.find(self.current.uuid, text)
+        return True
 
     def put_back(self, text: str) -> None:
         self._window.give_up(self.current.uuid, text, refused=False)

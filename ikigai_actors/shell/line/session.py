@@ -132,6 +132,9 @@ class Shell(ShellPlace):
             raise BadInput("There is no terminal to copy to.")
         self.screen.copy(text)
 
+    def find(self, text: str) -> bool:
+        return False
+
     def put_back(self, text: str) -> None:
         self.screen.line(f"[taken back: {one_line(text)}]", dim=True)
 

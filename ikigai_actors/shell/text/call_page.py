@@ -70,7 +70,18 @@ def call_subject(tool: str, given: Mapping[str, Any]) -> str:
 
 def call_page(call: PendingCall) -> list[CallLine]:
     """The lines of a call: its arguments, a text with all its lines, and an edit as a difference."""
-    given = dict(call.input)
+    return input_page(call.input)
+
+
+def whole_call(tool: str, given: Mapping[str, Any]) -> str:
+    """A call with all that it was given: on one line, or with its page below the name of the tool."""
+    lines = [str(line) for line in input_page(given)]
+    return f"{visible(tool)}  {lines[0]}" if len(lines) == 1 else "\n".join([visible(tool), *lines])
+
+
+def input_page(call_input: Mapping[str, Any]) -> list[CallLine]:
+    """The lines of what a call was given."""
+    given = dict(call_input)
     old, new = given.get("old_string"), given.get("new_string")
     if isinstance(old, str) and isinstance(new, str):
         rest = {name: value for name, value in given.items() if name not in ("old_string", "new_string")}

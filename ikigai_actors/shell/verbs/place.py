@@ -135,6 +135,9 @@ class ShellPlace(Place, Protocol):
     def copy(self, text: str) -> None:
         """Put a text into the clipboard of the person's terminal. Raises `BadInput` where there is no terminal."""
 
+    def find(self, text: str) -> bool:
+        """Mark a text in the talk in sight; return False where no screen shows the talk."""
+
     def put_back(self, text: str) -> None:
         """Give a text that was taken back to the person."""
 

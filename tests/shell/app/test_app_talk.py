@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import TextArea
 
-from ikigai_actors import ActorSystem, OfflineProvider, ScriptedProvider
+from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, tool
 from ikigai_actors.records.mail.words import UNREAD_WORDS, KeepWord
 from ikigai_actors.system.conversation import say
 from supervisors.signals import Signal
@@ -240,4 +240,58 @@ def test_the_first_screen_says_what_the_program_is_until_something_is_said() -> 
         await stage.expect_gone("╭─ ikigai ─")
 
     with open_memory() as system:
+        on_stage(system, play)
+
+
+def test_a_text_is_found_in_the_talk_by_ctrl_f_and_by_a_command() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("a mast of pine")
+        await stage.expect("You said")
+        await stage.press("ctrl+f")
+        await stage.type("PINE")
+        await stage.expect("2 found · ↑↓ Esc")
+        await stage.press("enter")
+        await stage.expect("2 of 2 · n earlier")
+        await stage.press("n")
+        await stage.expect("1 of 2")
+        await stage.press("N")
+        await stage.expect("2 of 2")
+        await stage.press("escape")
+        await stage.expect_gone("of 2")
+        await stage.say("/find mast")
+        await stage.expect("find mast .*2 of 2")
+        await stage.type("hello")  # no keys of a search
+        assert stage.application.main.page.prompt.text == "hello"
+
+    with open_memory() as system:
+        on_stage(system, play)
+
+
+def test_a_result_is_read_whole_in_the_pager_and_searched_there() -> None:
+    result = "\n".join(f"line {number}" for number in range(1, 900)) + "x" * 9_000 + "the end"
+
+    @tool(policy="allow")
+    def look() -> str:
+        """Look."""
+        return result
+
+    async def play(stage: Stage) -> None:
+        await stage.say("look")
+        await stage.expect("898 more lines")
+        await stage.press("shift+tab")
+        await stage.expect("Enter opens")
+        await stage.press("enter")
+        await stage.expect(r"look\n\n +line 1\n +line 2\n")
+        await stage.press("slash")
+        await stage.type("line 777")
+        await stage.press("enter")
+        await stage.expect("1 of 1")
+        await stage.expect("line 777")
+        await stage.press("escape", "end")
+        await stage.expect("xxthe end")
+        await stage.press("escape")
+        await stage.expect("╭─")
+
+    calls = Reply(tool_calls=(ToolCall("look", {}),), stop_reason="tool_use")
+    with open_memory(ScriptedProvider([calls, "well"]), tools=[look]) as system:
         on_stage(system, play)

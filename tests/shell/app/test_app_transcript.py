@@ -13,6 +13,8 @@ from textual.pilot import Pilot
 
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.shell.app.transcript.layout import HEAVY
+from ikigai_actors.shell.app.transcript.pieces import Piece
+from ikigai_actors.shell.app.transcript.readable import HitCount, ReadableTranscript
 from ikigai_actors.shell.app.transcript.widget import BUDGET, Transcript
 from tests.kit.app_pilot import DEADLINE
 from tests.kit.trees import says
@@ -43,8 +45,9 @@ class Shown(App[None]):
     def __init__(self, budget: float) -> None:
         super().__init__()
         self.threads = Held()
-        self.transcript = Transcript(self.threads, budget)
+        self.transcript = ReadableTranscript(self.threads, budget)
         self.wanted: list[int] = []
+        self.opened: list[Piece] = []
 
     def compose(self) -> ComposeResult:
         """All there is."""
@@ -69,6 +72,10 @@ class Shown(App[None]):
     def on_transcript_wanted(self, event: Transcript.Wanted) -> None:
         """Keep what it asked for."""
         self.wanted.append(event.position)
+
+    def on_readable_transcript_opened(self, event: ReadableTranscript.Opened) -> None:
+        """Keep what was opened."""
+        self.opened.append(event.piece)
 
 
 def shown(
@@ -181,10 +188,10 @@ def test_a_click_unfolds_what_is_folded_and_folds_it_again() -> None:
         assert "line 29" not in folded
         for expected in (True, False):
             app.transcript.scroll_to(y=0, animate=False, immediate=True)
-            await pilot.click(Transcript, offset=(3, 2))
+            await pilot.click(ReadableTranscript, offset=(3, 2))
             assert ("line 29" in app.transcript.text) is expected
-        await pilot.click(Transcript, offset=(3, app.transcript.text.split("\n").index("a reply")))
-        await pilot.click(Transcript, offset=(3, 19))
+        await pilot.click(ReadableTranscript, offset=(3, app.transcript.text.split("\n").index("a reply")))
+        await pilot.click(ReadableTranscript, offset=(3, 19))
         assert app.transcript.text == folded  # an answer does not fold, nor what is below it
 
     shown(play)
@@ -253,3 +260,83 @@ def test_nobody_who_has_scrolled_up_is_taken_to_an_end_that_is_not_known_yet() -
         assert (top(transcript), transcript.following) == (seen, False)
 
     shown(play, budget=0.0)
+
+
+def calls(position: int, result: str) -> list[Message]:
+    uses = [{"type": "tool_use", "id": f"x{position}", "name": "erase", "input": {"path": f"file {position}"}}]
+    called = log(position, content="", kind="assistant", stop_reason="tool_use", blocks=uses)
+    return [*called, *log(position + 1, content=result, kind="tool_result", tool_use_id=f"x{position}", name="erase")]
+
+
+def at_hit(transcript: ReadableTranscript) -> str:
+    """The line of the hit at which the person is."""
+    height = transcript.size.height
+    lines = [transcript.render_line(y) for y in range(height)]
+    [line] = [line for line in lines if any(part.style and part.style.reverse for part in line)]
+    return line.text.strip()
+
+
+@SLOW
+def test_a_search_goes_through_hits_unfolds_what_hides_one_and_folds_it_again(budget: float) -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        transcript.add([*log(1, content="a mast of Pine"), *calls(2, "well\nof pine"), *calls(4, "nothing\nelse")])
+        for at in range(6, 36):
+            transcript.add(log(at, content=f"prompt {at}"))
+        transcript.add(log(36, content="pine again"))
+        await until(lambda: app.arranged)
+        before = transcript.text
+        transcript.look_for("pine")
+        assert transcript.found == HitCount(0, 2, False, False)  # in sight or not, but nothing that is folded
+        for number, line in ((3, "› pine again"), (2, "of pine"), (1, "› a mast of Pine"), (1, "› a mast of Pine")):
+            transcript.go_to_hit(-1)
+            await until(lambda: not transcript.found.looking)
+            assert transcript.found == HitCount(number, 3, False, False)
+            assert at_hit(transcript) == line
+        transcript.go_to_hit(1)
+        assert "else" not in transcript.text
+        transcript.go_to_hit(1)
+        transcript.end_search()
+        await until(lambda: app.arranged)
+        assert transcript.text == before
+
+    shown(play, budget=budget)
+
+
+def test_a_search_reads_earlier_messages_until_there_is_a_hit() -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        for at in range(90, 120):
+            transcript.add(log(at, content=f"prompt {at}"))
+        await until(lambda: app.arranged)
+        transcript.look_for("mast")
+        transcript.go_to_hit(-1)
+        await until(lambda: app.wanted == [90])
+        assert transcript.found == HitCount(0, 0, True, True)
+        transcript.prepend(log(*range(80, 90)))
+        await until(lambda: app.wanted == [90, 80])
+        transcript.prepend([*log(78, content="the mast"), *log(79)])
+        await until(lambda: transcript.found == HitCount(1, 1, True, False))
+        assert at_hit(transcript) == "› the mast"
+        transcript.go_to_hit(-1)
+        await until(lambda: app.wanted[-1] == 78)
+        transcript.prepend(None)  # the database does not answer
+        assert transcript.found == HitCount(1, 1, True, False)
+
+    shown(play)
+
+
+def test_the_arrows_mark_what_folds_and_keys_fold_and_open_it() -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        transcript.add([*calls(1, "one\ntwo"), *calls(3, "three\nfour")])
+        await until(lambda: app.arranged)
+        transcript.begin()
+        await pilot.press("up", "space")
+        assert "▾ erase" in transcript.text
+        assert ("two" in transcript.text, "four" in transcript.text) == (True, False)
+        await pilot.press("left", "down", "enter")
+        assert "▾" not in transcript.text
+        assert [piece.result for piece in app.opened] == ["three\nfour"]
+
+    shown(play)

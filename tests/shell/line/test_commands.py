@@ -335,3 +335,14 @@ def test_every_command_has_help_that_reads_the_same_in_both_ways(session: Sessio
     assert by_option == session(f"/help {name}") == session(f"/help {name[1:]}")
     assert by_option[0].startswith(f"Usage: {name}")
     assert len(by_option) > 4
+
+
+def test_what_was_said_is_found(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider([f"A mast of pine, {'and more of it, ' * 9}", "No."]))
+    session("Which wood?", "really?")
+    assert session("/find PINE") == [
+        "    2  assistant    A mast of pine, and more of it, and more of it, and mo…",
+    ]
+    assert session("/find -n 1 o") == ["The latest 1 message with it; --number lists more:", "    4  assistant    No."]
+    assert session("/find oak") == ["Nothing that was said has “oak” in it."]
+    assert session("/find") == ["error: Say what to find: /find TEXT. Try /find --help."]

@@ -22,6 +22,7 @@ OTHERS = (
     ("PageUp, PageDown", "Scroll the transcript"),
     ("Ctrl+P", "Find a screen, an agent, a document, a command, a prompt"),
     ("Click", "Fold a call, thinking or a long prompt"),
+    ("n, N", "The next hit of a search: earlier, later"),
 )
 
 

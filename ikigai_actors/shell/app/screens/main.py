@@ -23,16 +23,18 @@ from ikigai_actors.shell.app.choices import choices_of, command_choices, mention
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.pace import Pace
 from ikigai_actors.shell.app.page_events import PageEvents
+from ikigai_actors.shell.app.screens.pager import PagerScreen
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette, palette
 from ikigai_actors.shell.app.transcript.layout import TEXT_COLUMNS
 from ikigai_actors.shell.app.transcript.pictures import picture_rows
 from ikigai_actors.shell.app.transcript.pieces import Look, tidy
-from ikigai_actors.shell.app.transcript.widget import Transcript
+from ikigai_actors.shell.app.transcript.readable import ReadableTranscript
 from ikigai_actors.shell.app.widgets import talk_lines
 from ikigai_actors.shell.app.widgets.agent_list import Doings
 from ikigai_actors.shell.app.widgets.approval_box import QUIET, ApprovalBox, Question
 from ikigai_actors.shell.app.widgets.command_menu import CommandMenu, MenuItem
+from ikigai_actors.shell.app.widgets.find_bar import FindBar
 from ikigai_actors.shell.app.widgets.prompt import PromptBox
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.talk_lines import Underway
@@ -47,6 +49,9 @@ PAGES = 50
 
 _SHOWN_WAITING = 5
 """The most prompts that wait in the database and are shown: the latest. The line of work counts all."""
+
+_UNTOLD = {"/find"}
+"""The commands that leave nothing in the transcript."""
 
 _TWICE = 2.0
 """Seconds within which a second Ctrl-C leaves."""
@@ -80,6 +85,8 @@ class MainScreen(Screen[None]):
         Binding("pageup", "scroll(-1)", "Scroll up", show=False, priority=True),
         Binding("pagedown", "scroll(1)", "Scroll down", show=False, priority=True),
         Binding("ctrl+end", "scroll_to_end", "To the end", priority=True),
+        Binding("ctrl+f", "find", "Find in this talk", priority=True),
+        Binding("shift+tab", "read", "Read by arrows: Enter opens, Space folds, / finds", priority=True),
         Binding("ctrl+r", "app.find('^')", "Search earlier prompts", priority=True),
         Binding("f2,ctrl+g", "answer", "Answer a question", priority=True),
         Binding("f3,ctrl+t", "tree", "Tree", priority=True),
@@ -116,6 +123,7 @@ class MainScreen(Screen[None]):
         # Held, not looked up: while the application ends, events may arrive after these widgets are removed.
         self._tree, self._question = TreePanel(doings), ApprovalBox(clock)
         self._menu, self._welcome = CommandMenu(), Static(id="welcome")
+        self._find = FindBar(lambda: self.page.transcript)
         self._transcripts, self._prompts = ContentSwitcher(id="transcripts"), ContentSwitcher(id="prompts")
         self._work, self._foot, self._sign = Static(id="work"), Static(id="foot"), Static("›", id="sign")
         self._talk, self._box = Vertical(id="talk"), Horizontal(self._sign, self._prompts, id="box")
@@ -145,6 +153,7 @@ class MainScreen(Screen[None]):
         with self._talk:
             yield self._transcripts
             yield self._welcome
+            yield self._find
             yield self._work
             yield self._question
             yield self._box
@@ -171,6 +180,8 @@ class MainScreen(Screen[None]):
         """Show the page of an agent, and on it the notice, if there is one."""
         if not self._transcripts.is_attached:  # the application ends, and mounts nothing any more
             return
+        if uuid != self._current:
+            self._find.close()
         page = self._pages.pop(uuid, None) or self._open(uuid)
         if page.transcript.parent is None:  # again: the new page was not mounted
             return
@@ -194,6 +205,7 @@ class MainScreen(Screen[None]):
         for notice in self._events.notices():
             page.tell(tidy(notice), Look.NOTE)
         page.transcript.tick()
+        self._find.tick()
 
     def spin(self, doing: tuple[str, float] | None) -> None:
         """Turn the spinners, and show the command in progress: its name and its seconds so far, or None."""
@@ -280,7 +292,9 @@ class MainScreen(Screen[None]):
         if isinstance(self.focused, Input):  # an entry of the tree
             return
         self._key_at = self._clock()
-        taken = self._tree.has_keyboard or (self.focused is self._question and self._question.takes(event))
+        taken = self._tree.has_keyboard or (
+            isinstance(self.focused, ApprovalBox | ReadableTranscript) and self.focused.takes(event)
+        )
         typed = isinstance(event, events.Key) and event.is_printable and not taken
         if (typed or isinstance(event, events.Paste)) and self.focused is not self.page.prompt:
             self._go_to_prompt()
@@ -290,7 +304,8 @@ class MainScreen(Screen[None]):
         page = self.page
         page.transcript.following = True
         if is_command(event.text):
-            page.tell(tidy(event.text), Look.STRONG)
+            if event.text.split()[0] not in _UNTOLD:
+                page.tell(tidy(event.text), Look.STRONG)
         else:
             page.transcript.wait_with(event.text)
         self._do(page.agent, event.text, event.queued)
@@ -322,7 +337,7 @@ class MainScreen(Screen[None]):
         """Leave the application."""
         self.app.exit(event.status)
 
-    def on_transcript_wanted(self, event: Transcript.Wanted) -> None:
+    def on_transcript_wanted(self, event: ReadableTranscript.Wanted) -> None:
         """Read earlier messages for the transcript that wants them."""
         for page in self._pages.values():
             if page.transcript is event.transcript:
@@ -352,13 +367,46 @@ class MainScreen(Screen[None]):
         self._passed = event.question.number
         self._show_bars()
 
+    def on_readable_transcript_opened(self, event: ReadableTranscript.Opened) -> None:
+        """Show the whole of a piece."""
+        self.app.push_screen(PagerScreen(event.piece, self._threads))
+
+    def on_readable_transcript_finds(self) -> None:
+        """Let the person search."""
+        self._find.open()
+
+    def on_find_bar_closed(self) -> None:
+        """Give the keyboard back to the prompt."""
+        self.set_focus(self.page.prompt)
+
+    def find(self, uuid: str, text: str) -> None:
+        """Search the talk with an agent, if it is in sight; for an empty text, let the person type one."""
+        if uuid == self._current:
+            self._find.open(text)
+
+    def action_find(self) -> None:
+        """Search the talk in sight, or filter the tree that has the keyboard."""
+        if self._tree.has_keyboard:
+            self._tree.actions["ctrl+f"]()
+        else:
+            self._find.open()
+
+    def action_read(self) -> None:
+        """Give the keyboard to the transcript, or back to the prompt."""
+        if self.focused is self.page.transcript:
+            self.set_focus(self.page.prompt)
+        else:
+            self.page.transcript.begin()
+
     def action_press(self, line: str) -> None:
         """Run the line of a key."""
         self._press(line)
 
     def action_interrupt(self) -> None:
         """Interrupt the turn; when the focus is elsewhere, only return it to the prompt."""
-        if self.focused is not self.page.prompt:
+        if self._find.display:
+            self._find.close()
+        elif self.focused is not self.page.prompt:
             self._put_off = self._question.number
             self.set_focus(self.page.prompt)
         else:
@@ -434,7 +482,7 @@ class MainScreen(Screen[None]):
 
     def _open(self, uuid: str) -> Page:
         picture = None if self.app.no_color else self._picture
-        transcript = Transcript(self._threads, picture=picture, called=self._called)
+        transcript = ReadableTranscript(self._threads, picture=picture, called=self._called)
         prompt = PromptBox(self._recall, self._menu)
         prompt.placeholder = f"Ask {self._called(uuid) or 'anything'}, or / for commands"
         transcript.id = prompt.id = f"page-{id(transcript)}"  # not the uuid: the page before may not be removed yet
@@ -465,8 +513,9 @@ class MainScreen(Screen[None]):
         return min(TEXT_COLUMNS + 4, self._talk.size.width or self.size.width)
 
     def on_descendant_focus(self) -> None:
-        """Show by the sign of the prompt whether the keyboard is there."""
+        """Show by the sign of the prompt whether the keyboard is there, and the keys of a transcript that has it."""
         self._sign.set_class(self.focused is self.page.prompt, "here")
+        self._show_bars()
 
     on_descendant_blur = on_descendant_focus
 
@@ -474,7 +523,9 @@ class MainScreen(Screen[None]):
         snapshot, width, colours = self.snapshot, self._width, self.colours
         place, facts = talk_lines.way(snapshot, colours), talk_lines.facts(snapshot, self._model)
         busy = snapshot is not None and is_working(snapshot.state)
-        shown = talk_lines.edge(place, facts, width - 6, colours), talk_lines.foot(snapshot, width, colours), busy
+        reads = isinstance(self.focused, ReadableTranscript) and self.focused.reads
+        foot = talk_lines.reading(width, colours) if reads else talk_lines.foot(snapshot, width, colours)
+        shown = talk_lines.edge(place, facts, width - 6, colours), foot, busy
         if shown != self._shown:  # drawing takes time, and would delay the keyboard
             self._shown = shown
             self._box.border_title = Content.from_rich_text(shown[0])

@@ -4,12 +4,13 @@ from textual.strip import Strip
 
 from ikigai_actors.shell.app.transcript.layout import Frame, is_heavy, lay_out
 from ikigai_actors.shell.app.transcript.pieces import Piece
+from ikigai_actors.shell.app.transcript.text_search import Hit, TextSearch
 
 
 class ShownBlock:
     """One piece of a transcript, with its lines. Used on the application's thread only."""
 
-    __slots__ = ("_frame", "_lines", "asked", "piece", "plain", "toggled")
+    __slots__ = ("_frame", "_hits", "_lines", "_searched", "asked", "piece", "plain", "toggled")
 
     def __init__(self, piece: Piece) -> None:
         self.piece = piece
@@ -21,6 +22,8 @@ class ShownBlock:
         """The frame for which another thread was asked to lay it out."""
         self._lines: list[Strip] = []
         self._frame: Frame | None = None
+        self._searched: tuple[TextSearch, list[Strip]] | None = None
+        self._hits: list[Hit] = []
 
     def is_laid_out(self, frame: Frame) -> bool:
         """Whether its lines for this frame are at hand."""
@@ -32,6 +35,13 @@ class ShownBlock:
             self.plain = is_heavy(self.piece)
             self._lines, self._frame = lay_out(self.piece, frame, self.toggled, self.plain), frame
         return self._lines
+
+    def hits(self, search: TextSearch, frame: Frame) -> list[Hit]:
+        """Where a text is in its lines for this frame."""
+        lines, before = self.lines(frame), self._searched
+        if before is None or before[0] is not search or before[1] is not lines:
+            self._searched, self._hits = (search, lines), search.hits([line.text for line in lines])
+        return self._hits
 
     def settle(self, lines: list[Strip], frame: Frame) -> bool:
         """Take the lines that another thread made for a frame; return whether they are still wanted."""

@@ -5,6 +5,7 @@ of 100 lines takes Rich 47 ms, and a text of a megabyte minutes.
 """
 
 import io
+import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -33,7 +34,7 @@ HUGE = 100_000
 """Characters of markdown above which it stays plain."""
 
 _LONGEST = 400
-"""The most lines that are shown of a piece, unless Rich lays it out; /history shows all."""
+"""The most lines that are shown of a piece, unless Rich lays it out; the pager shows all."""
 
 FOLDED = 12
 """The most lines that are shown of a folded prompt."""
@@ -48,11 +49,18 @@ class Frame(NamedTuple):
     """Whether thinking is unfolded."""
     results: bool = False
     """Whether results of calls, and long prompts, are unfolded."""
+    whole: bool = False
+    """Whether plain text is never cut, however long it is."""
 
 
 def foldable(piece: Piece) -> bool:
     """Whether a piece can be folded."""
     return piece.look in (Look.THINKING, Look.CALL, Look.PROMPT)
+
+
+def is_folded(piece: Piece, frame: Frame, toggled: bool) -> bool:
+    """Whether a piece is folded; ``toggled`` is as for `lay_out`."""
+    return foldable(piece) and (frame.thinking if piece.look is Look.THINKING else frame.results) == toggled
 
 
 def is_heavy(piece: Piece) -> bool:
@@ -97,7 +105,7 @@ def lay_out(
             return [*_wrapped(piece.text, width, looks.past), *shown]
         case Look.NOTE | Look.TOLD | Look.STRONG:
             style = {Look.NOTE: looks.past, Look.STRONG: looks.strong}.get(piece.look, looks.ink)
-            return list(_wrapped(piece.text, width, style, _LONGEST))
+            return list(_wrapped(piece.text, width, style, sys.maxsize if frame.whole else _LONGEST))
 
 
 _EMPTY = Strip([])
@@ -215,7 +223,7 @@ def _wrapped(text: str, width: int, style: Style, most: int = _LONGEST) -> Itera
     """Wrap plain text, up to ``most`` lines; the next line says how long a longer text is."""
     for number, line in enumerate(_lines(text, width)):
         if number == most:
-            yield Strip([Segment(f"… ({len(text):,} characters in all)", style)])
+            yield Strip([Segment(f"… ({len(text):,} characters in all: Shift+Tab, Enter)"[:width], style)])
             return
         yield Strip([Segment(line, style)] if line else [])
 

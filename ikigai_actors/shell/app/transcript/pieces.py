@@ -5,7 +5,6 @@ piece of its call, and what is attached follows; of the other messages, most bec
 folded: thinking to its beginning, a call to the beginning of its result.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
-from ikigai_actors.shell.text.call_page import call_subject
+from ikigai_actors.shell.text.call_page import call_subject, whole_call
 from ikigai_actors.shell.text.harmless import harmless, one_line
 from ikigai_actors.shell.text.pages import NameOf, attached_lines, message_words, no_name, stop_note
 
@@ -136,9 +135,8 @@ def _reply(message: Message) -> list[Piece]:
     pieces += answer_pieces(message.content, position)
     for call in reply.tool_calls:
         name, given = one_line(call.name), dict(call.input)
-        whole = f"{name} {one_line(json.dumps(given, ensure_ascii=False, default=str))}"
         folded = f"{name} {call_subject(call.name, given)}".rstrip()
-        pieces.append(Piece(Look.CALL, folded, position, None, call.id, whole=whole))
+        pieces.append(Piece(Look.CALL, folded, position, None, call.id, whole=whole_call(name, given)))
     if note := stop_note(reply.stop_reason, not message.content.strip() and not reply.tool_calls):
         pieces.append(Piece(Look.NOTE, one_line(note), position))
     return pieces

@@ -68,8 +68,17 @@ class Transcript(ScrollView, can_focus=True):
         budget: float = BUDGET,
         picture: PictureRows | None = None,
         called: NameOf = no_name,
+        whole: bool = False,
     ) -> None:
-        """Make an empty one; the layout may take ``budget`` seconds of a tick. None leaves pictures at their lines."""
+        """Make an empty one.
+
+        Args:
+            workers: the threads that lay out what takes long.
+            budget: the seconds of a tick that the layout may take.
+            picture: gives the rows of a picture; None leaves pictures at their lines.
+            called: gives the names of agents.
+            whole: whether plain text is never cut.
+        """
         super().__init__()
         self._threads, self._budget, self._picture, self._called = workers, budget, picture, called
         self._blocks: list[ShownBlock] = []
@@ -81,7 +90,7 @@ class Transcript(ScrollView, can_focus=True):
         self._kept = Counter[str]()  # the texts that waited in the database at the latest look
         self.turn = TurnSpan()
         """The latest turn."""
-        self._frame = Frame(0)
+        self._frame = Frame(0, whole=whole)
         self._opened = False  # whether anything was laid out
         self._asked = self._in_vain = False  # for earlier messages; whether they could not be read
         self._first = 0  # position of the first message that is shown; 0 for none
@@ -208,8 +217,13 @@ class Transcript(ScrollView, can_focus=True):
 
     def tick(self) -> None:
         """Continue the layout, if blocks are left."""
-        if len(self._starts) <= len(self._blocks):
+        if not self.is_complete:
             self._arrange()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all blocks are laid out."""
+        return len(self._starts) > len(self._blocks)
 
     # Layout
 
@@ -237,9 +251,13 @@ class Transcript(ScrollView, can_focus=True):
         """Fold or unfold the piece that was clicked."""
         index = bisect_right(self._starts, event.y + self.scroll_offset.y) - 1
         if 0 <= index < len(self._starts) - 1 and foldable(self._blocks[index].piece):
-            self._blocks[index].toggle()
-            self._lay_out_from(index)
-            self._arrange()
+            self._toggle(index)
+
+    def _toggle(self, index: int) -> None:
+        """Fold a piece, or unfold it."""
+        self._blocks[index].toggle()
+        self._lay_out_from(index)
+        self._arrange()
 
     def _reframe(self, frame: Frame) -> None:
         """Lay out again for a frame, from the end if it is followed, else from the top of the window.
@@ -355,8 +373,8 @@ class Transcript(ScrollView, can_focus=True):
         return min(at, self._body)
 
     def _resize_contents(self) -> None:
-        following, height, complete = self.following, self._starts[-1], len(self._starts) > len(self._blocks)
-        if not following and not complete:  # the end is not known yet, so the window stays
+        following, height = self.following, self._starts[-1]
+        if not following and not self.is_complete:  # the end is not known yet, so the window stays
             height = max(height, self.virtual_size.height)
         # Setting the attribute itself would make Textual arrange the whole screen again.
         self.set_reactive(Transcript.virtual_size, Size(self._frame.width, height))
@@ -377,7 +395,12 @@ class Transcript(ScrollView, can_focus=True):
             self.refresh(Region(0, changed[0], size.width, changed[-1] - changed[0] + 1))
 
     def _ask(self) -> None:
-        if not self._asked and self._first > 1 and self.scroll_y < _MARGIN and len(self._starts) > len(self._blocks):
+        if self.scroll_y < _MARGIN and self.is_complete:
+            self._want()
+
+    def _want(self) -> None:
+        """Ask for earlier messages, unless that was done, or there are none."""
+        if not self._asked and self._first > 1:
             self._asked = True
             self.post_message(self.Wanted(self, self._first))
 

@@ -174,6 +174,16 @@ def foot(snapshot: Snapshot | None, width: int, colours: Palette) -> Text:
     return Text().join([left, *screens])
 
 
+_READING = (("↑↓", "piece"), ("Enter", "opens"), ("Space", "folds"), ("/", "finds"), ("Esc", "prompt"))
+
+
+def reading(width: int, colours: Palette) -> Text:
+    """The last line while a person reads the transcript: its keys."""
+    line = Text(" ").append_text(Text().join(_key(*one, colours) for one in _READING))
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
 def _near(snapshot: Snapshot | None) -> Iterable[tuple[str, str]]:
     """The keys that go to new mail and to the neighbours, and what they go to; empty where there is none."""
     if snapshot is None:

@@ -1,0 +1,93 @@
+"""The pager: all of a call and its result, of a prompt or of thinking, with a search of its own."""
+
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.screen import Screen
+from textual.widgets import Static
+
+from ikigai_actors.shell.app.theme import palette
+from ikigai_actors.shell.app.transcript.pieces import Look, Piece
+from ikigai_actors.shell.app.transcript.readable import ReadableTranscript
+from ikigai_actors.shell.app.widgets.find_bar import FindBar
+
+_LINES = 200
+"""The most lines of a piece of the text: each is laid out by itself, so that a long text keeps no key waiting."""
+
+_TICK = 1 / 15
+"""Seconds between two looks at what is left to lay out."""
+
+
+def pages(piece: Piece) -> Iterator[Piece]:
+    """The whole text of a piece, in parts."""
+    texts = [(piece.whole or piece.text, Look.STRONG if piece.look is Look.CALL else Look.TOLD)]
+    if piece.result is not None:
+        texts += [("", Look.NOTE), (piece.result or "(nothing)", Look.TOLD)]
+    for text, look in texts:
+        lines = text.split("\n")
+        for at in range(0, len(lines), _LINES):
+            yield Piece(look, "\n".join(lines[at : at + _LINES]))
+
+
+class PagerScreen(Screen[None]):
+    """The whole of one piece."""
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("escape,q", "leave", "Back"),
+        Binding("ctrl+f", "find", "Find", priority=True),
+        Binding("slash", "find", show=False),
+        Binding("space", "page", show=False),
+    ]
+
+    DEFAULT_CSS = """
+    PagerScreen ReadableTranscript { padding: 0 1 0 2; }
+    PagerScreen #keys { height: 1; padding: 0 1; color: $past; }
+    """
+
+    def __init__(self, piece: Piece, workers: Executor) -> None:
+        """Make it, with the threads that lay out what takes long."""
+        super().__init__()
+        self._reader = ReadableTranscript(workers, whole=True)
+        self._piece = piece
+        self._find = FindBar(lambda: self._reader)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the text, the search and the keys."""
+        yield self._reader
+        yield self._find
+        yield Static("↑↓ PgUp PgDn scroll · / finds · Esc", id="keys")
+
+    def on_mount(self) -> None:
+        """Show the beginning."""
+        self._reader.paint(palette(self.app.current_theme))
+        self._reader.following = False
+        for piece in pages(self._piece):
+            self._reader.tell(piece.text, piece.look)
+        self.set_focus(self._reader)
+        self.set_interval(_TICK, self._tick)
+
+    def on_find_bar_closed(self) -> None:
+        """Go on reading."""
+        self.set_focus(self._reader)
+
+    def action_find(self) -> None:
+        """Search."""
+        self._find.open()
+
+    def action_page(self) -> None:
+        """Scroll by a window."""
+        self._reader.scroll_page_down(animate=False)
+
+    def action_leave(self) -> None:
+        """End the search, or leave."""
+        if self._find.display:
+            self._find.close()
+        else:
+            self.dismiss()
+
+    def _tick(self) -> None:
+        self._reader.tick()
+        self._find.tick()

@@ -1,0 +1,107 @@
+"""The bar of a search: the text that is looked for, and at which hit the person is."""
+
+from collections.abc import Callable
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from ikigai_actors.shell.app.transcript.readable import HitCount, ReadableTranscript
+
+
+def hit_count_words(found: HitCount) -> str:
+    """The hits in words."""
+    if found.looking:
+        return "reading earlier messages …"
+    of = f"{found.of}{'+' if found.more else ''}"
+    return f"{found.at} of {of}" if found.at else f"{of} found" if found.of else "nothing found"
+
+
+class FindBar(Horizontal):
+    """The bar; hidden while nobody searches."""
+
+    DEFAULT_CSS = """
+    FindBar { height: 1; max-width: 104; display: none; background: $surface; padding: 0 1; }
+    FindBar Static { width: auto; color: $past; }
+    FindBar Input { width: 1fr; height: 1; border: none; background: $surface; background-tint: 0%; }
+    """
+
+    class Closed(Message):
+        """The search is over."""
+
+    def __init__(self, reader: Callable[[], ReadableTranscript]) -> None:
+        """Make it; ``reader`` gives the transcript that is searched."""
+        super().__init__()
+        self._reader = reader
+        self._input, self._count = Input(compact=True, placeholder="find in this talk"), Static()
+        self._told = ""
+
+    def compose(self) -> ComposeResult:
+        """The text, and what was found."""
+        yield Static("find ")
+        yield self._input
+        yield self._count
+
+    def open(self, text: str = "") -> None:
+        """Let the person type a text; or go to the latest hit of one that is given."""
+        self.display = True
+        if text:
+            self._input.value = text
+            self._search(text)
+            self._go(-1)
+        else:
+            self.screen.set_focus(self._input)
+            self._input.select_all()
+            self._search(self._input.value)
+        self.tick()
+
+    def close(self) -> None:
+        """Search no more."""
+        if self.display:
+            self.display = False
+            self._reader().end_search()
+            self.post_message(self.Closed())
+
+    def tick(self) -> None:
+        """Show how many hits there are."""
+        if self.display:
+            keys = "↑↓ Esc" if self._input.has_focus else "n earlier · N later · Esc"
+            count = hit_count_words(self._reader().found) if self._input.value.strip() else ""
+            if (line := f"{count} · {keys}" if count else keys) != self._told:
+                self._told = line
+                self._count.update(Text(line))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Mark the text while the person types."""
+        event.stop()
+        self._search(event.value)
+        self.tick()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Go to the latest hit, and leave the keyboard to the transcript."""
+        event.stop()
+        self._go(-1)
+
+    def on_key(self, event: events.Key) -> None:
+        """Take the keys that the input does not."""
+        actions = {
+            "up": lambda: self._reader().go_to_hit(-1),
+            "down": lambda: self._reader().go_to_hit(1),
+            "escape": self.close,
+        }
+        if (action := actions.get(event.key)) is not None:
+            action()
+            event.stop()
+            event.prevent_default()
+
+    def _search(self, text: str) -> None:
+        search = self._reader().search
+        if text.strip() != (search.text.strip() if search is not None else ""):
+            self._reader().look_for(text)
+
+    def _go(self, by: int) -> None:
+        self.screen.set_focus(self._reader())
+        self._reader().go_to_hit(by)
