@@ -87,6 +87,15 @@ def front_of(plain: bool, follow: bool = True, is_named: bool = True, config: st
     return Front(is_interactive, fills_screen and not plain, follow, is_named, config)
 
 
+def draw_first_picture() -> None:
+    """Draw where the prompt will be, before what takes long; what is typed meanwhile waits for it."""
+    from ikigai_actors.shell.first_picture import first_picture
+    from ikigai_actors.shell.ground import question
+
+    columns, lines = shutil.get_terminal_size()
+    start.cover(question(os.environ) + first_picture(columns, lines, "NO_COLOR" not in os.environ))
+
+
 def show_front(system: "System", front: Front, notices: Sequence[str], interrupts: "Interrupts") -> int:
     """Show a system until the person leaves; return the exit status. Raises `SystemClosed`.
 
@@ -107,6 +116,7 @@ def fill_screen(system: "System", front: Front, notices: Sequence[str], interrup
     from ikigai_actors.shell.app.application import Application
     from ikigai_actors.shell.app.logs import logged_to
     from ikigai_actors.shell.app.terminal import is_gone, terminal
+    from ikigai_actors.shell.ground import without_answer
     from ikigai_actors.shell.line.interrupts import Interrupts
     from ikigai_actors.shell.line.repl import leaving
 
@@ -115,10 +125,11 @@ def fill_screen(system: "System", front: Front, notices: Sequence[str], interrup
     model = default if front.is_named or ":" in default else ""
     told = [f"{greeting(system)} · F1 keys, /help commands", *notices]
     shown = terminal()
-    application = Application(
-        system, _home() / "history", front.follow, provider, told, model, interrupts, front.config
-    )
     start.take_typed()
+    _, light = without_answer(start.typed().decode("utf-8", "replace"))
+    application = Application(
+        system, _home() / "history", front.follow, provider, told, model, interrupts, front.config, light
+    )
     with logged_to(_home() / "ikigai.log", application.events.notice):
         status = application.run_it()
     if shown is not None and is_gone(shown):

@@ -2,10 +2,11 @@
 
     begin()                     first of all
     with interruptible(): …     Ctrl-C raises `KeyboardInterrupt` in the block, and then ends the program
+    cover(picture)              the screen is the program's, and shows its first picture
     give_back()                 the terminal is as it was before the program
 
 Ctrl-C ends the program at once, without a message and with status 130. What is typed is not shown, and stays in the
-terminal's buffer, where line mode reads it as its first lines. The application reads it by `take_typed`, and puts it
+terminal's buffer, where line mode reads it as its first lines. The application gets it by `typed`, and puts it
 into its prompt. This module imports nothing of the package, and nothing that takes long to import.
 """
 
@@ -20,7 +21,11 @@ ENDED_BY_CTRL_C = 130
 
 _before: list[Any] | None = None  # the former settings of the terminal; None while they are not changed
 _echoed = 0  # bytes of whole lines that were typed, and echoed, before the change
-_typed = ""  # the text that was taken from the terminal
+_typed = b""  # what was taken from the terminal
+_covered = False  # whether the screen shows the first picture
+
+TAKE_SCREEN, LEAVE_SCREEN = "\x1b[?1049h", "\x1b[?1049l"
+"""What makes a terminal show a screen of its own, and the former one again."""
 
 
 def begin() -> None:
@@ -60,9 +65,10 @@ def hand_over() -> None:
 
 
 def give_back() -> None:
-    """Give the terminal its former settings back. What was typed stays in its buffer, and the next reader gets it."""
+    """Give the terminal its former settings and its screen back. What nobody took of what was typed stays."""
     global _before
     before, _before = _before, None
+    leave_screen()
     if before is not None:
         _set(before)
 
@@ -72,9 +78,41 @@ def terminal_before() -> list[Any] | None:
     return _before
 
 
+def cover(picture: str) -> None:
+    """Take the screen, and draw the first picture on it; does nothing where the terminal is not ours."""
+    global _covered
+    take_typed()
+    if _before is not None:
+        _covered = True
+        _draw(TAKE_SCREEN + picture)
+
+
+def draw_over(picture: str) -> bool:
+    """Draw on the first picture; False when there is none."""
+    if _covered:
+        _draw(picture)
+    return _covered
+
+
+def screen_is_covered() -> bool:
+    """Whether the screen shows the first picture. The caller has the screen from now on, and gives it back."""
+    global _covered
+    covered, _covered = _covered, False
+    return covered
+
+
+def leave_screen() -> None:
+    """Give the screen back, if it shows the first picture. The keyboard stays ours."""
+    if screen_is_covered():
+        _draw(LEAVE_SCREEN)
+
+
 def take_typed() -> None:
-    """Read what was typed so far, keep it for `typed`, and wipe from the screen the lines that the terminal echoed."""
-    global _typed
+    """Read what was typed so far, keep it for `typed`, and wipe from the screen the lines that the terminal echoed.
+
+    From now on the terminal gives keys rather than lines.
+    """
+    global _typed, _echoed
     if _before is None:
         return
     import termios
@@ -83,20 +121,26 @@ def take_typed() -> None:
     at_once[3] &= ~(termios.ECHO | termios.ICANON)
     at_once[6] = [*at_once[6]]
     at_once[6][termios.VMIN] = at_once[6][termios.VTIME] = 0
+    at_once[6][termios.VSUSP] = bytes([os.fpathconf(0, "PC_VDISABLE") & 0xFF])  # a stop would leave the screen taken
     if not _set(at_once):
         return
-    data = os.read(0, 65_536)
-    _typed = data.decode("utf-8", "replace")
-    columns = os.get_terminal_size(1).columns or 80
-    rows = sum(1 + len(line) // columns for line in data[:_echoed].split(b"\n")[:-1])
-    os.write(1, (f"\x1b[{rows}A" if rows else "").encode() + b"\r\x1b[J")
+    data, echoed, _echoed = os.read(0, 65_536), _echoed, 0
+    _typed += data
+    if not _covered:
+        columns = os.get_terminal_size(1).columns or 80
+        rows = sum(1 + len(line) // columns for line in data[:echoed].split(b"\n")[:-1])
+        os.write(1, (f"\x1b[{rows}A" if rows else "").encode() + b"\r\x1b[J")
 
 
-def typed() -> str:
-    """Return what `take_typed` has read, as keys (`as_keys`). A second call returns an empty text."""
+def typed() -> bytes:
+    """What `take_typed` has read, as the terminal gave it; `forget_typed` when somebody has it."""
+    return _typed
+
+
+def forget_typed() -> None:
+    """Forget what `take_typed` has read."""
     global _typed
-    taken, _typed = _typed, ""
-    return as_keys(taken)
+    _typed = b""
 
 
 def as_keys(text: str) -> str:
@@ -134,6 +178,13 @@ def _set(attributes: list[Any]) -> bool:
     except (OSError, termios.error):
         return False
     return True
+
+
+def _draw(text: str) -> None:
+    try:
+        os.write(2, text.encode())
+    except OSError:  # the terminal is gone
+        return
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -19,6 +19,8 @@ from tests.kit.zygote import popen
 # What the emulator would print instead of leaving it out: modes with an intermediate byte, or a prefix like > or =.
 _UNKNOWN = re.compile(rb"\x1b\[[?>=<]?[0-9;]*\$[a-z]|\x1b\[[>=<][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*u|\x1bP[^\x1b]*\x1b\\")
 
+_SCREENS = re.compile(rb"(\x1b\[\?1049[hl])")
+
 LEAVES_CLEAN = ("\x1b[?1049l", "\x1b[?25h", "\x1b[?1000l", "\x1b[?2004l")
 """What a program that gives the terminal back must have sent: main screen, cursor, no mouse, no bracketed paste."""
 
@@ -46,7 +48,7 @@ class FullScreen:
         """How the terminal was set."""
         columns, lines = size
         termios.tcsetwinsize(theirs, (lines, columns))
-        self._screen = pyte.Screen(columns, lines)
+        self._normal = self._screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self._screen)
         self._terminal = theirs
         self.sent = b""
@@ -152,5 +154,17 @@ class FullScreen:
             return False
         data = os.read(self._ours, 65536)
         self.sent += data
-        self._stream.feed(_UNKNOWN.sub(b"", data))
+        for part in _SCREENS.split(_UNKNOWN.sub(b"", data)):
+            self._draw(part)
         return True
+
+    def _draw(self, data: bytes) -> None:
+        """Draw, on a screen that is empty each time it is taken, or on the normal one."""
+        if data == b"\x1b[?1049h":
+            self._screen = pyte.Screen(self._screen.columns, self._screen.lines)
+        elif data == b"\x1b[?1049l":
+            self._screen = self._normal
+        else:
+            self._stream.feed(data)
+            return
+        self._stream = pyte.ByteStream(self._screen)

@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 from textual import events
@@ -61,6 +61,9 @@ from ikigai_actors.system.configuration import configuration
 from ikigai_actors.system.handles.ref import AgentRef, System
 from supervisors.signals import Signal
 
+if TYPE_CHECKING:
+    from ikigai_actors.shell.app.driver import Ground  # not on Windows
+
 T = TypeVar("T")
 
 RATE = 15
@@ -90,7 +93,7 @@ class Application(App[int]):
     def __init__(
         self, system: System, history: Path | None = None, follow: bool = True, provider: str = "",
         notices: Iterable[str] = (), model: str = "", interrupts: Interrupts | None = None,
-        config: str | None = None, clock: Callable[[], float] = monotonic,
+        config: str | None = None, light: bool | None = None, clock: Callable[[], float] = monotonic,
     ) -> None:  # fmt: skip
         """Prepare.
 
@@ -103,13 +106,14 @@ class Application(App[int]):
             model: names the model of an agent that has set none; empty when nobody has named one.
             interrupts: has the signals that came before the application takes them.
             config: the ``ikigai.toml`` that has prices, too; None for the usual one.
+            light: whether the terminal's ground is light; None while that is not known.
             clock: gives seconds that never go back, by which a question takes the keyboard.
         """
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_NARROW, "-wide")]
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = self._first_theme()  # before anything is drawn
+        self._fitting = self.theme = self._first_theme(light)  # before anything is drawn
         self.system, self.follow = system, follow
         self.failure: IkigaiError | None = None
         """Why the application ended by itself."""
@@ -213,6 +217,11 @@ class Application(App[int]):
             if self.screen is self.main:
                 self.main.turn_to(event)
         await super().on_event(event)
+
+    def on_ground(self, event: "Ground") -> None:
+        """Choose the theme that fits the terminal's ground, unless the person has chosen one."""
+        if self.theme == self._fitting:
+            self._fitting = self.theme = self._first_theme(event.light)
 
     async def on_descendant_focus(self) -> None:
         """The prompt is there: take what was typed before."""
@@ -482,11 +491,12 @@ class Application(App[int]):
         except (NotImplementedError, RuntimeError, ValueError):  # not on Windows, nor beside the main thread
             return
 
-    def _first_theme(self) -> str:
+    def _first_theme(self, light: bool | None) -> str:
         if self.no_color:
             return OWN_THEME
-        ground = os.environ.get("COLORFGBG", "").rpartition(";")[2]
-        return LIGHT_THEME if ground in ("7", "15") else DARK_THEME
+        if light is None:
+            light = os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
+        return LIGHT_THEME if light else DARK_THEME
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our names of colours, for Textual's own themes."""

@@ -1,7 +1,7 @@
 """The keyboard of the application: Textual's driver, with a reader of its own.
 
 Pastes are text, whatever they hold (pastes.py). Bytes that are no UTF-8 do not end the reading. Text typed before the
-screen was there counts as typed after it (shell/start.py).
+screen was there counts as typed after it (shell/start.py). The terminal's answer about its ground is no text.
 """
 
 import os
@@ -17,12 +17,21 @@ from textual.message import Message
 from ikigai_actors.shell import start
 from ikigai_actors.shell.app.pastes import Pastes
 from ikigai_actors.shell.app.terminal import is_gone
+from ikigai_actors.shell.ground import Answers, question
 
 _PERIOD = 0.05
 """Seconds after which the driver checks whether it is to end, and whether an Escape is a key of its own."""
 
 _MOST = 65_536
 """Bytes that are read at once."""
+
+
+class Ground(Message):
+    """The terminal has said whether its ground is light."""
+
+    def __init__(self, light: bool) -> None:
+        super().__init__()
+        self.light = light
 
 
 class TerminalDriver(LinuxDriver):
@@ -37,6 +46,13 @@ class TerminalDriver(LinuxDriver):
         if (before := start.terminal_before()) is not None:
             self.attrs_before: list[Any] | None = before
         self._taken = True
+
+    def write(self, data: str) -> None:
+        """Write. A screen with the first picture is ours already, and stays as it is until we draw."""
+        if data != start.TAKE_SCREEN:
+            super().write(data)
+        elif not start.screen_is_covered():
+            super().write(data + question(os.environ))
 
     def stop_application_mode(self) -> None:
         """Give the terminal back."""
@@ -65,16 +81,23 @@ class TerminalDriver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Read until the driver ends."""
-        parser, pastes = XTermParser(self._debug), Pastes()
+        parser, pastes, self._answers = XTermParser(self._debug), Pastes(), Answers()
         decode = getincrementaldecoder("utf-8")(errors="replace").decode
         if self._early:
             self._early = False
-            if early := start.typed() + start.as_keys(decode(self._read(0))):
-                self._tell(parser.feed(early))
+            early = start.as_keys(decode(start.typed() + self._read(0)))
+            start.forget_typed()
+            self._feed(parser, self._without_answer(early))
         while not self.exit_event.is_set():
-            if text := pastes.feed(decode(self._read(_PERIOD))):
-                self._tell(parser.feed(text))
+            self._feed(parser, self._without_answer(pastes.feed(decode(self._read(_PERIOD)))))
             self._tell(parser.tick())
+
+    def _without_answer(self, text: str) -> str:
+        """The text without the terminal's answer about its ground, which the application gets."""
+        rest, light = self._answers.feed(text)
+        if light is not None:
+            self.process_message(Ground(light))
+        return rest
 
     def _read(self, seconds: float) -> bytes:
         """The text that is typed within a time; empty when there is none, or the terminal is gone."""
@@ -87,6 +110,10 @@ class TerminalDriver(LinuxDriver):
         if not data:
             self.exit_event.wait(_PERIOD)  # an end that is always ready
         return data
+
+    def _feed(self, parser: XTermParser, text: str) -> None:
+        if text:  # an empty text is the end, for the parser
+            self._tell(parser.feed(text))
 
     def _tell(self, messages: Iterable[Message]) -> None:
         for message in messages:

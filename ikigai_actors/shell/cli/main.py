@@ -49,7 +49,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
@@ -66,6 +66,7 @@ from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options, notices_of
 from ikigai_actors.shell.front_end import (
     closed_output,
+    draw_first_picture,
     fill_screen,
     front_of,
     greeting,
@@ -304,8 +305,10 @@ def main() -> NoReturn:
         with contextlib.suppress(AttributeError, OSError):  # closed, or replaced by something simpler
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what else it is: suppressed
     _log_in_lines()
-    status = run()
-    start.give_back()
+    try:
+        status = run()
+    finally:
+        start.give_back()
     sys.exit(status)
 
 
@@ -318,8 +321,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except IkigaiError as error:
         from ikigai_actors.shell.text.naming import said_by
 
+        start.give_back()  # the screen, too: an error on ours would go with it
         click.echo(f"ikigai: {one_line(said_by(error))}", err=True)
     except OSError as error:  # not of the library, whose errors are caught above
+        start.give_back()
         if error.filename is not None:  # a program that cannot be started, or a file; the output has no name
             click.echo(f"ikigai: {one_line(f'{error.filename}: {error.strerror}')}", err=True)
             return 1
@@ -338,6 +343,8 @@ def _shell(options: Options) -> int:
     is_named = bool(options.model or options.provider or options.app)
     front = front_of(options.plain, options.follow, is_named, options.config)
     if front.fills_screen:
+        if options.app is None:  # or what the person's own code prints would be covered
+            draw_first_picture()
         import ikigai_actors.shell.app.application  # noqa: F401 - it takes long, and Ctrl-C leaves nothing open yet
     with start.interruptible():
         running = opened(options, front.is_interactive)
@@ -374,12 +381,20 @@ def _serve(options: Options, port: int) -> int:
         return status
 
 
+class _LineHandler(logging.StreamHandler[TextIO]):
+    """Prints lines on standard error. They would go with the first picture, so the screen is given back first."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        start.leave_screen()
+        super().emit(record)
+
+
 def _log_in_lines() -> None:
     """Print what the library logs as lines of the program; a defect of ours keeps its traceback.
 
     Errors of tool servers are not printed: their results report them.
     """
-    handler = logging.StreamHandler()
+    handler = _LineHandler()
     handler.setFormatter(HarmlessFormatter("ikigai: %(message)s"))
     handler.setLevel(logging.WARNING)
     logging.getLogger("ikigai_actors").addHandler(handler)

@@ -11,12 +11,15 @@ nothing flickers.
 
 import contextlib
 import os
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator
 
 import click
 
+from ikigai_actors.shell import start
+from ikigai_actors.shell.first_picture import working
 from ikigai_actors.shell.text.harmless import harmless
 
 _PATIENCE = 0.4
@@ -64,6 +67,8 @@ def show_notice(text: str) -> None:
 
 def _show(what: str, over: threading.Event) -> None:
     if over.wait(_PATIENCE):
+        return
+    if start.draw_over(working(shutil.get_terminal_size().lines, what)):
         return
     from rich.console import Console  # slow to import, and mostly not needed
     from rich.markup import escape

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import cycle
 from pathlib import Path
 
-import pyte
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,12 +32,8 @@ start = partial(FullScreen, fresh=True)
 """The program as a person starts it: it has imported nothing."""
 
 
-def left_behind(program: FullScreen) -> str:
-    """What stands on the normal screen, which the application leaves as it was."""
-    before, _, _ = program.sent.partition(b"\x1b[?1049h")
-    screen = pyte.Screen(80, 24)
-    pyte.ByteStream(screen).feed(before)
-    return "\n".join(screen.display).strip()
+WHITE_GROUND = b"48;5;231m"
+"""What draws on the paper of the light theme, in a terminal of 256 colours."""
 
 
 def is_echoing(program: FullScreen) -> bool:
@@ -70,14 +65,16 @@ def test_what_is_typed_before_the_screen_is_there_is_as_if_typed_later(tmp_path:
     with start(*arguments(tmp_path)) as program:
         if not early:
             begun(program)
-        program.type("We sell tea.\r/fork --name buyer --no-follow\rand this stax\x7fys")
+        program.type("We sell tea.\r/fork --name buyer --no-follow\rand this stax\x7fy")
+        program.type("\x1b]11;rgb:ffff/ffff/ffff\x07s")  # a light terminal's answer comes in between
         program.expect("You said “We sell tea.”")
         program.expect("1 below")
         program.type("!")
         program.expect(r"and this stays!")
-        assert left_behind(program) == ""
+        assert WHITE_GROUND in program.sent
         program.type("\x15\x04")
         assert program.ends() == 0
+        assert program.text.strip() == ""  # the normal screen, as it was
         assert program.is_clean()
 
 
@@ -91,7 +88,7 @@ def test_every_key_that_is_pressed_in_the_start_arrives_once_and_in_order(tmp_pa
             program.type(letter)
             program._read(0.02)
         program.say(".")
-        program.expect(f"› {typed}\\.") if len(typed) < 190 else program.expect(f"{typed[-30:]}")
+        program.expect(f"› {typed}\\.") if len(typed) < 90 else program.expect(f"{typed[-30:]}")
         program.type("\x04")
         assert program.ends() == 0
     with closing(sqlite3.connect(tmp_path / "team.db")) as connection:

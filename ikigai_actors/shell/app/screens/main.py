@@ -26,7 +26,6 @@ from ikigai_actors.shell.app.page_events import PageEvents
 from ikigai_actors.shell.app.screens.pager import PagerScreen
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette, palette
-from ikigai_actors.shell.app.transcript.layout import TEXT_COLUMNS
 from ikigai_actors.shell.app.transcript.pictures import picture_rows
 from ikigai_actors.shell.app.transcript.pieces import Look, tidy
 from ikigai_actors.shell.app.transcript.readable import ReadableTranscript
@@ -39,6 +38,7 @@ from ikigai_actors.shell.app.widgets.prompt import PromptBox
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.talk_lines import Underway
 from ikigai_actors.shell.app.widgets.tree_panel import Arranged, TreePanel
+from ikigai_actors.shell.first_picture import BOX_COLUMNS
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import is_command
@@ -510,7 +510,7 @@ class MainScreen(Screen[None]):
     @property
     def _width(self) -> int:
         """Columns of the box of the prompt."""
-        return min(TEXT_COLUMNS + 4, self._talk.size.width or self.size.width)
+        return min(BOX_COLUMNS, self._talk.size.width or self.size.width)
 
     def on_descendant_focus(self) -> None:
         """Show by the sign of the prompt whether the keyboard is there, and the keys of a transcript that has it."""

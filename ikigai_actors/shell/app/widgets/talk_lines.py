@@ -10,6 +10,7 @@ from ikigai_actors.providers.base import Usage
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette
+from ikigai_actors.shell.first_picture import SCREENS, STARTING
 from ikigai_actors.shell.text.budgets import short_budget
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.words import activity, duration, in_thousands, money
@@ -97,7 +98,7 @@ def _working(work: Underway, spin: int, colours: Palette) -> Text:
 def way(snapshot: Snapshot | None, colours: Palette) -> Text:
     """Where the person is: ``… ▸ lead ▸ buyer``."""
     if snapshot is None:
-        return Text("starting …", colours.past)
+        return Text(STARTING, colours.past)
     above = snapshot.above
     line = Text("… ▸ " if len(above) > _SHOWN_WAY else "", colours.past)
     for record in reversed(above[:_SHOWN_WAY]):
@@ -157,13 +158,10 @@ def edge(left: Text, right: Sequence[str], width: int, colours: Palette) -> Text
     return left
 
 
-_SCREENS = (("F3", "tree"), ("F4", "agents"), ("^P", "find"), ("F1", "keys"))
-
-
 def foot(snapshot: Snapshot | None, width: int, colours: Palette) -> Text:
     """The last line: new mail, the neighbours, and the keys of the screens. What has no room goes, the first last."""
     first, *others = [_key(*one, colours) for one in _near(snapshot) if one[1]] or [Text()]
-    left, screens = Text(" ").append_text(first), [_key(*one, colours) for one in _SCREENS]
+    left, screens = Text(" ").append_text(first), [_key(*one, colours) for one in SCREENS]
     while screens and left.cell_len + sum(one.cell_len for one in screens) > width:
         screens.pop(0)
     room = width - sum(one.cell_len for one in screens)

@@ -1,0 +1,59 @@
+"""Whether the terminal's ground is light: the question, and its answer among what is typed. Pure.
+
+A terminal that knows the question (OSC 11) answers it among the keys, early, late or in two parts. One that does not
+says nothing, so nobody waits for the answer.
+"""
+
+import re
+from collections.abc import Mapping
+
+_BEGINNING = "\x1b]11;"
+
+_ANSWER = re.compile(r"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)[0-9a-fA-F/]*(?:\x07|\x1b\\)")
+
+_LONGEST = 40
+"""Characters of the longest answer. A longer text that begins like one is none."""
+
+_WEIGHTS = (0.299, 0.587, 0.114)
+"""How bright red, green and blue look."""
+
+
+def question(environment: Mapping[str, str]) -> str:
+    """What asks a terminal for the colour of its ground; empty where no answer would be used or understood."""
+    return "" if "NO_COLOR" in environment or environment.get("TERM") == "linux" else "\x1b]11;?\x07"
+
+
+class Answers:
+    """Takes the answer out of what is typed; all else goes through in its order."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, text: str) -> tuple[str, bool | None]:
+        """The next characters to pass on, and whether the ground is light where the answer was among them.
+
+        What may be the beginning of an answer waits for the rest, until nothing came for a while: an empty text.
+        """
+        text, held, self._held = self._held + text, self._held, ""
+        rest, light = without_answer(text)
+        if text != held and (begun := _begun(rest)):
+            rest, self._held = rest[: -len(begun)], begun
+        return rest, light
+
+
+def without_answer(text: str) -> tuple[str, bool | None]:
+    """A text without the answers in it, and what the latest one says: whether the ground is light; None without one."""
+    found = [*_ANSWER.finditer(text)]
+    return (_ANSWER.sub("", text), _is_light(found[-1])) if found else (text, None)
+
+
+def _is_light(answer: "re.Match[str]") -> bool:
+    parts = (int(part, 16) / ((1 << 4 * len(part)) - 1) for part in answer.groups())
+    return sum(weight * part for weight, part in zip(_WEIGHTS, parts, strict=True)) > 0.5
+
+
+def _begun(text: str) -> str:
+    """The end of a text that may be the beginning of an answer; a lone Escape is a key."""
+    at = text.rfind("\x1b]")
+    end = text[at:] if at >= 0 else ""
+    return end if len(end) <= _LONGEST and (_BEGINNING.startswith(end) or end.startswith(_BEGINNING)) else ""
