@@ -424,6 +424,7 @@ CREATE TABLE trees (
     parent     TEXT REFERENCES agents (uuid),            -- with whose files it began; NULL: with the base as it is
     below      BIGINT NOT NULL CHECK (below >= 0),       -- how many layers of the parent are beneath its own
     upper      BIGINT NOT NULL CHECK (upper >= 0),       -- the layer that it writes to: those before it are never written again
+    since      BIGINT NOT NULL CHECK (since >= 0),       -- the position of the agent's log from which on its files are these
     created_at BIGINT NOT NULL,
     applied_at BIGINT,                                   -- when what it shows was last written to the base
     PRIMARY KEY (agent_uuid, base)
@@ -439,6 +440,15 @@ CREATE TABLE tree_merges (
     upto       BIGINT NOT NULL,                          -- how many layers of the child it has
     created_at BIGINT NOT NULL,
     PRIMARY KEY (agent_uuid, base, layer)
+);
+
+-- When layers were written to: the calls of the reply at a position, or a merge when the log had come there.
+CREATE TABLE tree_writes (
+    agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+    base       TEXT NOT NULL,
+    layer      BIGINT NOT NULL CHECK (layer >= -1),      -- its number among the layers of that agent; -1: the base itself
+    position   BIGINT NOT NULL,
+    PRIMARY KEY (agent_uuid, base, layer, position)
 );
 
 -- Who hears of a death beside the supervisor. A row ends with either of the two.

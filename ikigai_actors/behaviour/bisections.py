@@ -17,7 +17,7 @@ from typing import Unpack
 
 from ikigai_actors.arguments import check_flag, check_mapping, check_type
 from ikigai_actors.behaviour.driver import Driver
-from ikigai_actors.behaviour.effects import check_read_only, effects
+from ikigai_actors.behaviour.effects import SHARE, check_files, check_files_known, check_read_only, effects
 from ikigai_actors.behaviour.expectations import expected_trial, further_request, settings_of
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
 from ikigai_actors.behaviour.facts import Facts
@@ -120,6 +120,7 @@ def bisect(
     prior: Mapping[int, float] | None = None,
     at: int | None = None,
     tools: Sequence[str] = (),
+    files: str = SHARE,
     **how: Unpack[RunOptions],
 ) -> Bisected:
     """Find the first bad turn of an agent's history.
@@ -138,11 +139,13 @@ def bisect(
         steps: whether every boundary is a place, within turns too; else the ends of turns are.
         prior: how probable it is that the first fault is at a position: weights by position, 1 for all others.
         at: the position up to which it is looked for; None for the end of the history.
-        tools: tools that run in trials, by name; each must be declared as ``read_only``.
+        tools: tools that run in trials, by name; each must be declared as ``read_only``, or change no more than
+            ``files`` lets it.
+        files: as in `search`: with ``overlay`` a trial has the files of its place, which its tools may change.
         how: the name of the experiment, its budget and the rest of `RunOptions`.
 
     Raises:
-        BadInput: an argument cannot be used, or the history has no turn.
+        BadInput: an argument cannot be used, the history has no turn, or the files of a place are not known.
         NotABoundary: up to this position a history cannot be looked at.
         ExperimentDiffers: the experiment of this name has other terms.
         HistoryPruned: the history was deleted.
@@ -155,8 +158,9 @@ def bisect(
     system = agent.system
     check_judge(judge, system)
     end = position(system, agent.uuid, at)
-    run = check_read_only(system, tools)
+    run = check_read_only(system, tools, files=check_files(system, files))
     counting, turns, places = places_of(agent, end, steps)
+    check_files_known(system, files, agent.uuid, places)
     plan = Bisection(len(places), probe or GO, sure=sure, most=most, prior=_weights(places, prior))
     terms = {
         "verb": "bisect",
@@ -167,6 +171,7 @@ def bisect(
         "plan": [sure, most, _weights(places, prior)],
         "parallel": config.parallel,
         "run": run,
+        **({"files": files} if files != SHARE else {}),
     }
     expected = _dearest_probe(agent, places, counting, None if probe is not None else turns, judge)
     experiment = begin_experiment(system, terms, config)
@@ -174,12 +179,12 @@ def bisect(
     def start(trial: Trial) -> TrialStart:
         place = places[trial.place]
         if probe is not None:
-            return TrialStart(agent.uuid, place, probe, settings={"effects": effects(run)})
+            return TrialStart(agent.uuid, place, probe, settings={"effects": effects(run, files=files)})
         behind = [turn for turn in turns if turn.opens > place and turn.prompt is not None]
         again = [FollowUp(str(turn.prompt), turn.data) for turn in behind]
         calls = (call for turn in turns for call in turn.calls if call.position > place)
         words = [word for number, turn in enumerate(behind, 1) for word in words_again(turn, place, number)]
-        settings = {"effects": effects(run, record_of(calls), words=words)}
+        settings = {"effects": effects(run, record_of(calls), words=words, files=files)}
         if not again:
             return TrialStart(agent.uuid, place, None, settings=settings)
         return TrialStart(agent.uuid, place, *again[0], settings=settings, then=tuple(again[1:]))

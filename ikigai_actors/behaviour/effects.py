@@ -5,7 +5,9 @@ from typing import Any
 
 from ikigai_actors.arguments import check_choice, check_mapping, shown
 from ikigai_actors.errors import BadInput, HostElsewhere
+from ikigai_actors.records.agents.trees import tree_at, unknown_files
 from ikigai_actors.records.messages.settings import check_settings
+from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.handles.ref import System
 from ikigai_actors.tools.policy import ToolTraits
 
@@ -51,6 +53,24 @@ def check_files(system: System, files: object) -> str:
             "files='overlay' needs a workspace whose files fork: open the system with Workspace(…, on_fork='overlay')."
         )
     return chosen
+
+
+def check_files_known(system: System, files: str, of: str, positions: Iterable[int]) -> None:
+    """Check that trials can have the files that an agent had at these positions. Raises `BadInput`."""
+    if files == SHARE:
+        return
+    try:
+        bases = [copied.base for copied in system._toolbox.copied]
+    except HostElsewhere:  # the births are refused there
+        return
+
+    def check(tx: Transaction) -> None:
+        for base in bases:
+            for at in positions:
+                if tree_at(tx, of, base, at)[1] is None:
+                    raise unknown_files(of, at, base)
+
+    system._store.read(check)
 
 
 def check_read_only(system: System, names: object, what: str = "tools", files: str = SHARE) -> list[str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Unpack
 
 from ikigai_actors.arguments import check_count, check_plain_function, check_type, shown
 from ikigai_actors.behaviour.driver import Driver
-from ikigai_actors.behaviour.effects import SHARE, check_files, check_read_only, effects
+from ikigai_actors.behaviour.effects import SHARE, check_files, check_files_known, check_read_only, effects
 from ikigai_actors.behaviour.expectations import expected_answer
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment, give_name, living_agent
 from ikigai_actors.behaviour.facts import Facts
@@ -148,11 +148,11 @@ def search(
         tools: tools that run in trials, by name; each must be declared as ``read_only``, or change no more than
             ``files`` lets it.
         files: ``overlay`` gives each trial files of its own in a workspace with ``on_fork="overlay"``, which its tools
-            may change; the agent's files are as they are now, also at an earlier position. ``share`` gives none.
+            may change, as those of the agent were at the position. ``share`` gives none.
         how: the name of the experiment, its budget and the rest of `RunOptions`.
 
     Raises:
-        BadInput: an argument cannot be used.
+        BadInput: an argument cannot be used, or the files of then are not known.
         NotABoundary: at this position a history cannot be gone on from.
         ExperimentDiffers: the experiment of this name has other terms.
         HistoryPruned: the history was deleted.
@@ -173,6 +173,7 @@ def search(
     check_judge(judge, system)
     place = position(system, agent.uuid, at)
     run = check_read_only(system, tools, files=check_files(system, files))
+    check_files_known(system, files, agent.uuid, [place])
     terms = {
         "verb": "search",
         "of": agent.uuid,

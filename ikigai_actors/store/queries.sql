@@ -32,11 +32,15 @@ r.agent_uuid, r.id, r.decision, r.tool, r.pattern, r.scope, r.created_at, r.remo
 
 -- columns: tree
 -- A tree: the fields of FileTree.
-t.agent_uuid, t.base, t.machine, t.parent, t.below, t.upper, t.created_at, t.applied_at
+t.agent_uuid, t.base, t.machine, t.parent, t.below, t.upper, t.since, t.created_at, t.applied_at
 
 -- columns: tree_merge
 -- A merge of files: the fields of TreeMerge.
 m.agent_uuid, m.base, m.layer, m.child, m.upto, m.created_at
+
+-- columns: tree_write
+-- When a layer was written to: the fields of TreeWrite.
+w.agent_uuid, w.base, w.layer, w.position
 
 -- columns: guest_log
 -- A log of a guest: the fields of GuestLog.
@@ -1406,6 +1410,29 @@ SELECT {tree} FROM trees t ORDER BY t.agent_uuid, t.base
 -- name: all_tree_merges
 SELECT {tree_merge} FROM tree_merges m ORDER BY m.agent_uuid, m.base, m.layer
 
+-- name: tree_of
+SELECT {tree} FROM trees t WHERE t.agent_uuid = :agent AND t.base = :base
+
+-- name: span_of_log
+-- The position that an agent inherits up to, and that of the latest message of its history.
+SELECT a.fork_message_id,
+       COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.fork_message_id)
+  FROM agents a WHERE a.uuid = :uuid
+
+-- name: tree_writes_of
+SELECT {tree_write} FROM tree_writes w WHERE w.agent_uuid = :agent AND w.base = :base ORDER BY w.position, w.layer
+
+-- name: latest_tree_write
+SELECT {tree_write} FROM tree_writes w WHERE w.agent_uuid = :agent AND w.base = :base
+ ORDER BY w.layer DESC, w.position DESC LIMIT 1
+
+-- name: all_tree_writes
+SELECT {tree_write} FROM tree_writes w ORDER BY w.agent_uuid, w.base, w.layer, w.position
+
+-- name: add_tree_write
+INSERT INTO tree_writes (agent_uuid, base, layer, position) VALUES (:agent, :base, :layer, :position)
+    ON CONFLICT DO NOTHING
+
 -- name: pruned_trees
 -- Of agents that were pruned, with all that descend from them.
 SELECT DISTINCT t.agent_uuid FROM trees t JOIN agents a ON a.uuid = t.agent_uuid
@@ -1416,6 +1443,9 @@ DELETE FROM trees WHERE agent_uuid = ANY(:agents) AND machine = :machine
 
 -- name: forget_tree_merges
 DELETE FROM tree_merges WHERE agent_uuid = ANY(:agents)
+
+-- name: forget_tree_writes
+DELETE FROM tree_writes WHERE agent_uuid = ANY(:agents)
 
 -- name: mark_tree_applied
 UPDATE trees SET applied_at = :now WHERE agent_uuid = :agent AND base = :base

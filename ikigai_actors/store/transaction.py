@@ -35,7 +35,7 @@ COLUMNS = {
     },
     "trees": {
         "agent_uuid": _TEXT, "base": _TEXT, "machine": _TEXT, "parent": _TEXT, "below": _NUMBER, "upper": _NUMBER,
-        "created_at": _NUMBER, "applied_at": _NUMBER,
+        "since": _NUMBER, "created_at": _NUMBER, "applied_at": _NUMBER,
     },
     "guest_entries": {
         "log": _TEXT, "id": _NUMBER, "part": _TEXT, "about": _TEXT, "key": _TEXT, "tag": _TEXT, "data": _TEXT,

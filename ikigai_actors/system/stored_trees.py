@@ -1,10 +1,10 @@
 """What the database says of the trees of agents, for toolsets."""
 
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.records.agents.trees import MarkApplied, MergeTrees, trees_of
+from ikigai_actors.records.agents.trees import BeginWrite, MarkApplied, MergeTrees, trees_of
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.journal import Journal
-from ikigai_actors.tools.trees.tree import TreeMerge, TreeRows, TreeStore
+from ikigai_actors.tools.trees.tree import Copied, TreeMerge, TreeRows, TreeStore
 
 
 class StoredTrees(TreeStore):
@@ -16,6 +16,10 @@ class StoredTrees(TreeStore):
 
     def of(self, agent: str, base: str) -> TreeRows:
         return self._store.read(lambda tx: trees_of(tx, agent, base))
+
+    def begin_write(self, agent: str, copied: Copied, position: int, keep_turns: bool) -> int:
+        layer: int = self._journal.perform(BeginWrite(agent, copied, position, keep_turns, self._clock.now_ms()))
+        return layer
 
     def merge(self, merge: TreeMerge, upper: int) -> None:
         self._journal.perform(MergeTrees(merge._replace(created_at=self._clock.now_ms()), upper))

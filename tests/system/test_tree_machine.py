@@ -10,6 +10,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef
 from ikigai_actors.errors import FilesConflict
+from ikigai_actors.records.agents.trees import tree_at
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.tools.trees.layers import FileView
 from ikigai_actors.tools.trees.places import TreePlaces
@@ -42,6 +43,9 @@ class Mortal(TreeStore):
     def of(self, agent: str, base: str) -> TreeRows:
         return self._store.of(agent, base)
 
+    def begin_write(self, agent: str, copied: Copied, position: int, keep_turns: bool) -> int:
+        return self._store.begin_write(agent, copied, position, keep_turns)
+
     def merge(self, merge: TreeMerge, upper: int) -> None:
         self._committing(lambda: self._store.merge(merge, upper))
 
@@ -61,8 +65,11 @@ class World:
 
     def __init__(self, place: Path, seed: int) -> None:
         self.place, self.random = place, random.Random(seed)
+        self.keep_turns = self.random.random() < 0.5
         self.base = put(place / "work", dict(made_up(self.random)))
         self.model: dict[str, Files] = {}
+        self.then: dict[str, dict[int, Files]] = {}
+        """By agent, what it had at positions of its log."""
         self.began: dict[str, tuple[str, Files]] = {}
         """By child, its parent, and the files from which both have gone on."""
         self.numbers = iter(range(1_000_000))
@@ -78,7 +85,7 @@ class World:
         self.system = self.closing.enter_context(ActorSystem.open(self.place / "d.db", scripted(), tools=[copying]))
         assert copying.trees is not None
         self.store = Mortal(copying.trees)
-        self.places = TreePlaces(self.place, str(self.base), self.store)
+        self.places = TreePlaces(self.place, str(self.base), self.store, forks=True, keep_turns=self.keep_turns)
 
     def reopen(self) -> None:
         self.closing.close()
@@ -98,9 +105,24 @@ class World:
         self.model[child.uuid] = dict(self.model[parent])
         self.began[child.uuid] = parent, self.model[parent]
 
+    def fork_early(self) -> None:
+        """Have an agent fork where it was once: the child gets the files of then where they are known."""
+        places = [(agent, at) for agent, then in sorted(self.then.items()) for at in then]
+        self.random.shuffle(places)
+        for parent, at in sorted(places, key=lambda place: not self.knows(*place))[:1]:
+            then = self.then[parent][at] if self.knows(parent, at) else self.model[parent]
+            child = AgentRef(self.system, parent).fork(at=at)
+            self.model[child.uuid] = dict(then)
+
+    def knows(self, agent: str, at: int) -> bool:
+        return self.system._store.read(lambda tx: tree_at(tx, agent, str(self.base), at))[1] is not None
+
     def write(self) -> None:
         """Have an agent change its files, as a program behind its fence does."""
         agent = self.chosen()
+        position = AgentRef(self.system, agent).note({"write": next(self.numbers)})
+        self.then.setdefault(agent, {})[position - 1] = self.model[agent]
+        self.places.begin_write(agent, position)
         kept = {path: text for path, text in self.model[agent].items() if self.random.random() < 0.9}
         drawn = put(self.place / f"drawn-{next(self.numbers)}", kept)
         for path, text in made_up(self.random):
@@ -180,14 +202,21 @@ def world(place: Path, seed: int) -> Iterator[World]:
         yield made
 
 
-FEW, MORE = range(3), range(3, 25)
+FEW, MORE, MOST = range(3), range(3, 12), range(12, 60)
+SEEDS = [
+    *FEW,
+    *(pytest.param(seed, marks=pytest.mark.slow("more of them")) for seed in MORE),
+    *(pytest.param(seed, marks=pytest.mark.thorough("many more of them")) for seed in MOST),
+]
 
 
-@pytest.mark.parametrize("seed", [*FEW, *(pytest.param(seed, marks=pytest.mark.slow("more of them")) for seed in MORE)])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_each_agent_has_the_files_of_a_directory_that_was_copied_at_its_birth(tmp_path: Path, seed: int) -> None:
     with world(tmp_path, seed) as made:
         for _ in range(STEPS):
-            made.random.choice([made.fork, made.write, made.write, made.write, made.merge, made.merge, made.merge])()
+            made.random.choice(
+                [made.fork, made.fork_early, made.write, made.write, made.write, made.merge, made.merge, made.merge]
+            )()
             made.check()
         made.reopen()
         assert check(made.system._store) == []

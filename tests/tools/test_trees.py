@@ -23,7 +23,7 @@ BASE = "/work"
 
 
 def tree(agent: str, parent: str | None = None, below: int = 0, upper: int = 0) -> FileTree:
-    return FileTree(agent, BASE, "here", parent, below, upper, 1)
+    return FileTree(agent, BASE, "here", parent, below, upper, 0, 1)
 
 
 def names(trees: list[FileTree], *merges: TreeMerge, since: tuple[str, int] | None = None) -> list[str]:

@@ -1,7 +1,8 @@
-"""Trees: the layers of changes that the directory of an agent is made of. Tables ``trees`` and ``tree_merges``.
+"""Trees: the layers of changes that the directory of an agent is made of: ``trees``, ``tree_merges``, ``tree_writes``.
 
     born        with its agent, in the unit of the birth. The parent gets one with its first birth
-    frozen      the number of the layer that an agent writes to grows: by a birth, or a merge
+    written     a row of ``tree_writes`` says so before the calls of a reply write to a layer
+    frozen      the number of the layer that an agent writes to grows: by a birth, a merge, or in a further turn
     applied     to the directory itself, at a time
     merged      a row of ``tree_merges``: a layer of the parent has what the child has changed
 
@@ -10,34 +11,129 @@ only then written to: a crash leaves no agent without its files, and no files wi
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from ikigai_actors.errors import StoreConflict
+from ikigai_actors.errors import BadInput, StoreConflict
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
-from ikigai_actors.tools.trees.tree import Copied, FileTree, TreeMerge, TreeRows, ordered
+from ikigai_actors.tools.trees.tree import (
+    DIRECTLY,
+    Copied,
+    FileTree,
+    TreeMerge,
+    TreeRows,
+    TreeWrite,
+    layers_at,
+    ordered,
+)
 
 
-def bear_trees(tx: Transaction, maker: str, children: Mapping[str, str], copied: Sequence[Copied], now: int) -> None:
+class ChildFiles(NamedTuple):
+    """The beginning of a child's files."""
+
+    child: str
+    """Its uuid."""
+    of: str
+    """The agent whose history it inherits."""
+    at: int | None
+    """The position up to which it does; None for where that agent is now."""
+    exactly: bool
+    """Whether it gets the files of then or is not born: it may change its files, as a trial. Others get those of now
+    where those of then are not known."""
+
+
+class PlannedTree(NamedTuple):
+    """The tree of a child that is about to be born."""
+
+    child: str
+    of: str
+    copied: Copied
+    above: FileTree | None
+    """The one on which it is built; None: on the directory itself."""
+    below: int
+    """How many layers of that are beneath it; the topmost may not be frozen yet."""
+
+
+def plan_trees(tx: Transaction, children: Sequence[ChildFiles], copied: Sequence[Copied]) -> list[PlannedTree]:
+    """The trees of children over these directories. Raises `BadInput` for files of an earlier position, not known."""
+    return [_planned(tx, child, base) for base in copied for child in children]
+
+
+def _planned(tx: Transaction, child: ChildFiles, copied: Copied) -> PlannedTree:
+    found, below = tree_at(tx, child.of, copied.base, child.at)
+    if below is None and child.exactly:
+        raise unknown_files(child.of, child.at, copied.base)
+    if below is None:
+        found, below = tree_at(tx, child.of, copied.base, None)
+    return PlannedTree(child.child, child.of, copied, found, below or 0)
+
+
+def tree_at(tx: Transaction, agent: str, base: str, at: int | None) -> tuple[FileTree | None, int | None]:
+    """The tree that had an agent's files at a position, and how many of its layers.
+
+    Args:
+        agent: its uuid.
+        base: the directory.
+        at: the position; None for now.
+
+    Returns:
+        A tree, or None for the directory itself; and the number, or None where it is not known.
+    """
+    tree = _tree_of(tx, agent, base)
+    while tree is not None and at is not None and at < tree.since:
+        if tree.parent is None:
+            return tree, None
+        tree = _tree_of(tx, agent := tree.parent, base)
+    upper = DIRECTLY if tree is None else tree.upper
+    if at is None:
+        return tree, upper + 1
+    writes = [TreeWrite(*row) for row in tx.run("tree_writes_of", agent=agent, base=base)]
+    return tree, layers_at(upper, writes, at)
+
+
+def unknown_files(agent: str, at: int | None, base: str) -> BadInput:
+    """The error for files of an earlier position that nobody kept."""
+    return BadInput(
+        f"The files in {base} that agent {agent} had at position {at} are not known: it has changed them since, in the "
+        "same layer. Open the system with Workspace(…, on_fork='overlay', keep_turns=True) before the agent works: "
+        "then they are known before and after each turn."
+    )
+
+
+def _tree_of(tx: Transaction, agent: str, base: str) -> FileTree | None:
+    return next((FileTree(*row) for row in tx.run("tree_of", agent=agent, base=base)), None)
+
+
+def bear_trees(tx: Transaction, maker: str, planned: Sequence[PlannedTree], since: Mapping[str, int], now: int) -> None:
     """Write the trees of children that are born, and freeze what they are built on.
 
-    A child of another's history gets the files of that agent as they are now. Where that has no tree, it stays so: it
-    works in the directory itself.
+    The one that bears them gets a tree, too, if it has none. Another one stays without: it works in the directory
+    itself.
 
     Args:
         maker: the agent that bears them, by uuid.
-        children: their uuids, each with that of the agent whose history it inherits.
-        copied: the directories of which they get trees.
+        planned: what `plan_trees` gave.
+        since: the positions up to which the children inherit, by uuid.
         now: the time of their birth, in milliseconds since 1970.
     """
-    for base, machine in copied:
-        for parent in sorted(set(children.values())):
-            [(below, on)] = tx.run("freeze_tree", agent=parent, base=base, by=1) or [(None, machine)]
-            if below is None and parent == maker:
-                tx.append([FileTree(parent, base, machine, None, 0, 0, now, None)], "trees")
-                below = 0
-            beneath = None if below is None else parent
-            own = [child for child, of in children.items() if of == parent]
-            tx.append([FileTree(child, base, on, beneath, below or 0, 0, now, None) for child in own], "trees")
+    done = set[tuple[str, str]]()
+    for child, of, (base, machine), above, below in planned:
+        parent = above.agent if above is not None else maker if of == maker else None
+        if parent is not None and (parent, base) not in done:
+            if above is None:
+                tx.append([_first_tree(tx, parent, base, machine, now)], "trees")
+            elif below > above.upper:
+                tx.run("freeze_tree", agent=parent, base=base, by=1)
+            if above is None or below > above.upper:
+                done.add((parent, base))
+        on = machine if above is None else above.machine
+        tx.append([FileTree(child, base, on, parent, below, 0, since[child], now, None)], "trees")
+
+
+def _first_tree(tx: Transaction, agent: str, base: str, machine: str, now: int) -> FileTree:
+    """The tree of an agent that has worked in the directory itself."""
+    [(born, _)] = tx.run("span_of_log", uuid=agent)
+    return FileTree(agent, base, machine, None, 0, 0, born, now, None)
 
 
 def trees_of(tx: Transaction, uuid: str, base: str) -> TreeRows:
@@ -55,6 +151,7 @@ def pruned_trees(tx: Transaction, machine: str) -> list[str]:
 def forget_trees(tx: Transaction, agents: Sequence[str], machine: str) -> None:
     """Delete the rows of agents whose layers were removed."""
     tx.run("forget_tree_merges", agents=agents)
+    tx.run("forget_tree_writes", agents=agents)
     tx.run("forget_trees", agents=agents, machine=machine)
 
 
@@ -66,6 +163,38 @@ def every_tree(tx: Transaction) -> list[FileTree]:
 def every_tree_merge(tx: Transaction) -> list[TreeMerge]:
     """All merges of files."""
     return [TreeMerge(*row) for row in tx.run("all_tree_merges")]
+
+
+def every_tree_write(tx: Transaction) -> list[TreeWrite]:
+    """When each layer was written to."""
+    return [TreeWrite(*row) for row in tx.run("all_tree_writes")]
+
+
+class BeginWrite(Unit):
+    """Calls of a reply are about to write; see `TreeStore.begin_write`. Raises `AgentNotFound`, `AgentDead`."""
+
+    __slots__ = ("_agent", "_copied", "_keep_turns", "_now", "_position")
+
+    locks = ("_agent",)
+
+    def __init__(self, agent: str, copied: Copied, position: int, keep_turns: bool, now: int) -> None:
+        self._agent, self._copied, self._position = agent, copied, position
+        self._keep_turns, self._now = keep_turns, now
+
+    def write(self, tx: Transaction, locked: LockedRows) -> int:
+        agent, (base, machine) = self._agent, self._copied
+        turn = locked.living(agent, ": it changes no file").turn
+        tree = _tree_of(tx, agent, base)
+        layer = DIRECTLY if tree is None else tree.upper
+        if self._keep_turns and tree is None:
+            tx.append([_first_tree(tx, agent, base, machine, self._now)], "trees")
+            layer = 0
+        elif self._keep_turns:
+            latest = [TreeWrite(*row) for row in tx.run("latest_tree_write", agent=agent, base=base)]
+            if any(one.layer == layer and one.position < turn for one in latest):
+                [(layer, _)] = tx.run("freeze_tree", agent=agent, base=base, by=1)
+        tx.run("add_tree_write", agent=agent, base=base, layer=layer, position=self._position)
+        return layer
 
 
 class MergeTrees(Unit):
@@ -94,6 +223,8 @@ class MergeTrees(Unit):
             "add_tree_merge", agent=merge.agent, base=merge.base, layer=merge.layer, child=merge.child,
             upto=merge.upto, now=merge.created_at,
         )  # fmt: skip
+        [(_, head)] = tx.run("span_of_log", uuid=merge.agent)
+        tx.run("add_tree_write", agent=merge.agent, base=merge.base, layer=merge.layer, position=head)
 
 
 class MarkApplied(Unit):

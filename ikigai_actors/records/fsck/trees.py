@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from ikigai_actors.records.agents.trees import every_tree, every_tree_merge
+from ikigai_actors.records.agents.trees import every_tree, every_tree_merge, every_tree_write
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.tools.trees.tree import FileTree
+from ikigai_actors.tools.trees.tree import DIRECTLY, FileTree
 
 
 def check_trees(
@@ -28,6 +28,12 @@ def check_trees(
                 text = f"expected {number} frozen layers of {who} for merge {merge.layer}, got "
                 yield Violation(Invariant.TREE, merge.agent, f"{text}{'no tree' if found is None else found.upper}")
                 break
+    for write in every_tree_write(tx):
+        found = trees.get((write.agent, write.base))
+        if write.agent not in agents or write.layer > (DIRECTLY if found is None else found.upper):
+            yield Violation(
+                Invariant.TREE, write.agent, f"expected layer {write.layer}, to which it is to have written"
+            )
 
 
 def _wrong_with(tree: FileTree, trees: Mapping[tuple[str, str], FileTree], agents: Collection[str]) -> Iterator[str]:

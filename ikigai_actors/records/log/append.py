@@ -15,7 +15,7 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.records.agents.registry import check_free, get, some
 from ikigai_actors.records.agents.rules import check_rules, rules_for, write_rule
-from ikigai_actors.records.agents.trees import bear_trees
+from ikigai_actors.records.agents.trees import ChildFiles, bear_trees, plan_trees
 from ikigai_actors.records.budgets.amounts import NO_CHARGE, Charge, Held, Paused, Settled, whole_hold
 from ikigai_actors.records.budgets.holds import keep_hold, pauses_of
 from ikigai_actors.records.budgets.ledger import BudgetLedger, hearers
@@ -30,7 +30,7 @@ from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.log.merges import add_merge
 from ikigai_actors.records.mail.words import check_words, take_words
 from ikigai_actors.records.messages.blobs import write_blobs
-from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, Around, Locked, LockedRows, RunAlone, TreeLock, Unit
 from ikigai_actors.tools.rules.rule import Rules
@@ -150,6 +150,7 @@ class Append(Unit):
             check_words(tx, unit.agent, unit.words)
         if unit.rules is not None:
             check_rules(tx, unit.agent, unit.rules)
+        trees = plan_trees(tx, list(map(_files_of, unit.births)), unit.copied) if unit.copied else []
         charge = self._charge(row)
         spends = charge is not None or unit.need is not None or bool(unit.births)
         if spends:
@@ -166,8 +167,8 @@ class Append(Unit):
                 unit = with_left(tx, unit)
                 rows = [message.row() for message in unit.messages]
             _bear(tx, unit.births, row, self._is_counted(row))
-            parents = {birth.uuid: birth.parent_uuid for birth in unit.births}
-            bear_trees(tx, unit.agent, parents, unit.copied, unit.births[0].created_at)
+            since = {birth.uuid: birth.fork_message_id for birth in unit.births}
+            bear_trees(tx, unit.agent, trees, since, unit.births[0].created_at)
             locked.others.update(birth.uuid for birth in unit.births)
         answer = self._spend(row, charge) if spends else None
         if unit.unpaused and not isinstance(answer, Paused):
@@ -269,6 +270,14 @@ class AppendAlone(Append, Addressed):
         if answer is None:
             return Settled(freed, notified) if freed or notified else None
         return answer._replace(freed=freed, notified=notified)
+
+
+def _files_of(birth: Birth) -> ChildFiles:
+    """The files that a child begins with: as its parent has them where it is born at the end of that one's log."""
+    is_at_head = birth.supervisor_uuid is None and birth.fork_message_id + 1 == birth.born
+    effects = [message.data.get("effects") or {} for message in birth.messages if message.kind == Kind.CONFIGURE]
+    at = None if is_at_head else birth.fork_message_id
+    return ChildFiles(birth.uuid, birth.parent_uuid, at, any(one.get("files") for one in effects))
 
 
 def _touched(unit: LogUnit) -> tuple[str, ...]:

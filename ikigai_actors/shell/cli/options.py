@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ATTACHED = "Your commands are carried out there."
 """The notice of an attached shell about its commands."""
 
-_OF_A_WORKSPACE = ("fence", "network", "read", "write", "on_fork")
+_OF_A_WORKSPACE = ("fence", "network", "read", "write", "on_fork", "keep_turns")
 """The options that say what bash may reach, and what a fork does to files."""
 
 
@@ -35,6 +35,7 @@ class Options:
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
     on_fork: str | None = None
+    keep_turns: bool = False
     mcp: tuple[str, ...] = ()
     yes: bool = False
     plain: bool = False

@@ -4,7 +4,7 @@ An agent is born with a tree, in the same commit, above a layer of its parent th
 gets one but the parent, with its first child.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
@@ -42,11 +42,13 @@ class TreeOracle:
         """Make one for a world without any commit yet."""
         self._world = world
         self._upper: dict[str, int] = {}
+        self._parents: dict[str, str] = {}
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Check one commit."""
         ran = [one for one in changes if isinstance(one, RanStatement)]
         born = {one.parameters["uuid"]: one.parameters["parent"] for one in ran if one.query == "register"}
+        self._parents |= born
         trees = {
             row[0]: FileTree(*row)
             for row in (one.row for one in changes if isinstance(one, Written) and one.table == "trees")
@@ -65,10 +67,19 @@ class TreeOracle:
             elif tree.parent is None:
                 if parent in before:
                     self._broken(f"that of {child} is not built on that of {parent}")
-            elif tree.parent != parent or not before.get(parent, -1) < tree.below <= self._upper[parent]:
+            elif not before.get(tree.parent, -1) < tree.below <= self._upper[tree.parent]:
                 self._broken(f"that of {child} is above {tree.below} layers of {tree.parent}, of which others are open")
+            elif tree.parent not in self._above(parent):
+                self._broken(f"that of {child} is built on that of {tree.parent}, whose history it does not inherit")
         if others := trees.keys() - born.values():
             self._broken(f"{sorted(others)} get one, and have no child")
+
+    def _above(self, agent: str) -> Iterator[str]:
+        """An agent, and all whose histories it inherits."""
+        found: str | None = agent
+        while found is not None:
+            yield found
+            found = self._parents.get(found)
 
     def _broken(self, text: str) -> None:
         self._world.process.broken(f"tree: {text}")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ikigai_actors.tools.function import ToolError
 from ikigai_actors.tools.trees.flat import flatten
 from ikigai_actors.tools.trees.layers import FileView
-from ikigai_actors.tools.trees.tree import Layer, TreeRows, TreeStore, layers_of
+from ikigai_actors.tools.trees.tree import DIRECTLY, Copied, Layer, TreeRows, TreeStore, layers_of
 
 MOUNTED = 64
 """The most layers that are mounted; of more, one is made that shows the same. The kernel takes some hundred."""
@@ -41,14 +41,19 @@ class Stack(NamedTuple):
 class TreePlaces:
     """The layers of one directory's trees. Its methods block."""
 
-    def __init__(self, state: Path, base: str, store: TreeStore) -> None:
+    def __init__(
+        self, state: Path, base: str, store: TreeStore, *, forks: bool = False, keep_turns: bool = False
+    ) -> None:
         """Look at the machine.
 
         Args:
             state: the host's directory.
             base: the directory that is seen through layers, without links.
             store: knows the rows.
+            forks: whether agents get trees as they fork.
+            keep_turns: whether each turn in which an agent writes has a layer of its own.
         """
+        self._forks, self._keep_turns = forks, keep_turns
         self.directory, self.base = state / "trees", Path(base)
         self.machine = machine_of(self.directory)
         self.store = store
@@ -62,6 +67,17 @@ class TreePlaces:
                 "person to move the agent there."
             )
         return found
+
+    def begin_write(self, agent: str, position: int) -> TreeRows:
+        """As `rows`, after the commit that calls of the reply at a position write to the topmost layer; 0: none do."""
+        rows = self.rows(agent)
+        while position and (rows[0] or self._forks):
+            copied = Copied(str(self.base), self.machine)
+            layer = self.store.begin_write(agent, copied, position, self._keep_turns)
+            rows = self.rows(agent)
+            if layer == (rows[0][0].upper if rows[0] else DIRECTLY):  # else it was frozen meanwhile
+                break
+        return rows
 
     def place(self, layer: Layer) -> Path:
         """Where a layer is, or would be."""

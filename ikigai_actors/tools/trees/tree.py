@@ -6,6 +6,9 @@ was changed, as overlayfs writes them. All but the topmost are frozen: nobody wr
     a birth     freezes the layer that the parent writes to. Parent and child then write to layers of their own, above
                 all that the parent has seen
     a merge     freezes the layers of parent and child, and puts one between that has the child's changes
+    a turn      freezes the layer of the one before, where a person wants the files of each turn
+
+A row says when a layer was written to, so that it is known which ones there were at a position of an agent's log.
 
 Rows say which layers there are; a layer to which nothing was written has no directory. So a birth touches no file.
 """
@@ -36,6 +39,8 @@ class FileTree(NamedTuple):
     """How many layers of that agent are beneath its own."""
     upper: int
     """The layer that it writes to: those before it are frozen."""
+    since: int
+    """The position of its log from which on its files are these; before it, they were those of `parent`."""
     created_at: int
     applied_at: int | None = None
     """When what it shows was last written to the base; None: never."""
@@ -53,6 +58,21 @@ class TreeMerge(NamedTuple):
     upto: int
     """How many layers of the child it has."""
     created_at: int
+
+
+DIRECTLY = -1
+"""The number of the layer of an agent that writes to the base itself."""
+
+
+class TreeWrite(NamedTuple):
+    """A row of table ``tree_writes``, column by column: a layer was written to."""
+
+    agent: str
+    base: str
+    layer: int
+    """Its number among the layers of that agent; or `DIRECTLY`."""
+    position: int
+    """The reply whose calls wrote, or the end of the log as a merge was put there."""
 
 
 class Layer(NamedTuple):
@@ -87,6 +107,16 @@ class TreeStore(Protocol):
     def of(self, agent: str, base: str) -> TreeRows:
         """The tree of an agent over a directory."""
 
+    def begin_write(self, agent: str, copied: Copied, position: int, keep_turns: bool) -> int:
+        """Commit that calls of a reply are about to write to the files of an agent; the layer to which they write.
+
+        Args:
+            agent: its uuid.
+            copied: the directory.
+            position: that of the reply.
+            keep_turns: whether the agent gets a tree if it has none, and in each turn a layer that it writes to.
+        """
+
     def merge(self, merge: TreeMerge, upper: int) -> None:
         """Commit a merge, whose layer is there.
 
@@ -100,6 +130,21 @@ class TreeStore(Protocol):
 
     def applied(self, agent: str, base: str) -> None:
         """Commit that what an agent sees was written to the base."""
+
+
+def layers_at(upper: int, writes: Sequence[TreeWrite], position: int) -> int | None:
+    """How many layers an agent's files had at a position of its log; None: that is not known.
+
+    Args:
+        upper: the layer that it writes to now; `DIRECTLY` where it has no tree.
+        writes: all that were made.
+        position: a layer that was written to before and after it shows nothing of what was there then.
+    """
+    later = [one.layer for one in writes if one.position > position]
+    if not later:
+        return upper + 1
+    had = 1 + max((one.layer for one in writes if one.position <= position), default=DIRECTLY)
+    return had if min(later) >= had else None
 
 
 def layers_of(

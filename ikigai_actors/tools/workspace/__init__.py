@@ -35,7 +35,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ikigai_actors.actors.threads import in_thread
-from ikigai_actors.arguments import check_choice, check_seconds, check_variables, shown
+from ikigai_actors.arguments import check_choice, check_flag, check_seconds, check_variables, shown
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.fence.enclosure import Enclosure, default_paths, open_enclosure
@@ -78,6 +78,7 @@ class Workspace(Toolset):
         write: Sequence[str | os.PathLike[str]] = (),
         protect: Sequence[str] = PROTECTED,
         on_fork: str = "share",
+        keep_turns: bool = False,
         environment: Mapping[str, str] | None = None,
         idle: float = _IDLE,
     ) -> None:
@@ -94,6 +95,9 @@ class Workspace(Toolset):
             on_fork: what a child gets: ``share``, the directory itself, as its parent; ``overlay``, what its parent
                 sees then, from where on neither sees what the other changes. The directory stays as it is, from the
                 first fork on; see `AgentRef.merge_files`.
+            keep_turns: whether the files of each turn are kept, so that a search, a bisection or a fork at an earlier
+                position has those of then. Needs ``overlay``. An agent then has files of its own from its first change
+                on, and its shell starts again in each turn.
             environment: variables for the commands of bash, beside `PASSED_ON` and ``LC_*`` of our own.
             idle: seconds after which an unused shell is closed, with its background jobs.
 
@@ -108,6 +112,9 @@ class Workspace(Toolset):
             raise BadInput(f"Expected a directory as workspace, but {directory} {found}. Create it, or name another.")
         self._fence = Fence(write, read, network, protect, fence)
         self._on_fork = check_choice(on_fork, "on_fork", ON_FORK)
+        self._keep_turns = check_flag(keep_turns, "keep_turns")
+        if self._keep_turns and self._on_fork != "overlay":
+            raise BadInput("keep_turns=True keeps the layers of agents, so it needs on_fork='overlay'.")
         self._given = check_variables(environment, "environment")
         self._idle = check_seconds(idle, "idle", zero=False)
         self._shells: Shells | None = None
@@ -150,8 +157,9 @@ class Workspace(Toolset):
         """Where the layers of agents are; None where no agent can have any. Raises `BadInput`: none can be made."""
         if self.trees is None:
             return None
-        places = TreePlaces((self.host_paths or default_paths()).state, str(directory), self.trees)
-        if self._on_fork == "overlay":
+        state, forks = (self.host_paths or default_paths()).state, self._on_fork == "overlay"
+        places = TreePlaces(state, str(directory), self.trees, forks=forks, keep_turns=self._keep_turns)
+        if forks:
             if enclosure is None:
                 raise BadInput("on_fork='overlay' needs a fence, which mounts the directory. Leave fence='none' out.")
             if why := enclosure.without_layers(places):

@@ -122,7 +122,7 @@ class Shells:
         async with slot.turn:
             news = ""
             try:
-                rows = await self._settled(agent, slot)
+                rows = await self._settled(agent, slot, _reply())
                 if slot.idle is not None:
                     slot.idle.cancel()
                 if slot.shell is None or slot.shell.over:
@@ -168,22 +168,25 @@ class Shells:
             slot.kept = False
 
     @contextmanager
-    def holding(self, seconds: float) -> Iterator[None]:
+    def holding(self, seconds: float, writes: bool = True) -> Iterator[None]:
         """Let a tool see the directory as the acting agent does, on this thread, until the block ends.
 
         The calls of an agent with a tree take turns: so nothing is frozen while one writes.
 
         Args:
             seconds: how long to wait for the turn. A call that is over does nothing any more.
+            writes: whether it may change files.
 
         Raises:
             ToolError: the agent's files cannot be reached here, or not in time.
         """
-        if self.places is None or not _checked(self.places, self.places.rows(agent := current_acting_agent().uuid))[0]:
+        places, position = self.places, _reply() if writes else 0
+        agent = "" if places is None else current_acting_agent().uuid
+        if places is None or not _checked(places, places.begin_write(agent, position))[0]:
             yield
             return
         assert self._loop is not None
-        held = asyncio.run_coroutine_threadsafe(self._hold(agent), self._loop)
+        held = asyncio.run_coroutine_threadsafe(self._hold(agent, position), self._loop)
         try:
             slot = current_threads().result(held, seconds)
         except TimeoutError as error:
@@ -206,12 +209,13 @@ class Shells:
         self._rest_later(slot)
 
     @asynccontextmanager
-    async def holding_here(self) -> AsyncIterator[None]:
+    async def holding_here(self, writes: bool = True) -> AsyncIterator[None]:
         """As `holding`, on the event loop."""
-        if self.places is None or not (await self._rows(agent := current_acting_agent().uuid))[0]:
+        position = _reply() if writes else 0
+        if self.places is None or not (await self._rows(agent := current_acting_agent().uuid, position))[0]:
             yield
             return
-        slot = await self._hold(agent)
+        slot = await self._hold(agent, position)
         try:
             with self._seen(slot):
                 yield
@@ -226,12 +230,12 @@ class Shells:
         finally:
             acting_top.reset(before)
 
-    async def _hold(self, agent: str) -> AgentSlot:
+    async def _hold(self, agent: str, position: int) -> AgentSlot:
         """Take the turn of an agent with a tree, whose directory is mounted then. The caller releases the turn."""
         slot = self._slots.setdefault(agent, AgentSlot())
         await slot.turn.acquire()
         try:
-            rows = await self._settled(agent, slot)
+            rows = await self._settled(agent, slot, position)
             if slot.mount is None and rows is not None and self.enclosure is not None:
                 fence = await self._launch(agent, slot, rows)
                 program = await ChildProcess().spawn(
@@ -256,23 +260,28 @@ class Shells:
             await self._let_go(slot, "")
             yield
 
-    async def _rows(self, agent: str) -> TreeRows:
+    async def _rows(self, agent: str, position: int) -> TreeRows:
         assert self.places is not None
         places = self.places
-        found: TreeRows = await in_thread(lambda: places.rows(agent), "ikigai-trees")
+        found: TreeRows = await in_thread(lambda: places.begin_write(agent, position), "ikigai-trees")
         return _checked(places, found)
 
-    async def _settled(self, agent: str, slot: AgentSlot) -> TreeRows | None:
+    async def _settled(self, agent: str, slot: AgentSlot, position: int) -> TreeRows | None:
         """Give up what an agent has of layers that are frozen now, and what others have of those it is to read.
 
         A command that ran at the moment of a fork counts as one before it: this waits for its end.
+
+        Args:
+            agent: its uuid.
+            slot: its place.
+            position: the reply whose calls are about to write; 0 for calls that do not.
 
         Returns:
             The agent's tree; None when it has none.
         """
         if self.places is None:
             return None
-        rows = await self._rows(agent)
+        rows = await self._rows(agent, position)
         for tree in rows[0]:
             other = self._slots.get(tree.agent)
             if other is slot:
@@ -359,6 +368,12 @@ class Shells:
         return asyncio.shield(ending)
 
 
+def _reply() -> int:
+    """The position of the reply whose call this carries out; 0 where it is none."""
+    call = acting_call.get(None)
+    return 0 if call is None else call.reply
+
+
 def _checked(places: TreePlaces, rows: TreeRows) -> TreeRows:
     """The tree of the acting agent. Raises `ToolError`: it is a trial, and has none over this directory."""
     call = acting_call.get(None)
@@ -398,14 +413,14 @@ class SeenByAgent(Tool):
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
         try:
-            with self._shells.holding(self.wrapped.timeout):
+            with self._shells.holding(self.wrapped.timeout, not self.traits.read_only):
                 return self.wrapped.call(arguments)
         except (ToolError, IkigaiError) as error:  # the second: its tree cannot be read
             return Result(str(error), True)
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
         try:
-            async with self._shells.holding_here():
+            async with self._shells.holding_here(not self.traits.read_only):
                 return await self.wrapped.call_async(arguments)
         except (ToolError, IkigaiError) as error:
             return Result(str(error), True)
