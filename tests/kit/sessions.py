@@ -55,8 +55,12 @@ class Typist(Pipe):
 class Session:
     """Runs lines through a shell and gives what it printed."""
 
-    def __init__(self, system: System, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(
+        self, system: System, capsys: pytest.CaptureFixture[str], columns: Callable[[], int] | None = None
+    ) -> None:
+        """Prepare; ``columns`` gives the width of a terminal, None where there is none."""
         self.system = system
+        self._columns = columns
         self.notices = ""
         self.status: int | None = None
         """How the last one ended."""
@@ -70,7 +74,7 @@ class Session:
         self._capsys.readouterr()
         interrupts = Interrupts().install()
         try:
-            self.status = LineMode(Shell(self.system, keyboard, Screen(), interrupts)).run()
+            self.status = LineMode(Shell(self.system, keyboard, Screen(self._columns), interrupts)).run()
         finally:
             interrupts.remove()
         printed = self._capsys.readouterr()

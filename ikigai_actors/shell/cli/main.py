@@ -173,7 +173,9 @@ def _quoting() -> Iterator[None]:
 @click.option("--keep-turns", is_flag=True, help="With --on-fork overlay: keep the files of each turn.")
 @click.option("--mcp", metavar="COMMAND", multiple=True, help="Attach the tools of an MCP server.  Repeatable.")
 @click.option("--yes", is_flag=True, help="Approve every call of every tool without asking. For the reckless.")
-@click.option("--plain", is_flag=True, help="Lines instead of the whole screen; so it is by a pipe, and for TERM=dumb.")
+@click.option(
+    "--plain", is_flag=True, help="Lines of words, as for a screen reader; so it is by a pipe, and for TERM=dumb."
+)
 @click.option("--follow/--no-follow", default=True, help="Whether /fork goes to the child.  [default: it does]")
 @click.pass_context
 def cli(context: click.Context, /, **options: Any) -> None:

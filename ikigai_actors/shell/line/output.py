@@ -39,6 +39,8 @@ class Screen:
         """Whether bold and dim are used."""
         self._notices_styled = is_coloured(sys.stderr)
         self._open = False
+        self.in_words = columns is not None
+        """Whether a tree, two columns and what an agent does are put in words: a person may hear the lines."""
 
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
         """Print a line of its own, or several; the first begins with the program's words."""
@@ -78,7 +80,8 @@ class Screen:
     def notice(self, text: str) -> None:
         """Print a notice, which answers no line of input."""
         self.fresh()
-        click.echo(_style(harmless(text), dim=True), err=True, color=self._notices_styled)
+        shown = harmless(text) if self._columns is None else Margin(self._columns).put(harmless(text), own=True)
+        click.echo(_style(shown, dim=True), err=True, color=self._notices_styled)
 
     def copy(self, text: str) -> None:
         """Have the terminal put a text into its clipboard."""

@@ -10,7 +10,7 @@
 The text of an answer is printed as it arrives. When the finished answer is committed, the two are compared: what is
 missing is printed, and if they differ the whole answer is. A turn that ended before anybody looked is shown by its
 outcome. A turn is over when its outcome is known: after a reply it may go on with the words that its agent got
-meanwhile. Thinking is not shown.
+meanwhile. Thinking is not shown. At a terminal, a line also says when a call begins, and another what the turn took.
 """
 
 import textwrap
@@ -18,12 +18,15 @@ import textwrap
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import StreamCut, Streamed
 from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted, Withdrawn
-from ikigai_actors.providers.base import Reply
+from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import OUTPUT
+from ikigai_actors.records.messages.replies import OUTPUT, calls_in
 from ikigai_actors.shell.line.output import Screen
+from ikigai_actors.shell.text.call_page import whole_call
 from ikigai_actors.shell.text.naming import said_by, shown_name_in
+from ikigai_actors.shell.text.pace import TurnSpan
 from ikigai_actors.shell.text.pages import message_words, stop_note
+from ikigai_actors.shell.text.words import took
 from ikigai_actors.system.conversation import SETTLED, LiveConversation, outcome_of_future
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.text import storable
@@ -51,6 +54,8 @@ class ShownTurn:
         self.failed = False
         """Whether it ended in an error."""
         self._step = ""
+        self._calls: dict[str, ToolCall] = {}  # of the latest reply, by id
+        self._span = TurnSpan()
         self._replied = False  # a reply was shown that may have ended it
         self.agent = agent
         self.outcome: Future[Reply] = Future()
@@ -75,6 +80,8 @@ class ShownTurn:
     def show(self, screen: Screen) -> None:
         """Print what is new."""
         while not self.over and (event := self._events.next(self.agent.uuid)) is not None:
+            if isinstance(event, Message) and event.kind != SETTLED:
+                self._span.add(event)
             match event:
                 case Message(kind=kind, id=number) if (kind, number) == (SETTLED, self._number):
                     self._show_outcome(screen)
@@ -92,10 +99,15 @@ class ShownTurn:
                     self._step = ""  # the reply comes from its beginning, or not at all
                     screen.fresh()
                 case Message(kind=Kind.ASSISTANT):
+                    self._calls = {call.id: call for call in calls_in(event)}
                     self._finish_step(screen, event.content, str(event.data.get("stop_reason", "")))
                 case Message(kind=Kind.APPROVAL):
                     screen.fresh()
                     self.asks = not event.data.get("approved")
+                case Message(kind=Kind.TOOL_CALL) if screen.in_words:
+                    call = self._calls.get(str(event.data.get("tool_use_id", "")))
+                    told = event.content if call is None else whole_call(call.name, call.input)
+                    screen.line(f"[running {shortened(told)}]", dim=True)
                 case Message(kind=Kind.TOOL_RESULT):
                     screen.line(f"[{event.data.get('name', 'tool')}: {shortened(event.content)}]", dim=True)
                 case Message(kind=Kind.RETRY):
@@ -112,6 +124,8 @@ class ShownTurn:
                     self._fail(screen, event.content)
                 case Message(kind=Kind.INTERRUPTED):
                     self._end(screen, "[interrupted]")
+        if self.over and screen.in_words and self._span.tokens:
+            screen.line(f"[{took(self._span.seconds, self._span.tokens)}]", dim=True)
 
     def _finish_step(self, screen: Screen, text: str, stop_reason: str) -> None:
         streamed, self._step = storable(self._step), ""

@@ -6,7 +6,7 @@
        5  user  and the indexes?  │    5  fork  inherited: 4 messages from dba
 
 A step is what one party has said, with all that belongs to it: a prompt, or a reply with the results of its calls.
-Where the terminal is narrow the two are one below the other.
+Where the terminal is narrow, or a person may hear the lines, the two are one below the other.
 """
 
 import re
@@ -31,12 +31,16 @@ _MOST_LINES = 5
 """How many lines of one message are shown."""
 
 
-def diff_page(found: Diff, columns: int, called: NameOf = no_name) -> list[str]:
-    """The lines of a diff, each of at most this many columns."""
-    column = columns if columns < SIDE_BY_SIDE else (columns - len(_BETWEEN)) // 2
+def diff_page(found: Diff, columns: int, called: NameOf = no_name, beside: bool = True) -> list[str]:
+    """The lines of a diff, each of at most this many columns; the histories are beside each other where there is room.
+
+    Not ``beside``: one below the other.
+    """
+    beside = beside and columns >= SIDE_BY_SIDE
+    column = columns if not beside else (columns - len(_BETWEEN)) // 2
     a, b = ([_title(tail, column), *_steps(tail, column, called)] for tail in (found.a, found.b))
     head = [*_folded(_common(found), columns), ""]
-    if columns < SIDE_BY_SIDE:
+    if not beside:
         return [*head, *(line for step in a for line in step), "", *(line for step in b for line in step)]
     empty: list[str] = []
     rows = [_beside(left, right, column) for left, right in zip_longest(a, b, fillvalue=empty)]

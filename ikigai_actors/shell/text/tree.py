@@ -32,6 +32,10 @@ WIDEST = 36
 """The widest column of agents: a line of 80 columns has room for the other columns. Longer names stick out."""
 
 
+_INDENT = "  "
+"""A level of a tree without lines."""
+
+
 class Line(NamedTuple):
     """One line of the tree."""
 
@@ -61,6 +65,7 @@ def tree_lines(
     hosts: Mapping[str, str] | None = None,
     signs: Mapping[str, Sign] | None = None,
     trials: ListedTrials = NO_TRIALS,
+    is_drawn: bool = True,
 ) -> list[Line]:
     """The tree, and the line that counts.
 
@@ -73,11 +78,16 @@ def tree_lines(
         hosts: the names of the hosts, by id; with some there is a column for the one that runs an agent.
         signs: the latest signs of life of those that are in a turn.
         trials: what is said of experiments, and which of their trials are left out; the line that counts counts them.
+        is_drawn: whether lines lead to an agent from the one above it; else its line says which that is.
     """
     shown = shown_names(records)
     nodes = drawn([one for one in records if one.uuid not in trials.hidden], lambda one: dead_too or one.living)
     dead = {record.uuid for record in records if not record.living}
-    names = [node.branch + shown[node.record.uuid] + _former_name(node.record, shown) for node in nodes]
+    before = [node.branch if is_drawn else _INDENT * min(node.depth, DEEPEST) for node in nodes]
+    names = [
+        left + shown[node.record.uuid] + _former_name(node.record, shown)
+        for left, node in zip(before, nodes, strict=True)
+    ]
     words = [state(node.record) for node in nodes]
     states = words
     if hosts:
@@ -99,8 +109,10 @@ def tree_lines(
         why = f", stopped: {one_line(record.why_stopped)}" if record.why_stopped else ""
         seen = (signs or {}).get(record.uuid)
         sign = "" if seen is None or word.startswith(Phase.INTERRUPTED) else f", {sign_text(seen)}"
+        above = shown.get(record.supervisor_uuid or "")
+        below = "" if is_drawn or above is None else f", below {above}"
         trial = f", {one_line(trials.notes[record.uuid])}" if record.uuid in trials.notes else ""
-        text = f"{star} {columns} + {mine:>{own_width}} own{mail}{orphan}{why}{sign}{trial}"
+        text = f"{star} {columns} + {mine:>{own_width}} own{below}{mail}{orphan}{why}{sign}{trial}"
         start, meaning = len(f"{star} {pad(label, label_width)}  "), meaning_of_agent(record, bare)
         spans = () if meaning is None else (Span(start, start + len(bare), meaning),)
         return Line(text, record.uuid == current, not record.living, spans)

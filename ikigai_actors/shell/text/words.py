@@ -86,6 +86,11 @@ def in_thousands(number: int) -> str:
     return f"{number / 1_000:.0f}k" if number < 999_500 else f"{number / 1_000_000:.1f}M"
 
 
+def took(seconds: float, tokens: int) -> str:
+    """What a turn took: ``12 s · 340 out``."""
+    return f"{duration(seconds)} · {in_thousands(tokens)} out" if tokens else duration(seconds)
+
+
 def money(dollars: float) -> str:
     """Dollars, to as many places as matter: ``$1.24``, ``$0.075``, ``$0.0042``."""
     if not dollars or dollars >= 0.0995:

@@ -125,10 +125,11 @@ def diff(place: "Place", agent: "AgentRef", other: str) -> object:
     """Show where an agent's history and another's part, and what each has said since.
 
     ID is a name, two words, or 4 or more characters of a uuid; of the dead, too. The histories are side by side, step
-    by step, this agent on the left; in a narrow terminal, one below the other.
+    by step, this agent on the left; in a narrow terminal, and in line mode at a terminal, one below the other.
     """
     found = agent.diff(other)
-    for line in words.diff_page(found, place.screen.columns, words.shown_name_in(place.system._store)):
+    screen, called = place.screen, words.shown_name_in(place.system._store)
+    for line in words.diff_page(found, screen.columns, called, beside=not screen.in_words):
         place.screen.line(line)
     tails = {
         name: words.as_row(tail) | {"messages": [*map(words.as_row, tail.messages)]}

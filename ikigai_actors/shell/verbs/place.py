@@ -25,6 +25,9 @@ LEAVING_TAKES = 2.0
 class Printer(Protocol):
     """Prints the results of a command."""
 
+    in_words: bool = False
+    """Whether a tree or two columns are put in words, for a person who may hear them: line mode at a terminal."""
+
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
         """Print a line of its own, or several."""
 

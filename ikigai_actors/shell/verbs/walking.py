@@ -43,8 +43,8 @@ def agents(shell: "ShellPlace", dead_too: bool) -> None:
     )
     books = shell.system._store.read(lambda tx: books_in(tx, records))
     current, signs, state = shell.current.uuid, shell.system._signs(), shell.system.state_of
-    trials = listed_trials(records, books, current)
-    for line in words.tree_lines(records, own, state, current, dead_too, hosts, signs, trials):
+    trials, drawn = listed_trials(records, books, current), not shell.screen.in_words
+    for line in words.tree_lines(records, own, state, current, dead_too, hosts, signs, trials, drawn):
         shell.screen.line(line.text, bold=line.current, dim=line.dead)
 
 

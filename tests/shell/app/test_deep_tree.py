@@ -30,6 +30,7 @@ def test_the_panel_names_agents_of_any_depth_and_covers_only_a_narrow_window(col
             assert main.page.transcript.size.width > columns // 2
             return
         assert not main._talk.display
+        assert main._tree.size.width == columns - 1  # without its padding
         await stage.press("end", "enter")
         await stage.until(lambda: stage.current == stage.system.agent(f"deep-{DEPTH}").uuid)
         assert not main._tree.display

@@ -12,7 +12,6 @@ from ikigai_actors.providers.base import Usage
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.budget import BudgetStatus
 from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.shell.app.pace import Pace, TurnSpan
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import DARK
 from ikigai_actors.shell.app.widgets.talk_lines import (
@@ -25,6 +24,7 @@ from ikigai_actors.shell.app.widgets.talk_lines import (
     welcome,
     work_line,
 )
+from ikigai_actors.shell.text.pace import Pace, TurnSpan
 
 WIDTHS = st.integers(20, 200)
 NAMES = st.text(st.characters(codec="utf-8"), max_size=40) | st.sampled_from(["buyer", "漢字" * 12])

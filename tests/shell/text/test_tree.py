@@ -92,6 +92,14 @@ def test_lines_align_and_show_names_states_and_counts() -> None:
         "  └─ critic              idle   5 inherited + 12 own",
         "4 running, 0 dead",
     ]
+    in_words = tree_lines([root, child, grandchild, other], own, state, grandchild.uuid, is_drawn=False)
+    assert [line.text for line in in_words] == [
+        "  abiding-aardvark     idle   0 inherited +  5 own",
+        "    dba                idle   4 inherited +  7 own, below abiding-aardvark",
+        "*     abiding-bellows  idle  11 inherited +  1 own, below dba",
+        "    critic             idle   5 inherited + 12 own, below abiding-aardvark",
+        "4 running, 0 dead",
+    ]
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])

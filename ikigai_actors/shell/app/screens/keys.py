@@ -23,6 +23,7 @@ OTHERS = (
     ("Ctrl+P", "Find a screen, an agent, a document, a command, a prompt"),
     ("Click", "Fold a call, thinking or a long prompt"),
     ("n, N", "The next hit of a search: earlier, later"),
+    ("ikigai --plain", "The same in lines of words, as for a screen reader"),
 )
 
 

@@ -21,7 +21,6 @@ from ikigai_actors.records.messages.blobs import read_blobs
 from ikigai_actors.shell.app.agent_page import Later, Page
 from ikigai_actors.shell.app.choices import choices_of, command_choices, mentions
 from ikigai_actors.shell.app.input_history import Recall
-from ikigai_actors.shell.app.pace import Pace
 from ikigai_actors.shell.app.page_events import PageEvents
 from ikigai_actors.shell.app.screens.pager import PagerScreen
 from ikigai_actors.shell.app.snapshot import Snapshot
@@ -42,6 +41,8 @@ from ikigai_actors.shell.first_picture import BOX_COLUMNS
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import is_command
+from ikigai_actors.shell.text.pace import Pace
+from ikigai_actors.shell.text.words import took
 from ikigai_actors.system.handles.ref import AgentRef
 
 PAGES = 50
@@ -65,6 +66,7 @@ class MainScreen(Screen[None]):
 
     DEFAULT_CSS = """
     MainScreen { layout: horizontal; }
+    MainScreen.-narrow TreePanel { width: 100%; max-width: 100%; border: none; }
     #talk { layers: base over; width: 1fr; max-width: 108; }
     #transcripts { height: 1fr; padding: 0 1 0 2; }
     #welcome { height: auto; max-width: 104; border: round $edge; padding: 0 1; display: none; }
@@ -567,7 +569,7 @@ class MainScreen(Screen[None]):
             seconds = max(0.0, (self._system._clock.now_ms() - began) / 1000) if began else None
             work = Underway(snapshot.state, seconds, transcript.speaks, rate)
         turn, waiting = transcript.turn, len(snapshot.waiting) if snapshot is not None else 0
-        after = talk_lines.took(turn.seconds, turn.tokens) if turn.tokens else ""
+        after = took(turn.seconds, turn.tokens) if turn.tokens else ""
         return talk_lines.work_line(work, after, waiting, self._spin, width, colours)
 
     def _offer(self, found: list[MenuItem], text: str | None = None) -> None:

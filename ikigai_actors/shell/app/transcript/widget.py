@@ -26,13 +26,13 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from ikigai_actors.records.messages.messages import BOUNDARIES, Kind, Message
-from ikigai_actors.shell.app.pace import TurnSpan
 from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.shell.app.transcript.answer import StreamedAnswer
 from ikigai_actors.shell.app.transcript.block import ShownBlock
 from ikigai_actors.shell.app.transcript.layout import TEXT_COLUMNS, Frame, foldable, lay_out
 from ikigai_actors.shell.app.transcript.pictures import PictureRows
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, pieces_of, tidy, with_result
+from ikigai_actors.shell.text.pace import TurnSpan
 from ikigai_actors.shell.text.pages import NameOf, no_name
 
 BUDGET = 0.008

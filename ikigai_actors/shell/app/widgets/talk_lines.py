@@ -66,11 +66,6 @@ def command_line(what: str, seconds: float, spin: int, width: int, colours: Pale
     return line
 
 
-def took(seconds: float, tokens: int) -> str:
-    """What a turn took."""
-    return f"{duration(seconds)} · {in_thousands(tokens)} out" if tokens else duration(seconds)
-
-
 _WAYS_ON = {
     "asks": [("F2", "answers")],
     "interrupted": [("/resume", "goes on")],

@@ -34,7 +34,6 @@ class TreePanel(AgentList):
     DEFAULT_CSS = """
     TreePanel { width: 38; max-width: 45%; height: 100%; dock: left; border-right: solid $edge; padding-left: 1; }
     TreePanel .keys { padding: 0; }
-    .-narrow TreePanel { width: 100%; max-width: 100%; border: none; }
     """
 
     KEYS: Keys = (
