@@ -1,14 +1,17 @@
-"""Boot: which agents come back, and which cannot. Linear in living agents; no log is read.
+"""Boot: for which agents actors are made, and who cannot come back. Linear in what was left open; no log is read.
 
-An agent whose own rows are wrong is marked dead with the reason, and the others go on. The boot finds: a missing
-parent, a fork point past its parent's head that its own log contradicts, an open turn that no message began, a word or
-a type of value that its column does not allow. What only the log itself shows (a hole, a body that does not parse) is
-found when the log is first read, with the same end. Wrong rows of agent 0 are an error, since all others descend from
-it.
+A boot looks at those agents alone that have something open: a turn, a request, or a TERM that is not carried out. All
+others sleep: they are rows, until somebody asks something of them (`survey_one`).
+
+An agent whose own rows are wrong is marked dead with the reason when it is looked at, and the others go on. Found are a
+missing parent, a fork point past its parent's head that its own log contradicts, an open turn that no message began, a
+word or a type of value that its column does not allow. What only the log itself shows (a hole, a body that does not
+parse) is found when the log is first read, with the same end. Wrong rows of agent 0 are an error, since all others
+descend from it.
 """
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.agent.turn.state import RUNNING, LifecycleState
 from ikigai_actors.errors import HistoryError
@@ -22,6 +25,8 @@ from ikigai_actors.records.messages.pieces import delete_pieces_of_ended
 from ikigai_actors.records.transfer.graft import Imported
 from ikigai_actors.store.base import Row, Store, Transaction
 from supervisors.signals import Status
+
+T = TypeVar("T")
 
 _STATUS = {status.value: status for status in Status}  # thrice as fast as the enumeration's own look-up
 
@@ -54,12 +59,21 @@ class Unrestorable(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The agents of a host, as the registry had them at one moment."""
+    """Agents of a host, as the registry had them at one moment."""
 
     version: int
     """The version of the tree at that moment."""
     restored: Sequence[Origin]
     unrestorable: Sequence[Unrestorable]
+    gave_up: bool = False
+    """Whether agents there were stopped because their supervisor gave up."""
+
+
+class RowReader(Protocol):
+    """Reads a store."""
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """Run work that only reads, and return what it returns."""
 
 
 def clear_left_behind(store: Store, host: str, shards: Collection[int]) -> None:
@@ -74,19 +88,49 @@ def clear_left_behind(store: Store, host: str, shards: Collection[int]) -> None:
 
 
 def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
-    """Look at the rows of every living agent of these shards of a host: which come back, and which cannot.
+    """Look at the rows of the agents of these shards of a host that have something open: who comes back, who cannot.
 
     Raises `HistoryError` when agent 0's rows are wrong, and `StoreError` when the store fails.
     """
+
+    def read_all(tx: Transaction) -> Survey:
+        root = registry.root(tx)
+        if root is None or not root.living:
+            raise HistoryError(f"Agent 0 is missing or dead. {AGENT_0_REMEDY}")
+        rows = registry.boot(tx, host, shards, registry.at_work_in(tx, host, shards))
+        return _judge(tx, rows)._replace(gave_up=registry.some_gave_up_in(tx, host, shards))
+
+    return store.read(read_all)
+
+
+def survey_one(store: RowReader, host: str, shards: Collection[int], uuid: str, *, resting: bool) -> Survey:
+    """Look at the rows of one agent. Nothing is found of one that is dead, or does not live in these shards of a host.
+
+    Args:
+        store: raises `StoreError` when it fails.
+        resting: whether to find it only when nothing of it is open.
+    """
+
+    def read_it(tx: Transaction) -> Survey:
+        rows = registry.boot(tx, host, shards, (uuid,))
+        return _judge(tx, [row for row in rows if not (resting and (row[3] or row[13]))])
+
+    return store.read(read_it)
+
+
+def _judge(tx: Transaction, rows: Sequence[Row]) -> Survey:
+    """The agents of these rows: those that come back, and those that cannot."""
     restored: list[Origin] = []
     unrestorable: list[Unrestorable] = []
-    rows, heads, version = store.read(lambda tx: _read(tx, host, shards))
+    heads = {row[0]: row[4] if row[6] is None else row[6] for row in rows}
+    others = {row[5] for row in rows} - heads.keys() - {None}
+    if others:
+        heads |= {head.uuid: head.last or head.fork_message_id for head in heads_of(tx, sorted(others))}
     for row in rows:
-        uuid, name, epoch, turn, _, parent, _, other_parents_head, status, ending, restart, _, interrupted, *rest = row
-        labels, *paused = rest
+        uuid, name, epoch, turn, _, parent, _, status, ending, restart, _, interrupted, labels, _, *paused = row
         try:
             labels_in(labels)
-            reason = _wrong(row, heads.get(parent, other_parents_head))
+            reason = _wrong(row, heads.get(parent))
             lifecycle = LifecycleState(_STATUS[status], ending or "", restart == "permanent")
         except (KeyError, TypeError, ValueError) as error:
             reason = f"its rows hold what no program of ours wrote ({error})"
@@ -98,11 +142,11 @@ def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
             raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. {AGENT_0_REMEDY}")
         else:
             unrestorable.append(Unrestorable(uuid, f"could not be restored: {reason}"))
-    return Survey(version, restored, unrestorable)
+    return Survey(registry.tree_version(tx), restored, unrestorable)
 
 
 def survey_of(imported: Imported) -> Survey:
-    """The agents that an import has brought, and that live; nothing is read."""
+    """The agents that an import has brought, and that have an open turn; nothing is read."""
     found = [
         Origin(
             *(one.uuid, one.name, one.epoch, imported.heads[one.uuid], one.turn),
@@ -110,22 +154,9 @@ def survey_of(imported: Imported) -> Survey:
             labels=set_of(one.labels),
         )
         for one in imported.agents
-        if one.living
+        if one.living and one.turn
     ]
     return Survey(imported.version, found, [])
-
-
-def _read(tx: Transaction, host: str, shards: Collection[int]) -> tuple[list[Row], dict[str, int], int]:
-    """The rows of these agents; their heads and those of their parents; and the version of the tree."""
-    root = registry.root(tx)
-    if root is None or not root.living:
-        raise HistoryError(f"Agent 0 is missing or dead. {AGENT_0_REMEDY}")
-    rows = registry.boot(tx, host, shards)
-    heads = {row[0]: row[4] if row[6] is None else row[6] for row in rows}
-    # A parent in another shard of this host: the query gives the heads of those that are dead, or another host's.
-    others = {row[5] for row in rows if row[7] is None} - heads.keys() - {None}
-    heads |= {head.uuid: max(head.last, head.fork_message_id) for head in heads_of(tx, sorted(others))}
-    return rows, heads, registry.tree_version(tx)
 
 
 def _wrong(row: Row, parent_head: int | None) -> str | None:
@@ -133,7 +164,7 @@ def _wrong(row: Row, parent_head: int | None) -> str | None:
     turn, fork, parent, head = row[3:7]
     if parent is not None and parent_head is None:
         return f"its parent {parent} is missing"
-    if parent is not None and fork > parent_head and row[11] != fork + 1:  # else it is the parent's log that is wrong
+    if parent is not None and fork > parent_head and row[10] != fork + 1:  # else it is the parent's log that is wrong
         return f"it was forked at message {fork} of {parent}, whose log ends at {parent_head}"
     if head is not None and head <= fork:
         return f"its log ends at {head}, before its fork point {fork}"

@@ -213,7 +213,7 @@ class SystemStatistics(TurnStatistics):
     """Counters of a system that runs agents."""
 
     agents: int
-    """Agents that this host runs."""
+    """Agents that this host runs, those that sleep too."""
     working: int
     """Agents whose turn is in progress."""
     ready: int
@@ -232,5 +232,7 @@ class SystemStatistics(TurnStatistics):
     """
     queued: int = 0
     """Requests to models that wait for the limits of their provider."""
+    awake: int = 0
+    """Agents that have an actor in memory."""
     abandoned: int = 0
     """Threads of plain tools that have gone on past the time-out or the end of their calls, and run still."""

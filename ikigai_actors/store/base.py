@@ -67,7 +67,7 @@ class SchemaTransaction(Protocol):
     def load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None:
         """Insert rows now. A row may refer to one that comes later in the same table."""
 
-    def misfits(self, table: str) -> list[str]:
+    def misfits(self, table: str, most: int | None = None) -> list[str]:
         """The columns of a table that hold a value of another type than ``schema.sql`` says.
 
         None by default: most databases refuse such values.

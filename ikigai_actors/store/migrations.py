@@ -38,7 +38,10 @@ MIGRATIONS: tuple[Migration, ...] = ()
 """All steps since version `FIRST`, in order."""
 
 NEEDED = ("agents", "hosts", "restarts", "schema_version", "shards", "signals", "tree")
-"""The tables that every program reads as a whole when it begins."""
+"""The tables that every program reads when it begins, some of them in part."""
+
+MOST_CHECKED = 1_000
+"""The most rows of a table that a program checks when it begins."""
 
 _ATTEMPTS = 5
 
@@ -107,19 +110,23 @@ def require_schema(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -
 def check_types(store: Store) -> None:
     """Refuse a database in which columns that every agent needs hold values of wrong types: its file was edited.
 
-    Logs, mail and documents are not checked, since they may be long; fsck does that. Raises `StoreUnusable`.
+    Longer tables than `MOST_CHECKED` rows are not checked, so that this does not grow with the agents; fsck does that.
+    Raises `StoreUnusable`.
     """
-    if found := store.read(lambda tx: mistyped_columns(tx, NEEDED)):
+    if found := store.read(lambda tx: mistyped_columns(tx, NEEDED, MOST_CHECKED)):
         raise StoreUnusable(
             f"Database {store.location} is damaged: values of wrong types in {', '.join(found)}. Restore a copy."
         )
 
 
-def mistyped_columns(transaction: Transaction, tables: Collection[str] = ()) -> list[str]:
-    """Every column in which something is of another type than ``schema.sql`` says, of these tables or all."""
+def mistyped_columns(transaction: Transaction, tables: Collection[str] = (), most: int | None = None) -> list[str]:
+    """Every column in which something is of another type than ``schema.sql`` says, of these tables or all.
+
+    ``most``: the most rows of a table that is looked at; None looks at all.
+    """
     schema = transaction.schema
-    there = schema.tables()
-    return [f"{table}.{name}" for table in sorted(there & set(tables or there)) for name in schema.misfits(table)]
+    looked_at = sorted(schema.tables() & set(tables or schema.tables()))
+    return [f"{table}.{name}" for table in looked_at for name in schema.misfits(table, most)]
 
 
 def migrate(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> int:

@@ -295,18 +295,35 @@ SELECT agent_uuid, id, kind, '', data, created_at FROM messages
 SELECT DISTINCT agent_uuid FROM messages
  WHERE agent_uuid = ANY(:uuids) AND kind IN ('configure', 'clear', 'mark', 'rewind', 'summary', 'uncompact') AND kind = 'summary'
 
+-- name: at_work_in
+-- At whom a boot looks, of some shards of a host: those with an open turn or request, those that terminate, and agent 0. By
+-- agents_awake and agents_paused.
+SELECT a.uuid FROM agents a
+ WHERE a.awake = 1 AND (a.turn <> 0 OR a.held_at <> 0)
+   AND a.shard IN (SELECT s.id FROM shards s WHERE s.host = :host AND CAST(s.id AS TEXT) = ANY(:shards))
+UNION SELECT a.uuid FROM agents a
+ WHERE a.status = 'terminating'
+   AND a.shard IN (SELECT s.id FROM shards s WHERE s.host = :host AND CAST(s.id AS TEXT) = ANY(:shards))
+UNION SELECT a.uuid FROM agents a WHERE a.parent_uuid IS NULL
+
 -- name: boot
--- Every living agent of a host's shards, its head, its parent, and the parent's head when that one is not listed itself.
+-- What the actors of these agents are made from, of those that live in some shards of a host. With the latest message of each, its
+-- first one, and what its request waits for.
 SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
-       (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid),
-       CASE WHEN p.status = 'dead' OR ps.host <> CAST(:host AS TEXT)
-            THEN COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.parent_uuid), p.fork_message_id) END,
-       a.status, a.exit_reason, a.restart,
-       (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.interrupted, a.labels, w.budget, w.unit, w.at
-  FROM shards s JOIN agents a ON a.shard = s.id AND a.status <> 'dead'
-  LEFT JOIN pauses w ON w.agent_uuid = a.uuid
-  LEFT JOIN agents p ON p.uuid = a.parent_uuid LEFT JOIN shards ps ON ps.id = p.shard
- WHERE s.host = CAST(:host AS TEXT) AND CAST(s.id AS TEXT) = ANY(:shards)
+       (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.status, a.exit_reason, a.restart,
+       (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.interrupted, a.labels, a.held_at, w.budget, w.unit, w.at
+  FROM agents a JOIN shards s ON s.id = a.shard LEFT JOIN pauses w ON w.agent_uuid = a.uuid
+ WHERE a.uuid = ANY(:uuids) AND a.status <> 'dead' AND s.host = :host AND CAST(s.id AS TEXT) = ANY(:shards)
+
+-- name: idle_awake
+-- Those at which a boot would look for nothing: they have had a turn, and it is over. So many at most.
+SELECT a.uuid FROM agents a
+ WHERE a.awake = 1 AND a.turn = 0 AND a.held_at = 0 AND a.shard IN (SELECT s.id FROM shards s WHERE s.host = :host)
+ LIMIT CAST(:most AS BIGINT)
+
+-- name: put_to_sleep
+-- Under the locks of their rows.
+UPDATE agents SET awake = 0 WHERE uuid = ANY(:uuids)
 
 -- name: wrongly_asleep
 -- Those at which a boot would not look though it must, and the dead at which it would: for fsck.
@@ -432,9 +449,10 @@ SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:kind AS TEXT), CAST
   FROM requests WHERE agent_uuid = :agent RETURNING id
 
 -- name: new_remote_commands
--- What other processes asked of the living and nobody has answered. By requests_new.
+-- What other processes asked of the living of a host, or of all, and nobody has answered. By requests_new.
 SELECT r.agent_uuid, r.id, r.kind, r.body, r.mailed FROM requests r JOIN agents a ON a.uuid = r.agent_uuid
- WHERE r.answered_at IS NULL AND a.status <> 'dead' ORDER BY r.id
+  JOIN shards s ON s.id = a.shard
+ WHERE r.answered_at IS NULL AND a.status <> 'dead' AND (CAST(:host AS TEXT) IS NULL OR s.host = :host) ORDER BY r.id
 
 -- name: lock_remote_command
 -- First statement of what carries a remote command out; no row when it was answered. Who withdraws it holds this lock alone, so nobody
@@ -454,8 +472,8 @@ SELECT r.answer, a.status, a.exit_reason FROM requests r JOIN agents a ON a.uuid
 SELECT agent_uuid, id, body, answer FROM requests
 
 -- name: deadlines
--- Who is to be killed when, if its turn has not ended by then. By agents_paused.
-SELECT uuid, deadline FROM agents WHERE status = 'terminating'
+-- Who is to be killed when, of the agents of a host, if its turn has not ended by then. By agents_paused.
+SELECT a.uuid, a.deadline FROM agents a JOIN shards s ON s.id = a.shard WHERE a.status = 'terminating' AND s.host = :host
 
 -- name: turn_of
 SELECT turn FROM agents WHERE uuid = :uuid
@@ -531,9 +549,10 @@ SELECT sender FROM mail WHERE recipient = :recipient AND read_at IS NULL AND kin
 SELECT COUNT(*) FROM mail WHERE recipient = :recipient AND read_at IS NULL AND kind <> 'prompt' AND id <= :last
 
 -- name: new_prompts
--- What people prompted from other processes and nobody has taken up. By mail_prompt.
+-- What agents of a host, or all, were prompted by mail, and nobody has taken up. By mail_prompt.
 SELECT m.recipient, m.id, m.body, m.data FROM mail m JOIN agents a ON a.uuid = m.recipient
- WHERE m.kind = 'prompt' AND m.read_at IS NULL AND a.status <> 'dead' ORDER BY m.id
+  JOIN shards s ON s.id = a.shard
+ WHERE m.kind = 'prompt' AND m.read_at IS NULL AND a.status <> 'dead' AND (CAST(:host AS TEXT) IS NULL OR s.host = :host) ORDER BY m.id
 
 -- name: prompts_between
 -- Those of an agent that nobody has taken up. By mail_prompt.
@@ -707,8 +726,20 @@ SELECT a.shard, COUNT(*), CAST(SUM(CASE WHEN a.turn > 0 THEN 1 ELSE 0 END) AS BI
  WHERE a.status <> 'dead' AND a.shard IN (SELECT s.id FROM shards s WHERE CAST(s.id AS TEXT) = ANY(:shards)) GROUP BY a.shard
 
 -- name: agents_in
+-- Which of these agents live in some shards.
 SELECT a.uuid FROM agents a
- WHERE a.status <> 'dead' AND a.shard IN (SELECT s.id FROM shards s WHERE CAST(s.id AS TEXT) = ANY(:shards))
+ WHERE a.uuid = ANY(:uuids) AND a.status <> 'dead'
+   AND a.shard IN (SELECT s.id FROM shards s WHERE CAST(s.id AS TEXT) = ANY(:shards))
+
+-- name: living_of
+-- How many agents live in the shards of a host. By agents_shard.
+SELECT COUNT(*) FROM agents a WHERE a.status <> 'dead' AND a.shard IN (SELECT s.id FROM shards s WHERE s.host = :host)
+
+-- name: gave_up_in
+-- Whether agents of these shards were stopped because their supervisor gave up. By agents_paused.
+SELECT 1 FROM agents a
+ WHERE a.status = 'stopped' AND a.exit_reason = 'gave up'
+   AND a.shard IN (SELECT s.id FROM shards s WHERE s.host = :host AND CAST(s.id AS TEXT) = ANY(:shards)) LIMIT 1
 
 -- name: give_shards
 -- No row of one: it is another host's by now, or the new one has ended.

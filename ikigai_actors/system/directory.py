@@ -552,9 +552,15 @@ class Directory(OfOneProcess, ABC):
         if actor is not None:
             return actor
         record = self._store.read(lambda tx: registry.get(tx, uuid))
+        if record.living and (actor := self._woken(record)) is not None:
+            return actor
         if self._remote is None or not record.living:
-            raise self._not_here(record)
+            raise self._not_here(self._store.read(lambda tx: registry.get(tx, uuid)))
         return self._remote.actor(uuid)
+
+    def _woken(self, record: AgentRecord) -> "AgentActor | None":
+        """The actor of an agent that has slept, when this process runs it."""
+        return None
 
     def _not_here(self, record: AgentRecord) -> AgentDead:
         """Why an agent has no actor."""

@@ -19,11 +19,12 @@ from dataclasses import replace
 from typing import Any, Self
 
 from ikigai_actors.actors.closing import Closing, note_failure
+from ikigai_actors.actors.futures import may_block
 from ikigai_actors.actors.garbage import everything_stays
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.blob_cache import BlobCache
-from ikigai_actors.agent.boot import Survey, clear_left_behind, survey, survey_of
+from ikigai_actors.agent.boot import RowReader, Survey, clear_left_behind, survey, survey_of, survey_one
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.instruments import Counting, Instrument, Instruments
 from ikigai_actors.agent.log_eviction import MOST_MESSAGES, LogEviction
@@ -186,7 +187,6 @@ class ActorSystem(System):
                 else ""
             ),
         )
-        host.count = processes.count
         self._rebalancer = (
             None
             if host.name is None
@@ -203,6 +203,8 @@ class ActorSystem(System):
                 self._following.catch_up,
             )
         )
+        if self._rebalancer is not None:
+            host.count = self._rebalancer.count
         self._wait_board = WaitBoard(
             wait_registry,
             store,
@@ -213,7 +215,7 @@ class ActorSystem(System):
             threads,
         )
         receipts = ("who waits for words", processes.close_receipts)
-        self._actors = Closing(threads, lambda: [*((str(actor), actor.close) for actor in processes), receipts])
+        self._actors = Closing(threads, lambda: [*((str(actor), actor.close) for actor in processes.shut()), receipts])
         self._failing = threading.Lock()
 
     @classmethod
@@ -371,12 +373,32 @@ class ActorSystem(System):
     def _boot(self, found: Survey, own: Mapping[int, int], options: HostOptions) -> None:
         """Start the actors of agents that come back, bury the others, and start every part."""
         self._runtime.host.keep(self._lose, self._tell_trouble)
-        self._processes.run(self._runtime, self._supervision, self._remote_actor)
+        alone = self._rebalancer is None
+        self._processes.run(self._runtime, self._supervision, self._remote_actor, self._look_at_sleeper, alone=alone)
         self._processes.restore(found)
+        self._processes.serve_shards(own)
         self._supervision.restore(found)
         if self._rebalancer is not None:
             self._rebalancer.restore(own, options.balance, options.resume)
         self._start()
+
+    def _look_at_sleeper(self, uuid: str, shards: Collection[int], store: RowReader | None) -> Survey:
+        """Look at the row of an agent that is being woken.
+
+        Of hosts that share the agents another one may have run it before: its log is read again, and subscribers hear
+        what was committed there before it acts here. One with an open turn is about to be taken from there.
+        """
+        host, shared = self._runtime.host.id, self._rebalancer is not None
+        found = survey_one(store or self._ungated_store, host, shards, uuid, resting=shared)
+        if shared and found.restored:
+            self._ungated_log_cache.forget(uuid)
+            self._following.catch_up(frozenset((uuid,)))
+        return found
+
+    def _woken(self, record: AgentRecord) -> AgentActor | None:
+        if self._rebalancer is not None and (record.owner != self._runtime.host.id or not may_block()):
+            return None  # it is asked by a row
+        return self._processes.wake(record.uuid)
 
     def _look_at_others(self, among: frozenset[str] | None) -> None:
         """Look at what other processes may have left for agents of this host: for these, None for any."""
@@ -430,6 +452,8 @@ class ActorSystem(System):
     def _kept(self, word: KeptWord) -> None:
         """Let the agent read a word that was just committed; its sender goes on after that."""
         is_here = word.entered is not None or self._processes.word(word)
+        if not is_here:  # it sleeps, perhaps
+            self._supervision.look_at_rows()
         if isinstance(word.receipt, Receipt):
             if not is_here and self._remote is not None:
                 self._remote.await_word(word.mail.recipient, word.mail.id, 0, word.receipt)  # it has left meanwhile
@@ -456,7 +480,8 @@ class ActorSystem(System):
     def statistics(self) -> SystemStatistics:
         """The counters of the system."""
         self._check_open()
-        return self._processes.statistics(self._ungated_log_cache.read_logs)
+        agents = self._store.read(lambda tx: registry.count_living(tx, self._runtime.host.id))
+        return self._processes.statistics(agents, self._ungated_log_cache.read_logs)
 
     def _statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
         """The counters of an agent since its actor was started; without its restarts.
@@ -473,7 +498,7 @@ class ActorSystem(System):
             state = self._waits_for(uuid) if status == Status.RUNNING else status.value
             return replace(actor.statistics(), state=state) if state else actor.statistics()
         row = self._store.read(lambda tx: registry.get(tx, uuid)) if record is None else record
-        if self._rebalancer is None or not row.living:
+        if not row.living:
             raise self._not_here(row)
         known = record is not None
         tally = self._tallies.of(uuid) if known else self._store.read(lambda tx: self._tallies.read(tx, uuid))
@@ -560,6 +585,8 @@ class ActorSystem(System):
             return Phase.WAITING_FOR_BUDGET.value
         actor = self._processes.get(check_type(record.uuid, str, "record.uuid", "text"))
         if actor is None:
+            if record.owner == self._runtime.host.id:
+                return turn_state(record.turn, hosted=True)
             if self._rebalancer is None or not self._rebalancer.lives(record.owner):
                 return turn_state(record.turn, hosted=False)
             return shown_state(record, self._rebalancer.hosts)

@@ -7,12 +7,14 @@ import sqlite3
 import pytest
 
 from ikigai_actors.actors.garbage import everything_stays
-from ikigai_actors.agent.boot import Origin, Unrestorable, survey
+from ikigai_actors.agent.boot import Origin, Unrestorable, survey, survey_one
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.records.agents.registry import ensure_root, make_root
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import PutToSleep, ensure_root, make_root
 from ikigai_actors.records.log.chain import HashChain
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.unit import write_alone
 from tests.kit.databases import sql
 from tests.kit.logs import write_log
 from tests.kit.trees import HOST, add, add_host, change, plant, record, says
@@ -51,14 +53,55 @@ ALL = {
 }
 
 
-def test_every_living_agent_comes_back_with_its_head_and_its_turn(family: Store) -> None:
-    _, restored, unrestorable = survey(family, HOST, range(64))
-    assert (set(restored), unrestorable) == (ALL, [])
+def woken(store: Store) -> tuple[set[Origin], list[Unrestorable]]:
+    """Who comes back, and who cannot, when everybody is woken."""
+    everybody = sorted(one.uuid for one in store.read(registry.every))
+    found = [survey_one(store, HOST, range(64), uuid, resting=False) for uuid in everybody]
+    return {one for each in found for one in each.restored}, [one for each in found for one in each.unrestorable]
+
+
+def test_a_boot_finds_who_has_something_open_and_agent_0(family: Store) -> None:
+    assert survey(family, HOST, range(64)).restored == [Origin("root", None, 1, 3, 3)]
+    family.write(lambda tx: tx.run("set_turn", uuid="quiet", turn=0))  # it had a turn, which is over
+    family.write(lambda tx: tx.run("set_turn", uuid="child", turn=4))
+    change(family, "heir of quiet", "status = 'terminating', deadline = 5")
+    found = survey(family, HOST, range(64))
+    assert {one.uuid for one in found.restored} == {"root", "child", "heir of quiet"}
+    assert (found.unrestorable, found.gave_up) == ([], False)
+    assert survey(family, HOST, range(1, 64)).restored == []  # they are of shard 0
+    assert survey(family, "another", range(64)).restored == []
+
+
+def test_a_boot_says_that_a_supervisor_gave_up_whose_children_sleep(family: Store) -> None:
+    change(family, "quiet", "status = 'stopped', exit_reason = 'gave up'")
+    found = survey(family, HOST, range(64))
+    assert ([one.uuid for one in found.restored], found.gave_up) == (["root"], True)
+
+
+def test_every_living_agent_is_woken_with_its_head_and_its_turn(family: Store) -> None:
+    assert woken(family) == (ALL, [])
+
+
+def test_an_agent_is_woken_by_the_host_of_its_shard_alone(family: Store) -> None:
+    assert survey_one(family, "another", range(64), "child", resting=False).restored == []
+    assert survey_one(family, HOST, range(1, 64), "child", resting=False).restored == []
+    assert [one.uuid for one in survey_one(family, HOST, [0], "child", resting=True).restored] == ["child"]
+    assert survey_one(family, HOST, [0], "root", resting=True).restored == []  # its turn is open
+
+
+def test_marks_are_cleared_of_those_alone_that_rest(family: Store) -> None:
+    family.write(lambda tx: [tx.run("set_turn", uuid=uuid, turn=0) for uuid in ("child", "quiet")])
+    change(family, "grandchild", "awake = 1, held_at = 5")
+    assert write_alone(family, PutToSleep("another", ["child"])) == 1  # it is not that one's
+    assert write_alone(family, PutToSleep(HOST)) == 2
+    marked = family.read(lambda tx: sql(tx, "SELECT uuid FROM agents WHERE awake = 1 ORDER BY uuid"))
+    assert [uuid for (uuid,) in marked] == ["grandchild", "root"]
+    assert write_alone(family, PutToSleep(HOST)) == 0
 
 
 def test_children_of_the_dead_come_back(family: Store) -> None:
     family.write(lambda tx: tx.run("bury", uuids=["child"], cause="killed", sender=None, reason="test", now=2))
-    _, restored, unrestorable = survey(family, HOST, range(64))
+    restored, unrestorable = woken(family)
     assert {one.uuid for one in restored} == {"root", "grandchild", "quiet", "heir of quiet"}
     assert unrestorable == []
 
@@ -79,18 +122,18 @@ def test_an_agent_with_wrong_rows_is_a_casualty_and_the_others_come_back(
     family: Store, agent: str, wrong: str, reason: str | None
 ) -> None:
     change(family, agent, wrong)
-    _, restored, unrestorable = survey(family, HOST, range(64))
+    restored, unrestorable = woken(family)
     if reason is None:  # a hole shows only in the log
         assert unrestorable == []
         return
     assert unrestorable == [Unrestorable(agent, f"could not be restored: {reason}")]
-    assert set(restored) == {one for one in ALL if one.uuid != agent}
+    assert restored == {one for one in ALL if one.uuid != agent}
     assert record(family, agent).status == "running"  # nobody is buried here
 
 
 def test_a_log_that_ends_before_its_fork_point_is_a_casualty(family: Store) -> None:
     family.write(lambda tx: sql(tx, "UPDATE messages SET id = 2 WHERE agent_uuid = 'grandchild'"))
-    _, restored, unrestorable = survey(family, HOST, range(64))
+    restored, unrestorable = woken(family)
     assert unrestorable == [
         Unrestorable("grandchild", "could not be restored: its log ends at 2, before its fork point 4"),
         Unrestorable("quiet", "could not be restored: it was forked at message 4 of grandchild, whose log ends at 2"),
@@ -103,7 +146,7 @@ def test_an_agent_whose_parent_is_missing_is_a_casualty(durable: str) -> None:
     ensure_schema(store)
     plant(store, a="root", b="a")
     remove(durable, store, "a")
-    _, restored, unrestorable = survey(store, HOST, range(64))
+    restored, unrestorable = woken(store)
     assert unrestorable == [Unrestorable("b", "could not be restored: its parent a is missing")]
     assert [one.uuid for one in restored] == ["root"]
     store.close()
@@ -136,11 +179,11 @@ def test_an_agent_0_with_wrong_rows_is_an_error(family: Store, wrong: str) -> No
 def test_agent_0_is_made_when_there_is_none_and_found_when_there_is(store: Store) -> None:
     store.write(add_host)
     ensure_root(store, os.urandom, 7)
-    _, [root], _ = survey(store, HOST, range(64))
+    [root] = survey(store, HOST, range(64)).restored
     assert record(store, root.uuid).created_at == 7
     assert record(store, root.uuid).owner == HOST
     ensure_root(store, os.urandom, 8)
-    assert survey(store, HOST, range(64))[1:] == ([root], [])
+    assert survey(store, HOST, range(64)).restored == [root]
 
 
 @pytest.mark.parametrize("collecting", [True, False])

@@ -232,6 +232,7 @@ def test_many_agents_wait_at_once_and_hold_no_thread(new_sqlite: Callable[[], st
 
     with ActorSystem.open(url, ScriptedProvider(answer)) as system:
         children = [system.handle(uuid) for uuid in uuids]
+        system.root.configure(max_tokens=5)  # and a spare thread has begun
         before = threading.active_count()
         turns = [child.prompt("go") for child in children]
         eventually(lambda: system.statistics().waits == len(uuids), "all the waits")

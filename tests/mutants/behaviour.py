@@ -200,8 +200,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "trials live in the shard of the history that they go on from",
         "store/queries.sql",
-        "(SELECT p.shard FROM agents p WHERE p.uuid = :supervisor), 0))",
-        "(SELECT p.shard FROM agents p WHERE p.uuid = :parent), 0))",
+        "(SELECT p.shard FROM agents p WHERE p.uuid = :supervisor), 0),\n",
+        "(SELECT p.shard FROM agents p WHERE p.uuid = :parent), 0),\n",
         test=_BIRTHS,
     ),
     Mutant(

@@ -96,8 +96,8 @@ HOST_MUTANTS = (
     Mutant(
         "a remote command is carried out again after a crash",
         "store/queries.sql",
-        " WHERE r.answered_at IS NULL AND a.status <> 'dead' ORDER BY r.id",
-        " WHERE a.status <> 'dead' ORDER BY r.id",
+        " WHERE r.answered_at IS NULL AND a.status <> 'dead' AND (",
+        " WHERE a.status <> 'dead' AND (",
         (
             Edit(
                 "store/queries.sql",

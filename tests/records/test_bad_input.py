@@ -19,7 +19,7 @@ from ikigai_actors import (
     ScriptedProvider,
     ToolCall,
 )  # fmt: skip
-from ikigai_actors.agent.boot import survey
+from ikigai_actors.agent.boot import survey_one
 from ikigai_actors.errors import RootProtected, StoreError, StoreUnusable
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.lives.deaths import WriteDeath
@@ -229,7 +229,7 @@ def test_a_version_that_is_no_number_is_not_ours(family: str) -> None:
 def test_an_agent_whose_row_holds_an_unknown_word_does_not_come_back(family: str) -> None:
     damage(family, "UPDATE agents SET status = 'asleep' WHERE uuid = 'g'")
     with closing(open_store(family)) as store:
-        _, _, [lost] = survey(store, NOW, range(64))
+        [lost] = survey_one(store, NOW, range(64), "g", resting=False).unrestorable
     assert (lost.uuid, "'asleep'" in lost.reason) == ("g", True)
 
 

@@ -256,7 +256,9 @@ def test_who_comes_stopped_begins_nothing_before_it_is_continued(tmp_path: Path)
             top.fork(name=name)
         system.agent("stopped").signal(Signal.STOP)
         system.agent("stopped").aio.prompt("Go.")
-        eventually(lambda: system._store.read(lambda tx: tx.run("new_prompts")), "the prompt in the database")
+        eventually(
+            lambda: system._store.read(lambda tx: tx.run("new_prompts", host=None)), "the prompt in the database"
+        )
         system.agent("dead").kill()
         change(system._store, system.agent("given-up").uuid, f"status = 'stopped', exit_reason = '{GAVE_UP}'")
         system.export(top, tmp_path / "1")

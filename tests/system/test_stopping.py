@@ -17,7 +17,9 @@ def test_mail_to_a_stopped_agent_waits_also_over_a_restart(durable: str) -> None
         child.signal(Signal.STOP)
         system.root.send(child, "one")
         later = child.prompt("read your mail")
-        eventually(lambda: system._store.read(lambda tx: tx.run("new_prompts")), "the prompt in the database")
+        eventually(
+            lambda: system._store.read(lambda tx: tx.run("new_prompts", host=None)), "the prompt in the database"
+        )
         assert (child.check_mail().unread, later.done()) == (1, False)
     with ActorSystem.open(durable, provider=script) as system:
         child = system.agent("child")

@@ -28,6 +28,9 @@ from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from ikigai_actors.text import storable, utc_time
 from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD
 
+MOST_PUT_TO_SLEEP = 1_000
+"""How many agents one unit puts to sleep at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord:
@@ -176,9 +179,46 @@ def root(tx: Transaction) -> AgentRecord | None:
     return found[0] if found else None
 
 
-def boot(tx: Transaction, host: str, shards: Collection[int]) -> list[Row]:
-    """A row of the query ``boot`` for each living agent of these shards of a host: plain tuples, as there are many."""
-    return tx.run("boot", host=host, shards=[str(shard) for shard in shards])
+def at_work_in(tx: Transaction, host: str, shards: Collection[int]) -> list[str]:
+    """The uuids of those agents of these shards of a host at which a boot must look."""
+    return [uuid for (uuid,) in tx.run("at_work_in", host=host, shards=[str(shard) for shard in shards])]
+
+
+def some_gave_up_in(tx: Transaction, host: str, shards: Collection[int]) -> bool:
+    """Whether agents of these shards of a host are stopped because their supervisor gave up."""
+    return bool(tx.run("gave_up_in", host=host, shards=[str(shard) for shard in shards]))
+
+
+def boot(tx: Transaction, host: str, shards: Collection[int], uuids: Collection[str]) -> list[Row]:
+    """A row of the query ``boot`` for each of these agents that lives in these shards of a host."""
+    return tx.run("boot", host=host, shards=[str(shard) for shard in shards], uuids=list(uuids))
+
+
+def count_living(tx: Transaction, host: str) -> int:
+    """How many agents live in the shards of a host."""
+    return int(tx.run("living_of", host=host)[0][0])
+
+
+class PutToSleep(Unit):
+    """Clear the marks of agents that rest, so that no boot looks at them; answered with how many there may be left.
+
+    Those that are not at rest, or belong to another host, keep theirs.
+    """
+
+    alone = True
+
+    def __init__(self, host: str, agents: Collection[str] | None = None) -> None:
+        """Of these agents, by uuid; None finds up to `MOST_PUT_TO_SLEEP` that are marked."""
+        self._host, self._agents = host, agents
+
+    def write(self, tx: Transaction, locked: LockedRows) -> int:
+        agents = self._agents
+        if agents is None:
+            agents = [uuid for (uuid,) in tx.run("idle_awake", host=self._host, most=MOST_PUT_TO_SLEEP)]
+        locked.lock(tx, agents)
+        rest = [row for row in locked.values() if row.owner == self._host and not (row.turn or row.held_at)]
+        tx.run("put_to_sleep", uuids=[row.uuid for row in rest if row.status != "dead"])
+        return len(agents)
 
 
 def ensure_root(store: Store, random_bytes: RandomBytes, now: int) -> None:

@@ -131,9 +131,9 @@ class AnswerRemoteCommand(Unit):
         return bool(tx.run("answer_remote_command", agent=agent, id=number, answer=self._answer, now=self._now))
 
 
-def new_remote_commands(tx: Transaction) -> list[NewRemoteCommand]:
-    """The remote commands of living agents that nobody has answered, those of one agent in their order."""
-    return [NewRemoteCommand._make(row) for row in tx.run("new_remote_commands")]
+def new_remote_commands(tx: Transaction, host: str | None = None) -> list[NewRemoteCommand]:
+    """The remote commands of living agents that nobody has answered, of one host or of all; an agent's in order."""
+    return [NewRemoteCommand._make(row) for row in tx.run("new_remote_commands", host=host)]
 
 
 def body_of(tx: Transaction, key: RemoteCommandKey) -> dict[str, Any]:

@@ -251,6 +251,6 @@ def refusal_of(one: Relative, refusal: Refusal) -> AgentDead | AgentStopped | Ro
     return kinds[refusal](f"Agent {one.called} takes no such signal: {refusal}.", one.uuid)
 
 
-def deadlines(tx: Transaction) -> dict[str, int | None]:
-    """When each agent that terminates is to be killed, by uuid; milliseconds since 1970, None is at once."""
-    return dict(tx.run("deadlines"))
+def deadlines(tx: Transaction, host: str) -> dict[str, int | None]:
+    """When each agent of a host that terminates is to be killed, by uuid; milliseconds since 1970, None is at once."""
+    return dict(tx.run("deadlines", host=host))

@@ -414,9 +414,9 @@ class NewPrompt(NamedTuple):
     """Further data of the message that it will be."""
 
 
-def new_prompts(tx: Transaction) -> list[NewPrompt]:
-    """The prompts of other processes that no living agent has taken up yet, the earliest of an agent first."""
-    return [_new_prompt(row) for row in tx.run("new_prompts")]
+def new_prompts(tx: Transaction, host: str | None = None) -> list[NewPrompt]:
+    """The prompts by mail that no living agent has taken up yet, of one host or of all; the earliest of each first."""
+    return [_new_prompt(row) for row in tx.run("new_prompts", host=host)]
 
 
 class PromptTimes(NamedTuple):

@@ -5,7 +5,7 @@ the fence of that host. Or its host has ended, and another one claims it in a tr
 writes of an owner come before the change of the owner, and an agent never has two writers.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -52,9 +52,10 @@ def living_in(tx: Transaction, shards: Collection[int]) -> dict[int, Living]:
     return {shard: counted.get(shard, Living(0)) for shard in shards}
 
 
-def agents_in(tx: Transaction, shards: Collection[int]) -> list[str]:
-    """The uuids of the living agents of these shards."""
-    return [uuid for (uuid,) in tx.run("agents_in", shards=[str(shard) for shard in shards])]
+def agents_in(tx: Transaction, shards: Collection[int], agents: Collection[str]) -> list[str]:
+    """Those of these agents, by uuid, that live in some shards."""
+    rows = tx.run("agents_in", shards=[str(shard) for shard in shards], uuids=list(agents))
+    return [uuid for (uuid,) in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +79,18 @@ class Drain(Unit):
             raise NoHost("That host has ended. See the list of hosts.")
 
 
+class GivenAgents(NamedTuple):
+    """The agents of shards that were given to another host."""
+
+    living: int
+    """How many there are."""
+    agents: list[str]
+    """The uuids of those that had actors."""
+
+
 @dataclass(frozen=True, slots=True)
 class GiveShards(Unit):
-    """Give shards of this host to another one; answered with the uuids of their living agents.
+    """Give shards of this host to another one; answered with `GivenAgents`.
 
     Raises `StoreConflict` when this host has one of them no more, or the other one does not live.
     """
@@ -88,12 +98,15 @@ class GiveShards(Unit):
     shards: tuple[int, ...]
     host: str
     to: str
+    with_actors: Callable[[], Collection[str]] = tuple
+    """The agents that have actors, by uuid."""
 
     alone = True
     concerns_hosts = True
 
-    def write(self, tx: Transaction, locked: LockedRows) -> list[str]:
+    def write(self, tx: Transaction, locked: LockedRows) -> GivenAgents:
         given = tx.run("give_shards", shards=[str(shard) for shard in self.shards], host=self.host, to=self.to)
         if len(given) < len(self.shards):
             raise StoreConflict(f"Shards {', '.join(map(str, self.shards))} cannot be given to host {self.to}.")
-        return agents_in(tx, self.shards)
+        living = sum(one.agents for one in living_in(tx, self.shards).values())
+        return GivenAgents(living, agents_in(tx, self.shards, self.with_actors()))

@@ -4,6 +4,10 @@ The registry decides who lives; the table follows it. It carries out what a comm
 (`LifecycleChange`): it stops the actors of the dead, whose effects are cancelled, and sends the other actors the new
 status of their agents.
 
+An agent sleeps while nothing of it is open and nobody has asked anything of it: then it has no actor, and a boot costs
+nothing for it. `ProcessTable.get` finds the actors that are there, for the thread of the journal and for what concerns
+only those that are at work. `ProcessTable.wake` makes the actor of one that sleeps, for who asks something of it.
+
 An agent that crashes gets its next actor at once, as after a boot, and the callers of the old actor wait for the new
 one. But the new actor is held, and does nothing, until the supervisor has decided
 (`ikigai_actors.system.host.supervision`).
@@ -12,6 +16,7 @@ one. But the new actor is held, and does nothing, until the supervisor has decid
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,7 +36,6 @@ from ikigai_actors.records.log.log_unit import Birth
 from ikigai_actors.records.mail.words import KeptWord
 from ikigai_actors.records.messages.messages import NO_DATA, Message
 from ikigai_actors.records.messages.steered import Steered, steered_in
-from ikigai_actors.store.hosts.placement import Living
 from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.tools.rules.rule import Rules
 from supervisors.causes import Cause
@@ -39,13 +43,29 @@ from supervisors.signals import Status
 
 if TYPE_CHECKING:
     from ikigai_actors.agent.actor import AgentActor
-    from ikigai_actors.agent.boot import Origin, Survey
+    from ikigai_actors.agent.boot import Origin, RowReader, Survey
     from ikigai_actors.agent.runtime import Runtime
     from ikigai_actors.records.lives.deaths import LifecycleChange
     from ikigai_actors.records.lives.exit_mails import End
     from ikigai_actors.store.journal import CommitResult
 
 logger = logging.getLogger(__name__)
+
+
+class LookAt(Protocol):
+    """Looks at the row of an agent that may sleep."""
+
+    def __call__(self, uuid: str, shards: Collection[int], store: "RowReader | None", /) -> "Survey":
+        """Find the agent if it lives in one of these shards; raises `StoreError`."""
+
+
+class _Look:
+    """A look at a row that is under way."""
+
+    __slots__ = ("is_late",)
+
+    def __init__(self) -> None:
+        self.is_late = False  # whether the row may have changed since
 
 
 class Supervision(Protocol):
@@ -86,23 +106,97 @@ class ProcessTable(Processes):
         self._actors: dict[str, AgentActor] = {}
         self._held: set[str] = set()  # the agents whose actors are held until `restart`
         self._last_status: dict[str, Status] = {}  # what actors were sent last, without `Status.RUNNING`
-        self._lock = (
-            threading.RLock()
-        )  # of the three above: the journal, the supervision loop and the workers change them
+        self._looks: dict[str, list[_Look]] = {}  # at the rows of agents that are being woken
+        self._shards: Collection[int] = ()  # whose agents may be woken
+        self._closed = False
+        self.changes = 0
+        """Counts births and deaths, as far as this process has heard of them."""
+        self._lock = threading.RLock()  # of those above: the journal, the supervision loop and the workers change them
         self._asking: set[str] = set()  # the agents that have asked about calls in their turns
         self._receipts: dict[str, dict[int, list[Receipt]]] = {}  # of words that wait, by agent and mail
         self._runtime: Runtime | None = None
         self._supervision: Supervision | None = None
 
-    def run(self, runtime: "Runtime", supervision: Supervision, remote: Callable[[str], Heir]) -> None:
+    def run(
+        self,
+        runtime: "Runtime",
+        supervision: Supervision,
+        remote: Callable[[str], Heir],
+        look_at: LookAt,
+        *,
+        alone: bool = True,
+    ) -> None:
         """Take the parts that actors need. Comes before anything else.
 
         Args:
             runtime: the parts of the system.
             supervision: decides about agents that fail.
             remote: gives what takes over from the actor of an agent that has left to another host.
+            look_at: looks at the row of an agent that is woken.
+            alone: whether no other host runs agents of this database.
         """
-        self._runtime, self._supervision, self._remote = runtime, supervision, remote
+        self._runtime, self._supervision, self._remote, self._look_at = runtime, supervision, remote, look_at
+        self._alone = alone
+
+    def serve_shards(self, shards: Collection[int]) -> None:
+        """Let the agents of these shards be woken, and no others. Those that have actors keep them."""
+        with self._lock:
+            if shards != self._shards:
+                self._shards = frozenset(shards)
+                for uuid in self._looks:
+                    self._has_changed(uuid)
+
+    def wake(self, uuid: str, store: "RowReader | None" = None) -> "AgentActor | None":
+        """The actor of an agent, which is made if the agent sleeps; None when this host does not run it.
+
+        It reads the agent's row. What a commit does to the agent meanwhile finds no actor: then the row is read again.
+
+        Args:
+            store: where to read; None for the one of the system.
+
+        Raises:
+            StoreError: the row cannot be read.
+            SystemClosed: actors are made no more.
+        """
+        while (actor := self._actors.get(uuid)) is None:
+            with self._looking(uuid) as look:
+                found = self._look_at(uuid, self._shards, store)
+                with self._lock:
+                    if look.is_late:
+                        continue
+                    if self._closed:
+                        raise SystemClosed("The system is closed; open it again.")
+                    for agent in found.restored:
+                        self._restore(agent)
+            if not found.restored:
+                for one in found.unrestorable:
+                    self.bury(one.uuid, one.reason)
+                return None
+        return actor
+
+    @contextmanager
+    def _looking(self, uuid: str) -> "Iterator[_Look]":
+        look = _Look()
+        with self._lock:
+            self._looks.setdefault(uuid, []).append(look)
+        try:
+            yield look
+        finally:
+            with self._lock:
+                self._looks[uuid].remove(look)
+                if not self._looks[uuid]:
+                    del self._looks[uuid]
+
+    def _has_changed(self, uuid: str) -> None:
+        """Have the row of an agent read again that is being woken."""
+        for look in self._looks.get(uuid, ()):
+            look.is_late = True
+
+    def shut(self) -> "list[AgentActor]":
+        """Make no more actors; return those that are there."""
+        with self._lock:
+            self._closed = True
+            return list(self._actors.values())
 
     def restore(self, survey: "Survey") -> None:
         """Make the actors of the agents that a survey has found, and bury those that cannot come back."""
@@ -138,6 +232,7 @@ class ProcessTable(Processes):
         """Leave an agent to another host. The future is settled when its actor has ended."""
         done: Future[None] = Future()
         with self._lock:
+            self._has_changed(uuid)
             actor, held = self._actors.get(uuid), uuid in self._held
             self._held.discard(uuid)
         if actor is None:
@@ -164,14 +259,18 @@ class ProcessTable(Processes):
     def __iter__(self) -> "Iterator[AgentActor]":
         return iter(list(self._actors.values()))
 
+    def uuids(self) -> list[str]:
+        """The agents that have actors."""
+        return list(self._actors)
+
     def get(self, uuid: str) -> "AgentActor | None":
-        """The actor of an agent; None when this host does not run it."""
+        """The actor of an agent; None when it sleeps, or this host does not run it. Reads nothing."""
         return self._actors.get(uuid)
 
     def is_idle(self, uuid: str) -> bool:
         """Whether an agent has nothing to do, according to memory.
 
-        True for an agent that this host does not run: its rows say that.
+        True for an agent without an actor: its rows say that.
         """
         actor = self._actors.get(uuid)
         return actor is None or actor.is_idle
@@ -192,6 +291,7 @@ class ProcessTable(Processes):
         self._actors[birth.uuid] = actor
 
     def spawn(self, birth: Birth, log: Log | None) -> None:
+        self.changes += 1
         if (actor := self._actors.get(birth.uuid)) is not None:
             actor.begin(log)
         if birth.budget is not None and birth.budget.seconds:
@@ -233,6 +333,7 @@ class ProcessTable(Processes):
     def renamed(self, change: Renamed) -> None:
         """Let an actor go by the agent's new name, and publish it."""
         with self._lock:
+            self._has_changed(change.agent_uuid)
             if (actor := self._actors.get(change.agent_uuid)) is not None:
                 actor.rename(change.name)
         self._parts.publisher.publish(change)
@@ -244,20 +345,23 @@ class ProcessTable(Processes):
             actor.actor_inbox.put_urgent(NewMail())
 
     def prompt(self, uuid: str, mail: int, text: str, data: Mapping[str, Any] = NO_DATA) -> None:
-        """Give an actor a prompt of another process. Its agent takes it up once, when idle, however often it comes."""
-        if (actor := self._actors.get(uuid)) is not None:
+        """Give an agent a prompt of another process, which it takes up once, when idle, however often it comes.
+
+        Wakes it. Raises `StoreError`.
+        """
+        if (actor := self.wake(uuid)) is not None:
             actor.actor_inbox.put_urgent(on.Prompt(text, Future(), mail, data=data))
 
     def word(self, word: KeptWord) -> bool:
-        """Give an actor a word that was just committed; return False when this host does not run the agent."""
+        """Give an actor a word that was just committed; return False when the agent has none. Never waits."""
         uuid, mail = word.mail.recipient, word.mail.id
         with self._lock:
-            if uuid not in self._actors:
-                return False
-            if isinstance(word.receipt, Receipt):
+            actor = self._actors.get(uuid)
+            if isinstance(word.receipt, Receipt) and (actor is not None or self._alone):
                 self._receipts.setdefault(uuid, {}).setdefault(mail, []).append(word.receipt)
-        self.prompt(uuid, mail, word.mail.body, word.data)
-        return True
+        if actor is not None:
+            actor.actor_inbox.put_urgent(on.Prompt(word.mail.body, Future(), mail, data=word.data))
+        return actor is not None
 
     def entered(self, message: Message) -> None:
         if (found := steered_in(message)) is not None:
@@ -280,8 +384,8 @@ class ProcessTable(Processes):
             receipt.settle(value)
 
     def command(self, uuid: str, command: on.Command) -> bool:
-        """Give an actor a command of another process; return False when this host does not run the agent."""
-        if (actor := self._actors.get(uuid)) is None:
+        """Give an agent a command of another process; return False when this host does not run it. Wakes it."""
+        if (actor := self.wake(uuid)) is None:
             return False
         actor.actor_inbox.put_urgent(command)
         return True
@@ -321,7 +425,9 @@ class ProcessTable(Processes):
     def catch_up(self, change: AgentChange) -> None:
         """Follow the registry, where another process may have changed an agent."""
         uuid = change.uuid
-        actor = self._actors.get(uuid)
+        with self._lock:
+            self._has_changed(uuid)
+            actor = self._actors.get(uuid)
         if actor is None:
             return
         if change.end is not None:
@@ -415,10 +521,9 @@ class ProcessTable(Processes):
             self._parts.providers.load()  # a crash while a client loads would spend what is held for its requests
         return [actor.origin.uuid for actor in cut_off if actor.deliver(on.Resume(Future()))]
 
-    def count(self) -> Living:
-        """How many agents run here, and how many of them work."""
-        actors = list(self)
-        return Living(len(actors), sum(actor.state.phase in WORKING for actor in actors))
+    def working(self) -> int:
+        """How many agents are in a turn that goes on here."""
+        return sum(actor.state.phase in WORKING for actor in self)
 
     def signs(self) -> dict[str, Sign]:
         """The latest signs of life of the agents that work, by uuid."""
@@ -428,12 +533,13 @@ class ProcessTable(Processes):
         """Whether something is in progress of an agent that ends without a person."""
         return any(actor.state.goes_on for actor in self)
 
-    def statistics(self, read_logs: int) -> SystemStatistics:
-        """The counters of this host; ``read_logs`` were read from the store."""
+    def statistics(self, agents: int, read_logs: int) -> SystemStatistics:
+        """The counters of this host, in whose shards ``agents`` live; ``read_logs`` were read from the store."""
         actors = list(self)
         tallies = [actor.tally for actor in actors]
         return SystemStatistics(
-            agents=len(actors),
+            agents=agents,
+            awake=len(actors),
             working=sum(actor.state.phase in WORKING for actor in actors),
             ready=self._parts.dispatcher.ready,
             inbox=sum(actor.waiting for actor in actors),
@@ -466,6 +572,8 @@ class ProcessTable(Processes):
 
     def _end_actor(self, uuid: str, end: "End") -> None:
         with self._lock:
+            self.changes += 1
+            self._has_changed(uuid)
             actor, held = self._actors.pop(uuid, None), uuid in self._held
             self._held.discard(uuid)
             self._last_status.pop(uuid, None)
@@ -482,6 +590,7 @@ class ProcessTable(Processes):
         Under the lock, so that the statuses arrive in the order in which they were noted.
         """
         with self._lock:
+            self._has_changed(uuid)
             actor = self._actors.get(uuid)
             if actor is None or self._last_status.get(uuid, Status.RUNNING) is status:
                 return

@@ -35,9 +35,9 @@ from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.hosts.membership import LOOK
-from ikigai_actors.store.hosts.placement import gifts, is_stuck, may_give
+from ikigai_actors.store.hosts.placement import Living, gifts, is_stuck, may_give
 from ikigai_actors.store.hosts.rows import HostRecord, find_taker, open_hosts
-from ikigai_actors.store.hosts.shards import Drain, GiveShards, Shares, agents_in, living_in, shares
+from ikigai_actors.store.hosts.shards import Drain, GivenAgents, GiveShards, Shares, agents_in, living_in, shares
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.host.processes import ProcessTable
@@ -117,6 +117,8 @@ class Rebalancer(Worker):
         self._given = float("-inf")  # when shards with agents were last given
         self._partings: list[Parting] = []
         self._leaving: set[int] = set()  # the shards of these that go as a whole
+        self._counted: tuple[int, Mapping[int, int]] | None = None  # births and deaths, and the shards, at a count
+        self._agents = 0
         self._looked = self._clock.monotonic()
         host.on_vacancy = self.look_again
         supervision.remote_commands.handle(Move, self._move_as_asked)
@@ -130,6 +132,8 @@ class Rebalancer(Worker):
             resume: whether to go on with the cut-off turns of agents that are taken later.
         """
         self._runs, self._rest, self._resume = dict(own), balance, resume
+        self._serve()
+        self._count(own)
 
     def run(self) -> None:
         self._look_in_time()
@@ -209,9 +213,11 @@ class Rebalancer(Worker):
             found = self._shares()
         for shard in self._runs.keys() - found.own.keys():
             del self._runs[shard]
+        self._serve()
         if taken := [shard for shard, epoch in found.own.items() if self._runs.get(shard) != epoch]:
             self._take(taken, found.own)
         self._part(lambda one: one.until <= self._looked)
+        self._count(found.own)
         self._balance(found)
         if self._drained:
             self._settle_drained(self._shares())
@@ -238,9 +244,25 @@ class Rebalancer(Worker):
     def _take(self, shards: Sequence[int], epochs: dict[int, int]) -> None:
         """Run the agents of shards that are new here."""
         clear_left_behind(self._store, self._host.id, shards)
+        self._serve(shards)
         with everything_stays():
             self._begin(survey(self._store, self._host.id, shards))
         self._runs.update((shard, epochs[shard]) for shard in shards)
+
+    def _serve(self, new: Iterable[int] = ()) -> None:
+        """Let the agents of the shards be woken that this host runs, and is not about to leave."""
+        self._processes.serve_shards({*self._runs, *new} - self._leaving)
+
+    def _count(self, own: Mapping[int, int]) -> None:
+        """Count who lives in the shards of this host, where that may be another number than at the latest count."""
+        now = (self._processes.changes, own)
+        if now != self._counted:
+            living = self._store.read(lambda tx: living_in(tx, own))
+            self._counted, self._agents = now, sum(one.agents for one in living.values())
+
+    def count(self) -> Living:
+        """How many agents this host runs, as it has counted them lately, and how many of them work."""
+        return Living(self._agents, self._processes.working())
 
     def _begin(self, found: Survey) -> None:
         """Make the actors of agents that have none here."""
@@ -270,8 +292,14 @@ class Rebalancer(Worker):
             if not counted[gift.shard].agents:
                 empty.setdefault(gift.to, []).append(gift.shard)
                 continue
-            agents = self._agents_in((gift.shard,))  # it may fail: then the next look gives it
             self._leaving.add(gift.shard)
+            self._serve()
+            try:
+                agents = self._agents_in((gift.shard,))
+            except IkigaiError:  # the next look gives it
+                self._leaving.discard(gift.shard)
+                self._serve()
+                raise
             self._let_finish(agents, RefusableTask(partial(self._give, (gift.shard,), gift.to)))
         for to, given in empty.items():
             self._give(given, to)
@@ -300,14 +328,17 @@ class Rebalancer(Worker):
         self._leaving.difference_update(shards)
         for shard in shards:
             self._runs.pop(shard, None)  # if it cannot be given, the next look takes it again
+        self._serve()
         self._leave(self._agents_in(shards))
         try:
-            born = self._journal.perform(GiveShards(tuple(shards), self._host.id, to))
+            given: GivenAgents = self._journal.perform(
+                GiveShards(tuple(shards), self._host.id, to, self._processes.uuids)
+            )
         except StoreConflict as error:
             logger.info("%s", error)
         else:
-            self._leave(born)
-            if born:  # the host that has got them reports the new numbers first
+            self._leave(given.agents)
+            if given.living:  # the host that has got them reports the new numbers first
                 self._given = self._clock.monotonic()
         if self._drained and not self._leaving:
             self.look_again()
@@ -325,7 +356,10 @@ class Rebalancer(Worker):
         except IkigaiError as error:  # if another host has the agent now, that one finds the row
             caller.settle(error)
         else:
-            self._let_finish(branch, RefusableTask(partial(self._move, agent, unit, caller, branch), caller.settle))
+            self._let_finish(
+                self._with_actors(branch),
+                RefusableTask(partial(self._move, agent, unit, caller, branch), caller.settle),
+            )
 
     def _move(self, agent: str, unit: Unit, caller: RemoteCaller, left: Sequence[str]) -> None:
         """Move a branch, some of which has no actors any more."""
@@ -350,7 +384,11 @@ class Rebalancer(Worker):
         return self._store.read(lambda tx: branch_here(tx, agent, self._host.id))
 
     def _agents_in(self, shards: Collection[int]) -> list[str]:
-        return self._store.read(lambda tx: agents_in(tx, shards))
+        """Those agents of some shards that have actors here."""
+        return self._store.read(lambda tx: agents_in(tx, shards, self._processes.uuids()))
+
+    def _with_actors(self, agents: Iterable[str]) -> list[str]:
+        return [uuid for uuid in agents if self._processes.get(uuid) is not None]
 
     def _leave(self, agents: Iterable[str]) -> None:
         """End the actors of agents."""

@@ -127,7 +127,7 @@ class RemoteCommands(OutcomeHandler):
         """
         before = frozenset(self._given)  # one that is left meanwhile may be read, and given again before it is answered
         prompts, commands, listened = self._store.read(
-            lambda tx: (new_prompts(tx), new_remote_commands(tx), listened_for(tx, self._host))
+            lambda tx: (new_prompts(tx, self._host), new_remote_commands(tx, self._host), listened_for(tx, self._host))
         )
         self._listen(listened)
         for prompt in prompts:
@@ -154,7 +154,7 @@ class RemoteCommands(OutcomeHandler):
         caller = RemoteCaller(self, row.key, row.kind, row.mailed)
         try:
             command = decode(row.kind, row.body, caller)
-            if self._processes.get(row.agent) is None:
+            if self._processes.wake(row.agent) is None:
                 self._given.discard(row.key)
             elif (handler := self._handlers.get(type(command))) is not None:
                 handler(command, caller)

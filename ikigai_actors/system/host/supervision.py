@@ -23,7 +23,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, TimedOut
@@ -67,6 +67,9 @@ from supervisors.children import RestartType, SupervisedChild
 from supervisors.intensity import backoff, is_poison
 from supervisors.signals import Signal, Status
 from supervisors.strategies import Strategy
+
+if TYPE_CHECKING:
+    from ikigai_actors.agent.actor import AgentActor
 
 logger = logging.getLogger(__name__)
 
@@ -153,7 +156,7 @@ class SupervisionLoop(Worker, Supervision):
         That is: a supervisor that gave up and whose own restart was cut off, deadlines, timers, and what other
         processes have changed and prompted since the agents were looked at.
         """
-        if any(one.lifecycle.ending == GAVE_UP for one in found.restored):
+        if found.gave_up:
             self.post(lambda: self._journal.perform(ReviveAll(self._host)))
         self.serve({one.paused.budget for one in found.restored if one.paused is not None})
         self.post(self._watch_deadlines)
@@ -283,10 +286,11 @@ class SupervisionLoop(Worker, Supervision):
     def _carry_out(self, decision: otp.Decision, supervisor: str, failed: str, failure: AgentFailure) -> None:
         match decision:
             case otp.Stop(agent=agent):
+                self._wake(agent)  # else a prompt may begin something before its start
                 self._reset(agent)
             case otp.Start(children=children):
                 for agent in children:
-                    if self._processes.get(agent) is None:  # killed meanwhile, or another host's
+                    if self._wake(agent) is None:  # killed meanwhile, or another host's
                         continue
                     with suppress(AgentDead):  # its siblings still wait for their start
                         self._start(agent, supervisor, failure if agent == failed else None)
@@ -358,13 +362,13 @@ class SupervisionLoop(Worker, Supervision):
         """
         self._journal.perform(StopChildren(supervisor))
         for child in children:
-            if self._processes.get(child) is None:  # another host's, which follows its new status
+            if self._processes.get(child) is None:  # it sleeps, or is another host's, which follows its new status
                 continue
             self._reset(child)
             with suppress(AgentDead):  # killed meanwhile
                 self._restart(child, supervisor, failure if child == failed else None)
         reason = f"{GAVE_UP}: {self._called(failed)} failed too often: {failure.reason}"
-        if self._processes.get(supervisor) is not None:
+        if self._wake(supervisor) is not None:
             self._has_given_up(supervisor, reason)
         else:  # another host's, which decides on it
             kind, body = encode(Fail(reason, Future()))
@@ -391,6 +395,10 @@ class SupervisionLoop(Worker, Supervision):
                 caller.settle(None)
 
         self.post(decide)
+
+    def _wake(self, agent: str) -> "AgentActor | None":
+        """The actor of an agent of this host, whether it has slept or not. Waits for the database."""
+        return self._processes.wake(agent, self._reader)
 
     def _reset(self, agent: str) -> None:
         try:
@@ -437,8 +445,8 @@ class SupervisionLoop(Worker, Supervision):
 
     def _watch_deadlines(self) -> None:
         now = self._clock.now_ms()
-        for uuid, until in self._reader.read(deadlines).items():
-            if self._processes.get(uuid) is None:  # another host's
+        for uuid, until in self._reader.read(lambda tx: deadlines(tx, self._host)).items():
+            if self._wake(uuid) is None:  # another host's by now
                 continue
             deadline = now if until is None else until
             if self._deadlines.get(uuid) != deadline:
@@ -449,7 +457,7 @@ class SupervisionLoop(Worker, Supervision):
         """Kill an agent whose deadline is over, if it still terminates."""
         self._deadlines.pop(uuid, None)
         record = self._reader.read(lambda tx: registry.get(tx, uuid))
-        if record.status == Status.TERMINATING and self._processes.get(uuid) is not None:
+        if record.status == Status.TERMINATING and record.owner == self._host:
             reason = f"{record.exit_reason or 'TERM'}; its turn did not end in time"
             self._journal.perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason))
 
