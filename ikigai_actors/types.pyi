@@ -28,6 +28,8 @@ from ikigai_actors.records.proof.chain_check import Problem as Problem
 from ikigai_actors.records.proof.checkpoint import Checkpointed as Checkpointed
 from ikigai_actors.records.proof.verify import Verified as Verified
 from ikigai_actors.records.transfer.export import Exported as Exported
+from ikigai_actors.records.transfer.format import Record as Record
+from ikigai_actors.records.transfer.format import RecordFile as RecordFile
 from ikigai_actors.store.hosts.rows import HostRecord as HostRecord
 from ikigai_actors.store.journal import JournalStatistics as JournalStatistics
 from ikigai_actors.system.context import Context as Context

@@ -8,6 +8,7 @@ from typing import Any
 from ikigai_actors.behaviour.turns import RecordedTurns, recorded
 from ikigai_actors.records.log.lineage import read_lineage
 from ikigai_actors.records.log.stored_history import StoredHistory
+from ikigai_actors.records.messages.settings import is_trial
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.system import ActorSystem
 
@@ -35,4 +36,4 @@ def turns_of_file(file: str | os.PathLike[str], **parts: Any) -> Iterator[Record
 def _is_inside(tx: Transaction, uuid: str) -> bool:
     """Whether an agent is a trial, or was forked by one and is not kept."""
     history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
-    return history.view(history.head).settings.get("effects") is not None
+    return is_trial(history.view(history.head).settings)

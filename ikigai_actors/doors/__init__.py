@@ -5,6 +5,7 @@
     acp, acp_updates    the Agent Client Protocol, and what a client is shown
     agui                AG-UI, for web applications
     access, turns       what a client reaches; turns by handles
+    importers           sessions of other programs, as agents
     hosting             the host that runs the agents
     claude_sessions     sessions of the Claude Agent SDK
     langgraph_saver     checkpoints of LangGraph

@@ -116,6 +116,7 @@ from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
 from ikigai_actors.records.messages.replies import reply_message_data, spent_data, spent_of
+from ikigai_actors.records.messages.settings import is_trial
 from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 from supervisors.causes import Cause
@@ -359,7 +360,7 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             return _rewind(state, event, now)
         case on.Undo():
             return _undo(state, event, now)
-        case on.Configure() if "effects" in event.settings and "effects" in state.view.settings:
+        case on.Configure() if "effects" in event.settings and is_trial(state.view.settings):
             kept = BadInput(f"The setting effects of agent {state.uuid} is kept: fork it, to go on without it.")
             return Step(state, effects=(Answer(event.caller, kept),))
         case on.Configure():

@@ -12,6 +12,8 @@ The k-th call of a tool with equal arguments since the birth gets the k-th such 
 different calls does not matter, and what was called twice has two results. A call that the record does not have ends
 the turn (``stop``), or is told to the model (``tell``). Behind a result may stand its attachments.
 
+With ``"imported": True`` another program has recorded the agent: it is no trial, and the setting can be removed.
+
 With ``"once": True`` the first reply ends the turn: a typed turn is not asked for a value that fits.
 """
 

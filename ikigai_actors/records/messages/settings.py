@@ -11,7 +11,7 @@
     options         further fields of its model's service, a dict: they go to the provider as they are
     thinking        how much the model thinks, a dict as in the Messages API
     effects         what may happen when its model calls a tool, in an experiment: see
-                    `ikigai_actors.agent.turn.record`; only a fork can be without it
+                    `ikigai_actors.agent.turn.record`; only a fork of a trial can be without it
     max_agents      how many agents may live in its branch (the child of agent 0 that it comes from, and all below that)
                     when its model forks; 1,000 when it is not set
     max_steps       how often its model may be asked in one turn; 50 when it is not set
@@ -37,6 +37,15 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.forms import are_references
 from ikigai_actors.text import check_text
 
+IMPORTED = "imported"
+"""In the setting ``effects``: another program has recorded the agent. It is no trial, and may lose the setting."""
+
+
+def is_trial(settings: Mapping[str, Any]) -> bool:
+    """Whether an agent with these settings is a trial, or comes from one: it never does anything outside."""
+    effects = settings.get("effects")
+    return effects is not None and not effects.get(IMPORTED)
+
 
 def _is_texts(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
@@ -50,7 +59,15 @@ _WORD = (int, int, int, str, dict)
 
 
 def _is_effects(value: Any) -> bool:
-    if not isinstance(value, dict) or not value.keys() <= {"record", "words", "run", "missing", "once", "files"}:
+    if not isinstance(value, dict) or not value.keys() <= {
+        "record",
+        "words",
+        "run",
+        "missing",
+        "once",
+        "files",
+        IMPORTED,
+    }:
         return False
     record = value.get("record", [])
     recorded = isinstance(record, list) and all(
@@ -67,6 +84,7 @@ def _is_effects(value: Any) -> bool:
         and _is_texts(value.get("run", []))
         and value.get("missing", "stop") in ("stop", "tell")
         and value.get("once", True) is True
+        and value.get(IMPORTED, True) is True
         and value.get("files", "overlay") == "overlay"
     )
 

@@ -124,6 +124,13 @@ class Record(NamedTuple):
     """Its number, from 1."""
 
 
+class RecordFile(NamedTuple):
+    """A file that another program has written, as the records that `ikigai export` would have written for it."""
+
+    path: Path
+    records: tuple[Record, ...]
+
+
 def wrong_line(line: int, problem: str) -> ImportRefused:
     """The error for what is wrong with a line."""
     return ImportRefused(f"The file cannot be imported, and nothing of it was: line {line}: {problem.rstrip('.')}.")
@@ -191,7 +198,7 @@ def read_file(path: Path) -> Iterator[Record]:
         if not stat.S_ISREG(path.stat().st_mode):
             raise BadInput(f"The file {path} cannot be read: it is no regular file, and it is read twice.")
         with path.open("rb") as file:
-            yield from _read(_lines(file))
+            yield from read_lines(_lines(file))
     except OSError as error:
         raise BadInput(f"The file {path} cannot be read: {error.strerror or error}.") from error
 
@@ -208,7 +215,8 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
         yield line
 
 
-def _read(lines: Iterable[bytes]) -> Iterator[Record]:
+def read_lines(lines: Iterable[bytes]) -> Iterator[Record]:
+    """The records of the lines of a file, as `read_file` gives them."""
     digest, number, last = hashlib.sha256(), 0, "header"
     ended, version = False, FORMAT
     for number, line in enumerate(lines, 1):

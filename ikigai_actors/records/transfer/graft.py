@@ -25,7 +25,7 @@ Budgets do not come along: what the agents have spent so far does not count for 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -47,7 +47,7 @@ from ikigai_actors.records.log.stored_history import StoredHistory
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import complaint
 from ikigai_actors.records.proof.chain_check import fork_points
-from ikigai_actors.records.transfer.format import ORIGIN, Record, data_object, data_text, read_file
+from ikigai_actors.records.transfer.format import ORIGIN, Record, RecordFile, data_object, data_text, read_file
 from ikigai_actors.records.transfer.manifest import Manifest, blob_bytes, hash_bytes, log_starts
 from ikigai_actors.records.transfer.rights import counts, earlier_rules, restricted, without_rights
 from ikigai_actors.store.base import Row, Transaction
@@ -108,6 +108,8 @@ class ImportFile:
 
     path: Path
     manifest: Manifest
+    records: Callable[[], Iterable[Record]]
+    """Reads the file."""
     documents: str
     stopped: bool = False
     """Whether its agents come stopped."""
@@ -117,13 +119,15 @@ class ImportFile:
     """Gets how many records were brought in, and how many there are."""
 
     @staticmethod
-    def of(path: Path, documents: str = "refuse", stopped: bool = False, go: bool = False) -> "ImportFile":
+    def of(file: Path | RecordFile, documents: str = "refuse", stopped: bool = False, go: bool = False) -> "ImportFile":
         """Read all of a file. Raises `ImportRefused` and `BadInput`."""
         check_choice(documents, "documents", DOCUMENTS)
         check_flag(stopped, "stopped")
         if check_flag(go, "go") and stopped:
             raise BadInput("Expected the agents of a file to come stopped, or to go on at once; got both.")
-        return ImportFile(path, Manifest(read_file(path)), documents, stopped, go)
+        if isinstance(file, RecordFile):
+            return ImportFile(file.path, Manifest(file.records), lambda: file.records, documents, stopped, go)
+        return ImportFile(file, Manifest(read_file(file)), lambda: read_file(file), documents, stopped, go)
 
     def lines(self) -> Iterator[str]:
         """Its contents, for a person."""
@@ -246,7 +250,7 @@ class Graft:
     def _records(self) -> Iterator[Record]:
         """The records of the file, which are counted as they come."""
         total = sum(self._manifest.counts.values())
-        for done, record in enumerate(read_file(self._file.path)):
+        for done, record in enumerate(self._file.records()):
             if done % _COUNTED == 0:
                 self._file.advance(done, total)
             yield record

@@ -13,6 +13,7 @@ from ikigai_actors.shell.cli.exit_status import ended_early
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.cli.progress import show_notice
 from ikigai_actors.shell.text.harmless import as_json, harmless
+from ikigai_actors.shell.verbs.arguments import RECORDER
 
 if TYPE_CHECKING:
     pass
@@ -247,6 +248,16 @@ def export(context: click.Context, agent: str, file: str, from_clear: bool, mark
 @click.argument("file", metavar="FILE")
 @click.option("--under", metavar="AGENT", help="The agent under which they come.  [default: agent 0]")
 @click.option(
+    "--from",
+    "recorder",
+    type=RECORDER,
+    default="auto",
+    show_default=True,
+    help="What has written it.",
+)
+@click.option("--keep-workspace", is_flag=True, help="Of another program: let their calls run here.")
+@click.option("--keep-model", is_flag=True, help="Of another program: ask the models that have answered then.")
+@click.option(
     "--documents", type=click.Choice(["keep", "append"]), help="What to do with those that are here with other texts."
 )
 @click.option("--stopped", is_flag=True, help="Let none of them begin anything before ikigai signal CONT.")
@@ -259,6 +270,9 @@ def import_agents(
     /,
     file: str,
     under: str | None,
+    recorder: str,
+    keep_workspace: bool,
+    keep_model: bool,
     documents: str | None,
     dry_run: bool,
     json: bool,
@@ -266,16 +280,20 @@ def import_agents(
 ) -> None:
     """Bring the agents of a FILE of ikigai export into the database: all of them, or none.
 
+    FILE may also be a session of Claude Code, or a folder of sessions: each becomes an agent, and each other path of it
+    a fork. No call of these agents runs before their setting effects is removed.
+
     For a database that no process runs, or an empty one: where ikigai runs, type /import there. First it says what the
     file would begin, and which models and tools it names. Agents in which an open turn or a prompt waits come stopped,
     and no right to use a tool comes along.
     """
-    from ikigai_actors.records.transfer.export import as_path
+    from ikigai_actors.doors.importers.formats import importable
     from ikigai_actors.records.transfer.graft import ImportFile
     from ikigai_actors.shell.cli import transfer
 
     with ended_early(context):
-        looked = ImportFile.of(as_path(file), documents or "refuse", **how)
+        opened = importable(file, recorder, keep_workspace=keep_workspace, keep_model=keep_model, notice=show_notice)
+        looked = ImportFile.of(opened, documents or "refuse", **how)
         if dry_run:
             click.echo(harmless(transfer.preview_of(looked, json)))
             return

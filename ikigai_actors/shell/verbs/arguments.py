@@ -56,6 +56,10 @@ class CommandName(StringParamType):
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
+RECORDER = click.Choice(("auto", "claude-code"))
+"""What has written a file that is imported: the formats of `ikigai_actors.doors.importers`, which is slow to import."""
+
+
 def in_either_case(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The completions of a choice that takes capitals and small letters: capitals, unless a small letter was typed."""
     assert isinstance(param.type, click.Choice)  # nothing else is declared with it

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ikigai_actors.shell import text as words
-from ikigai_actors.shell.verbs.arguments import AGENT, TEXT
+from ikigai_actors.shell.verbs.arguments import AGENT, RECORDER, TEXT
 from ikigai_actors.shell.verbs.verb import verb
 
 if TYPE_CHECKING:
@@ -31,15 +31,32 @@ def export(shell: "ShellPlace", agent: "AgentRef", file: str, from_clear: bool) 
 @verb("import", script="")
 @click.argument("file", metavar="FILE", type=TEXT)
 @click.option("--under", metavar="ID", type=AGENT, help="The agent under which they come.  [default: agent 0]")
+@click.option("--from", "recorder", type=RECORDER, default="auto", help="What has written it.  [default: auto]")
+@click.option("--keep-workspace", is_flag=True, help="Of another program: let their calls run here.")
+@click.option("--keep-model", is_flag=True, help="Of another program: ask the models that have answered then.")
 @click.option("--documents", type=click.Choice(["keep", "append"]), help="For those that are here with other texts.")
 @click.option("--stopped", is_flag=True, help="Begin nothing before /signal CONT, also where nothing waits.")
 @click.option("--go", is_flag=True, help="Begin at once with the prompts that wait.")
-def import_agents(shell: "ShellPlace", file: str, under: str | None, documents: str | None, **how: bool) -> None:
+def import_agents(
+    shell: "ShellPlace",
+    file: str,
+    under: str | None,
+    recorder: str,
+    keep_workspace: bool,
+    keep_model: bool,
+    documents: str | None,
+    **how: bool,
+) -> None:
     """Bring the agents of a file of /export here: all of them, or none.
+
+    It may also be a session of another program, as of Claude Code, or a folder of these.
 
     It says first what the file would begin, and which models and tools it names. Agents in which an open turn or a
     prompt waits come stopped, until /signal CONT. No right to use a tool comes along.
     """
+    from ikigai_actors.doors.importers.formats import importable
+
     given: dict[str, Any] = {"documents": documents or "refuse", "notice": shell.screen.line, **how}
-    top = shell.wait_for(lambda: shell.system.import_(file, under, **given))
+    opened = importable(file, recorder, keep_workspace=keep_workspace, keep_model=keep_model, notice=shell.screen.line)
+    top = shell.wait_for(lambda: shell.system.import_(opened, under, **given))
     shell.screen.line(f"imported {words.named(top)}, and all below it; /switch {top.record.short} goes there")

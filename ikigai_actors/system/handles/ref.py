@@ -34,6 +34,7 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord, Handle, Touch, uuid_of
 from ikigai_actors.records.budgets.budget import BudgetStatus
 from ikigai_actors.records.lives.membership import every_group
+from ikigai_actors.records.transfer.format import RecordFile
 from ikigai_actors.system.directory import Directory, E
 from ikigai_actors.system.event_feed import EventFeed
 from ikigai_actors.system.handles.commands import Commands
@@ -377,7 +378,7 @@ class System(Directory):
 
     def import_(
         self,
-        file: str | os.PathLike[str],
+        file: str | os.PathLike[str] | RecordFile,
         under: Handle | str | None = None,
         *,
         documents: str = "refuse",
@@ -395,7 +396,7 @@ class System(Directory):
         count, nor an approval in an open turn, and the agents may use no tool that ``under`` may not use.
 
         Args:
-            file: the file.
+            file: the file; or what `ikigai_actors.doors.importers.read_sessions` has made of a file of another program.
             under: a handle, or a uuid, name, or unique prefix of a uuid; None is agent 0.
             documents: what becomes of a document that is here with other texts: ``refuse`` refuses the file, ``keep``
                 leaves it as it is, ``append`` adds the versions of the file.
@@ -422,7 +423,7 @@ class System(Directory):
         check_timeout(timeout)
         uuid = None if under is None else uuid_of(self._store, under)
         check_callable(notice, "notice", "a function of a text")
-        looked = ImportFile.of(as_path(file), documents, stopped, go)
+        looked = ImportFile.of(file if isinstance(file, RecordFile) else as_path(file), documents, stopped, go)
         for line in looked.lines():
             notice(line)
         return self.handle(self._import(looked, uuid, timeout))

@@ -1,0 +1,14 @@
+"""Importers: sessions of other programs, and traces, as agents.
+
+system.import_(read_sessions("~/.claude/projects/ship/5f0c.jsonl"))
+
+formats       which there are, and which one a file has; reads files
+recording     a file, line by line
+claude_code   sessions of Claude Code
+draft         an agent that is being made, and its log
+records       drafts as the records of an exported file
+"""
+
+from ikigai_actors.doors.importers.formats import FORMATS, read_sessions
+
+__all__ = ["FORMATS", "read_sessions"]

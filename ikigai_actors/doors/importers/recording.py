@@ -1,0 +1,124 @@
+"""A recording: a file that another program has written, line by line. Pure.
+
+Each error names the file and the line. A last line that was cut off, since its writer was killed, is left out.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, NoReturn
+
+from ikigai_actors.errors import ImportRefused
+
+LARGEST_FILE = 2**30
+"""Bytes of a recording at most."""
+LONGEST_RECORDED_LINE = 64 * 2**20
+"""Bytes of a line at most."""
+
+_BOM = b"\xef\xbb\xbf"
+_LATEST = 253_402_300_800_000  # the year 10,000
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A file of another program."""
+
+    name: str
+    """Its place, as errors and the agents' notes name it."""
+    data: bytes
+
+    @property
+    def stem(self) -> str:
+        """Its name without folders and the last suffix."""
+        return self.name.replace("\\", "/").rpartition("/")[2].rpartition(".")[0] or self.name
+
+    def lines(self) -> Iterator["RecordedLine"]:
+        """Its lines that are not blank, as JSON objects.
+
+        Raises `ImportRefused` for one that is none, unless it is the last one and has no end.
+        """
+        data = self.data.removeprefix(_BOM)
+        start, number = 0, 0
+        while start < len(data):
+            number += 1
+            end = data.find(b"\n", start)
+            text, is_whole = data[start : end if end >= 0 else len(data)], end >= 0
+            start = end + 1 if is_whole else len(data)
+            if len(text) > LONGEST_RECORDED_LINE:
+                self.refuse(number, f"expected a line of {LONGEST_RECORDED_LINE // 2**20} MiB at most")
+            if not text.strip():
+                continue
+            try:
+                value = parse_json(text)
+            except (ValueError, RecursionError) as error:
+                if not is_whole:
+                    return
+                self.refuse(number, f"expected JSON ({error})")
+            if not isinstance(value, dict):
+                self.refuse(number, "expected a JSON object")
+            yield RecordedLine(self, number, value)
+
+    def refuse(self, line: int, problem: str) -> NoReturn:
+        """Raise `ImportRefused` for what is wrong with a line; 0 is the whole file."""
+        where = f"{self.name}, line {line}" if line else self.name
+        raise ImportRefused(f"Nothing was imported. {where}: {problem.rstrip('.')}.")
+
+
+class RecordedLine(NamedTuple):
+    """A line of a recording."""
+
+    of: Recording
+    number: int
+    """From 1."""
+    value: Mapping[str, Any]
+
+    def refuse(self, problem: str) -> NoReturn:
+        """Raise `ImportRefused` for what is wrong with it."""
+        self.of.refuse(self.number, problem)
+
+    def text(self, name: str) -> str:
+        """The text in a field; empty where there is none."""
+        value = self.value.get(name)
+        return value if isinstance(value, str) else ""
+
+    def part(self, name: str) -> Mapping[str, Any]:
+        """The object in a field; empty where there is none."""
+        return object_of(self.value.get(name))
+
+
+def parse_json(text: bytes | str) -> Any:
+    """JSON as its standard has it, without NaN. Raises `ValueError` and `RecursionError`."""
+    return json.loads(text, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def object_of(value: object) -> Mapping[str, Any]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects_in(value: object) -> list[Mapping[str, Any]]:
+    """The objects in what should be a list of them."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def count_of(value: object) -> int:
+    """The value if it is a number of tokens, else 0."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**40 else 0
+
+
+def time_of(value: object) -> int:
+    """A time in milliseconds since 1970, of ISO 8601 or of a number; 0 where it is none."""
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+            value = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+        except (ValueError, OverflowError):
+            return 0
+    if isinstance(value, float):
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _LATEST else 0
