@@ -46,7 +46,7 @@ COMMAND_LINE = Contents(
         ),
         "Experiments": "search bisect good bad skip replay regress evaluate experiments",
         "Hosts": "serve observe host hosts drain move cluster mcp acp",
-        "Data": "backup copy export import prune fsck verify checkpoint",
+        "Data": "backup copy export import prune fsck verify checkpoint trace",
     },
 )
 

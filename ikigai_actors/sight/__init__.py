@@ -1,4 +1,4 @@
-"""Sight: one page on which a tree of agents is seen, as it is and as it was at any time.
+"""Sight: one page on which a tree of agents is seen, as it is and as it was at any time; and its turns as traces.
 
 with observe(system) as observer:
 print(observer.link)
@@ -9,7 +9,9 @@ watch                     hears the system while a page is open
 rows, replies, streams    what pages get, and in which order
 http/                     the guard and the acceptor, of `ikigai serve` too
 page/                     the page itself
+traces/                   turns as spans of OpenTelemetry
 """
 
-from ikigai_actors.sight.observer import Observer as Observer
-from ikigai_actors.sight.observer import observe as observe
+from ikigai_actors.lazy import handed_on
+
+__getattr__, __all__ = handed_on(__name__)

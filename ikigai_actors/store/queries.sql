@@ -1562,6 +1562,15 @@ SELECT m.recipient, m.id, m.sender, m.kind, m.created_at, m.read_at
   FROM half h JOIN mail m ON m.recipient = h.uuid AND m.id > h.low AND m.created_at <= :until
  WHERE h.low >= h.high ORDER BY m.created_at, m.recipient, m.id LIMIT CAST(:most AS BIGINT)
 
+-- name: prompt_before
+-- The latest prompt up to a position of a log: walks back to it.
+SELECT id FROM messages WHERE agent_uuid = :uuid AND id <= :at AND kind = 'user' ORDER BY id DESC LIMIT 1
+
+-- name: mails_read
+-- What an agent has read of its mail in a stretch of time. Walks through its mailbox.
+SELECT m.recipient, m.id, m.sender, m.kind, m.created_at, m.read_at
+  FROM mail m WHERE m.recipient = :uuid AND m.read_at >= :since AND m.read_at <= :until ORDER BY m.id
+
 -- name: activity
 -- How many messages there were in each stretch of time. Reads all of them.
 SELECT m.created_at / CAST(:step AS BIGINT), COUNT(*) FROM messages m GROUP BY 1 ORDER BY 1

@@ -248,3 +248,20 @@ def test_the_bytes_are_there_to_which_a_message_refers(machine: AgentTreeMachine
     said = Said(machine)
     with pytest.raises(Broken, match="blobs: message"):
         commit(machine, [said.message("user", **SEEN), said.turn(said.standing.head + 1)])
+
+
+def test_a_turn_that_has_ended_without_spans_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    machine.spans.committed([said.turn(2), said.turn(0)])
+    with pytest.raises(Broken, match=r"span: turns .* have ended without a span"):
+        machine.spans.check_rest()
+
+
+def test_a_span_of_a_turn_that_has_not_ended_is_found(machine: AgentTreeMachine) -> None:
+    machine.agent(1).prompt("go").get(timeout=60)
+    machine.spans.check_rest()
+    uuid = machine.agent(1).uuid
+    machine.spans.committed([RanStatement("register", {"uuid": uuid, "turn": 0}), Said(machine).turn(0)])
+    machine.spans._ends.clear()
+    with pytest.raises(Broken, match=r"span: .* and .* have not"):
+        machine.spans.check_rest()

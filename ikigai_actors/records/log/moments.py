@@ -104,6 +104,17 @@ def mails_between(tx: Transaction, uuids: Collection[str], since: int, until: in
     return [MailTime._make(row) for row in rows]
 
 
+def prompt_before(tx: Transaction, uuid: str, at: int) -> int:
+    """The position of the latest prompt of an agent's own log up to a position; 0 for none."""
+    rows = tx.run("prompt_before", uuid=uuid, at=at)
+    return int(rows[0][0]) if rows else 0
+
+
+def mails_read(tx: Transaction, uuid: str, since: int, until: int) -> list[MailTime]:
+    """The mails that an agent has read from ``since`` to ``until``, both included, in milliseconds since 1970."""
+    return [MailTime._make(row) for row in tx.run("mails_read", uuid=uuid, since=since, until=until)]
+
+
 def log_activity(tx: Transaction, step: int) -> list[tuple[int, int]]:
     """How many messages of anybody were written in each stretch of ``step`` milliseconds that has any; oldest first.
 

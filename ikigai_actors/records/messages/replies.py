@@ -9,7 +9,7 @@ from typing import Any
 from ikigai_actors.errors import OutputError, ProviderError, ProviderMissing, ReplayDiverged, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
 from ikigai_actors.providers.blocks import THINKING
-from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
 
 OUTPUT = "output"
 """The stop reason of a reply that is the value which a turn was asked for."""
@@ -61,6 +61,11 @@ def spent_of(message: Message) -> Spent | None:
     """The tokens that a service counted for a message: the inverse of `spent_data`. None when it counted none."""
     usage = _usage(message.data.get("usage"))
     return None if usage is None else Spent(usage, message.data.get("made_by", ""))
+
+
+def counts_as_request(message: Message) -> bool:
+    """Whether a message says what a request of its agent cost, or could have. A trial's copies do not."""
+    return message.kind in SPENDING and (message.kind == Kind.MERGE or "from" not in message.data)
 
 
 def _sendable(value: Any) -> Any:

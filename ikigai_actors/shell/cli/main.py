@@ -36,6 +36,7 @@ Beside a running shell, or without one (commands.py), and every verb that the ta
     ikigai prune --dead-before 30d  delete the messages of dead agents that nobody needs; --dry-run, --vacuum
     ikigai verify [AGENT|FILE]      whether histories are as they were written; --since CHECKPOINT
     ikigai checkpoint FILE          the hash of every history, for ikigai verify --since
+    ikigai trace export --to URL    the turns as spans of OpenTelemetry, for Phoenix, Jaeger and others
     ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
 
 What a command needs is imported when it runs, so ``ikigai --help`` and ``ikigai agents`` answer at once. An error of
@@ -64,6 +65,7 @@ from ikigai_actors.shell.cli.experiments import EXPERIMENTS
 from ikigai_actors.shell.cli.one_command import subcommand
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options, notices_of
+from ikigai_actors.shell.cli.traces import trace
 from ikigai_actors.shell.front_end import (
     closed_output,
     draw_first_picture,
@@ -296,7 +298,7 @@ def page(context: click.Context) -> None:
         context.exit(fill_screen(system, front_of(False, context.obj.follow), notices_of(system, context.obj)))
 
 
-for _command in (*commands.COMMANDS, cluster, completion, *DOORS, *EXPERIMENTS):
+for _command in (*commands.COMMANDS, cluster, completion, trace, *DOORS, *EXPERIMENTS):
     cli.add_command(_command)
 
 

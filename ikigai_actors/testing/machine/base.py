@@ -37,6 +37,7 @@ from ikigai_actors.testing.machine.memory_check import MemoryCheck
 from ikigai_actors.testing.machine.merge_oracle import MergeOracle
 from ikigai_actors.testing.machine.model import Ledger, check_wait
 from ikigai_actors.testing.machine.rule_oracle import RuleOracle
+from ikigai_actors.testing.machine.span_oracle import SpanOracle
 from ikigai_actors.testing.machine.timer_oracle import TimerOracle
 from ikigai_actors.testing.machine.tree_oracle import Files, TreeOracle
 from ikigai_actors.testing.machine.upkeep_oracle import UpkeepOracle
@@ -94,6 +95,9 @@ class Stage(RuleBasedStateMachine):
     hashes: HashOracle
     """Follows the hashes of its messages."""
 
+    spans: SpanOracle
+    """Follows the ends of its turns."""
+
     LIMIT = 12
     """The most agents that live at once: runs stay short."""
 
@@ -132,7 +136,7 @@ class Stage(RuleBasedStateMachine):
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         """What follows each commit of the world."""
-        followed = (self.timers, self.groups, self.merges, self.upkeep, self.hashes, self.ruled, self.trees)
+        followed = (self.timers, self.groups, self.merges, self.upkeep, self.hashes, self.spans, self.ruled, self.trees)
         oracles = (self.memory, self.ledger.oracle, self.commits, self.words, *followed)
         return tuple(oracle.committed for oracle in oracles)
 
@@ -174,6 +178,7 @@ class Stage(RuleBasedStateMachine):
         )
         self.ledger.pruned = self.upkeep.pruned
         self.hashes = HashOracle(self.world)
+        self.spans = SpanOracle(self.world)
         self.memory = MemoryCheck(
             self.ledger.oracle,
             lambda agent: self.commits.agents[agent].turn,

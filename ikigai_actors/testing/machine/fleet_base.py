@@ -184,4 +184,5 @@ class FleetStage(Stage):
         self.facts.check_rest(self.living())
         self.timers.check_rest()
         self.hashes.check_rest()
+        self.spans.check_rest()
         self.words.check_rest({host.running for host in self.world.hosts})

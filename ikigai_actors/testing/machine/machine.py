@@ -31,6 +31,7 @@ After every rule, and at rest:
     monitor               all monitors of an agent hear of its death
     prune                 histories are deleted of the dead that nobody needs, whole, and a reader gets the error
     hash                  each message has the hash of its agent's history up to it, and keeps it
+    span                  each turn that has ended has its spans, with ids that stay, below their parents
     transfer              a branch that was exported and imported is what it was, with its merges and its mail
     steer                 a word enters one history once, in order, parted from no result, and its receipt says where
     rule                  a call begins, or is denied, by the rules in force for its agent at that commit
@@ -125,6 +126,7 @@ class AgentTreeMachine(UpkeepRules, AgentRules):
         self.ledger.check_rest(self.world)
         self.timers.check_rest()
         self.hashes.check_rest()
+        self.spans.check_rest()
         self.words.check_rest({self.world.process})
         self.check_upkeep()
 

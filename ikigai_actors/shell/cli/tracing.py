@@ -1,0 +1,115 @@
+"""The export of turns as spans, as ``ikigai trace export`` does it."""
+
+import contextlib
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import NamedTuple
+
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.arguments import check_since
+from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.transfer.export import as_path
+from ikigai_actors.shell.text.words import counted
+from ikigai_actors.sight.traces.otlp import batches, spans_as_json, spans_as_protobuf
+from ikigai_actors.sight.traces.reading import FOREVER, TraceScope, ended_turns
+from ikigai_actors.sight.traces.sending import Collector, address_in, resource_of, send_patiently
+from ikigai_actors.sight.traces.spans import TraceSpan
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.database_clock import clock_of
+from ikigai_actors.store.existing import existing
+from ikigai_actors.store.new_file import new_file
+
+_BATCH = 1_000
+"""Spans of a request, and a few more."""
+
+_AGAIN = 60_000
+"""Milliseconds that the next export sends once more: what was written then may have been committed later."""
+
+PROTOBUF, JSON = "protobuf", "json"
+"""The forms of a request."""
+
+
+class Wanted(NamedTuple):
+    """What is to be exported, as the options say."""
+
+    agents: Sequence[str] = ()
+    since: str | None = None
+    until: str | None = None
+    content: bool = False
+    join: bool = False
+
+
+def export_traces(
+    database: str | None,
+    wanted: Wanted,
+    target: str | None,
+    *,
+    headers: Iterable[str] = (),
+    form: str | None = None,
+    environment: Mapping[str, str],
+) -> str:
+    """Send spans to a collector, or write them to a new file; return a line for a person.
+
+    Raises `BadInput` for arguments that cannot be used, `IkigaiError` where a collector refuses, and what `existing`
+    does.
+    """
+    target = target or address_in(environment)
+    if not target:
+        raise BadInput("Expected --to URL or --to FILE: where the spans go. Or set OTEL_EXPORTER_OTLP_ENDPOINT.")
+    spans = turns = 0
+    with existing(database) as store, _taking(target, headers, form, environment) as take:
+        now = clock_of(store, SystemClock()).now_ms()
+        scope = TraceScope(
+            store.read(lambda tx: _branches(tx, wanted.agents)) if wanted.agents else None,
+            check_since(wanted.since, now),
+            FOREVER if wanted.until is None else check_since(wanted.until, now),
+            wanted.content,
+            wanted.join,
+        )
+        for batch in batches(ended_turns(store, scope), _BATCH):
+            try:
+                take(batch)
+            except IkigaiError as error:
+                taken = f" It has taken {counted(spans, 'span')} of {counted(turns, 'turn')}." if spans else ""
+                again = "The same command sends all of them again, with the same ids."
+                raise IkigaiError(f"{error}{taken} {again}") from error
+            spans, turns = spans + sum(map(len, batch)), turns + len(batch)
+    later = datetime.fromtimestamp((now - _AGAIN) / 1000, UTC).isoformat(timespec="seconds")
+    return f"Exported {counted(spans, 'span')} of {counted(turns, 'turn')} to {target}. Later ones: --since {later}"
+
+
+def _branches(tx: Transaction, agents: Iterable[str]) -> Collection[str]:
+    """These agents and all below them, by uuid. Raises `AgentNotFound` and `AmbiguousAgent`."""
+    tops = [registry.find(tx, one).uuid for one in agents]
+    return {*tops, *(below.uuid for one in tops for below in registry.descendants(tx, one))}
+
+
+@contextlib.contextmanager
+def _taking(
+    target: str, headers: Iterable[str], form: str | None, environment: Mapping[str, str]
+) -> Iterator[Callable[[list[list[TraceSpan]]], object]]:
+    """What takes batches of turns, until the block ends. A file is there whole, or not at all."""
+    resource = resource_of(environment)
+    if "://" in target:
+        collector = Collector.of(target, headers, environment)
+        is_json = form == JSON
+        kind = "application/json" if is_json else "application/x-protobuf"
+
+        def take(turns: list[list[TraceSpan]]) -> None:
+            spans = (span for turn in turns for span in turn)
+            body = spans_as_json(spans, resource).encode() if is_json else spans_as_protobuf(spans, resource)
+            send_patiently(partial(collector.post, body, kind), collector.url, time.sleep, time.time)
+
+        yield take
+        return
+    if form == PROTOBUF:
+        raise BadInput("A file has lines of JSON: leave out --format protobuf, or give --to the URL of a collector.")
+    with new_file(as_path(target), "the spans") as file:
+
+        def write(turns: list[list[TraceSpan]]) -> None:
+            file.write(spans_as_json((span for turn in turns for span in turn), resource).encode() + b"\n")
+
+        yield write

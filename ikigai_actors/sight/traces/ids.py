@@ -1,0 +1,30 @@
+"""Ids of spans: hashes of what rows say, so they are the same however often a turn is exported, from any machine.
+
+They are known before the work begins, so a span that a tool makes can name its parent.
+"""
+
+from hashlib import blake2b
+
+
+def trace_of(agent: str, opens: int) -> bytes:
+    """The trace of the turn that a message opened."""
+    return _hashed(16, "trace", agent, opens)
+
+
+def turn_span(agent: str, opens: int, again: int) -> bytes:
+    """The span of a turn; ``again`` counts how often it was opened again after an error."""
+    return _hashed(8, "invoke_agent", agent, opens, again)
+
+
+def request_span(agent: str, opens: int, number: int) -> bytes:
+    """The span of a request of a turn, by its number from 1."""
+    return _hashed(8, "chat", agent, opens, number)
+
+
+def call_span(agent: str, reply: int, place: int) -> bytes:
+    """The span of a call, by the position of its reply and its place in it from 0."""
+    return _hashed(8, "execute_tool", agent, reply, place)
+
+
+def _hashed(size: int, *parts: str | int) -> bytes:
+    return blake2b("\x1f".join(map(str, ("ikigai/1", *parts))).encode(), digest_size=size).digest()

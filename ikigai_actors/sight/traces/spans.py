@@ -1,0 +1,423 @@
+"""The spans of turns that have ended: a fold of the messages that an agent itself has written. Pure.
+
+    fold = TurnFold(TracedAgent(uuid, "builder", parent))
+    ended = [turn for message in messages if (turn := fold.follow(message)) is not None]
+
+A turn is a span ``invoke_agent``; its requests (``chat``) and its calls (``execute_tool``) lie flat below it. A turn
+that ended with an error and was opened again has a second such span, in the same trace. Nothing is told of a turn that
+is open, so the parent of each span is there. Times never fall within a turn, also where a clock was set back.
+
+A reply without calls may be the last message of its turn or not: the next message shows it, and at the end of a log the
+registry does (`TurnFold.close`).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from ikigai_actors.providers.base import Spent
+from ikigai_actors.records.messages.messages import IN_TURN, Kind, Message
+from ikigai_actors.records.messages.replies import calls_in, counts_as_request, spent_of
+from ikigai_actors.sight.traces import conventions as name
+from ikigai_actors.sight.traces.ids import call_span, request_span, trace_of, turn_span
+
+INTERNAL, CLIENT = 1, 3
+"""The kinds of spans, as OpenTelemetry's protocol numbers them."""
+
+FORKED, MAILED, MERGED = "fork", "mail", "merge"
+"""The reasons of links."""
+
+AttributeValue = str | int | tuple[str, ...]
+
+
+class SpanLink(NamedTuple):
+    """A link to the turn of another agent."""
+
+    trace: bytes
+    span: bytes
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSpan:
+    """A span, with times in milliseconds since 1970."""
+
+    trace: bytes
+    id: bytes
+    parent: bytes
+    """Empty for none."""
+    name: str
+    kind: int
+    start: int
+    end: int
+    attributes: Mapping[str, AttributeValue]
+    error: str = ""
+    links: tuple[SpanLink, ...] = ()
+
+
+class Reference(NamedTuple):
+    """What a span is to be linked to, as far as the log of its own agent says."""
+
+    span: int
+    """The place of the span in its turn."""
+    why: str
+    agent: str
+    """Whose turn it is. With ``mail``, who has read it."""
+    at: int
+    """A position in that agent's log; with ``mail``, when it was read."""
+
+
+class EndedTurn(NamedTuple):
+    """The spans of a turn."""
+
+    opens: int
+    """The position of the message that opened it."""
+    again: int
+    end: int
+    """When it ended, in milliseconds since 1970."""
+    spans: list[TraceSpan]
+    """Its own first."""
+    references: list[Reference]
+
+
+class TracedAgent(NamedTuple):
+    """The agent whose log is folded."""
+
+    uuid: str
+    name: str
+    parent: str | None
+    born: int = 0
+    """The position of its ``fork`` in the log of its maker."""
+
+
+class OpenTurn(NamedTuple):
+    """A turn by which a span can be found."""
+
+    opens: int
+    again: int
+    first: bool
+    """Whether it is the first one of its agent."""
+
+
+class _Called(NamedTuple):
+    reply: int
+    place: int
+    tool: str
+    arguments: Mapping[str, Any]
+    start: int
+    started: bool
+
+
+@dataclass(slots=True)
+class _Turn:
+    opens: int
+    start: int
+    asked: int
+    """When what the next reply answers was there."""
+    prompt: str
+    again: int = 0
+    first: bool = False
+    requests: int = 0
+    """Messages since it was opened that say what came of a request."""
+    asking: bool = True
+    """Whether a request is due or on its way."""
+    fresh: bool = True
+    """Whether nothing has come since it was opened."""
+    rests: Message | None = None
+    """The reply that ended it, unless something more of it comes."""
+    rested: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    provider: str = ""
+    model: str = ""
+    text: str = ""
+    spans: list[TraceSpan] = field(default_factory=list)
+    calls: dict[str, _Called] = field(default_factory=dict)
+    references: list[Reference] = field(default_factory=list)
+
+
+class TurnFold:
+    """Takes the messages of one agent, in order, from a turn's beginning on."""
+
+    def __init__(self, agent: TracedAgent, *, content: bool = False, first: bool = True) -> None:
+        """Begin.
+
+        Args:
+            agent: the agent.
+            content: whether spans have texts.
+            first: whether its log is folded from its beginning.
+        """
+        self._agent, self._content, self._first = agent, content, first
+        self._now = 0
+        self._maker = ""  # who has forked it: its parent, or the agent of an experiment
+        self._turn: _Turn | None = None
+        self._before: _Turn | None = None
+        self._failed = False  # the turn before ended with an error, and may be opened again
+
+    @property
+    def open(self) -> OpenTurn | None:
+        """The turn in progress."""
+        turn = self._turn
+        return None if turn is None or turn.rests is not None else OpenTurn(turn.opens, turn.again, turn.first)
+
+    @property
+    def latest(self) -> OpenTurn | None:
+        """The turn in progress, else the latest one."""
+        turn = self._turn or self._before
+        return None if turn is None else OpenTurn(turn.opens, turn.again, turn.first)
+
+    def follow(self, message: Message) -> EndedTurn | None:
+        """Take the next message; return the turn of which it shows that it has ended."""
+        self._now = max(self._now, message.created_at)
+        if "from" in message.data and message.kind != Kind.MERGE:
+            return None  # a copy with which a trial begins: nobody was asked for it
+        if message.kind == Kind.FORK and "parent" in message.data:
+            self._maker = str(message.data.get("by") or message.data["parent"])
+        turn = self._turn
+        if message.kind == Kind.USER and (turn is None or turn.rests is not None or turn.fresh):
+            ended = None if turn is None or turn.rests is None else self._rest(turn, turn.rests)
+            self._open(message, first=self._first or (turn is not None and turn.fresh and turn.first))
+            return ended
+        if turn is None:
+            if self._before is None and (message.kind == Kind.TOOL_RESULT or _goes_on_at_birth(message)):
+                self._open(message, first=self._first)
+                return None
+            if not (self._failed and message.kind in IN_TURN):
+                if self._before is not None:
+                    self._before.requests += counts_as_request(message)
+                return None
+            turn = self._open_again()
+        if message.kind in IN_TURN:
+            turn.rests, turn.fresh = None, False
+        turn.requests += counts_as_request(message)
+        return None if turn.rests is not None else self._follow_within(turn, message)
+
+    def close(self, *, is_open: bool, death: str | None = None, died: int = 0) -> EndedTurn | None:
+        """The last turn, if it has ended where the log ends.
+
+        Args:
+            is_open: whether the registry says that a turn is open.
+            death: how the agent died, if it is dead.
+            died: when.
+        """
+        turn = self._turn
+        if turn is None or is_open:
+            return None
+        if turn.rests is not None:
+            return self._rest(turn, turn.rests)
+        if death is None:
+            return None
+        self._now = max(self._now, died)
+        return self._end(turn, self._now, None, "" if death == "exited" else death)
+
+    def _rest(self, turn: _Turn, reply: Message) -> EndedTurn:
+        return self._end(turn, turn.rested, reply, _error_of(reply))
+
+    def _open(self, message: Message, *, first: bool) -> None:
+        self._turn = _Turn(message.id, self._now, self._now, message.content, first=first)
+        self._first = self._failed = False
+
+    def _open_again(self) -> _Turn:
+        before, self._failed = self._before, False
+        assert before is not None  # it has failed
+        known = _Turn(before.opens, self._now, self._now, before.prompt, before.again + 1, before.first)
+        self._turn = replace(known, requests=before.requests, provider=before.provider, model=before.model)
+        return self._turn
+
+    def _follow_within(self, turn: _Turn, message: Message) -> EndedTurn | None:
+        """Take a message while a turn is open."""
+        kind, data = message.kind, message.data
+        call = str(data.get("tool_use_id", ""))
+        match kind:
+            case Kind.MERGE if isinstance(merged := data.get("from"), str) and isinstance(data.get("head"), int):
+                turn.references.append(Reference(0, MERGED, merged, data["head"]))
+            case Kind.TOOL_CALL if call in turn.calls and not turn.calls[call].started:
+                turn.calls[call] = turn.calls[call]._replace(start=self._now, started=True)
+            case Kind.TOOL_RESULT:
+                if (called := turn.calls.pop(call, None)) is not None:
+                    if called.tool == "read_mail":
+                        place = len(turn.spans) + 1
+                        turn.references.append(Reference(place, MAILED, self._agent.uuid, message.created_at))
+                    error = "tool_error" if data.get("is_error") else ""
+                    turn.spans.append(self._call_span(turn, called, call, error, message.content))
+                turn.asked, turn.asking = self._now, not turn.calls
+            case Kind.STEER | Kind.REPAIR:
+                turn.asked, turn.asking = self._now, True
+        if counts_as_request(message):
+            self._spend(turn, message)
+        if kind in (Kind.OUTPUT, Kind.ERROR, Kind.INTERRUPTED):
+            why = "" if kind == Kind.OUTPUT or "exit" in data else _error_of(message)
+            return self._end(turn, self._now, message, why)
+        if kind == Kind.ASSISTANT and not turn.calls:
+            turn.rests, turn.rested = message, self._now
+        return None
+
+    def _spend(self, turn: _Turn, message: Message) -> None:
+        """Take a message that says what came of a request, with the span of that if one was made."""
+        spent, data = spent_of(message), message.data
+        provider, _, model = str(data.get("model") or "").partition(":")
+        turn.provider, turn.model = provider or turn.provider, model or turn.model
+        if spent is not None:
+            turn.input_tokens += _all_input(spent)
+            turn.output_tokens += spent.usage.output_tokens
+        if _was_asked(turn, message):
+            turn.spans.append(self._request_span(turn, message, model or turn.model, spent))
+        if message.kind == Kind.ASSISTANT:
+            turn.text = message.content
+            turn.calls = {
+                call.id: _Called(message.id, place, call.name, call.input, self._now, False)
+                for place, call in enumerate(calls_in(message))
+            }
+            turn.asking = False
+        turn.asked = self._now
+
+    def _request_span(self, turn: _Turn, message: Message, model: str, spent: Spent | None) -> TraceSpan:
+        data, error = message.data, _error_of(message)
+        facts: dict[str, AttributeValue] = {
+            **self._facts(name.CHAT, turn),
+            **({name.REQUEST_MODEL: model} if model else {}),
+            name.OWN_POSITION: message.id,
+        }
+        if spent is not None:
+            facts |= _usage_facts(spent)
+        if stop := data.get("stop_reason"):
+            facts[name.FINISH_REASONS] = (str(stop),)
+        if error:
+            facts[name.ERROR_TYPE] = error
+        if self._content and message.kind == Kind.ASSISTANT:
+            facts[name.OUTPUT_MESSAGES] = _reply_as_json(message)
+        own = request_span(self._agent.uuid, turn.opens, turn.requests)
+        called = f"{name.CHAT} {model}".rstrip()
+        return TraceSpan(*self._below(turn, own), called, CLIENT, turn.asked, self._now, facts, error)
+
+    def _call_span(self, turn: _Turn, called: _Called, call: str, error: str, result: str | None) -> TraceSpan:
+        facts: dict[str, AttributeValue] = {
+            name.OPERATION: name.EXECUTE_TOOL,
+            name.CONVERSATION: self._agent.uuid,
+            name.TOOL_NAME: called.tool,
+            name.TOOL_CALL_ID: call,
+            name.TOOL_TYPE: "function",
+            name.OWN_POSITION: called.reply,
+        }
+        if error:
+            facts[name.ERROR_TYPE] = error
+        if self._content:
+            facts[name.TOOL_ARGUMENTS] = _json(dict(called.arguments))
+            if result is not None:
+                facts[name.TOOL_RESULT] = result
+        own = call_span(self._agent.uuid, called.reply, called.place)
+        shown = f"{name.EXECUTE_TOOL} {called.tool}"
+        return TraceSpan(*self._below(turn, own), shown, INTERNAL, called.start, self._now, facts, error)
+
+    def _below(self, turn: _Turn, own: bytes) -> tuple[bytes, bytes, bytes]:
+        agent = self._agent.uuid
+        return trace_of(agent, turn.opens), own, turn_span(agent, turn.opens, turn.again)
+
+    def _facts(self, operation: str, turn: _Turn) -> dict[str, AttributeValue]:
+        return {
+            name.OPERATION: operation,
+            name.PROVIDER: turn.provider or "ikigai",
+            name.CONVERSATION: self._agent.uuid,
+        }
+
+    def _end(self, turn: _Turn, end: int, last: Message | None, error: str = "") -> EndedTurn:
+        for call, called in turn.calls.items():  # what was started has a span, below which others may lie
+            if called.started:
+                turn.spans.append(self._call_span(turn, called, call, error or "interrupted", None))
+        agent = self._agent
+        facts: dict[str, AttributeValue] = {
+            **self._facts(name.INVOKE_AGENT, turn),
+            name.AGENT_NAME: agent.name,
+            **({name.REQUEST_MODEL: turn.model} if turn.model else {}),
+            name.INPUT_TOKENS: turn.input_tokens,
+            name.OUTPUT_TOKENS: turn.output_tokens,
+            name.OWN_AGENT: agent.uuid,
+            **({name.OWN_PARENT: agent.parent} if agent.parent else {}),
+            name.OWN_TURN: turn.opens,
+            name.OWN_END: 0 if last is None else last.id,
+        }
+        if error:
+            facts[name.ERROR_TYPE] = error
+        if self._content:
+            facts[name.INPUT_MESSAGES] = _json([_said("user", turn.prompt)])
+            facts[name.OUTPUT_MESSAGES] = _json([_said("assistant", turn.text)])
+        trace, own = trace_of(agent.uuid, turn.opens), turn_span(agent.uuid, turn.opens, turn.again)
+        shown = f"{name.INVOKE_AGENT} {agent.name}"
+        root = TraceSpan(trace, own, b"", shown, INTERNAL, turn.start, end, facts, error)
+        references = turn.references
+        if turn.first and self._maker and agent.born:
+            references = [Reference(0, FORKED, self._maker, agent.born), *references]
+        self._turn, self._before = None, turn
+        self._failed = last is not None and last.kind == Kind.ERROR
+        return EndedTurn(turn.opens, turn.again, end, [root, *turn.spans], references)
+
+
+def _goes_on_at_birth(message: Message) -> bool:
+    return message.kind == Kind.FORK and "parent" in message.data and message.data.get("go") is True
+
+
+def _was_asked(turn: _Turn, message: Message) -> bool:
+    """Whether a message that says what came of a request comes of one."""
+    match message.kind:
+        case Kind.SUMMARY:
+            return message.data.get("how") == "model"
+        case Kind.MERGE:
+            return message.data.get("how") == "summary"
+        case Kind.ERROR | Kind.INTERRUPTED:
+            return turn.asking and not message.data.keys() & {"output", "diverged", "exit"}
+    return True
+
+
+def _error_of(message: Message) -> str:
+    """The ``error.type`` of a message: few words, and none of a text."""
+    data = message.data
+    match message.kind:
+        case Kind.RETRY:
+            return "retry"
+        case Kind.INTERRUPTED:
+            return "interrupted"
+        case Kind.ASSISTANT if data.get("stop_reason") == "interrupted":
+            return "interrupted"
+        case Kind.ERROR:
+            known = {"missing": "provider_missing", "output": "output_error", "diverged": "replay_diverged"}
+            return next((word for key, word in known.items() if key in data), "provider_error")
+    return ""
+
+
+def _all_input(spent: Spent) -> int:
+    usage = spent.usage
+    return usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens
+
+
+def _usage_facts(spent: Spent) -> dict[str, AttributeValue]:
+    usage = spent.usage
+    cached = {
+        name.CACHE_READ_TOKENS: usage.cache_read_input_tokens,
+        name.CACHE_CREATION_TOKENS: usage.cache_creation_input_tokens,
+    }
+    return {
+        **({name.RESPONSE_MODEL: spent.model} if spent.model else {}),
+        name.INPUT_TOKENS: _all_input(spent),
+        name.OUTPUT_TOKENS: usage.output_tokens,
+        **{key: count for key, count in cached.items() if count},
+    }
+
+
+def _said(role: str, text: str) -> dict[str, object]:
+    return {"role": role, "parts": [{"type": "text", "content": text}] if text else []}
+
+
+def _reply_as_json(message: Message) -> str:
+    said = _said("assistant", message.content)
+    calls: Sequence[dict[str, object]] = [
+        {"type": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.input)}
+        for call in calls_in(message)
+    ]
+    parts = said["parts"]
+    assert isinstance(parts, list)
+    return _json([{**said, "parts": [*parts, *calls], "finish_reason": str(message.data.get("stop_reason", ""))}])
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

@@ -1,0 +1,131 @@
+"""The spans of turns, by the commits: the law ``span``.
+
+A turn has ended when a commit says so in the registry; how often each has is counted here. What `sight.traces` derives
+from the logs has a span ``invoke_agent`` for each of these ends, and for nothing else. Spans that were exported once
+are exported again as they were, whatever was killed meanwhile.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ikigai_actors.records.agents import registry
+from ikigai_actors.sight.traces.conventions import OWN_AGENT, OWN_TURN
+from ikigai_actors.sight.traces.ids import turn_span
+from ikigai_actors.sight.traces.reading import TraceScope, ended_turns
+from ikigai_actors.sight.traces.spans import TraceSpan
+from ikigai_actors.store.base import Store
+from ikigai_actors.testing.simulation.process import Broken
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
+
+if TYPE_CHECKING:
+    from ikigai_actors.testing.simulation.world import Simulation
+
+
+class _Told(NamedTuple):
+    """What of a span stays. Its name has that of its agent, which may change."""
+
+    trace: bytes
+    parent: bytes
+    start: int
+    end: int
+    error: str
+
+
+class SpanOracle:
+    """Follows the ends of turns of a run."""
+
+    def __init__(self, world: "Simulation") -> None:
+        """Make one for a world without any commit yet."""
+        self._world = world
+        self._turns: dict[str, int] = {}
+        """The open turn of each agent that was born here; 0 for none."""
+        self._ends: Counter[tuple[str, int]] = Counter()
+        """How often each turn has ended: by agent and the position that opened it."""
+        self._told: dict[bytes, _Told] = {}
+        self._latest: dict[str, int] = {}
+        """When each agent wrote last."""
+        self._set_back = False
+        """Whether the clock was: then a time is no place in a log."""
+
+    def committed(self, changes: Sequence[StoredChange]) -> None:
+        """Follow one commit."""
+        for change in changes:
+            match change:
+                case Written("messages", row):
+                    self._set_back |= row[5] < self._latest.get(row[0], 0)
+                    self._latest[row[0]] = row[5]
+                case RanStatement("register_root", given):
+                    self._turns.setdefault(given["uuid"], 0)
+                case RanStatement("register", given):
+                    self._turns[given["uuid"]] = given["turn"]
+                case RanStatement("set_turn" | "keep_hold", given) if given["turn"] is not None:
+                    self._become(given["uuid"], given["turn"])
+                case RanStatement("bury", given):
+                    for uuid in given["uuids"]:
+                        self._become(uuid, 0)
+
+    def _become(self, agent: str, turn: int) -> None:
+        if (before := self._turns.get(agent, 0)) and before != turn:
+            self._ends[agent, before] += 1
+        if agent in self._turns:
+            self._turns[agent] = turn
+
+    def check_rest(self) -> None:
+        """Check that the spans are those of the turns that have ended, as they were before, and below their parents."""
+        store = self._world.process.looked_at
+        turns = list(ended_turns(store, TraceScope()))
+        joined = list(ended_turns(store, TraceScope(join=True)))
+        pruned = {one.uuid for one in store.read(registry.every) if one.pruned_at is not None}
+        told = self._told_by(turns)
+        ends = Counter({end: count for end, count in self._ends.items() if end[0] not in pruned})
+        found = Counter(_end_of(turn[0]) for turn in turns)
+        here = Counter({end: count for end, count in found.items() if end[0] in self._turns})
+        if here != ends:
+            raise Broken(f"span: turns {dict(ends - here)} have ended without a span, and {dict(here - ends)} have not")
+        of_pruned = {
+            turn_span(*end, again) for end in self._ends if end[0] in pruned for again in range(self._ends[end])
+        }
+        self._check_links(turns, told.keys() | of_pruned, complete=found == ends)
+        if [[one.id for one in turn] for turn in turns] != [[one.id for one in turn] for turn in joined]:
+            raise Broken("span: joined to one another, turns have other spans")
+        self._check_since(store, joined)
+        self._told = told
+
+    def _check_since(self, store: Store, turns: list[list[TraceSpan]]) -> None:
+        """Check that the later half of the turns is found by its time."""
+        if turns and not self._set_back:
+            since = sorted(turn[0].end for turn in turns)[len(turns) // 2]
+            later = [turn for turn in turns if turn[0].end >= since]
+            if list(ended_turns(store, TraceScope(since=since, join=True))) != later:
+                raise Broken(f"span: the turns that ended since {since} are others than those of everybody")
+
+    def _told_by(self, turns: list[list[TraceSpan]]) -> dict[bytes, _Told]:
+        told: dict[bytes, _Told] = {}
+        for root, *others in turns:
+            for one in (root, *others):
+                if one.id in told:
+                    raise Broken(f"span: two spans have the id of {one.name}")
+                told[one.id] = _Told(one.trace, one.parent, one.start, one.end, one.error)
+                if (one.trace, one.parent) != (root.trace, root.id if one is not root else b""):
+                    raise Broken(f"span: {one.name} is not below {root.name}")
+                if not root.start <= one.start <= one.end <= root.end:
+                    raise Broken(f"span: {one.name} is from {one.start} to {one.end}, and {root.name} is not")
+        lost = [one for known, one in self._told.items() if known in told and told[known] != one]
+        if lost:
+            raise Broken(f"span: {lost} were exported, and are others now")
+        return told
+
+    def _check_links(self, turns: list[list[TraceSpan]], known: "set[bytes]", *, complete: bool) -> None:
+        """Check that links lead to turns. Where agents came from a file, they may lead to what is not known here."""
+        is_open = {turn_span(agent, turn, self._ends[agent, turn]) for agent, turn in self._turns.items() if turn}
+        links = [(one, link) for turn in turns for one in turn for link in one.links]
+        if complete and (wrong := [(one.name, link.why) for one, link in links if link.span not in known | is_open]):
+            raise Broken(f"span: {wrong} are linked to no turn")
+
+
+def _end_of(root: TraceSpan) -> tuple[str, int]:
+    agent, turn = root.attributes[OWN_AGENT], root.attributes[OWN_TURN]
+    assert isinstance(agent, str)
+    assert isinstance(turn, int)
+    return agent, turn

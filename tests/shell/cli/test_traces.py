@@ -1,0 +1,61 @@
+"""``ikigai trace export``: a file of spans, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ikigai_actors import ActorSystem, ScriptedProvider
+from ikigai_actors.shell.cli.main import cli
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("traced") / "d.db"
+    with ActorSystem.open(file, ScriptedProvider(["a secret", "two", "three"])) as system:
+        system.root.prompt("one").get(timeout=30)
+        system.root.fork(name="kid").prompt("two").get(timeout=30)
+        system.agent("kid").fork(name="below").prompt("three").get(timeout=30)
+    return file
+
+
+def export(place: Path, *words: str, **env: str) -> Result:
+    alone = {"OTEL_EXPORTER_OTLP_ENDPOINT": None, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": None, **env}
+    return CliRunner().invoke(cli, ["--database", str(place), "trace", "export", *words], env=alone)
+
+
+def names(file: Path) -> list[str]:
+    lines = [json.loads(line)["resourceSpans"][0] for line in file.read_text().splitlines()]
+    return [one["name"] for line in lines for one in line["scopeSpans"][0]["spans"]]
+
+
+def test_turns_become_lines_of_json(place: Path, tmp_path: Path) -> None:
+    file = tmp_path / "spans.jsonl"
+    done = export(place, "--to", str(file), OTEL_SERVICE_NAME="mine")
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith(f"Exported 6 spans of 3 turns to {file}. Later ones: --since 20")
+    assert [one.split()[0] for one in names(file)] == ["invoke_agent", "chat"] * 3
+    assert "mine" in file.read_text()
+    assert "secret" not in file.read_text()
+    branch = tmp_path / "branch.jsonl"
+    assert export(place, "kid", "--content", "--to", str(branch)).exit_code == 0
+    assert [one for one in names(branch) if one.startswith("invoke")] == ["invoke_agent kid", "invoke_agent below"]
+    assert "three" in branch.read_text()
+    assert export(place, "--since", "0m", "--to", str(tmp_path / "none")).output.startswith("Exported 0 spans of 0")
+
+
+def test_what_cannot_be_done_is_said_and_leaves_nothing(place: Path, tmp_path: Path) -> None:
+    file = tmp_path / "spans.jsonl"
+    for words, wrong in (
+        ((), "Expected --to URL or --to FILE"),
+        (("--to", str(place)), "There is something at"),
+        (("--to", str(file), "--format", "protobuf"), "A file has lines of JSON"),
+        (("nobody", "--to", str(file)), "nobody"),
+        (("--to", str(file), "--since", "soon"), "Expected since"),
+        (("--to", "grpc://c:4317"), "Expected http"),
+    ):
+        refused = export(place, *words)
+        assert refused.exit_code == 1
+        assert wrong in str(refused.exception)
+    assert list(tmp_path.iterdir()) == []
