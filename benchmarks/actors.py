@@ -2,7 +2,8 @@
 
 All do the same: nothing with most messages, an answer to an ask. Medians of three runs, each of all in turn; one
 sender. Idle: resident, in a new process. Stop: all are told, then all are waited for. Tell: bursts to one actor, each
-followed by an ask. Fan-out: a message to each actor, again and again, then a wait for all. Ask: one after the other.
+followed by an ask. Fan-out: a message to each actor, again and again, then a wait for all. Ask: one after the other,
+from the main thread; then from another one, which may run our actor itself.
 
 An idle agent is more than an actor: what `ActorSystem.open` of a database of so many agents adds to the process.
 """
@@ -20,7 +21,14 @@ from benchmarks.places import Place
 from benchmarks.results import Row
 from ikigai_actors import ActorSystem, OfflineProvider
 
-COUNTED = {"start": "actors", "stop": "actors", "tell": "messages a burst", "fan-out": "actors", "ask": "asks"}
+COUNTED = {
+    "start": "actors",
+    "stop": "actors",
+    "tell": "messages a burst",
+    "fan-out": "actors",
+    "ask": "asks",
+    "ask of a thread": "asks",
+}
 
 AGENTS = (1_000, 10_000, 100_000)
 """Idle agents."""

@@ -102,7 +102,7 @@ def _family(database: Database, count: int, each: int, parent_of: Callable[[int]
             for place in range(count):
                 before = hashes[parent_of(place)] if place else EMPTY_HASH
                 log = hashed(conversation(uuids[place], forks[place], each), before)
-                hashes[place] = log[-1][-1]
+                hashes[place] = log[-1][-1] if log else before
                 yield from log
 
         _append(store, rows())
@@ -145,6 +145,7 @@ def _register(store: Store, agents: Iterator[tuple[str, str, int]]) -> None:
                 now=now,
                 epoch=FIRST_EPOCH,
                 budget=None,
+                labels="",
                 place=crc32(uuid.encode()),
             )
 

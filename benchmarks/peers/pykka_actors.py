@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
 from typing import Any
@@ -77,6 +78,8 @@ def rates(start: Start, work: Work) -> Figures:
         _stop(many)
     for size in work.asks:
         figures["ask", size] = size / timed(partial(_ask, one, size))[0]
+        with ThreadPoolExecutor(1) as pool:
+            figures["ask of a thread", size] = size / pool.submit(timed, partial(_ask, one, size)).result()[0]
     _stop([one])
     return figures
 

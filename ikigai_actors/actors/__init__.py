@@ -3,7 +3,7 @@
 Its modules:
 
     actor, inbox, dispatcher        an actor, its queue, and the few workers that run all of them
-    futures                         answers, for threads and for asyncio
+    futures, promise                answers, for threads and for asyncio; the value that one holds
     wait_registry, wait_graph       who waits for which others, and the circles in it
     service, timers, closing        parts that own a thread; what is to be done when; how parts are given back
     threads, clock                  the seam: all that a simulation swaps

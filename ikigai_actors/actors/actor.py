@@ -62,6 +62,18 @@ class Dispatcher(Protocol):
         """
         return False
 
+    def lends(self, actor: "PooledActor") -> bool:
+        """Claim an idle actor for the calling thread, which must then call `run_here`; return whether that was done."""
+        return False
+
+    def run_here(self, actor: "PooledActor", message: object) -> object:
+        """Let a claimed actor handle a message on the calling thread; return its answer, or raise what it raised.
+
+        Raises:
+            ActorGone: the handler raised what is no `Exception`, which ended the actor.
+        """
+        return actor.on_receive(message)
+
     def close(self) -> None:
         """Give the ready actors one more turn each, then run none any more."""
 
@@ -71,6 +83,8 @@ class PooledActor(pykka.Actor):
 
     dispatcher: Dispatcher
     actor_inbox: Inbox
+    serves_callers = True
+    """Whether a thread that asks may run the actor itself."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         """Set Pykka's four fields as Pykka does, but without its Event and uuid4.
@@ -81,7 +95,7 @@ class PooledActor(pykka.Actor):
         self.actor_urn = f"urn:ikigai:{id(self):x}"
         self.actor_inbox = Inbox(self)
         self.actor_stopped = self.actor_inbox  # type: ignore[assignment]  # Pykka wants an Event, and asks it is_set() alone
-        self._actor_ref = pykka.ActorRef(self)
+        self._actor_ref = _Ref(self)
 
     @classmethod
     def start(cls, *args: Any, **kwargs: Any) -> pykka.ActorRef[Self]:
@@ -209,6 +223,17 @@ class PooledActor(pykka.Actor):
         else:
             gone = ActorGone(f"{self} stopped before it handled the message.")
             _answer(reply_to.set_exception, (ActorGone, gone, None))
+
+
+class _Ref(pykka.ActorRef[Any]):
+    """A reference whose caller may run an idle actor itself."""
+
+    def ask(self, message: Any, *, block: bool = True, timeout: float | None = None) -> Any:
+        if block and timeout is None and type(message) not in _NOT_OURS:
+            actor = self._actor_weakref()
+            if isinstance(actor, PooledActor) and actor.serves_callers and actor.dispatcher.lends(actor):
+                return actor.dispatcher.run_here(actor, message)
+        return super().ask(message, block=block, timeout=timeout)
 
 
 class _Start:

@@ -7,8 +7,9 @@ Actors that have something to do wait in one list, first come, first served. One
 the end of it, so a busy actor never starves another. Nothing may block on a worker: a wait there is refused with
 `WouldDeadlock`.
 
-The number of *places* is fixed, and a worker has one while it runs an actor or waits for one. What may block, a commit
-or other people's code, a worker runs *aside*, without its place:
+The number of *places* is fixed, and a worker has one while it runs an actor or waits for one. The worker that began
+to wait last is woken first: its caches are warm. What may block, a commit or other people's code, a worker runs
+*aside*, without its place:
 
     at its place    takes an actor, runs a slice of it; with a call to be run aside it gives its place up
     aside           runs the call, however long it takes
@@ -16,21 +17,29 @@ or other people's code, a worker runs *aside*, without its place:
                     place is free, or others wait, that actor waits in the list like any other
 
 While an actor waits, a free place is taken by a spare thread at once. So a call that never returns costs a thread, and
-keeps no actor waiting.
+keeps no actor waiting. If an actor waits, no worker does that was not woken, and no place is free.
+
+A thread that asks an idle actor may run it itself (`lends`), without a place: two switches of threads are most of the
+cost of an answer. The main thread never does, for a signal would end the actor's handler instead of the wait.
 """
 
+import asyncio
 import logging
 import threading
+from collections import deque
+from contextvars import Context
 from typing import NamedTuple
 
-from ikigai_actors.actors.actor import AsideCall, Dispatcher, PooledActor
-from ikigai_actors.actors.futures import forbid_blocking
+from ikigai_actors.actors.actor import ActorGone, AsideCall, Dispatcher, PooledActor
+from ikigai_actors.actors.futures import blocking_is_allowed, forbid_blocking
 from ikigai_actors.actors.spare_threads import SpareThreads
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Queue, Threads
+from ikigai_actors.actors.wait_registry import acting_code
 
 logger = logging.getLogger(__name__)
 
 _NAME = "ikigai-worker"
+_MAIN = threading.main_thread().ident
 
 
 class _Aside(NamedTuple):
@@ -44,11 +53,15 @@ class _Own(threading.local):
     """The state of a thread as a worker."""
 
     runs_slice = False
+    is_caller = False
+    """Whether it runs an actor for whose answer it would wait."""
     aside: _Aside | None = None
     """The work that it runs when the slice is over."""
     keeps = False
     """Whether it goes on with the next actor that is scheduled on it."""
     kept: PooledActor | None = None
+    wake: Queue[None] | None = None
+    """Wakes a worker that waits, to look at the actors again."""
 
 
 class ThreadDispatcher(Dispatcher):
@@ -60,13 +73,14 @@ class ThreadDispatcher(Dispatcher):
         Args:
             count: how many have a place at once. More than two gain nothing while one lock guards the interpreter.
         """
-        self._ready: Queue[PooledActor | None] = threads.queue()
+        self._threads = threads
         self._ended: Queue[None] = threads.queue()
         self._spare = SpareThreads(threads)
         self._own = _Own()
-        self._lock = threading.Lock()  # guards the numbers
+        self._lock = threading.Lock()  # guards what follows
+        self._ready = deque[PooledActor | None]()  # None ends a worker
+        self._waiting: list[Queue[None]] = []  # what wakes the workers that wait, the last one last
         self._free = count  # places that nobody has
-        self._idle = 0  # workers that wait for an actor
         self._places, self._closed = count, False
         for _ in range(count):
             self._begin_worker()
@@ -80,44 +94,66 @@ class ThreadDispatcher(Dispatcher):
 
     @property
     def ready(self) -> int:
-        return self._ready.qsize()
+        return len(self._ready)
 
     def step_aside(self, call: AsideCall, name: str) -> bool:
         own = self._own
-        if not own.runs_slice or own.aside is not None:
+        if not own.runs_slice or own.is_caller or own.aside is not None:
             return False
         own.aside = _Aside(call, name)
         return True
+
+    def lends(self, actor: PooledActor) -> bool:
+        if threading.get_ident() == _MAIN or self._own.runs_slice or self._closed:
+            return False
+        if asyncio._get_running_loop() is not None or not blocking_is_allowed() or acting_code.get(None) is not None:
+            return False
+        return actor.actor_inbox.claim()
+
+    def run_here(self, actor: PooledActor, message: object) -> object:
+        own = self._own
+        own.runs_slice = own.is_caller = True
+        forbid_blocking("a thread that runs an actor")
+        try:
+            return Context().run(actor.on_receive, message)
+        except Exception:  # the answer, as from a worker
+            raise
+        except BaseException as error:  # it ends the actor, and not who asked
+            actor._die(error)
+            raise ActorGone(f"{actor} stopped before it handled the message.") from error
+        finally:
+            forbid_blocking(None)
+            own.runs_slice = own.is_caller = False
+            if actor.actor_inbox.rest():
+                self._add(actor)
 
     def close(self) -> None:
         """Give the ready actors one more turn each, then run none any more. What is run aside is not waited for."""
         with self._lock:
             self._closed = True
             at_work = self._places - self._free
-        for _ in range(at_work):
-            self._ready.put(None)
+            self._ready.extend([None] * at_work)  # actors that come later are not reached
+            waiting, self._waiting = self._waiting, []
+        for wake in waiting:
+            wake.put(None)
         for _ in range(at_work):
             self._ended.get()
         self._spare.close()
 
     def _add(self, actor: PooledActor) -> None:
-        self._ready.put(actor)
-        self._fill()
+        """Let an actor wait, and wake a worker for it, or begin one if a place is free."""
+        with self._lock:
+            self._ready.append(actor)
+            wake = self._waiting.pop() if self._waiting else None
+        if wake is not None:
+            wake.put(None)
+        elif self._free:
+            self._begin_worker()
 
-    def _fill(self) -> None:
-        """Let a thread take a free place, if an actor waits and no worker waits for it.
-
-        Called after each change that may make this so: an actor was added, a worker has stopped waiting, a place is
-        free.
-        """
-        while self._free and not self._idle and self._ready.qsize() and self._begin_worker():
-            continue
-
-    def _begin_worker(self) -> bool:
-        """Let a spare thread take a free place; return whether there was one."""
-        if begins := self._take_place():
+    def _begin_worker(self) -> None:
+        """Let a spare thread take a place, if one is free."""
+        if self._take_place():
             self._spare.run(self._work, _NAME)
-        return begins
 
     def _take_place(self) -> bool:
         with self._lock:
@@ -143,13 +179,14 @@ class ThreadDispatcher(Dispatcher):
         if (kept := own.kept) is not None:
             own.kept = None
             return kept
-        with self._lock:
-            self._idle += 1
-        actor = self._ready.get()
-        with self._lock:
-            self._idle -= 1
-        self._fill()
-        return actor
+        if (wake := own.wake) is None:
+            wake = own.wake = self._threads.queue()
+        while True:
+            with self._lock:
+                if self._ready:
+                    return self._ready.popleft()
+                self._waiting.append(wake)
+            wake.get()
 
     def _run_slice(self, actor: PooledActor) -> None:
         own = self._own
@@ -171,7 +208,8 @@ class ThreadDispatcher(Dispatcher):
         assert aside is not None
         with self._lock:
             self._free += 1
-        self._fill()
+        if self._ready:
+            self._begin_worker()
         forbidden = forbid_blocking(None)
         thread.name = aside.name
         try:
@@ -181,7 +219,7 @@ class ThreadDispatcher(Dispatcher):
             forbid_blocking(forbidden)
         stays = self._take_place()
         if then is not None:
-            own.keeps = stays and not self._ready.qsize()  # else those come first that wait
+            own.keeps = stays and not self._ready  # else those come first that wait
             try:
                 then()
             finally:

@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 
 import pykka
 
+from ikigai_actors.actors.promise import Promise
 from ikigai_actors.actors.threads import current_threads, in_thread
 from ikigai_actors.actors.tool_slots import lent
 from ikigai_actors.actors.wait_graph import Until, WaitedBy
@@ -65,6 +66,11 @@ def forbid_blocking(what: str | None) -> str | None:
     return before
 
 
+def blocking_is_allowed() -> bool:
+    """Whether nothing was declared for the calling thread by `forbid_blocking`."""
+    return getattr(_thread, "forbidden", None) is None
+
+
 def refuse_to_block() -> None:
     """Raise `WouldDeadlock` on a thread that was declared by `forbid_blocking`."""
     what = getattr(_thread, "forbidden", None)
@@ -80,11 +86,14 @@ def may_block() -> bool:
     with contextlib.suppress(RuntimeError):
         asyncio.get_running_loop()
         return False
-    return getattr(_thread, "forbidden", None) is None
+    return blocking_is_allowed()
 
 
 class Future(pykka.Future[T]):
     """A value that is available now or later. See `pykka.Future` for ``map``, ``filter``, ``join`` and ``reduce``."""
+
+    refusal: WouldDeadlock | None = None
+    """The circle that the caller would have closed. What was asked for is not begun any more."""
 
     def __init__(
         self,
@@ -114,20 +123,16 @@ class Future(pykka.Future[T]):
             rescue: gives what `settle` takes in place of an exception, or that itself.
         """
         super().__init__()
-        self._timeout = check_timeout(timeout)
-        self._value: concurrent.futures.Future[T] = concurrent.futures.Future()
-        if cancel is None:
-            self._value.set_running_or_notify_cancel()  # a future that runs is not cancelled
-        else:
-            self._value.add_done_callback(lambda value: cancel() if value.cancelled() else None)
+        self._timeout = timeout if timeout is None else check_timeout(timeout)
+        self._value = value = Promise[T](may_cancel=cancel is not None)
+        if cancel is not None:
+            value.add_done_callback(lambda value: cancel() if value.cancelled() else None)
         self._waits_for = waits_for
-        self._awaits = AwaitedAgent(waits_for, self._value.done) if waits_for is not None else awaits
+        self._awaits = AwaitedAgent(waits_for, value.done) if waits_for is not None else awaits
         self._until = until
         self._make, self._rescue = make, rescue
         self._late, self._why = late, why
-        self.refusal: WouldDeadlock | None = None
-        """The circle that the caller would have closed. What was asked for is not begun any more."""
-        self.take_back: Callable[[], object] = lambda: None
+        self.take_back: Callable[[], object] = _nothing
         """Takes back what was asked for, when the caller is refused and another process was asked."""
 
     def __repr__(self) -> str:
@@ -151,20 +156,26 @@ class Future(pykka.Future[T]):
             WouldDeadlock: this is a thread of the runtime; or the awaited agent waits for the calling one.
             WouldWaitForItself: the calling agent's own turn must end first.
         """
-        timeout = self._timeout if check_timeout(timeout) is None else timeout
+        timeout = self._timeout if timeout is None else check_timeout(timeout)
         if self._get_hook is not None:
             return super().get(timeout=timeout)
-        if not self._value.done():
-            refuse_to_block()
-            self._check_itself()
+        if self._value.done():
+            return self._value.result()
+        refuse_to_block()
+        self._check_itself()
+        if self._awaits is None:
+            return self._waited(self._value, timeout)
         with self._noted(waits=timeout != 0) as value:
-            try:
-                with lent():
-                    return current_threads().result(value, timeout)
-            except concurrent.futures.TimeoutError as error:
-                if value.done():  # the value is itself a TimeoutError
-                    raise
-                raise self._too_late(timeout) from error
+            return self._waited(value, timeout)
+
+    def _waited(self, value: Promise[T], timeout: float | None) -> T:
+        try:
+            with lent():
+                return current_threads().result(value, timeout)
+        except TimeoutError as error:
+            if value.done():  # the value is itself a TimeoutError
+                raise
+            raise self._too_late(timeout) from error
 
     def _too_late(self, timeout: float | None) -> TimedOut:
         return TimedOut(f"No answer within {timeout} s; {self._late} {self._why()}".rstrip())
@@ -267,8 +278,8 @@ class Future(pykka.Future[T]):
             if value.done():
                 return value.result()
             if self._timeout is None:
-                return (yield from asyncio.wrap_future(value).__await__())
-            return (yield from self._in_time(asyncio.wrap_future(value), asyncio.timeout(self._timeout)).__await__())
+                return (yield from _on_loop(value).__await__())
+            return (yield from self._in_time(_on_loop(value), asyncio.timeout(self._timeout)).__await__())
 
     async def _in_time(self, value: asyncio.Future[T], limit: asyncio.Timeout) -> T:
         try:
@@ -280,7 +291,7 @@ class Future(pykka.Future[T]):
             raise await in_thread(lambda: self._too_late(self._timeout), "ikigai-why-late") from error
 
     @contextlib.contextmanager
-    def _noted(self, waits: bool = True) -> "Iterator[concurrent.futures.Future[T]]":
+    def _noted(self, waits: bool = True) -> Iterator[Promise[T]]:
         """Note for the block that the calling agent waits, if one does; gives what to wait for.
 
         Raises `WouldDeadlock` when that closes a circle. When a circle is found later, that is what is waited for.
@@ -289,7 +300,7 @@ class Future(pykka.Future[T]):
         if code is None or self._awaits is None or not waits or self._value.done() or code.is_over():
             yield self._value
             return
-        ends: concurrent.futures.Future[T] = concurrent.futures.Future()
+        ends = Promise[T](may_cancel=True)
         self._value.add_done_callback(lambda value: _pass_on(value, ends))
         ends.add_done_callback(lambda ends: self._value.cancel() if ends.cancelled() else None)
 
@@ -327,8 +338,12 @@ class Future(pykka.Future[T]):
             )
 
 
-def _pass_on(value: "concurrent.futures.Future[T]", to: "concurrent.futures.Future[T]") -> None:
-    """Give a second future what the first one has got."""
+def _nothing() -> None:
+    """Take nothing back."""
+
+
+def _pass_on(value: Promise[T], to: Promise[T]) -> None:
+    """Give a second promise what the first one has got."""
     with contextlib.suppress(concurrent.futures.InvalidStateError):
         if value.cancelled():
             to.cancel()
@@ -336,3 +351,27 @@ def _pass_on(value: "concurrent.futures.Future[T]", to: "concurrent.futures.Futu
             to.set_exception(error)
         else:
             to.set_result(value.result())
+
+
+def _on_loop(value: Promise[T]) -> asyncio.Future[T]:
+    """A future of the running event loop that ends as a promise does; cancelling it cancels the promise."""
+    loop = asyncio.get_running_loop()
+    here: asyncio.Future[T] = loop.create_future()
+
+    def pass_on() -> None:
+        if here.done():  # cancelled meanwhile
+            return
+        if value.cancelled():
+            here.cancel()
+        elif (error := value.exception()) is not None:
+            here.set_exception(error)
+        else:
+            here.set_result(value.result())
+
+    def wake(value: Promise[T]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(pass_on)
+
+    here.add_done_callback(lambda here: value.cancel() if here.cancelled() else None)
+    value.add_done_callback(wake)
+    return here

@@ -132,6 +132,17 @@ class Inbox:
                 continue
             self._owner.refuse(envelope)
 
+    def claim(self) -> bool:
+        """Schedule an idle actor for the calling thread, without a message; return whether that was done.
+
+        The thread must call `rest` after it has run the actor.
+        """
+        with self._lock:
+            if self.scheduled or self.held or self.closed or not self.empty():
+                return False
+            self.scheduled = True
+        return True
+
     def is_set(self) -> bool:
         """Whether the actor has stopped: the flag that Pykka reads."""
         return self.closed

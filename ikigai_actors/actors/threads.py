@@ -10,7 +10,6 @@ and the result of a cancelled call is forgotten.
 """
 
 import asyncio
-import concurrent.futures
 import contextlib
 import contextvars
 import math
@@ -24,6 +23,7 @@ from ikigai_actors.actors.event_loop import EndlessLoop, SystemLoop
 from ikigai_actors.text import described
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 LONGEST_SLEEP = 86_400.0
 """Seconds after which a waiting thread looks at the clock again, however long it has to wait. The machine refuses to
@@ -71,6 +71,19 @@ class Queue(Protocol[T]):
         """How many items there are."""
 
 
+class Waitable(Protocol[T_co]):
+    """A `promise.Promise`, or a ``concurrent.futures.Future``."""
+
+    def done(self) -> bool:
+        """Whether there is a result, or an exception."""
+
+    def result(self, timeout: float | None = None) -> T_co:
+        """Wait and return the result. Raises the exception, and `TimeoutError` after ``timeout`` seconds."""
+
+    def add_done_callback(self, callback: Callable[[Any], object], /) -> None:
+        """Call back when it is done."""
+
+
 class Threads(Protocol):
     """Makes threads, and what they wait with."""
 
@@ -96,7 +109,7 @@ class Threads(Protocol):
         none.
         """
 
-    def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
+    def result(self, future: "Waitable[T]", timeout: float | None) -> T:
         """Wait for a future on the calling thread, and return its result.
 
         Raises the future's exception, and `TimeoutError` when the future is not done after ``timeout`` seconds.
@@ -138,17 +151,21 @@ class SystemThreads(Threads):
 
         return end
 
-    def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
-        on_main = threading.current_thread() is threading.main_thread()
-        longest = LONGEST_DEAFNESS if on_main else LONGEST_SLEEP
+    def result(self, future: "Waitable[T]", timeout: float | None) -> T:
+        longest = LONGEST_DEAFNESS if threading.get_ident() == _MAIN else LONGEST_SLEEP
         due = math.inf if timeout is None else time.monotonic() + timeout
-        while (left := due - time.monotonic()) > longest:
-            with contextlib.suppress(concurrent.futures.TimeoutError):
+        left = math.inf if timeout is None else timeout
+        while left > longest:
+            try:
                 return future.result(longest)
-            if future.done():  # just now, or it raised a TimeoutError of its own
-                return future.result()
+            except TimeoutError:
+                if future.done():  # just now, or it raised a TimeoutError of its own
+                    return future.result()
+            left = due - time.monotonic()
         return future.result(max(left, 0))
 
+
+_MAIN = threading.main_thread().ident
 
 SYSTEM_THREADS = SystemThreads()
 

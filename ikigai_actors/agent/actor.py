@@ -130,6 +130,8 @@ _Answered = on.ReplyReceived | on.ReplyFailed | on.Exited | on.SummaryReplied | 
 class AgentActor(PooledActor):
     """Runs one agent."""
 
+    serves_callers = False  # its handlers commit, which is a worker's business
+
     def __init__(self, runtime: Runtime, origin: Origin, handover: Handover | None = None) -> None:
         """Make the actor of an agent, whose log is not read yet. An earlier actor of it may hand over what waits."""
         last = handover or Handover(origin.head, origin.turn, origin.lifecycle, paused=origin.paused)

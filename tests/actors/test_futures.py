@@ -14,6 +14,7 @@ import pykka
 import pytest
 
 from ikigai_actors.actors.futures import Future, TimedOut, acting_agent, forbid_blocking
+from ikigai_actors.actors.promise import Promise
 from ikigai_actors.errors import BadInput, WouldDeadlock, WouldWaitForItself
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
@@ -64,7 +65,7 @@ def once_main_waits(work: Callable[[], object]) -> Iterator[None]:
     def waits() -> bool:
         main = sys._current_frames()[threading.main_thread().ident or 0]
         within = [frame.f_code for frame, _ in traceback.walk_stack(main)]
-        return within[0] is threading.Condition.wait.__code__ and Future.get.__code__ in within
+        return within[0] is Promise._wait.__code__ and Future.get.__code__ in within
 
     def run() -> None:
         eventually(waits, "the wait")

@@ -22,7 +22,7 @@ def open_on(
     return ActorSystem.open(provider=asked, parts=parts)
 
 
-class Withholding:
+class Withholding(Dispatcher):
     """Workers that leave one actor alone while a test says so: what it is told waits."""
 
     def __init__(self) -> None:

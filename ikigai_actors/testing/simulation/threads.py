@@ -7,7 +7,6 @@ So the code of the runtime, of tools and of providers may block as it does in a 
 thread goes on. A thread-local or context variable works as elsewhere, since the threads are real.
 """
 
-import concurrent.futures
 import queue
 import threading
 from collections import deque
@@ -15,7 +14,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
-from ikigai_actors.actors.threads import Condition, Queue, Threads, one_of
+from ikigai_actors.actors.threads import Condition, Queue, Threads, Waitable, one_of
 from ikigai_actors.testing.simulation.event_loop import SimulatedLoop
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda, Baton, Entry
 
@@ -59,7 +58,7 @@ class SimulatedThreads(Threads):
     def repeat(self, seconds: float, call: Callable[[], object], name: str) -> Callable[[], None]:
         return lambda: None
 
-    def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
+    def result(self, future: Waitable[T], timeout: float | None) -> T:
         if not future.done():
             waiter = SimulatedWaiter(self)
             future.add_done_callback(lambda _: waiter.wake())

@@ -1,6 +1,5 @@
 """A simulation: the real system on one agenda, with a clock, a database and an outside that belong to the test."""
 
-import concurrent.futures
 import hashlib
 import json
 import threading
@@ -11,7 +10,7 @@ from string import ascii_lowercase
 from typing import Any, Self, TypeVar
 
 from ikigai_actors.actors.event_loop import EndlessLoop
-from ikigai_actors.actors.threads import Condition, Queue, Threads, one_of
+from ikigai_actors.actors.threads import Condition, Queue, Threads, Waitable, one_of
 from ikigai_actors.arguments import check_count, check_optional, check_type, shown
 from ikigai_actors.errors import BadInput, StoreError
 from ikigai_actors.providers.base import Provider, Request
@@ -482,7 +481,7 @@ class _TestThreads(Threads):
     def repeat(self, seconds: float, call: Callable[[], object], name: str) -> Callable[[], None]:
         return self._world.threads.repeat(seconds, call, name)
 
-    def result(self, future: "concurrent.futures.Future[T]", timeout: float | None) -> T:
+    def result(self, future: Waitable[T], timeout: float | None) -> T:
         if not future.done() and (line := calling_line()):
             self._world.trace.note("call", line)
         return self._world.threads.result(future, timeout)
