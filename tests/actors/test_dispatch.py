@@ -237,6 +237,7 @@ def test_a_blocking_ask_in_a_handler_is_refused(ground: Ground) -> None:
         ask(ground, ref, ("ask", other))
 
 
+@pytest.mark.sample(2, "thousands of actors each")
 def test_thousands_of_actors_stop_and_none_was_ever_in_pykkas_registry(ground: Ground) -> None:
     before = len(pykka.ActorRegistry.get_all())
     actors = [Recorder(ground.dispatcher) for _ in range(2_000)]

@@ -192,7 +192,7 @@ def test_only_the_messages_that_are_read_are_made() -> None:
         list(messages)
 
 
-@pytest.mark.slow("takes a second")
+@pytest.mark.thorough("a hundred thousand messages")
 def test_a_conversation_of_any_length_is_made_and_given_up() -> None:
     last: Passage | None = None
     for place in range(200_000):

@@ -108,6 +108,7 @@ def test_a_crash_at_any_commit_loses_nothing_that_was_committed_and_the_turn_goe
             assert found[1:] == ["user", "assistant"] * (len(found) // 2), (point, found)
 
 
+@pytest.mark.sample(2, "a fault each")
 @pytest.mark.slow("a run for each fault")
 @pytest.mark.parametrize("fault", ["busy", "full", "lost", "unheard", "unanswered"])
 @cheaper("seeds", 4, 12, "more schedules")

@@ -225,6 +225,7 @@ def end_of_turn(agent: AgentRef, turn: int) -> int:
     return [one.id for one in agent.history() if one.kind == "assistant" and not one.data.get("tool_calls")][turn - 1]
 
 
+@pytest.mark.sample(1, "a judge each")
 @pytest.mark.parametrize("probe", ["In which currency?", None])
 @each_commit(17)
 def test_a_bisection_is_the_same_at_whichever_commit_its_host_ends(step: int, probe: str | None) -> None:

@@ -89,7 +89,7 @@ def test_trials_go_on_at_the_other_host_when_that_of_the_driver_drains(verb: Ver
         assert trials == on_one_host(verb)
 
 
-@pytest.mark.sample(2, "two hosts for each")
+@pytest.mark.sample(1, "two hosts for each")
 @BOTH
 @pytest.mark.parametrize("apart", [False, True])
 def test_an_experiment_whose_driver_dies_goes_on_at_another_host_with_the_same_trials(verb: Verb, apart: bool) -> None:

@@ -160,6 +160,7 @@ def test_answers_are_checked_by_character_and_by_type() -> None:
         assert [one(turn, replace(turn, how="failed")) for one in (fits, same_text)] == [None, None]
 
 
+@pytest.mark.sample(1, "a database each")
 def test_a_regression_is_found_and_says_where_and_nothing_is_done(durable: str) -> None:
     shop = TeaShop()
     with shop.open(durable) as system:

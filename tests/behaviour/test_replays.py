@@ -205,6 +205,7 @@ BETWEEN: Mapping[str, Callable[[AgentRef], Any]] = {
 }
 
 
+@pytest.mark.sample(3, "an event each")
 @pytest.mark.parametrize("what", BETWEEN)
 def test_a_log_is_replayed_with_what_stood_between_its_turns(what: str) -> None:
     with ActorSystem.open(":memory:", ScriptedProvider(fingerprint)) as system:
@@ -440,6 +441,7 @@ def test_a_replay_goes_on_where_it_was_cut_off_and_other_terms_are_refused() -> 
         assert [one.name for one in system.agents("running")] == [None, "clerk"]
 
 
+@pytest.mark.thorough("a host ends at each commit; a bisection does in each run")
 @each_commit(7)
 def test_a_replay_is_the_same_at_whichever_commit_its_host_ends(step: int) -> None:
     def replayed(crash: CrashPoint | None) -> tuple[bool, list[Any]]:

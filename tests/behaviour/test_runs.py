@@ -85,6 +85,7 @@ def test_every_verb_goes_on_with_an_experiment_by_its_name_however_that_is_spelt
         assert not any(one.living for one in system.agents() if one.supervisor_uuid == first.experiment.agent.uuid)
 
 
+@pytest.mark.sample(2, "a count each")
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_trial_that_the_provider_failed_is_resumed_so_often_before_it_is_judged(verb: str) -> None:
     failing: list[str] = []

@@ -100,6 +100,7 @@ def test_a_search_finds_what_spells_the_word_and_the_agent_gets_no_message(datab
         assert check(system._store) == []
 
 
+@pytest.mark.sample(1, "a place each")
 @pytest.mark.parametrize("plan", [BestOf(5), Beam(2, 3), MCTS(12)])
 def test_a_search_that_was_cut_off_anywhere_ends_with_the_same_tree(tmp_path: Path, plan: Any) -> None:
     """Its judge ends the program, again and again; what was judged is not judged again."""
@@ -366,6 +367,7 @@ def test_a_wrong_argument_is_named_and_nothing_is_made(wrong: dict[str, Any]) ->
         assert len(system.agents()) == 2
 
 
+@pytest.mark.thorough("a host ends at each commit; a bisection does in each run")
 @each_commit(7)
 def test_a_search_makes_the_same_tree_at_whichever_commit_its_host_ends(step: int) -> None:
     def searched(crash: CrashPoint | None) -> tuple[bool, list[tuple[object, ...]]]:

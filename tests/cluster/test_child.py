@@ -73,6 +73,7 @@ def test_a_host_that_is_killed_or_hangs_ends_its_parent(launch: Launch, start: S
     assert (hangs.status, hangs.said) == (-signal.SIGKILL, "host host-1 has given no sign of life for 3 s")
 
 
+@pytest.mark.thorough("two processes; the decision is a unit test")
 def test_a_host_that_is_told_to_end_does_not_come_back(launch: Launch, start: Started) -> None:
     child = start(launch)
     eventually(lambda: living(launch), "the host")
@@ -81,6 +82,7 @@ def test_a_host_that_is_told_to_end_does_not_come_back(launch: Launch, start: St
     assert not living(launch)
 
 
+@pytest.mark.sample(1, "a mistake each")
 @pytest.mark.parametrize(
     ("app", "directory", "told"),
     [("shop:nothing", None, "AttributeError: module 'shop' has no attribute 'nothing'"), ("shop:app", "gone", "gone")],

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -136,6 +137,7 @@ def test_no_line_of_a_transcript_holds_a_control_character(
             assert not controls(strip.text, but=""), (piece, strip.text)
 
 
+@pytest.mark.thorough("an application; each line of a transcript is tried in each run")
 def test_no_screen_of_the_application_shows_a_control_character() -> None:
     text = "".join(f"{spell[:60]} | " for spell in SPELLS).replace("\0", "")
     hostile = Hostile(text)

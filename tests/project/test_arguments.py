@@ -87,6 +87,7 @@ OPENING: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.sample(6, "an argument each")
 @pytest.mark.parametrize(("arguments", "said"), OPENING, ids=[said[:60] for _, said in OPENING])
 def test_a_system_is_not_opened_with_a_wrong_argument_and_the_database_stays_free(
     tmp_path: Path, arguments: dict[str, Any], said: str

@@ -79,11 +79,8 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def trees() -> None:
-    """All modules, parsed: one process then runs all tests of this file, and parses them once."""
-    for path in FILES.values():
-        parsed(path)
+for _path in FILES.values():
+    parsed(_path)  # before the processes that run tests are forked: they share the trees
 
 
 @cache

@@ -331,6 +331,7 @@ def test_a_tool_of_ones_own_that_gives_no_result_says_what_was_expected(given: A
         assert "Expected a Result" in result.content
 
 
+@pytest.mark.sample(4, "an exception each")
 @pytest.mark.parametrize("make", ENDINGS)
 def test_a_tool_that_raises_gives_an_error_result_whatever_it_is(make: Callable[[], BaseException]) -> None:
     @tool

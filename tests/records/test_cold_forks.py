@@ -43,6 +43,7 @@ def reads(system: ActorSystem) -> tuple[int, int]:
     return system._log_cache.read_logs, system._log_cache.read_messages
 
 
+@pytest.mark.sample(1, "a database each")
 @pytest.mark.slow("takes a second")
 def test_the_first_forks_after_a_start_read_no_log_and_the_child_has_the_whole_history(durable: str) -> None:
     with open_echo(durable) as system:

@@ -183,6 +183,7 @@ def test_the_arguments_of_the_tool_are_in_the_form_that_services_take() -> None:
     assert stored.arguments["properties"] == {"result": stored.schema}
 
 
+@pytest.mark.thorough("hundreds of types")
 def test_a_process_keeps_a_few_hundred_types_at_most() -> None:
     for number in range(outputs._MOST_KNOWN + 5):
         expected(Literal[number])

@@ -153,7 +153,7 @@ def below(agent: AgentRef) -> list[AgentRef]:
     return found
 
 
-@pytest.mark.sample(3, "four databases")
+@pytest.mark.sample(2, "four databases")
 @pytest.mark.parametrize("other", ["sqlite", "postgres"])
 def test_a_branch_is_the_same_on_another_database_and_back_again(
     durable: str, other: str, request: pytest.FixtureRequest, tmp_path: Path
@@ -336,7 +336,7 @@ SHARED: dict[str, tuple[str, int, int]] = {
 }
 
 
-@pytest.mark.sample(3, "five files for each")
+@pytest.mark.sample(1, "five files for each")
 @pytest.mark.parametrize("case", SHARED)
 def test_what_many_inherit_from_one_outside_stands_once_in_the_file(tmp_path: Path, case: str) -> None:
     acts, told, hidden = SHARED[case]
@@ -775,7 +775,7 @@ def test_what_has_no_end_of_a_line_is_read_no_further_than_a_line_may_be_long(so
         ImportFile.of(tmp_path / "1")
 
 
-@pytest.mark.slow("reads a line of 128 MiB")
+@pytest.mark.thorough("a line of many megabytes")
 def test_a_line_behind_the_header_has_a_bound_too(sound: bytes, tmp_path: Path) -> None:
     with (tmp_path / "1").open("wb") as file:
         file.write(sound[: sound.index(b"\n") + 1])

@@ -61,6 +61,6 @@ def test_gifts_of_two_shards_come_to_an_even_end() -> None:
     assert check(2) == 324
 
 
-@pytest.mark.slow("thousands of shares")
+@pytest.mark.thorough("all placements; the properties of test_placement in each run")
 def test_gifts_of_three_shards_come_to_an_even_end() -> None:
     assert check(3) == 5_832

@@ -50,7 +50,7 @@ def test_a_transaction_may_fork(tmp_path: Path) -> None:
         assert store.read(lambda tx: sql(tx, "SELECT 1")) == [(1,)]
 
 
-@pytest.mark.slow("many forks")
+@pytest.mark.thorough("hundreds of forked processes; test_os_fork has some in each run")
 def test_a_child_uses_sqlite_while_the_threads_of_its_parent_do(tmp_path: Path) -> None:
     over = threading.Event()
 

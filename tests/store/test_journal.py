@@ -319,6 +319,7 @@ def test_a_full_queue_makes_outside_callers_wait_and_actors_never(journals: Call
     assert statistics.units == 5  # what timed out for want of room was never queued
 
 
+@pytest.mark.sample(3, "a database each")
 @pytest.mark.parametrize("started", [True, False])
 def test_closing_writes_what_was_accepted(journal: Journal, store: Store, started: bool) -> None:
     gate, answers = Gate(), Answers()

@@ -316,6 +316,7 @@ class OwnWatch(ForwardingStore):
         return self._told
 
 
+@pytest.mark.thorough("very many agents")
 @pytest.mark.parametrize("names", [True, False], ids=["named", "awaited, by a hint that names nobody"])
 def test_whom_a_hint_concerns_while_very_many_agents_are_looked_at_does_not_wait_for_the_rest(names: bool) -> None:
     heard: list[str] = []

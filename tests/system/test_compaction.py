@@ -558,6 +558,7 @@ def test_a_summary_of_ones_own_that_saves_nothing_is_refused_and_changes_nothing
         assert system.root.history() == before
 
 
+@pytest.mark.thorough("a history past the window; asked for by a person in each run")
 def test_a_model_that_asks_for_a_summary_of_what_is_past_its_window_gets_it_in_parts() -> None:
     model, window = Model(), [10**9]
     limited = limited_to(model, window, [])

@@ -118,6 +118,7 @@ def race(first: Callable[[], object], second: Callable[[], object], swap: bool) 
             one.result(DEADLINE)
 
 
+@pytest.mark.sample(1, "a database each")
 @pytest.mark.parametrize("kill", [by_handle, by_another_connection])
 def test_of_a_kill_and_a_reply_one_wins_and_the_caller_learns_which(
     durable: str, kill: Callable[[str], AbstractContextManager[Kill]]

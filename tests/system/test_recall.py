@@ -53,6 +53,7 @@ class Looking:
         return Reply("done", usage=usage)
 
 
+@pytest.mark.sample(2, "a database and a window each")
 @pytest.mark.parametrize("refused", [None, 12_000])
 def test_long_results_are_shown_by_reference_where_that_is_enough_and_no_model_is_asked(
     database: str, refused: int | None

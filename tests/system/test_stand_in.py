@@ -141,6 +141,7 @@ def test_no_experiment_begins_when_the_model_that_an_agent_names_has_no_key(name
         assert evaluate(system.agent("both"), ["And milk?"], lambda run: True).rate == 1.0  # the next model answers
 
 
+@pytest.mark.sample(2, "an experiment each")
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_trial_whose_host_has_no_key_for_its_model_has_no_verdict_and_is_asked_later(named: str, verb: str) -> None:
     with (

@@ -25,6 +25,7 @@ def test_made_up_programs_keep_every_law_of_experiments(examples: int) -> None:
     run_programs(BehaviourMachine, examples, steps=20)
 
 
+@pytest.mark.sample(1, "a kind of steps each")
 @pytest.mark.parametrize(("between", "each"), [("clear", "log"), ("undo", "log"), (TYPED, "step")])
 def test_replays_of_logs_and_of_typed_steps_keep_every_law(between: str, each: str) -> None:
     machine = BehaviourMachine()

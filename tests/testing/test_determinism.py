@@ -64,6 +64,7 @@ def test_the_same_seed_gives_the_same_trace_byte_for_byte_and_seeds_differ() -> 
     assert len(set(traces)) > len(SEEDS) // 2
 
 
+@pytest.mark.thorough("two runs; the same seed gives the same trace in each run")
 def test_the_choices_that_a_run_has_drawn_lead_there_again() -> None:
     for seed in range(2):
         for chance in (seed, Random(seed)):

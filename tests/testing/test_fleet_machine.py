@@ -82,7 +82,7 @@ AIMED: dict[str, dict[str, Any]] = {
 """Rules that aim at one situation each."""
 
 
-@pytest.mark.sample(4, "three hosts for each rule")
+@pytest.mark.sample(2, "three hosts for each rule")
 @pytest.mark.parametrize("name", AIMED)
 def test_what_an_aimed_rule_brings_about_does_no_harm(machine: FleetMachine, name: str) -> None:
     for host in (0, 1):

@@ -69,7 +69,7 @@ def test_each_recorded_turn_is_a_test_that_replays_it(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.sample(3, "a run of pytest for each")
+@pytest.mark.sample(1, "a run of pytest for each")
 @pytest.mark.parametrize(
     ("test", "told"),
     [

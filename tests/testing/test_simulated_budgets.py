@@ -88,6 +88,7 @@ def never_exceeded(meter: Meter) -> Callable[[Simulation], None]:
     return after
 
 
+@pytest.mark.sample(1, "faults each")
 @pytest.mark.slow("takes four seconds")
 @pytest.mark.parametrize(
     ("faults", "hosts"),
@@ -237,6 +238,7 @@ def test_time_that_a_wrong_clock_has_ended_goes_on_when_the_clock_is_right_again
         assert system.root.budget.spent["seconds"] == 0
 
 
+@pytest.mark.sample(1, "a schedule each")
 @pytest.mark.parametrize("hosts", [1, 2])
 def test_the_owner_of_time_is_told_once_at_80_percent_of_it_and_once_more_after_a_grant(hosts: int) -> None:
     with simulated(hosts=hosts) as world:
@@ -267,6 +269,7 @@ def notices(agent: AgentRef) -> list[str]:
     return [mail.body for mail in agent.mails() if mail.kind == "notice"]
 
 
+@pytest.mark.sample(3, "a commit each")
 @pytest.mark.parametrize("commit", range(1, 14))
 def test_wherever_a_process_ends_a_paused_turn_is_resumed_once_by_a_grant(commit: int) -> None:
     with simulated() as world:

@@ -34,7 +34,7 @@ def fault_of(world: Simulation) -> str:
     return ", ".join(line.text for line in world.trace.lines if line.kind == "fault")
 
 
-@pytest.mark.sample(4, "a run for each choice")
+@pytest.mark.sample(2, "a run for each choice")
 @pytest.mark.parametrize("name", ["busy", "full", "lost", "unheard", "unanswered", "ahead", "back"])
 @cheaper("step", 6, 3, "a fault at more of the choices")
 def test_a_fault_of_the_store_or_the_clock_leaves_the_same_history(step: int, name: str) -> None:

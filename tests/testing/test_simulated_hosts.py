@@ -266,6 +266,7 @@ def test_another_host_sees_a_reply_as_it_comes_and_that_it_is_cut_off_with_its_h
     assert ends == {"cut", "reply"}
 
 
+@pytest.mark.sample(2, "a fault each")
 @pytest.mark.parametrize("fault", ["freezes", "partitions", "unrung"])
 @cheaper("enough", 1, 7, "a fault at more of the choices")
 def test_hosts_are_stopped_cut_off_or_unheard_by_chance_and_nothing_is_lost(enough: int, fault: str) -> None:

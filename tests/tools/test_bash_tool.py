@@ -178,6 +178,7 @@ def test_a_quote_that_is_not_closed_is_an_error_at_once_and_harms_no_later_comma
     assert after == Result("ok")
 
 
+@pytest.mark.sample(5, "a command each")
 @pytest.mark.parametrize(
     "spoiling",
     [
@@ -364,6 +365,7 @@ def test_an_agent_that_is_gone_leaves_no_shell(tmp_path: Path) -> None:
         eventually(lambda: not living(session), "the end of its shell")
 
 
+@pytest.mark.sample(1, "a signal each")
 @LINUX
 @pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
 def test_a_kill_ends_all_that_the_agents_tool_runs_also_what_is_deaf_to_term(tmp_path: Path, trap: str) -> None:

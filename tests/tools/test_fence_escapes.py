@@ -144,6 +144,7 @@ def test_no_attempt_gets_out_that_the_tier_does_not_declare(tmp_path: Path, mode
         assert escaped(of, made) == OPEN[mode]
 
 
+@pytest.mark.sample(1, "a tier each")
 @pytest.mark.parametrize("mode", OPEN)
 def test_with_the_network_open_nothing_else_is(tmp_path: Path, mode: str) -> None:
     with scene(tmp_path) as of, enclosed(of, Fence(mode=mode)) as made:
@@ -236,6 +237,7 @@ def test_a_server_whose_fence_cannot_be_made_is_not_started(monkeypatch: pytest.
         McpServer(SERVER, fence=wrong)
 
 
+@pytest.mark.sample(1, "a tier each")
 @pytest.mark.parametrize("mode", OPEN)
 def test_a_workspace_in_a_home_that_is_given_by_a_link_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str

@@ -48,6 +48,7 @@ def test_a_path_is_shown_where_its_links_lead_through_layers(tmp_path: Path) -> 
     assert view.shown("far/passwd") == "/etc/passwd"
 
 
+@pytest.mark.sample(15, "a random tree each")
 @pytest.mark.parametrize("seed", range(CASES))
 def test_a_layer_of_what_differs_shows_the_other_directory(tmp_path: Path, seed: int) -> None:
     drawn = random.Random(seed)
@@ -66,6 +67,7 @@ def test_a_layer_of_what_differs_shows_the_other_directory(tmp_path: Path, seed:
     assert seen(FileView((), written)) == seen(FileView((), others[-1]))
 
 
+@pytest.mark.sample(15, "a random tree each")
 @pytest.mark.parametrize("seed", range(CASES))
 def test_a_merge_takes_what_one_side_has_changed_or_nothing_where_both_have(tmp_path: Path, seed: int) -> None:
     drawn = random.Random(seed)

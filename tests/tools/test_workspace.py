@@ -60,6 +60,7 @@ def test_files_are_read_written_edited_and_found(use: Use, directory: Path) -> N
     assert use("grep", pattern="cof+ee").content == f"{directory / 'notes.txt'}:2:coffee\n"
 
 
+@pytest.mark.sample(4, "a tool and a path each")
 @pytest.mark.parametrize("path", ["../secret.txt", "way_out/secret.txt", "{outside}/secret.txt"])
 @pytest.mark.parametrize("name", ["read", "write", "edit", "grep"])
 def test_no_path_leads_out_of_the_directory(use: Use, directory: Path, name: str, path: str) -> None:
@@ -76,6 +77,7 @@ def test_no_path_leads_out_of_the_directory(use: Use, directory: Path, name: str
     assert (directory.parent / "secret.txt").read_text() == "the secret\n"
 
 
+@pytest.mark.sample(4, "a tool and a file each")
 @pytest.mark.parametrize("kind", ["pipe", "socket", "link", "directory"])
 @pytest.mark.parametrize("name", ["read", "write", "edit"])
 def test_what_is_no_regular_file_is_refused_and_holds_no_thread(
@@ -249,7 +251,7 @@ print(sorted({"anthropic", "jsonschema"} & {*sys.modules}))
 """
 
 
-@pytest.mark.slow("starts a program")
+@pytest.mark.thorough("a program; test_exports looks at the whole system in each run")
 def test_tools_load_no_client_of_a_model_service_and_no_checker_of_schemas(directory: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", NO_CLIENT],

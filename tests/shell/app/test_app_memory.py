@@ -19,7 +19,7 @@ def look() -> str:
     return "leaves and stones; " * 100
 
 
-@pytest.mark.slow("takes a second")
+@pytest.mark.thorough("a window is filled four times")
 def test_who_talks_past_its_window_four_times_still_knows_the_fact_of_the_first_prompt(
     request: pytest.FixtureRequest,
 ) -> None:

@@ -39,7 +39,7 @@ def marks(stage: Stage) -> list[int]:
     return [int(number) for number in re.findall(r"mark 'm(\d+)'", stage.transcript)]
 
 
-@pytest.mark.sample(2, "hundreds of lines on a screen")
+@pytest.mark.sample(1, "hundreds of lines on a screen")
 @pytest.mark.parametrize("scrolled_up", [False, True])
 @pytest.mark.parametrize("many", [560, 800])
 def test_what_comes_while_nobody_looks_is_read_however_much_it_is(many: int, scrolled_up: bool) -> None:
@@ -67,6 +67,7 @@ def test_what_comes_while_nobody_looks_is_read_however_much_it_is(many: int, scr
         on_stage(system, play)
 
 
+@pytest.mark.sample(1, "the same hole, met in two ways")
 @pytest.mark.parametrize("by", ["coming back", "what it says"])
 def test_a_hole_that_the_store_does_not_fill_is_filled_when_it_is_back(by: str) -> None:
     async def play(stage: Stage) -> None:
@@ -95,6 +96,7 @@ def test_a_hole_that_the_store_does_not_fill_is_filled_when_it_is_back(by: str) 
         on_stage(system, play)
 
 
+@pytest.mark.thorough("dozens of pages; a page that comes back is shown by the others")
 def test_pages_beyond_those_that_are_kept_are_made_anew() -> None:
     gate = Gate()
 

@@ -90,6 +90,7 @@ def test_the_picture_of_a_prompt_stands_below_its_line_and_a_damaged_one_stays_a
         on_stage(system, play, size=(200, 40))
 
 
+@pytest.mark.thorough("an application each; a picture below a prompt is shown in each run")
 def test_the_picture_of_a_result_stands_below_its_call_in_the_log_and_when_it_comes() -> None:
     @tool
     def draw() -> Attachment:

@@ -51,6 +51,7 @@ def let_keys_answer(stage: Stage) -> None:
     stage.watch.seconds += 2 * KEYS_WAIT
 
 
+@pytest.mark.sample(1, "a key each")
 @pytest.mark.parametrize(
     ("key", "result"), [("y", "a.txt is gone"), ("n", "denied"), ("a", "a.txt is gone")], ids=["yes", "no", "always"]
 )

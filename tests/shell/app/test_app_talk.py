@@ -137,7 +137,7 @@ def test_enter_during_an_answer_steers_alt_enter_queues_and_escape_takes_back_wh
         assert kinds == ["user", "assistant", "steer", "steer", "interrupted", "user", "assistant"]
 
 
-@pytest.mark.slow("keeps 1,000 words: two seconds")
+@pytest.mark.thorough("a mailbox is filled")
 def test_a_word_for_an_agent_that_takes_no_more_comes_back_into_the_input() -> None:
     model = Dialogue()
 

@@ -18,6 +18,7 @@ def chain(system: ActorSystem) -> None:
     system._touch(system.root)
 
 
+@pytest.mark.sample(1, "a width each")
 @pytest.mark.parametrize("columns", [80, 40])
 def test_the_panel_names_agents_of_any_depth_and_covers_only_a_narrow_window(columns: int) -> None:
     async def play(stage: Stage) -> None:

@@ -90,6 +90,7 @@ def test_the_menu_shows_what_may_follow_and_leaves_nothing_behind() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.sample(1, "a source each")
 @pytest.mark.slow("the application, key by key")
 @pytest.mark.parametrize(
     ("typed", "whole"),

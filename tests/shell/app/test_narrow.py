@@ -10,6 +10,7 @@ from ikigai_actors.shell.line.interrupts import Interrupts
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 
 
+@pytest.mark.sample(1, "a width each")
 @pytest.mark.parametrize("size", [(40, 10), (80, 24)])
 def test_every_key_can_be_read_with_what_it_does(size: tuple[int, int]) -> None:
     async def play(stage: Stage) -> None:

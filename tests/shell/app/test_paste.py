@@ -108,6 +108,7 @@ def test_a_paste_at_a_question_is_no_answer_but_goes_to_the_prompt() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.sample(1, "a screen each")
 @pytest.mark.parametrize("key", ["f1", "f5"])
 def test_a_paste_on_another_screen_changes_nothing_of_the_prompt(key: str) -> None:
     async def play(stage: Stage) -> None:
@@ -125,6 +126,7 @@ def test_a_paste_on_another_screen_changes_nothing_of_the_prompt(key: str) -> No
         on_stage(system, play)
 
 
+@pytest.mark.thorough("an application for one box; test_typed_keys asks all boxes")
 def test_a_paste_into_a_search_is_searched_for_once(tmp_path: Path) -> None:
     from textual.widgets import Input
 

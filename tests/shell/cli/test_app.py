@@ -103,6 +103,7 @@ def test_without_it_the_shell_says_whose_provider_is_missing(
 SEARCH = ["--plan", "best:1", "--option", "price?", "--score", "wc -w"]
 
 
+@pytest.mark.sample(1, "a command each")
 @pytest.mark.parametrize("place", ["before", "behind"])
 def test_experiments_run_with_the_tools_of_an_app(
     shop: str, say: Say, place: str, capsys: pytest.CaptureFixture[str]

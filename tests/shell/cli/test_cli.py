@@ -55,7 +55,7 @@ def loaded_by(*arguments: str) -> set[str]:
     return set(done.stdout.partition("LOADED")[2].split())
 
 
-@pytest.mark.sample(4, "an interpreter for each")
+@pytest.mark.sample(1, "an interpreter for each")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -72,6 +72,7 @@ def test_help_loads_only_click(arguments: list[str]) -> None:
     assert len(loaded & verbs) == (arguments[0] in {*names(Callers.SCRIPTS)} - {*cli.commands})
 
 
+@pytest.mark.sample(1, "a program each")
 @pytest.mark.parametrize(
     ("arguments", "needed"),
     [
@@ -87,7 +88,7 @@ def test_process_tools_load_nothing_that_runs_agents(file: Path, arguments: tupl
     assert needed in loaded
 
 
-@pytest.mark.sample(2, "an interpreter for each")
+@pytest.mark.sample(1, "an interpreter for each")
 @pytest.mark.parametrize(
     "words", [("orphans", "dba"), ("send", "dba", "tea"), ("prompt", "dba", "tea"), ("doc", "list")]
 )
@@ -274,6 +275,7 @@ def test_what_the_shell_writes_only_its_user_may_read(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.thorough("a program without a library; another extra is missed in each run")
 def test_what_serve_needs_is_named_when_it_is_missing(file: Path) -> None:
     script = (
         "import sys; sys.modules['textual_serve'] = None  # as if it were not installed\n"

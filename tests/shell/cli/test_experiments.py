@@ -182,6 +182,7 @@ def test_a_judge_that_breaks_ends_a_bisection_and_calls_nothing_bad(
     assert "Nothing is wrong" in capsys.readouterr().out
 
 
+@pytest.mark.sample(2, "a command each")
 @pytest.mark.parametrize("arguments", [arguments for arguments, *_ in WORDS], ids=[one[0] for one, *_ in WORDS])
 def test_without_a_key_nothing_is_asked_of_the_stand_in_and_the_status_says_so(
     tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -203,6 +204,7 @@ def test_without_a_key_nothing_is_asked_of_the_stand_in_and_the_status_says_so(
         capsys.readouterr()
 
 
+@pytest.mark.sample(2, "a command each")
 @pytest.mark.parametrize("arguments", [arguments for arguments, *_ in WORDS], ids=[one[0] for one, *_ in WORDS])
 def test_without_the_key_of_the_model_that_an_agent_names_the_status_says_so(
     tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -249,6 +251,7 @@ def test_the_first_bad_turn_is_found_by_a_program(shop: str, capsys: pytest.Capt
     assert re.fullmatch(r"Unsure: no answer has more than \d+\.\d % after \d+ probes\.\n", told.out)
 
 
+@pytest.mark.sample(2, "a command each")
 @pytest.mark.parametrize(("arguments", "asked", "usd"), WORDS, ids=[arguments[0] for arguments, *_ in WORDS])
 def test_each_command_says_what_it_asks_and_a_dry_run_only_says_it(
     shop: str, tmp_path: Path, arguments: list[str], asked: str, usd: str, capsys: pytest.CaptureFixture[str]
@@ -285,6 +288,7 @@ def test_into_a_pipe_no_new_model_and_no_new_service_reads_a_history_without_a_y
     assert "Recorded histories are read by offline:large, which has written none of them." in capsys.readouterr().err
 
 
+@pytest.mark.sample(4, "a mistake each")
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

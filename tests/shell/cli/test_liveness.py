@@ -74,6 +74,7 @@ def test_in_the_file_stands_after_how_many_seconds_of_silence_a_host_should_be_k
     assert file.read_text(encoding="utf-8") == "8\n"
 
 
+@pytest.mark.thorough("a pipe is filled")
 def test_a_pipe_gets_a_line_for_each_sign_and_holds_nobody_up_when_it_is_full() -> None:
     reading, writing = os.pipe()
     liveness = Liveness(f"/dev/fd/{writing}", 10.0)

@@ -38,6 +38,7 @@ def test_what_cannot_be_seen_is_spelled_out() -> None:
     assert call_line(call("run\u200b", text="a  b\u200b")) == r'run\u200b {"text": "a  b\u200b"}'
 
 
+@pytest.mark.sample(2, "a length each")
 @pytest.mark.parametrize("length", [0, SHORT, 100 * SHORT])
 def test_nothing_is_cut_however_long_it_is(length: int) -> None:
     command = f"echo {'x' * length}; rm -rf ~"
