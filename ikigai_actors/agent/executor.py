@@ -218,6 +218,10 @@ class Executor:
         """The model requests that are in flight, or were a moment ago, the oldest first. Any thread may ask."""
         return [job for job in list(self._jobs) if isinstance(job, ModelRequest)]
 
+    def printed(self, agent: str) -> dict[str, str]:
+        """The end of what the running calls of an agent have printed, by the id of the call. Any thread may ask."""
+        return {call: text for toolset in list(self._toolsets) for call, text in toolset.printed(agent).items()}
+
     def leave(self, agent: str) -> None:
         """Let the toolsets give up what they hold for an agent that no longer runs."""
 

@@ -251,6 +251,10 @@ class Directory(OfOneProcess, ABC):
         """How many threads of tools go on past the time of their calls, in this process."""
         return 0
 
+    def _printed(self, uuid: str) -> dict[str, str]:
+        """The end of what the running calls of an agent have printed, by the id of the call; none of other hosts'."""
+        return {}
+
     def _signs(self) -> dict[str, Sign]:
         """The latest signs of life of the agents that are in a turn, by uuid."""
         self._check_open()

@@ -595,6 +595,9 @@ class ActorSystem(System):
     def _abandoned(self) -> int:
         return self._runtime.executor.abandoned
 
+    def _printed(self, uuid: str) -> dict[str, str]:
+        return self._runtime.executor.printed(uuid)
+
     def _signs(self) -> dict[str, Sign]:
         """The latest signs of life of the agents that are in a turn, by uuid."""
         return {**super()._signs(), **self._processes.signs()}

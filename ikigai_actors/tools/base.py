@@ -7,7 +7,7 @@ the runtime's event loop, where they must not block.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +53,17 @@ class Toolset(ABC):
         Raises:
             BadInput: it cannot start; nothing of it is left then.
         """
+
+    def printed(self, agent: str) -> Mapping[str, str]:
+        """The end of what the running calls of an agent have printed so far, for a person who watches.
+
+        Args:
+            agent: the agent, by uuid.
+
+        Returns:
+            A text for each call that has printed something, by its id. Any thread may ask, and never waits.
+        """
+        return {}
 
     async def merge_files(self, agent: str, child: str) -> list[str]:
         """Take over what a child has changed in the directory that is copied (`copied`).

@@ -4,13 +4,14 @@ import asyncio
 import os
 import resource
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
 import pytest
 
 from ikigai_actors import ActorSystem, ScriptedProvider, Workspace
+from ikigai_actors.tools.effect_keys import CurrentCall, acting_call
 from ikigai_actors.tools.function import LIMIT, Result
 from ikigai_actors.tools.process import ExitWaiter, living_processes
 from ikigai_actors.tools.workspace.bash import OUTPUT_KEPT, Bash, CommandOutput
@@ -399,3 +400,18 @@ def test_a_host_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
         session = session_in(tmp_path)
         program.kill()
     eventually(lambda: not living(session), "the end of its processes")
+
+
+def test_what_a_running_command_has_printed_is_at_hand_by_the_id_of_its_call(tmp_path: Path) -> None:
+    async def play(shells: Shells) -> list[Mapping[str, str]]:
+        acting_call.set(CurrentCall("key", 1, "agent", "call-1"))
+        command = "echo one; echo two; until [ -e go ]; do sleep 0.01; done"
+        call = asyncio.ensure_future(shells.run("agent", command, DEADLINE))
+        while "two" not in shells.printed("agent").get("call-1", ""):
+            await asyncio.sleep(0.01)  # to the shell
+        seen = [shells.printed("agent"), shells.printed("another")]
+        (tmp_path / "go").touch()
+        assert (await call).content.endswith("one\ntwo")
+        return [*seen, shells.printed("agent")]
+
+    assert in_shells(tmp_path, play) == [{"call-1": "one\ntwo\n"}, {}, {}]

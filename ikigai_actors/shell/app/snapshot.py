@@ -87,6 +87,8 @@ class Snapshot:
     """The names of the hosts, by id, where there are several; when asked for."""
     signs: Mapping[str, Sign] = field(default_factory=dict)
     """The latest signs of life of those that are in a turn, by uuid; when asked for."""
+    printed: Mapping[str, str] = field(default_factory=dict)
+    """The end of what its running calls have printed, by the id of the call."""
     abandoned: int = 0
     """Threads of tools that go on past the time of their calls; when asked for, and this process runs the agents."""
 
@@ -184,6 +186,7 @@ class Snapshots(Service):
             all_cost=self._prices.cost(sums.everybody) if sums is not None else None,
             budget=found.budget,
             waiting=found.waiting,
+            printed=system._printed(uuid),
             questions=questions,
             heir=heir,
             attached=system.attached,

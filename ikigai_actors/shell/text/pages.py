@@ -54,6 +54,28 @@ class MessageWords(NamedTuple):
     """Whether it parts what came before from what follows, so that a rule is beside its line."""
 
 
+class ForkWords(NamedTuple):
+    """A fork in words, of which several can be joined on one line."""
+
+    verb: str
+    """``forked``, or ``inherited:``."""
+    what: str
+    """What comes before the name, with a blank after it."""
+    name: str
+    """The other agent."""
+
+
+def fork_words(message: Message, called: NameOf = no_name) -> ForkWords | None:
+    """The words for a fork, in the log of the parent or of the child; None for any other message."""
+    if message.kind != Kind.FORK or ("child" in message.data and "number" in message.data):  # a trial
+        return None
+    if "child" in message.data:
+        return ForkWords("forked", "", _called(message.data, "child", called))
+    return ForkWords(
+        "inherited:", f"{counted(message.id - 1, 'message')} from ", _called(message.data, "parent", called)
+    )
+
+
 def history_page(
     messages: Sequence[Message], uuid: str, most: int, command: str, called: NameOf = no_name
 ) -> list[MessageView]:
@@ -129,8 +151,6 @@ def message_words(message: Message, called: NameOf = no_name) -> MessageWords:
             asked = one_line(preview(str(data.get("prompt") or "go on")))
             child = _called(data, "child", called)
             entry, line = f"{trial}, forked {child}: {asked}", f"{trial} ({child}): {asked}"
-        case Kind.FORK if "child" in data:
-            entry = line = f"forked {_called(data, 'child', called)}"
         case Kind.NOTE if isinstance(data.get("verdicts"), list):
             verdicts = [_verdict(one) for one in data["verdicts"]]
             entry, line = "\n".join(verdicts) or "no verdict yet", "; ".join(verdicts) or "no verdict yet"
@@ -141,8 +161,10 @@ def message_words(message: Message, called: NameOf = no_name) -> MessageWords:
             entry = f"note {json.dumps(dict(data), ensure_ascii=False)}"
             line = entry
         case Kind.FORK:
-            parent = _called(data, "parent", called)
-            entry, line = f"forked from {parent}", f"inherited: {counted(message.id - 1, 'message')} from {parent}"
+            fork = fork_words(message, called)
+            assert fork is not None  # it is no trial
+            line = f"{fork.verb} {fork.what}{fork.name}"
+            entry = line if "child" in data else f"forked from {fork.name}"
         case _:
             return MessageWords(content, f"{message.kind}: {one_line(content)}")
     return MessageWords(entry, one_line(line), rule=True)

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from ikigai_actors.shell.verbs.place import ShellPlace
     from ikigai_actors.system.handles.ref import AgentRef
 
+MOST_COPIED = 74_000
+"""The most bytes that a terminal is given for its clipboard: xterm takes 100,000 characters of base64."""
+
 _CODE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1`*~*[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -20,7 +23,8 @@ _CODE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1`*~*[ \t]*$", re.MULTILINE | 
 def copy(shell: "ShellPlace", agent: "AgentRef", number: int, code: bool) -> object:
     """Copy the latest answer to the clipboard of the terminal, or the Nth latest.
 
-    It goes through the terminal (OSC 52), so it works over ssh. In tmux: set -g set-clipboard on.
+    It goes through the terminal (OSC 52), so it works over ssh. In tmux: set -g set-clipboard on. A text that is too
+    long for terminals goes to a file.
     """
     from ikigai_actors.errors import BadInput
 
@@ -34,6 +38,18 @@ def copy(shell: "ShellPlace", agent: "AgentRef", number: int, code: bool) -> obj
         if not blocks:
             raise BadInput("The answer has no block of code.")
         text = blocks[-1]
+    if len(text.encode()) > MOST_COPIED:
+        shell.screen.line(f"Terminals copy {MOST_COPIED:,} bytes at most. All of it is in {_written(text)}")
+        return None
     shell.copy(text)
     shell.screen.line(f"Copied {len(text):,} characters.")
     return None
+
+
+def _written(text: str) -> str:
+    """Write a text to a new file that only its user may read; return the path."""
+    from tempfile import NamedTemporaryFile
+
+    with NamedTemporaryFile("w", prefix="ikigai-", suffix=".md", delete=False, encoding="utf-8") as file:
+        file.write(text)
+    return file.name

@@ -182,6 +182,9 @@ class Workspace(Toolset):
             raise BadInput(f"{self.name} is not open in a system, so it has no files of agents.")
         return await merge_files(self._shells, self._shells.places, agent, child)
 
+    def printed(self, agent: str) -> Mapping[str, str]:
+        return {} if self._shells is None else self._shells.printed(agent)
+
     async def leave(self, agent: str) -> None:
         """End the agent's shell."""
         if self._shells is not None:

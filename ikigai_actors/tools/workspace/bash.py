@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 OUTPUT_KEPT = 40_000
 """How many of the last bytes of a command's output are kept."""
 
+_SHOWN = 2_000
+"""How many of the last bytes of a command in progress are shown to people."""
+
 _LAST_WORDS = 0.5
 """Seconds to wait for the output of a shell that has ended: a process that left its session may hold the pipe open."""
 
@@ -103,6 +106,11 @@ class Bash(ChildProcess):
     def over(self) -> bool:
         """Whether it has ended, or is about to."""
         return self._ending is not None
+
+    @property
+    def printed(self) -> str:
+        """The end of what the command in progress has printed so far. Thread-safe."""
+        return bytes(self._output[-_SHOWN:]).decode(errors="replace")
 
     async def run(self, command: str, seconds: float) -> CommandOutput:
         """Run a command, whose standard input is empty.

@@ -69,6 +69,8 @@ class AgentSlot:
         self.turn = asyncio.Lock()
         """Held by the call that runs."""
         self.shell: Bash | None = None
+        self.call = ""
+        """The id of the call whose command runs; empty while none does."""
         self.last_end = ""
         """Why the shell before has ended."""
         self.idle: asyncio.TimerHandle | None = None
@@ -133,12 +135,15 @@ class Shells:
             except OSError as error:
                 return Result(f"A shell could not be started: {error}.", True)
             assert slot.shell is not None
-            shell = slot.shell
+            shell, current = slot.shell, acting_call.get(None)
+            slot.call = current.id if current is not None else ""
             try:
                 ran = await shell.run(command, seconds)
             except BaseException:
                 await self._end(slot, shell, "the one before was ended with a call that was cancelled")
                 raise
+            finally:
+                slot.call = ""
             if ran.code is not None:
                 self._rest_later(slot)
                 return _result(news, ran, f"exit code {ran.code}" if ran.code else "")
@@ -150,6 +155,12 @@ class Shells:
                 else f"not finished after {seconds:g} s, so it was ended, and the shell with it"
             )
             return _result(news, ran, f"{how}; the next call gets a new shell")
+
+    def printed(self, agent: str) -> Mapping[str, str]:
+        """The end of what the command of an agent has printed so far, by the id of its call. Thread-safe."""
+        slot = self._slots.get(agent)
+        call, shell = (slot.call, slot.shell) if slot is not None else ("", None)
+        return {call: shell.printed} if call and shell is not None else {}
 
     async def _begin(self, agent: str, slot: AgentSlot, rows: TreeRows | None) -> None:
         """Start the shell of an agent."""

@@ -16,9 +16,10 @@ from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.page_events import MESSAGES_KEPT, PageEvents
 from ikigai_actors.shell.app.snapshot import Snapshots
+from ikigai_actors.shell.app.theme import DARK, LIGHT, Palette
 from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
 from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks, chunked
-from ikigai_actors.shell.app.transcript.pieces import Look, Piece, pieces_of
+from ikigai_actors.shell.app.transcript.pieces import Look, Piece, few, pieces_of, progress_of
 from ikigai_actors.shell.verbs.place import last_active
 from ikigai_actors.system.conversation import Questions
 from tests.kit.blocking_provider import DEADLINE, Hanging
@@ -227,3 +228,55 @@ def test_of_an_agent_that_is_summarised_a_snapshot_tells_of_how_many_messages() 
         with pytest.raises(TurnInterrupted):
             summary.get(timeout=DEADLINE)
         assert snapshots._take(system.root.uuid, everybody=False).state == "idle"
+
+
+def test_neighbouring_forks_are_one_line_with_names() -> None:
+    def fork(position: int, **data: object) -> Message:
+        return replace(message(position, "fork"), data=data)
+
+    names = {"b" * 22: "ann"}
+    messages = [
+        message(1, "user", "go"),
+        fork(2, child="b" * 22),
+        fork(3, child="c" * 22, name="bob"),
+        *(fork(position, parent="d" * 22, name="cy") for position in range(4, 9)),
+        fork(9, child="e" * 22, name="dan", number=1, prompt="well"),
+        fork(10, child="f" * 22, name="eve"),
+    ]
+    lines = [
+        "forked ann and bob",
+        "inherited: 7 messages from cy, cy and 3 more",
+        "trial 1 (dan): well",
+        "forked eve",
+    ]
+    assert [piece.text for piece in pieces_of(messages, names.get)][1:] == lines
+    assert [few(names) for names in (["a"], ["a", "b", "c"], ["a", "b", "c", "d"])] == [
+        "a", "a, b and c", "a, b and 2 more",
+    ]  # fmt: skip
+
+
+def test_a_call_that_runs_shows_for_how_long_and_its_last_lines() -> None:
+    assert progress_of(999, "") == ()
+    assert progress_of(999, "line") == ("", "line")
+    assert progress_of(1_000, "") == ("1 s",)
+    assert progress_of(130_000, "1\n2\n\n3\x1b[2K\n4") == ("2 min", "2", "3\\x1b[2K", "4")
+    piece = Piece(Look.CALL, "bash make", 1, progress=progress_of(9_000, "cc a.c\ncc b.c"))
+    assert [strip.text for strip in lay_out(piece, Frame(40))] == ["▶ bash  make · 9 s", "  │ cc a.c", "  │ cc b.c"]
+    assert next(strip.text for strip in lay_out(piece, Frame(12))) == "▶ bas… · 9 s"
+
+
+CODE = "```python\n# why\ndef f() -> int:\n    return 12 + 'x'\n```\n\n```diff\n-old\n+new\n```"
+
+
+@pytest.mark.parametrize("colours", [DARK, LIGHT])
+def test_code_has_the_colours_of_the_theme_and_no_other(colours: Palette) -> None:
+    used = {}
+    for strip in lay_out(Piece(Look.MARKDOWN, CODE), Frame(60, colours)):
+        for text, style, _ in strip:
+            if text.strip() and style is not None and style.color is not None:
+                used[text.strip()] = style.color.name
+                assert style.bgcolor is not None
+                assert style.bgcolor.name == colours.raised
+    wanted = {"# why": colours.past, "12": colours.accent, "-old": colours.failed, "+new": colours.accent}
+    assert {text: used[text] for text in wanted} == wanted
+    assert {*used.values()} <= {colours.ink, colours.past, colours.accent, colours.failed}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import TextArea
 
-from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, tool
+from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, Workspace, tool
 from ikigai_actors.records.mail.words import UNREAD_WORDS, KeepWord
 from ikigai_actors.system.conversation import say
 from supervisors.signals import Signal
@@ -294,4 +294,20 @@ def test_a_result_is_read_whole_in_the_pager_and_searched_there() -> None:
 
     calls = Reply(tool_calls=(ToolCall("look", {}),), stop_reason="tool_use")
     with open_memory(ScriptedProvider([calls, "well"]), tools=[look]) as system:
+        on_stage(system, play)
+
+
+def test_the_last_lines_of_a_command_are_shown_while_it_runs(tmp_path: Path) -> None:
+    command = "echo one; echo two; until [ -e go ]; do sleep 0.05; done; echo three"
+    calls = Reply(tool_calls=(ToolCall("bash", {"command": command}),), stop_reason="tool_use")
+
+    async def play(stage: Stage) -> None:
+        await stage.say("make it")
+        await stage.expect(r"▶ bash +echo one[^\n]*\n +│ one\n +│ two")
+        (tmp_path / "go").touch()
+        await stage.expect(r"▸ bash[^\n]*\n +└ .* · \d more lines")
+        await stage.expect_gone("│ two")
+
+    tools = [Workspace(tmp_path, fence="none")]
+    with open_memory(ScriptedProvider([calls, "well"]), tools=tools, approvals="allow") as system:
         on_stage(system, play)

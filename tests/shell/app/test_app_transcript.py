@@ -340,3 +340,24 @@ def test_the_arrows_mark_what_folds_and_keys_fold_and_open_it() -> None:
         assert [piece.result for piece in app.opened] == ["three\nfour"]
 
     shown(play)
+
+
+def test_forks_that_follow_each_other_and_what_a_call_prints_are_shown_as_they_come() -> None:
+    async def play(app: Shown, pilot: "Pilot[None]") -> None:
+        transcript = app.transcript
+        transcript.add(calls(1, "")[:1])
+        transcript.add([replace(one, created_at=5_000) for one in log(2, kind="tool_call", tool_use_id="x1")])
+        for at, name in ((3, "ann"), (4, "bob")):
+            transcript.add(log(at, kind="fork", content="", child=str(at) * 22, name=name))
+        transcript.show_running(9_000, {"x1": "gone\n1\n2\n3\n", "x9": "of another"})
+        await until(lambda: app.arranged)
+        running = ["▶ erase  path: file 1 · 4 s", "  │ 1", "  │ 2", "  │ 3", "┄ forked ann and bob"]
+        assert transcript.text.split("\n") == running
+        transcript.show_running(None, {})
+        assert transcript.text.split("\n") == ["▶ erase  path: file 1", "┄ forked ann and bob"]
+        transcript.show_running(9_000, {"x1": "1"})
+        transcript.add(log(5, content="done", kind="tool_result", tool_use_id="x1", name="erase"))
+        await until(lambda: app.arranged)
+        assert transcript.text.split("\n") == ["▸ erase  path: file 1", "  └ done", "┄ forked ann and bob"]
+
+    shown(play)

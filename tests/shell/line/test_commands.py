@@ -1,6 +1,7 @@
 """The commands, through a real session over a real system on SQLite; the lines come from a pipe."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from ikigai_actors import (
     Stream,
 )
 from ikigai_actors.records.agents.words import words_of
+from ikigai_actors.shell.verbs.copying import MOST_COPIED
 from ikigai_actors.shell.verbs.slash import commands
 from tests.kit.databases import bury
 from tests.kit.sessions import OpenSession, Session
@@ -346,3 +348,15 @@ def test_what_was_said_is_found(open_session: OpenSession) -> None:
     assert session("/find -n 1 o") == ["The latest 1 message with it; --number lists more:", "    4  assistant    No."]
     assert session("/find oak") == ["Nothing that was said has “oak” in it."]
     assert session("/find") == ["error: Say what to find: /find TEXT. Try /find --help."]
+
+
+def test_an_answer_that_is_too_long_for_a_clipboard_goes_to_a_file(open_session: OpenSession) -> None:
+    answer = "é" * (MOST_COPIED // 2 + 1)
+    session = open_session(ScriptedProvider([answer]))
+    [_, told] = session("hi", "/copy")
+    path = Path(told.removeprefix("Terminals copy 74,000 bytes at most. All of it is in "))
+    try:
+        assert path.read_text(encoding="utf-8") == answer
+        assert path.stat().st_mode & 0o777 == 0o600
+    finally:
+        path.unlink()

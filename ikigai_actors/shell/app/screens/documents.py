@@ -2,7 +2,6 @@
 
 from typing import Any, ClassVar
 
-from rich.markdown import Markdown
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -12,6 +11,8 @@ from textual.widgets import Static
 
 from ikigai_actors.records.documents import Document, DocumentVersion
 from ikigai_actors.shell.app.agent_page import Later
+from ikigai_actors.shell.app.theme import palette
+from ikigai_actors.shell.app.transcript.code_block import ThemedMarkdown
 from ikigai_actors.shell.app.transcript.layout import HUGE
 from ikigai_actors.shell.app.transcript.pieces import tidy
 from ikigai_actors.shell.app.widgets.rows import Rows
@@ -82,10 +83,8 @@ class DocumentScreen(Screen[None]):
         from rich.console import Group
 
         document, versions = found
-        body, dark = tidy(document.body), self.app.current_theme.dark
-        shown = (
-            Text(body) if len(body) > HUGE else Markdown(body, "ansi_dark" if dark else "ansi_light", hyperlinks=False)
-        )
+        body, colours = tidy(document.body), palette(self.app.current_theme)
+        shown = Text(body) if len(body) > HUGE else ThemedMarkdown(body, colours)
         log = Text("\n" + "\n".join(map(one_line, versions)), "dim")
         self._body.update(Group(Text(one_line(document.path), "bold"), Text(), shown, log))
 

@@ -42,7 +42,7 @@ from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import is_command
 from ikigai_actors.shell.text.pace import Pace
-from ikigai_actors.shell.text.words import took
+from ikigai_actors.shell.text.words import activity, took
 from ikigai_actors.system.handles.ref import AgentRef
 
 PAGES = 50
@@ -213,6 +213,7 @@ class MainScreen(Screen[None]):
         """Turn the spinners, and show the command in progress: its name and its seconds so far, or None."""
         self._spin, self._doing = self._spin + 1, doing
         self._show_work()
+        self._show_running()
         self._attend()
 
     def _attend(self) -> None:
@@ -549,6 +550,13 @@ class MainScreen(Screen[None]):
             self._welcome.border_title = Content.from_rich_text(Text("ikigai", f"bold {self.colours.ink}"))
             self._welcome.update(talk_lines.welcome(self._width - 4, self.colours))
         self._welcome.display = shown
+
+    def _show_running(self) -> None:
+        """Show how long calls have run, and what they have printed."""
+        if (snapshot := self.snapshot) is not None and snapshot.current.uuid == self._current:
+            runs = activity(snapshot.state).kind == "tool"
+            now = self._system._clock.now_ms() if runs else None
+            self.page.transcript.show_running(now, snapshot.printed)
 
     def _show_work(self) -> None:
         line = self._work_line()

@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from rich.theme import Theme
 from textual.strip import Strip
 
-from ikigai_actors.shell.app.theme import DARK, LIGHT, OWN, Palette
+from ikigai_actors.shell.app.theme import DARK, OWN, Palette
+from ikigai_actors.shell.app.transcript.code_block import ThemedMarkdown
 from ikigai_actors.shell.app.transcript.pictures import MOST_COLUMNS, PictureRows
 from ikigai_actors.shell.app.transcript.pieces import ARGUMENTS, Look, Piece
 from ikigai_actors.shell.text.words import counted
@@ -166,8 +166,8 @@ def _markdown(text: str, width: int, colours: Palette) -> list[Strip]:
         file=io.StringIO(), width=width, force_terminal=True, color_system="truecolor", legacy_windows=False,
         markup=False, emoji=False, highlight=False, theme=_markdown_theme(colours),
     )  # fmt: skip
-    markdown = Markdown(text, code_theme="ansi_light" if colours is LIGHT else "ansi_dark", hyperlinks=False)
-    lines = console.render_lines(markdown, console.options.update(width=width, height=None), pad=False)
+    options = console.options.update(width=width, height=None)
+    lines = console.render_lines(ThemedMarkdown(text, colours), options, pad=False)
     strips = [Strip(line) for line in lines]
     while strips and not strips[-1].text.strip():
         strips.pop()
@@ -193,15 +193,18 @@ def _call(piece: Piece, width: int, unfolded: bool, looks: _Looks) -> list[Strip
     style = looks.failed if piece.failed else looks.past
     if unfolded:
         head = list(_marked("▾ ", piece.whole or piece.text, width, looks.accent, _LONGEST))
-        return [*head, *(_marked("  ", piece.result, width, style, _LONGEST) if piece.result else ())]
+        after = piece.result if piece.result is not None else "\n".join(filter(None, piece.progress))
+        return [*head, *(_marked("  ", after, width, style, _LONGEST) if after else ())]
     sign = "×" if piece.failed else "▶" if piece.result is None else "▸"
     line = Text(f"{sign} ", looks.failed if piece.failed else looks.accent)
     name, _, given = piece.text[:ARGUMENTS].partition(" ")
     line.append(name, looks.strong).append(f"  {given}" if given else "", looks.ink)
-    line.truncate(max(width, 4), overflow="ellipsis")
+    since, *printed = piece.progress or ("",)
+    line.truncate(max(width - len(since) - 3 if since else width, 4), overflow="ellipsis")
+    line.append(f" · {since}" if since else "", looks.past)
     head = [Strip(line.render(_PLAIN, end=""))]
     if piece.result is None:
-        return head
+        return [*head, *(_short(f"  │ {text}", width, looks.past) for text in printed)]
     first, *more = piece.result.strip("\n").split("\n") if piece.result.strip() else ["nothing"]
     count = f" · {counted(len(more), 'more line')}" if more else ""
     return [*head, _short(f"  └ {first}", width - len(count), style, count)]

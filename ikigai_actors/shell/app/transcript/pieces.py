@@ -15,7 +15,16 @@ from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
 from ikigai_actors.shell.text.call_page import call_subject, whole_call
 from ikigai_actors.shell.text.harmless import harmless, one_line
-from ikigai_actors.shell.text.pages import NameOf, attached_lines, message_words, no_name, stop_note
+from ikigai_actors.shell.text.pages import (
+    ForkWords,
+    NameOf,
+    attached_lines,
+    fork_words,
+    message_words,
+    no_name,
+    stop_note,
+)
+from ikigai_actors.shell.text.words import duration
 
 ARGUMENTS = 200
 """The most characters that are shown of a folded call: its name and its arguments."""
@@ -59,6 +68,12 @@ class Piece(NamedTuple):
     """The hash of the picture."""
     whole: str = ""
     """A call with all its arguments, for when it is unfolded."""
+    began: int = 0
+    """When a call began to run, in milliseconds since 1970; 0 when it has not, or that is not known."""
+    progress: tuple[str, ...] = ()
+    """For a call that runs: for how long it has, and the last lines that it has printed."""
+    names: tuple[str, ...] = ()
+    """For a line about forks: the agents that it names."""
 
 
 def tidy(text: str) -> str:
@@ -73,9 +88,59 @@ def pieces_of(messages: Iterable[Message], called: NameOf = no_name) -> list[Pie
         if message.kind == Kind.TOOL_RESULT:
             index, shown = with_result(pieces, message)
             pieces[index : index + 1] = shown
+        elif message.kind == Kind.TOOL_CALL:
+            if (begun := running_call(pieces, message)) is not None:
+                pieces[begun] = pieces[begun]._replace(began=message.created_at)
+        elif pieces and (joined := with_fork(pieces[-1], message, called)) is not None:
+            pieces[-1] = joined
         else:
             pieces += _pieces(message, called)
     return pieces
+
+
+def running_call(pieces: Sequence[Piece], message: Message) -> int | None:
+    """The index of the call that a message is about, the latest one without a result; None when it is not there."""
+    call = str(message.data.get("tool_use_id", ""))
+    places = range(len(pieces) - 1, -1, -1)
+    return next((at for at in places if pieces[at].call == call and _is_open(pieces[at])), None)
+
+
+def _is_open(piece: Piece) -> bool:
+    return piece.look is Look.CALL and piece.result is None
+
+
+def with_fork(piece: Piece, message: Message, called: NameOf) -> Piece | None:
+    """A line about forks with one more of the same kind, directly after them; None where a message is no such fork."""
+    if not piece.names or (one := fork_words(message, called)) is None or not piece.text.startswith(one.verb):
+        return None
+    return _forks(piece.names, one, piece.position)
+
+
+def _forks(before: tuple[str, ...], one: ForkWords, position: int) -> Piece:
+    names = (*before, one_line(one.name))
+    return Piece(Look.RULE, f"{one.verb} {one.what}{few(names)}", position, names=names)
+
+
+_NAMED = 3
+"""The most names in a line about forks."""
+
+
+def few(names: Sequence[str]) -> str:
+    """Names as a person lists them: the first ones, and how many more there are."""
+    if len(names) > _NAMED:
+        return f"{', '.join(names[: _NAMED - 1])} and {len(names) - _NAMED + 1} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+_LAST_LINES = 3
+"""How many lines of what a call has printed are shown while it runs."""
+
+
+def progress_of(milliseconds: int, printed: str) -> tuple[str, ...]:
+    """What is shown of a call that runs: for how long it has, after its first second, and its last lines."""
+    since = duration(milliseconds / 1000) if milliseconds >= 1_000 else ""
+    lines = [line for line in tidy(printed).split("\n") if line.strip()]
+    return (since, *lines[-_LAST_LINES:]) if since or lines else ()
 
 
 def with_result(pieces: Sequence[Piece], message: Message) -> tuple[int, list[Piece]]:
@@ -89,11 +154,9 @@ def with_result(pieces: Sequence[Piece], message: Message) -> tuple[int, list[Pi
         The index, and the call with its result, followed by what is attached to it.
     """
     call, failed = str(message.data.get("tool_use_id", "")), bool(message.data.get("is_error"))
-    for index in range(len(pieces) - 1, -1, -1):
-        piece = pieces[index]
-        if piece.look is Look.CALL and piece.call == call and piece.result is None:
-            answered = piece._replace(result=tidy(message.content), failed=failed)
-            return index, [answered, *_attached(message, piece.position)]
+    if (index := running_call(pieces, message)) is not None:
+        piece = pieces[index]._replace(result=tidy(message.content), failed=failed, progress=())
+        return index, [piece, *_attached(message, piece.position)]
     name = one_line(str(message.data.get("name", "tool")))
     alone = Piece(Look.CALL, name, message.id, tidy(message.content), call, failed)
     return len(pieces), [alone, *_attached(message, message.id)]
@@ -112,6 +175,8 @@ def _pieces(message: Message, called: NameOf) -> list[Piece]:
             return _reply(message)
         case Kind.ERROR:
             return [Piece(Look.ERROR, tidy(message.content), message.id)]
+    if (fork := fork_words(message, called)) is not None:
+        return [_forks((), fork, message.id)]
     words = message_words(message, called)
     if message.kind == Kind.MERGE and words.line is not None:  # folded: it may be long
         return [Piece(Look.CALL, words.line, message.id, tidy(message.content))]

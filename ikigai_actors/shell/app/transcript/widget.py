@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from time import perf_counter
@@ -31,7 +31,16 @@ from ikigai_actors.shell.app.transcript.answer import StreamedAnswer
 from ikigai_actors.shell.app.transcript.block import ShownBlock
 from ikigai_actors.shell.app.transcript.layout import TEXT_COLUMNS, Frame, foldable, lay_out
 from ikigai_actors.shell.app.transcript.pictures import PictureRows
-from ikigai_actors.shell.app.transcript.pieces import Look, Piece, pieces_of, tidy, with_result
+from ikigai_actors.shell.app.transcript.pieces import (
+    Look,
+    Piece,
+    pieces_of,
+    progress_of,
+    running_call,
+    tidy,
+    with_fork,
+    with_result,
+)
 from ikigai_actors.shell.text.pace import TurnSpan
 from ikigai_actors.shell.text.pages import NameOf, no_name
 
@@ -43,6 +52,9 @@ _MARGIN = 20
 
 FEW = 10
 """The most blocks that are all laid out when an agent is opened; of more, only a window and a margin at the end."""
+
+_NEAR = 200
+"""The latest blocks in which a call is looked for that a message is about."""
 
 TRIMMED = 100
 """Blocks that stay at the end when the frame changes; earlier ones are read again when a person scrolls up."""
@@ -131,6 +143,11 @@ class Transcript(ScrollView, can_focus=True):
                 self._end_answer(message)
             elif message.kind == Kind.TOOL_RESULT:
                 self._add_result(message)
+            elif message.kind == Kind.TOOL_CALL:
+                self._note_begin(message)
+            elif self._body and (joined := with_fork(self._blocks[self._body - 1].piece, message, self._called)):
+                self._blocks[self._body - 1].show(joined)
+                self._lay_out_from(self._body - 1)
             else:
                 self._insert([ShownBlock(piece) for piece in pieces_of([message], self._called)])
         self._arrange()
@@ -290,11 +307,36 @@ class Transcript(ScrollView, can_focus=True):
         self._lay_out_from(self._body)
         self._body += len(blocks)
 
+    def show_running(self, now: int | None, printed: Mapping[str, str]) -> None:
+        """Show how long the calls have run that run, and the last lines that they have printed.
+
+        Args:
+            now: milliseconds since 1970; None while no call runs.
+            printed: what calls have printed so far, by their ids.
+        """
+        for index, block in enumerate(self._blocks[self._near : self._body], self._near):
+            piece = block.piece
+            if piece.began and piece.result is None:
+                progress = () if now is None else progress_of(now - piece.began, printed.get(piece.call, ""))
+                if progress != piece.progress:
+                    block.show(piece._replace(progress=progress))
+                    self._lay_out_from(index)
+                    self._arrange()
+
+    @property
+    def _near(self) -> int:
+        """The index of the first block that a result, or the begin of a call, is looked for in."""
+        return max(0, self._body - _NEAR)
+
+    def _note_begin(self, message: Message) -> None:
+        pieces = [block.piece for block in self._blocks[self._near : self._body]]
+        if (at := running_call(pieces, message)) is not None:
+            self._blocks[self._near + at].piece = pieces[at]._replace(began=message.created_at)
+
     def _add_result(self, message: Message) -> None:
-        near = max(0, self._body - 200)
-        pieces = [block.piece for block in self._blocks[near : self._body]]
+        pieces = [block.piece for block in self._blocks[self._near : self._body]]
         at, shown = with_result(pieces, message)
-        index, blocks = near + at, [ShownBlock(piece) for piece in shown]
+        index, blocks = self._near + at, [ShownBlock(piece) for piece in shown]
         if index == self._body:
             self._insert(blocks)
         else:

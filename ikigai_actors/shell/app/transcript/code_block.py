@@ -1,0 +1,83 @@
+"""Markdown whose blocks of code have the colours of the theme.
+
+Keywords are bold, remarks are past, and literals have the accent. So no amber is in code, which waits for a person, and
+red is what goes, as in a diff.
+"""
+
+from functools import lru_cache
+from typing import ClassVar
+
+from markdown_it.token import Token
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import CodeBlock, Markdown, MarkdownElement
+from rich.style import Style
+from rich.syntax import Syntax, SyntaxTheme
+
+from ikigai_actors.shell.app.theme import DARK, OWN, Palette
+
+_Kind = tuple[str, ...]
+"""A kind of token, as Pygments names it: ``("Literal", "String")``."""
+
+
+class CodeTheme(SyntaxTheme):
+    """The styles of tokens in one palette."""
+
+    def __init__(self, colours: Palette) -> None:
+        """Make them."""
+        ink, past, accent, failed = (
+            Style(color=one) for one in (colours.ink, colours.past, colours.accent, colours.failed)
+        )
+        bold, ground = ink + Style(bold=True), Style() if colours is OWN else Style(bgcolor=colours.raised)
+        styles = {
+            "": ink, "Comment": past + Style(italic=True), "Comment.Preproc": bold, "Keyword": bold,
+            "Operator.Word": bold, "Name.Class": bold, "Name.Function": bold, "Name.Tag": bold, "Name.Decorator": past,
+            "Literal": accent, "Generic.Heading": bold, "Generic.Subheading": bold, "Generic.Inserted": accent,
+            "Generic.Deleted": failed, "Generic.Error": failed, "Generic.Prompt": past, "Error": failed,
+        }  # fmt: skip
+        self._ground = ground
+        self._styles = {tuple(filter(None, kind.split("."))): style + ground for kind, style in styles.items()}
+
+    def get_style_for_token(self, token_type: _Kind) -> Style:
+        """The style of the nearest kind of token that has one."""
+        if token_type not in self._styles:
+            self._styles[token_type] = self.get_style_for_token(token_type[:-1])
+        return self._styles[token_type]
+
+    def get_background_style(self) -> Style:
+        """The ground."""
+        return self._ground
+
+
+code_theme = lru_cache(8)(CodeTheme)
+"""The theme of a palette."""
+
+
+class _ThemedCode(CodeBlock):
+    """A block of code."""
+
+    colours = DARK
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> "_ThemedCode":
+        block = cls((token.info or "").partition(" ")[0] or "text", "")
+        block.colours = markdown.colours if isinstance(markdown, ThemedMarkdown) else DARK
+        return block
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code, theme = str(self.text).rstrip(), code_theme(self.colours)
+        yield Syntax(code, self.lexer_name, theme=theme, word_wrap=True, padding=1)
+
+
+class ThemedMarkdown(Markdown):
+    """Markdown in a palette."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "fence": _ThemedCode,
+        "code_block": _ThemedCode,
+    }
+
+    def __init__(self, text: str, colours: Palette) -> None:
+        """Parse a text."""
+        super().__init__(text, hyperlinks=False)
+        self.colours = colours
