@@ -1,71 +1,25 @@
 """Sessions of Claude Code as agents: each shape of their files, and nothing of a file that is damaged."""
 
 import base64
-import json
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Unpack
 
 import pytest
-from click.testing import CliRunner, Result
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from ikigai_actors import ActorSystem, AgentRef, BadInput, Reply, Request, ScriptedProvider, ToolCall, tool
+from ikigai_actors import ActorSystem, BadInput
 from ikigai_actors.behaviour.turns import own_messages
-from ikigai_actors.doors.importers import FORMATS, read_sessions
-from ikigai_actors.doors.importers.claude_code import drafts_of
-from ikigai_actors.doors.importers.formats import SessionOptions
+from ikigai_actors.doors.importers import read_sessions
 from ikigai_actors.doors.importers.recording import LONGEST_RECORDED_LINE, Recording
-from ikigai_actors.doors.importers.records import records_of
 from ikigai_actors.errors import ImportRefused
-from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.transfer.manifest import Manifest
-from ikigai_actors.shell.cli.main import cli
-from ikigai_actors.shell.verbs.arguments import RECORDER
+from tests.kit.imported import RAN, imported, importing, said
 from tests.kit.pictures import PNG
 from tests.kit.recordings import BEGUN, ClaudeCode, text
-
-RAN: list[str] = []
-
-
-@tool
-def bash(command: str) -> str:
-    """Run something."""
-    RAN.append(command)
-    return "ran"
-
-
-def answer(request: Request) -> Reply | str:
-    """Call bash if asked to, else say how many prompts there were."""
-    last = request.messages[-1]["content"][-1]
-    if last.get("text") == "call":
-        return Reply("", (ToolCall("bash", {"command": "rm"}),))
-    if last.get("text") == "repeat":
-        return str([one["content"] for one in request.messages])
-    return f"{sum(one['role'] == 'user' for one in request.messages)} prompts"
 
 
 @pytest.fixture
 def system() -> Iterator[ActorSystem]:
-    with ActorSystem.open(":memory:", ScriptedProvider(answer), tools=[bash], approvals="allow") as opened:
+    with importing() as opened:
         yield opened
-        assert check(opened._store) == []
-
-
-def imported(system: ActorSystem, folder: Path, data: bytes, **how: Unpack[SessionOptions]) -> list[AgentRef]:
-    """The agents of a session, the top first."""
-    (folder / "ship.jsonl").write_bytes(data)
-    top = system.import_(read_sessions(folder / "ship.jsonl", **how))
-    others = [system.handle(one.uuid) for one in system.agents() if one.uuid not in (system.root.uuid, top.uuid)]
-    return [top, *others]
-
-
-def said(agent: AgentRef) -> list[tuple[str, str]]:
-    """The conversation of an agent, as kinds and texts."""
-    unsaid = ("configure", "note", "fork")
-    return [(one.kind, one.content) for one in agent.history() if one.kind not in unsaid]
 
 
 def test_a_reply_in_pieces_is_one_reply_with_all_its_blocks_and_its_cost(system: ActorSystem, tmp_path: Path) -> None:
@@ -248,7 +202,6 @@ def test_no_call_runs_until_the_setting_is_removed(system: ActorSystem, tmp_path
     top.configure(effects=None)
     top.prompt("call").get(timeout=30)
     assert RAN == ["rm"]
-    RAN.clear()
 
 
 def test_calls_run_and_the_model_is_asked_that_answered_if_they_are_kept(system: ActorSystem, tmp_path: Path) -> None:
@@ -278,9 +231,9 @@ def test_a_folder_of_sessions_comes_below_one_agent(system: ActorSystem, tmp_pat
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda rows: rows[1].update(parentUuid="gone"), "line 2: its parentUuid gone is on no line"),
-        (lambda rows: rows[0].update(parentUuid=rows[1]["uuid"]), "line [12]: its parentUuid leads back to itself"),
-        (lambda rows: rows[1].update(parentUuid=7), "line 2: expected parentUuid to be a text"),
+        (lambda rows: rows[1].update(parentUuid="gone"), "line 2: its parent gone is on no line"),
+        (lambda rows: rows[0].update(parentUuid=rows[1]["uuid"]), "line [12]: its parents lead back to itself"),
+        (lambda rows: rows[1].update(parentUuid=7), "line 2: expected the id of its parent to be a text"),
         (
             lambda rows: rows[1].update(type="speech"),
             "line 2: a message of the unknown type speech; made by Claude Code 2",
@@ -292,7 +245,7 @@ def test_a_folder_of_sessions_comes_below_one_agent(system: ActorSystem, tmp_pat
         ),
         (
             lambda rows: rows[1].update(uuid=rows[0]["uuid"]),
-            "line 2: the uuid .* is that of line 1, which says something",
+            "line 2: the id .* is that of line 1, which says something",
         ),
         (
             lambda rows: rows[1]["message"].update(content=[{"type": "tool_use", "id": "a"}]),
@@ -314,7 +267,7 @@ def test_a_damaged_file_is_refused_with_the_line(tmp_path: Path, change: object,
 
 def test_what_has_no_session_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b"")
-    with pytest.raises(BadInput, match="has no session of a format that is known: claude-code"):
+    with pytest.raises(BadInput, match="has no session of a format that is known: claude-code, codex"):
         read_sessions(tmp_path / "empty.jsonl")
     with pytest.raises(BadInput, match="cannot be read: No such file"):
         read_sessions(tmp_path / "gone.jsonl")
@@ -322,79 +275,3 @@ def test_what_has_no_session_is_refused(tmp_path: Path) -> None:
         list(Recording("long.jsonl", b" " * (LONGEST_RECORDED_LINE + 1)).lines())
     with pytest.raises(ImportRefused, match=r"a.jsonl, line 1: expected JSON \(NaN is no number of JSON\)"):
         list(Recording("a.jsonl", b'{"a": NaN}\n').lines())
-
-
-def sample() -> bytes:
-    """A session with something of everything."""
-    session = ClaudeCode()
-    session.turn("We build a ship.", "Yes.")
-    session.user("Look.")
-    session.reply("m2", "I look.", session.call("c1", command="ls"))
-    session.result("c1", "mast")
-    end = session.reply("m3", "A mast.")
-    session.turn("Of wood.", "Oak.", end)
-    session.line("system", None, subtype="compact_boundary", logicalParentUuid=end)
-    session.user("There is a mast.", isCompactSummary=True)
-    session.turn("Of steel.", "Riveted.")
-    return session.data
-
-
-_VALUES = st.sampled_from(
-    [None, True, -1, 2**70, "", "x", "\0\ud800", [], [7], {}, {"type": "text"}, [{"type": "image"}]]
-)
-
-
-@given(st.data())
-@settings(max_examples=60)
-def test_a_mutilated_file_is_refused_with_a_line_or_gives_sound_agents(data: st.DataObject) -> None:
-    lines = sample().splitlines(keepends=True)
-    for _ in range(data.draw(st.integers(1, 3))):
-        place = data.draw(st.integers(0, len(lines) - 1))
-        match data.draw(st.sampled_from(["drop", "twice", "swap", "cut", "value"])):
-            case "drop":
-                lines[place : place + 1] = [] if len(lines) > 1 else lines[:1]
-            case "twice":
-                lines.insert(place, lines[-1])
-            case "swap":
-                lines[place], lines[0] = lines[0], lines[place]
-            case "cut":
-                lines[place] = lines[place][: data.draw(st.integers(1, len(lines[place])))]
-            case _:
-                with suppress(ValueError):
-                    lines[place] = changed(data, json.loads(lines[place]))
-    with suppress(ImportRefused):
-        records = records_of(drafts_of([Recording("ship.jsonl", b"".join(lines))], {}, True), "test")
-        assert Manifest(records).agents
-
-
-def changed(data: st.DataObject, row: object) -> bytes:
-    """A line in which one value, somewhere, is another one."""
-    within = row
-    while isinstance(within, dict) and within:
-        key = data.draw(st.sampled_from(sorted(within)))
-        if not isinstance(within[key], dict) or data.draw(st.booleans()):
-            within[key] = data.draw(_VALUES)
-            break
-        within = within[key]
-    return json.dumps(row).encode() + b"\n"
-
-
-def test_the_commands_know_the_formats() -> None:
-    assert [*RECORDER.choices] == ["auto", *FORMATS]
-
-
-def test_the_command_finds_out_what_has_written_a_file(tmp_path: Path) -> None:
-    (tmp_path / "ship.jsonl").write_bytes(sample())
-    (tmp_path / "other.jsonl").write_bytes(b'{"a": 1}\n')
-    database = f"sqlite:///{tmp_path}/ship.db"
-
-    def command(*words: str) -> Result:
-        return CliRunner().invoke(cli, ["--database", database, *words])
-
-    assert "2 agents" in command("import", str(tmp_path / "ship.jsonl")).output
-    listed = json.loads(command("agents", "--json").stdout)
-    assert [one["name"] for one in listed if one["name"]] == ["ship", "ship-branch"]
-    refused = command("import", str(tmp_path / "other.jsonl"))
-    assert "expected the header of a file that ikigai export has made" in str(refused.exception)
-    assert command("export", "ship", str(tmp_path / "ours.jsonl")).exit_code == 0
-    assert "Imported 2 agents" in command("import", str(tmp_path / "ours.jsonl")).output

@@ -1,7 +1,7 @@
 """Recordings as other programs write them, made by hand."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.text import iso_time
@@ -83,3 +83,172 @@ class ClaudeCode:
         """A prompt and its answer."""
         self.user(prompt, after)
         return self.reply(f"msg_{len(self.rows)}", answer)
+
+
+class Codex:
+    """A session of Codex; each method adds lines."""
+
+    def __init__(self, session: str = "s1", version: str = "0.142.0", **meta: Any) -> None:
+        self.rows: list[dict[str, Any]] = []
+        told = {"id": session, "timestamp": iso_time(BEGUN), "cwd": "/ship", "originator": "codex_cli_rs"}
+        self.line("session_meta", **told, cli_version=version, model_provider="openai", **meta)
+        self.line("turn_context", cwd="/ship", model="gpt-5-codex", approval_policy="never")
+
+    @property
+    def data(self) -> bytes:
+        """The file."""
+        return encoded(self.rows)
+
+    def line(self, kind: str, /, **payload: Any) -> None:
+        """A line of any type."""
+        at = iso_time(BEGUN + 1_000 * (len(self.rows) + 1))
+        self.rows.append({"timestamp": at, "type": kind, "payload": payload})
+
+    def item(self, kind: str, /, **fields: Any) -> None:
+        """An item of the conversation."""
+        self.line("response_item", type=kind, **fields)
+
+    def event(self, kind: str, /, **fields: Any) -> None:
+        """What the screen shows."""
+        self.line("event_msg", type=kind, **fields)
+
+    def user(self, said: str, *more: Block, role: str = "user") -> None:
+        """What a person says, or Codex itself."""
+        self.item("message", role=role, content=[{"type": "input_text", "text": said}, *more])
+        self.event("user_message", message=said)
+
+    def reply(self, *said: str, calls: Mapping[str, Mapping[str, Any]] | None = None, thought: str = "") -> None:
+        """A reply: its items, and then what it has cost."""
+        if thought:
+            summary = [{"type": "summary_text", "text": thought}]
+            self.item("reasoning", summary=summary, content=None, encrypted_content="gAAA")
+        for one in said:
+            self.item("message", role="assistant", content=[{"type": "output_text", "text": one}])
+            self.event("agent_message", message=one)
+        for call, given in (calls or {}).items():
+            self.item("function_call", name="exec_command", arguments=json.dumps(given), call_id=call)
+        used = {"input_tokens": 110, "cached_input_tokens": 100, "output_tokens": 5, "total_tokens": 115}
+        self.event("token_count", info={"last_token_usage": used, "total_token_usage": used}, rate_limits=None)
+
+    def result(self, call: str, output: str | Block) -> None:
+        """The result of a call."""
+        self.item("function_call_output", call_id=call, output=output)
+
+    def turn(self, prompt: str, answer: str) -> None:
+        """A prompt and its answer."""
+        self.user(prompt)
+        self.reply(answer)
+
+
+class Pi:
+    """A session of pi; each method adds a line, and returns its id."""
+
+    def __init__(self, session: str = "s1", version: int = 3, **header: Any) -> None:
+        told = {"type": "session", "version": version, "id": session, "timestamp": iso_time(BEGUN), "cwd": "/ship"}
+        self.rows: list[dict[str, Any]] = [told | header]
+        self._is_linked = version > 1
+
+    @property
+    def last(self) -> str | None:
+        """The id of the latest line."""
+        return self.rows[-1].get("id") if len(self.rows) > 1 else None
+
+    @property
+    def data(self) -> bytes:
+        """The file."""
+        return encoded(self.rows)
+
+    def line(self, kind: str, after: str | None = "", **fields: Any) -> str:
+        """A line of any type; ``after`` is its parent, the latest line where it is empty."""
+        number = len(self.rows) + 1
+        key = f"{number:08x}"
+        linked = {"id": key, "parentId": self.last if after == "" else after} if self._is_linked else {}
+        self.rows.append({"type": kind, **linked, "timestamp": iso_time(BEGUN + 1_000 * number), **fields})
+        return key
+
+    def message(self, role: str, after: str | None = "", **fields: Any) -> str:
+        """A message."""
+        return self.line("message", after, message={"role": role, **fields})
+
+    def user(self, said: str | list[Block], after: str | None = "") -> str:
+        """What a person says."""
+        return self.message("user", after, content=said)
+
+    def reply(self, *content: Block | str, after: str | None = "", **fields: Any) -> str:
+        """A reply."""
+        blocks = [text(one) if isinstance(one, str) else one for one in content]
+        stop = "toolUse" if any(one["type"] == "toolCall" for one in blocks) else "stop"
+        usage = {
+            "input": 10,
+            "output": 5,
+            "cacheRead": 100,
+            "cacheWrite": 0,
+            "totalTokens": 115,
+            "cost": {"total": 0.25},
+        }
+        told = {"api": "anthropic-messages", "provider": "anthropic", "model": "claude-sonnet-5-5", "usage": usage}
+        return self.message("assistant", after, content=blocks, **{**told, "stopReason": stop, **fields})
+
+    def call(self, call: str, **given: Any) -> Block:
+        """A call in a reply."""
+        return {"type": "toolCall", "id": call, "name": "bash", "arguments": given}
+
+    def result(self, call: str, output: str, after: str | None = "", *, is_error: bool = False) -> str:
+        """The result of a call."""
+        content = [text(output)]
+        return self.message("toolResult", after, toolCallId=call, toolName="bash", content=content, isError=is_error)
+
+    def turn(self, prompt: str, answer: str, after: str | None = "") -> str:
+        """A prompt and its answer."""
+        self.user(prompt, after)
+        return self.reply(answer)
+
+
+def _claude_code() -> bytes:
+    session = ClaudeCode()
+    session.turn("We build a ship.", "Yes.")
+    session.user("Look.")
+    session.reply("m2", "I look.", session.call("c1", command="ls"))
+    session.result("c1", "mast")
+    end = session.reply("m3", "A mast.")
+    session.turn("Of wood.", "Oak.", end)
+    session.line("system", None, subtype="compact_boundary", logicalParentUuid=end)
+    session.user("There is a mast.", isCompactSummary=True)
+    session.turn("Of steel.", "Riveted.")
+    return session.data
+
+
+def _codex() -> bytes:
+    session = Codex(base_instructions={"text": "Build."})
+    session.user("<environment_context>/ship</environment_context>")
+    session.turn("We build a ship.", "Yes.")
+    session.user("Look.")
+    session.reply("I look.", calls={"c1": {"cmd": "ls"}}, thought="Hm.")
+    session.result("c1", "mast")
+    session.reply("A mast.")
+    session.turn("Of wood.", "Oak.")
+    session.event("thread_rolled_back", num_turns=1)
+    session.line("compacted", message="There is a mast.")
+    session.turn("Of steel.", "Riveted.")
+    return session.data
+
+
+def _pi() -> bytes:
+    session = Pi()
+    session.line("model_change", provider="anthropic", modelId="claude-sonnet-5-5")
+    session.turn("We build a ship.", "Yes.")
+    session.user("Look.")
+    session.reply("I look.", session.call("c1", command="ls"))
+    session.result("c1", "mast")
+    end = session.reply("A mast.")
+    session.turn("Of wood.", "Oak.", end)
+    session.line("branch_summary", end, fromId=end, summary="Wood was tried.")
+    kept = session.user("Of steel.")
+    session.reply("Riveted.")
+    session.line("compaction", summary="There is a mast.", firstKeptEntryId=kept, tokensBefore=100)
+    session.turn("Paint it.", "Blue.")
+    return session.data
+
+
+SAMPLES: Mapping[str, bytes] = {"claude-code": _claude_code(), "codex": _codex(), "pi": _pi()}
+"""A session of each format, with something of everything."""

@@ -1,12 +1,17 @@
 """Importers: sessions of other programs, and traces, as agents.
 
-system.import_(read_sessions("~/.claude/projects/ship/5f0c.jsonl"))
+    system.import_(read_sessions("~/.claude/projects/ship/5f0c.jsonl"))
 
-formats       which there are, and which one a file has; reads files
-recording     a file, line by line
-claude_code   sessions of Claude Code
-draft         an agent that is being made, and its log
-records       drafts as the records of an exported file
+    formats       which there are, and which one a file has; reads files
+    recording     a file, line by line
+    claude_code   sessions of Claude Code
+    codex         sessions of Codex
+    pi            sessions of pi
+    tree          the lines of a session as a tree
+    draft         an agent that is being made, and its log
+    records       drafts as the records of an exported file
+
+All but `formats` is pure.
 """
 
 from ikigai_actors.doors.importers.formats import FORMATS, read_sessions

@@ -15,16 +15,17 @@ All other lines are kept with the file, and no model sees them.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, NamedTuple
+from typing import Any
 
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.doors.importers.draft import Draft, picture
 from ikigai_actors.doors.importers.recording import RecordedLine, Recording, count_of, object_of, objects_in, time_of
+from ikigai_actors.doors.importers.tree import LinePlace, LineTree
 from ikigai_actors.providers.base import Reply, ToolCall, Usage
 
-NEWEST = "2.1"
+_NEWEST = "2.1"
 """The latest version of Claude Code whose lines are known; those of a later one are taken if they are understood."""
 
 _INTERRUPTED = "[Request interrupted by user"
@@ -32,12 +33,12 @@ _COMMANDS = ("<command-name>", "<command-message>", "<local-command-", "Caveat: 
 """How prompts begin that Claude Code has written itself, for a command of its own."""
 
 
-def is_session(line: Mapping[str, Any]) -> bool:
+def is_claude_code(line: Mapping[str, Any]) -> bool:
     """Whether a line is one of Claude Code."""
     return ("sessionId" in line and "type" in line) or line.get("type") in ("summary", "file-history-snapshot")
 
 
-def drafts_of(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
+def claude_code_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
     """The agents of some files: of each session, of its other paths, and of its subagents.
 
     Args:
@@ -73,9 +74,7 @@ class SessionLine:
     """A line that follows another one."""
 
     line: RecordedLine
-    parent: str | None
     role: Role
-    children: list[str] = field(default_factory=list)
 
     @property
     def at(self) -> int:
@@ -110,18 +109,6 @@ class SessionLine:
         return made_by if isinstance(made_by, str) and not made_by.startswith("<") else ""
 
 
-class _Place(NamedTuple):
-    """Where a line is in the log of an agent."""
-
-    draft: Draft
-    before: int
-    """The position before its turn."""
-    start: str
-    """The line that begins the turn."""
-    end: int | None
-    """The position after it; None where a turn is in progress there."""
-
-
 class Session:
     """A file, and the agents that are made of it."""
 
@@ -131,11 +118,12 @@ class Session:
         self.id = self.agent = self.version = self.folder = ""
         self.top: Draft | None = None
         """The agent of the session as it is, once it is written."""
+        self._tree = LineTree()
         self._nodes: dict[str, SessionLine] = {}
+        self._compacted = set[str]()  # the lines that follow what was compacted
         for line in of.lines():
             self._read(line)
-        self._link()
-        self._order = self._parents_first()
+        self._tree.link(may_miss=self._compacted)
         self._beside = self._lines_beside()
         self._aside = {
             uuid for uuid, node in self._nodes.items() if not self.agent and node.line.value.get("isSidechain")
@@ -148,7 +136,6 @@ class Session:
             for block in node.results if uuid in self._beside else ():
                 self._results.setdefault(str(block.get("tool_use_id")), node)
         self._owners: dict[str, Draft] = {}  # who began a subagent, by its id and by the prompt that it got
-        self._places: dict[str, _Place] = {}
 
     def _read(self, line: RecordedLine) -> None:
         kind, uuid = line.value.get("type"), line.value.get("uuid")
@@ -160,86 +147,47 @@ class Session:
         if speaks and not (isinstance(uuid, str) and isinstance(message, dict)):
             line.refuse(f"expected a line of the type {kind} to have a uuid and a message")
         if not speaks and isinstance(message, dict) and "role" in message:
-            made_by = f"; made by Claude Code {self.version:.20}, understood up to {NEWEST}" if self.version else ""
+            made_by = f"; made by Claude Code {self.version:.20}, understood up to {_NEWEST}" if self.version else ""
             line.refuse(f"a message of the unknown type {kind:.60}{made_by}")
         if not isinstance(uuid, str):
             return
-        if (before := self._nodes.get(uuid)) is not None:
-            if before.line.value != line.value:
-                line.refuse(f"the uuid {uuid:.60} is that of line {before.line.number}, which says something else")
-            return
-        parent = line.value.get("parentUuid") or line.value.get("logicalParentUuid")
-        if parent is not None and not isinstance(parent, str):
-            line.refuse("expected parentUuid to be a text")
-        self._nodes[uuid] = SessionLine(line, parent, _role_of(line))
-
-    def _link(self) -> None:
-        """Give each line its children. Raises `ImportRefused` for a parent that is missing, and for a circle."""
-        for uuid, node in self._nodes.items():
-            if node.parent is None:
-                continue
-            if node.parent in self._nodes:
-                self._nodes[node.parent].children.append(uuid)
-            elif node.line.value.get("parentUuid"):
-                node.line.refuse(f"its parentUuid {node.parent:.60} is on no line")
-            else:
-                node.parent = None  # what was compacted is in another file
-        sound = set[str]()
-        for uuid in self._nodes:
-            above = set[str]()
-            at: str | None = uuid
-            while at is not None and at not in sound:
-                if at in above:
-                    self._nodes[at].line.refuse("its parentUuid leads back to itself")
-                above.add(at)
-                at = self._nodes[at].parent
-            sound |= above
-
-    def _parents_first(self) -> list[str]:
-        order = [uuid for uuid, node in self._nodes.items() if node.parent is None]
-        for uuid in order:
-            order += self._nodes[uuid].children
-        return order
+        parent = line.value.get("parentUuid")
+        if not parent:
+            self._compacted.add(uuid)
+            parent = line.value.get("logicalParentUuid")
+        if self._tree.add(uuid, line, parent):
+            self._nodes[uuid] = SessionLine(line, _role_of(line))
 
     def _lines_beside(self) -> set[str]:
         """The lines of results, pieces of replies, and what no person says, after which nothing else comes."""
         beside = set[str]()
-        for uuid in reversed(self._order):
+        for uuid in reversed(self._tree.parents_first()):
             node = self._nodes[uuid]
-            piece = node.role is Role.REPLY and self._follows(node) == node.reply_id
+            piece = node.role is Role.REPLY and self._follows(uuid) == node.reply_id
             results = node.role is Role.RESULTS and not _text_of(node.blocks)
-            if (piece or results or node.role in (Role.META, Role.HIDDEN)) and beside.issuperset(node.children):
+            if (piece or results or node.role in (Role.META, Role.HIDDEN)) and beside.issuperset(
+                self._tree.children.get(uuid, ())
+            ):
                 beside.add(uuid)
         return beside
 
-    def _follows(self, node: SessionLine) -> str:
+    def _follows(self, uuid: str) -> str:
         """The id of the reply that a piece of one follows, past results and hidden lines; empty where it is none."""
-        at = node.parent
-        while at is not None and (above := self._nodes[at]).role in (Role.RESULTS, Role.HIDDEN):
-            at = above.parent
+        at = self._tree.parents[uuid]
+        while at is not None and self._nodes[at].role in (Role.RESULTS, Role.HIDDEN):
+            at = self._tree.parents[at]
         return self._nodes[at].reply_id if at is not None and self._nodes[at].role is Role.REPLY else ""
 
     def _leaves(self) -> list[str]:
         """The ends of the paths, in the order of the file."""
-        shown = {
-            uuid
-            for uuid, node in self._nodes.items()
-            if node.role is not Role.HIDDEN and uuid not in self._beside and uuid not in self._aside
-        }
-        going_on = set[str]()
-        for uuid in reversed(self._order):
-            parent = self._nodes[uuid].parent
-            if parent is not None and (uuid in shown or uuid in going_on):
-                going_on.add(parent)
-        ends = shown - going_on
-        return [uuid for uuid in self._nodes if uuid in ends]
+        apart = self._beside | self._aside
+        shown = {uuid for uuid, node in self._nodes.items() if node.role is not Role.HIDDEN and uuid not in apart}
+        return self._tree.leaves(shown)
 
-    def _path(self, leaf: str) -> list[str]:
-        path, above = [leaf], self._nodes[leaf].parent
-        while above is not None:
-            path.append(above)
-            above = self._nodes[above].parent
-        return path[::-1]
+    def _opens(self, keys: Iterable[str]) -> bool:
+        """Whether lines begin with a turn."""
+        roles = (self._nodes[uuid].role for uuid in keys)
+        return next((role for role in roles if role is not Role.HIDDEN), None) is Role.PROMPT
 
     def write(self, settings: Mapping[str, Any], models: bool, main: "Session | None") -> list[Draft]:
         """The agents: of the session as it is, of its other paths, and of the sidechains in its file.
@@ -262,29 +210,23 @@ class Session:
         drafts, base = [top], top.head
         leaves = self._leaves()
         if leaves:
-            self._write_path(top, self._path(leaves[-1]))
-        drafts += (self._branch(top, base, self._path(leaf)) for leaf in reversed(leaves[:-1]))
-        roots = [uuid for uuid in self._nodes if uuid in self._aside and self._nodes[uuid].parent not in self._aside]
+            self._write_path(top, self._tree.path(leaves[-1]))
+        drafts += (self._branch(top, base, self._tree.path(leaf)) for leaf in reversed(leaves[:-1]))
+        roots = [uuid for uuid in self._nodes if uuid in self._aside and self._tree.parents[uuid] not in self._aside]
         drafts += (self._sidechain(top, root, {**settings, **model}) for root in roots)
         return drafts
 
     def _branch(self, top: Draft, base: int, path: list[str]) -> Draft:
         """Another path, as an agent that was forked at the end of the turn before it parts."""
-        new = [uuid for uuid in path if uuid not in self._places]
-        shared = path[: -len(new)]
-        first = next(self._nodes[uuid] for uuid in new if self._nodes[uuid].role is not Role.HIDDEN)
-        place = self._places[shared[-1]] if shared else _Place(top, base, path[0], base)
-        at = place.end if first.role is Role.PROMPT or not shared else None
-        if at is None:
-            at, new = place.before, path[path.index(place.start) :]
-        branch = Draft(f"{top.uuid} {path[-1]}", f"{top.name}-branch", parent=place.draft, fork=at)
+        above, at, new = self._tree.forked(path, top, base, self._opens)
+        branch = Draft(f"{top.uuid} {path[-1]}", f"{top.name}-branch", parent=above, fork=at)
         self._write_path(branch, new)
         return branch
 
     def _sidechain(self, top: Draft, root: str, settings: Mapping[str, Any]) -> Draft:
         """A sidechain within the file, as an agent below the one whose call had its prompt."""
         chain = [root]
-        while inside := [uuid for uuid in self._nodes[chain[-1]].children if uuid in self._aside]:
+        while inside := [uuid for uuid in self._tree.children.get(chain[-1], ()) if uuid in self._aside]:
             chain.append(next((uuid for uuid in reversed(inside) if uuid not in self._beside), inside[-1]))
         node = self._nodes[root]
         above = self._owners.get(_text_of(node.blocks), top)
@@ -313,7 +255,7 @@ class Session:
             elif node.role in (Role.RESULTS, Role.SUMMARY, Role.INTERRUPTION):
                 self._write_said(draft, node)
             meta = draft.is_open if node.role is Role.META else meta and node.role is Role.HIDDEN
-            self._places.setdefault(uuid, _Place(draft, before, start, None if draft.is_open else draft.head))
+            self._tree.places.setdefault(uuid, LinePlace(draft, before, start, None if draft.is_open else draft.head))
         self._settle(draft)
 
     def _write_text(self, draft: Draft, node: SessionLine, joins: bool) -> None:

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 from ikigai_actors.attachments import LARGEST, Attachment, attachment
 from ikigai_actors.doors.importers.recording import RecordedLine, Recording
 from ikigai_actors.errors import BadInput
-from ikigai_actors.providers.base import Reply
+from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.records.agents.identity import NAME_LENGTH, check_name, new_agent_uuid
 from ikigai_actors.records.messages.blob_references import stored_in
 from ikigai_actors.records.messages.forms import problem_of
 from ikigai_actors.records.messages.messages import Kind
-from ikigai_actors.records.messages.replies import reply_message_data
+from ikigai_actors.records.messages.replies import reply_message_data, spent_data
 from ikigai_actors.records.messages.settings import IMPORTED
 from ikigai_actors.text import storable
 
@@ -28,6 +28,10 @@ LINES = "lines"
 """The key in a message's data that has the lines of the recording from which it comes."""
 NO_CALLS: Mapping[str, Any] = {"missing": "tell", IMPORTED: True}
 """The setting ``effects`` of an agent that was imported: no call runs, and its model reads that."""
+
+
+_BEGINNINGS = (Kind.USER, Kind.ASSISTANT)
+"""With these a step begins, from which a summary may keep what is said."""
 
 
 class DraftMessage(NamedTuple):
@@ -72,6 +76,11 @@ class Draft:
         """The media type and the bytes of each blob, by hash."""
         self.is_open = False
         """Whether a turn is in progress."""
+        self.prompts: list[int] = [] if parent is None else [one for one in parent.prompts if one <= fork]
+        """The positions of the prompts that count."""
+        self._kept: int = (
+            0 if parent is None else min(parent._kept, fork)
+        )  # no summary may keep more than the one before
         self._waiting: dict[str, str] = {}  # the names of the calls of the latest reply without a result, by id
         if parent is not None:
             self._write(Kind.FORK, "", {"parent": parent.uuid, LINES: []}, 0)
@@ -105,7 +114,8 @@ class Draft:
         """Open a turn; one that is in progress was interrupted. Returns the position."""
         self.interrupt(at)
         self.is_open = True
-        return self._said(Kind.USER, line, text, at, pictures)
+        self.prompts.append(self._said(Kind.USER, line, text, at, pictures))
+        return self.prompts[-1]
 
     def prompt_more(self, line: RecordedLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> None:
         """Add a text to the prompt that was just written; without one, it is a prompt."""
@@ -144,6 +154,16 @@ class Draft:
         self._said(Kind.TOOL_RESULT, line, text, at, pictures, data)
         return True
 
+    def cost(self, usage: Usage) -> None:
+        """Say what the latest reply has cost, if that is not known yet."""
+        for place in range(len(self.messages) - 1, -1, -1):
+            one = self.messages[place]
+            if one.kind == Kind.ASSISTANT:
+                if "usage" not in one.data:
+                    data = {**one.data, **spent_data(Spent(usage, one.data.get("made_by", "")))}
+                    self.messages[place] = one._replace(data=data, tokens=usage.all_tokens)
+                return
+
     def fail(self, line: RecordedLine, text: str, at: int) -> None:
         """End the turn with an error."""
         self._end()
@@ -156,17 +176,20 @@ class Draft:
             self._write(Kind.INTERRUPTED, text, {}, at, line)
 
     def summarise(self, line: RecordedLine, text: str, at: int, keep_from: int = 0, usd: int = 0) -> None:
-        """Put a text in the place of all before a position; 0 is the end."""
+        """Put a text in the place of all before a position, if a step begins there; else of all before it."""
         if self._waiting:
             self.interrupt(at)
-        if text.strip():
-            self._write(
-                Kind.SUMMARY, text, {"keep_from": keep_from or self.head + 1, "how": "given"}, at, line, (), usd
-            )
+        if not text.strip():
+            return
+        place = keep_from - self.fork - 1
+        begins = place >= 0 and self.messages[place : place + 1] and self.messages[place].kind in _BEGINNINGS
+        self._kept = keep_from if begins and keep_from > self._kept else self.head + 1
+        self._write(Kind.SUMMARY, text, {"keep_from": self._kept, "how": "given"}, at, line, (), usd)
 
     def rewind(self, line: RecordedLine, prompt: int, at: int) -> None:
         """Go back to before a prompt."""
         self.interrupt(at)
+        self.prompts = [one for one in self.prompts if one < prompt]
         self._write(Kind.REWIND, "", {"before": prompt}, at, line)
 
     def note(self, line: RecordedLine, facts: Mapping[str, Any], at: int) -> None:

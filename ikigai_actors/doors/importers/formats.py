@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
 
 from ikigai_actors.arguments import check_choice, check_flag
-from ikigai_actors.doors.importers import claude_code
+from ikigai_actors.doors.importers import claude_code, codex, pi
 from ikigai_actors.doors.importers.draft import NO_CALLS, Draft
 from ikigai_actors.doors.importers.recording import LARGEST_FILE, Recording
 from ikigai_actors.doors.importers.records import records_of
@@ -40,7 +40,9 @@ class Format(NamedTuple):
 
 
 FORMATS: Mapping[str, Format] = {
-    "claude-code": Format(claude_code.is_session, claude_code.drafts_of),
+    "claude-code": Format(claude_code.is_claude_code, claude_code.claude_code_drafts),
+    "codex": Format(codex.is_codex, codex.codex_drafts),
+    "pi": Format(pi.is_pi, pi.pi_drafts),
 }
 """Each format by its name."""
 

@@ -1,0 +1,60 @@
+"""A system into which recordings are imported, and what its agents say."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Unpack
+
+from ikigai_actors import ActorSystem, AgentRef, Reply, Request, ScriptedProvider, ToolCall, tool
+from ikigai_actors.doors.importers import read_sessions
+from ikigai_actors.doors.importers.formats import SessionOptions
+from ikigai_actors.records.fsck.check import check
+
+RAN: list[str] = []
+"""The commands that bash has run."""
+
+
+@tool
+def bash(command: str) -> str:
+    """Run something."""
+    RAN.append(command)
+    return "ran"
+
+
+def answer(request: Request) -> Reply | str:
+    """Call bash if asked to, repeat everything, or say how many prompts there were."""
+    last = request.messages[-1]["content"][-1]
+    if last.get("text") == "call":
+        return Reply("", (ToolCall("bash", {"command": "rm"}),))
+    if last.get("text") == "repeat":
+        return str([one["content"] for one in request.messages])
+    return f"{sum(one['role'] == 'user' for one in request.messages)} prompts"
+
+
+@contextmanager
+def importing() -> Iterator[ActorSystem]:
+    """A system; it is sound at the end."""
+    RAN.clear()
+    with ActorSystem.open(":memory:", ScriptedProvider(answer), tools=[bash], approvals="allow") as opened:
+        yield opened
+        assert check(opened._store) == []
+
+
+def imported(system: ActorSystem, folder: Path, *files: bytes, **how: Unpack[SessionOptions]) -> list[AgentRef]:
+    """The agents of sessions: of one its top first, of several by name, without the one above them."""
+    for number, data in enumerate(files):
+        (folder / f"ship{number or ''}.jsonl").write_bytes(data)
+    top = system.import_(read_sessions(folder / "ship.jsonl" if len(files) == 1 else folder, **how))
+    others = [one for one in system.agents() if one.uuid not in (system.root.uuid, top.uuid)]
+    if len(files) == 1:
+        return [top, *(system.handle(one.uuid) for one in others)]
+    every = sorted(
+        (one for one in (top.record, *others) if str(one.name).startswith("ship")), key=lambda one: str(one.name)
+    )
+    return [system.handle(one.uuid) for one in every]
+
+
+def said(agent: AgentRef, *, every: bool = False) -> list[tuple[str, str]]:
+    """The conversation of an agent, as kinds and texts; ``every`` with what a summary stands for."""
+    unsaid = ("configure", "note", "fork")
+    return [(one.kind, one.content) for one in agent.history(all=every) if one.kind not in unsaid]
