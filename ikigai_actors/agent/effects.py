@@ -6,6 +6,7 @@ may have lost its lease: it is postponed until the host may act again. Nor does 
 another host, which begins what is postponed here.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -53,10 +54,11 @@ from ikigai_actors.providers.stand_in import other_writer, why_silent
 from ikigai_actors.providers.windows import learned_window
 from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.amounts import Held
-from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_unit import Birth
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.outputs import expected_in
+from ikigai_actors.records.messages.replies import counts_as_request
 from ikigai_actors.records.messages.settings import complaint
 from ikigai_actors.text import storable
 from ikigai_actors.tools.effect_keys import CurrentCall, effect_key
@@ -188,7 +190,8 @@ class Effects:
                 self._ask_model(state, log)
             case RunTool():
                 own_files = has_own_files(state.view.settings.get("effects") or {})
-                self._run_tool(effect.request, _call(state, effect.call), own_files)
+                call = _call(state, effect.call)
+                self._run_tool(effect.request, call, (state.turn, call.reply, state.calls.index(call)), own_files)
             case BeginWait():
                 assert log is not None
                 self._wait(effect.request, _call(state, effect.call), log)
@@ -322,7 +325,7 @@ class Effects:
         def heard(delta: Delta) -> None:
             publisher.publish(Streamed(uuid, delta.text, delta.kind))
 
-        self._send(chosen, question, blobs, heard, on_reply, head)
+        self._send(chosen, question, blobs, heard, on_reply, self._runs_at(state.turn, log), head)
 
     def _window_full(self, chosen: "_Chosen", state: State, log: Log) -> on.WindowFull | None:
         """The error of a request that should not leave as it is; None where it leaves.
@@ -353,7 +356,7 @@ class Effects:
 
         The history is the agent's own, or that of the agent which it merges.
         """
-        uuid, name, end = self._uuid, self._name, log.head
+        uuid, name, end, runs = self._uuid, self._name, log.head, self._runs_at(state.turn, log)
         if state.compaction is not None:
             end = state.compaction.plan.upto
         elif state.merging is not None and state.merging.source is not None:
@@ -415,7 +418,7 @@ class Effects:
                     error = ProviderError(f"{chosen.name} gave no summary. Nothing was changed.")
                     inbox.put_urgent(on.SummaryFailed(request, error, self._spent))
 
-        self._send(chosen, question, blobs, lambda delta: None, on_reply)
+        self._send(chosen, question, blobs, lambda delta: None, on_reply, runs)
 
     def _choose(self, state: State, log: Log, end: int, summary: bool = False) -> "_Chosen":
         """The model that is to answer a history up to a position, or to summarise it, and what it is sent beside it.
@@ -472,9 +475,13 @@ class Effects:
         blobs: RequestBlobs,
         heard: Callable[[Delta], object],
         on_reply: Callable[[ModelAnswer], None],
+        runs: Callable[[], object],
         at: int = 0,
     ) -> None:
-        """Send a request; note the tokens that it costs on its way. For ``at`` see `ModelRequest.at`."""
+        """Send a request; note the tokens that it costs on its way. For ``at`` see `ModelRequest.at`.
+
+        ``runs`` is called in the context in which the provider is asked.
+        """
         for hook in self._runtime.instruments.request_begins:
             hook(self._tally, question)
         self._spent = None
@@ -497,9 +504,25 @@ class Effects:
             self._runtime.gates.before(chosen.name.partition(":")[0]),
             at,
             chosen.own_code,
+            runs,
         )
 
-    def _run_tool(self, request: int, call: Call, own_files: bool) -> None:
+    def _runs_at(self, turn: int, log: Log) -> Callable[[], object]:
+        """What calls the hooks in the context of a request that is sent now."""
+        hooks = self._runtime.instruments.request_runs
+        number = 0
+        if hooks and turn:
+            with contextlib.suppress(NotHeld):  # of a turn that is opened again: it may be long ago
+                number = 1 + sum(map(counts_as_request, log.between(turn, log.head)))
+        place = (turn, number) if number else (0, 0)
+
+        def runs() -> None:
+            for hook in hooks:
+                hook(self._tally, *place)
+
+        return runs
+
+    def _run_tool(self, request: int, call: Call, place: tuple[int, int, int], own_files: bool) -> None:
         """Run the tool of a call whose write-ahead record is committed."""
         for hook in self._runtime.instruments.tool_begins:
             hook(self._tally, call.name, call.id, call.input)
@@ -514,7 +537,12 @@ class Effects:
         current = CurrentCall(key, call.attempt, self._uuid, call.id, call.reply, own_files)
         handle = self._runtime.processes.handle(self._uuid)
         tool = self._runtime.toolbox[call.name]
-        run = self._runtime.executor.run_tool(tool, call.input, handle, on_result, current)
+
+        def runs() -> None:
+            for hook in self._runtime.instruments.tool_runs:
+                hook(self._tally, *place)
+
+        run = self._runtime.executor.run_tool(tool, call.input, handle, on_result, current, runs)
         self._keep(call, run)
 
     def _wait(self, request: int, call: Call, log: Log) -> None:

@@ -53,6 +53,10 @@ _PAST_ITS_TIME = (
 )
 
 
+def _nothing() -> None:
+    pass
+
+
 class Executor:
     """One event loop, and the threads of plain tools.
 
@@ -119,6 +123,7 @@ class Executor:
         gate: ServiceGate | None = None,
         at: int = 0,
         own_code: bool = False,
+        enter: Callable[[], object] = _nothing,
     ) -> ModelRequest:
         """Send a request; the callbacks run on the event loop's thread, or on that of a plain function.
 
@@ -131,11 +136,15 @@ class Executor:
             gate: the queue before the provider; None when it has no limits.
             at: see `ModelRequest.at`.
             own_code: whether the provider is the agent's own code.
+            enter: called in the context in which the provider is asked.
         """
 
-        def begin(answer: Coroutine[Any, Any, Reply]) -> None:
+        def prepared() -> None:
             acting_agent.set(agent)  # in the context of this callback, which the call's task copies
             acting_code.set(ActingCode(request.agent, self._registry, call.is_over))
+            enter()
+
+        def begin(answer: Coroutine[Any, Any, Reply]) -> None:
             name = f"Provider {_name(provider)}, asked by agent {request.name or request.agent},"
             call.begin(answer, lambda _: self._jobs.pop(call, None), name)
 
@@ -145,18 +154,23 @@ class Executor:
                 pass
             elif isinstance(provider, FunctionProvider) and provider.is_plain and prepare is None and gate is None:
                 self._jobs[call] = None
-                self._call_function(provider, request, agent, call, begin)
+                self._call_function(provider, request, call, prepared, begin)
             else:
                 self._jobs[call] = None
-                self._loop.call_soon_threadsafe(lambda: begin(_answer(provider, request, call, prepare, gate)))
+
+                def ask() -> None:
+                    prepared()
+                    begin(_answer(provider, request, call, prepare, gate))
+
+                self._loop.call_soon_threadsafe(ask)
         return call
 
     def _call_function(
         self,
         provider: FunctionProvider,
         request: Request,
-        agent: object,
         call: ModelRequest,
+        prepared: Callable[[], None],
         begin: Callable[[Coroutine[Any, Any, Reply]], None],
     ) -> None:
         """Let a thread call a plain function: this one, if it is a worker, which then takes the answer on as well.
@@ -165,8 +179,7 @@ class Executor:
         """
 
         def work() -> Reply | None:
-            acting_agent.set(agent)
-            acting_code.set(ActingCode(request.agent, self._registry, call.is_over))
+            prepared()
             answer = provider.call(request)
             if not inspect.isawaitable(answer):
                 return checked_reply(provider.reply(answer, call.delta))
@@ -268,6 +281,7 @@ class Executor:
         agent: object,
         on_result: OnResult,
         current: CurrentCall | None = None,
+        enter: Callable[[], object] = _nothing,
     ) -> ToolRun:
         """Run a tool: a plain function on a tool thread, an ``async`` one on the loop.
 
@@ -277,6 +291,7 @@ class Executor:
             on_result: takes the result, on the loop's thread; once, unless the run is cancelled or the executor is
                 closed.
             current: what `current_call` gives to the tool.
+            enter: called in the context in which the tool runs.
         """
 
         def begin() -> None:
@@ -284,6 +299,7 @@ class Executor:
             acting_code.set(ActingCode(getattr(agent, "uuid", ""), self._registry, run.is_over))
             if current is not None:
                 acting_call.set(current)
+            enter()
             name = f"Tool {_name(tool)}, called by agent {getattr(agent, 'uuid', agent)},"
             run.begin(self._with_time_limit(tool, arguments, name), lambda _: self._jobs.pop(run, None), name)
 

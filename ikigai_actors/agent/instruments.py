@@ -30,11 +30,25 @@ class Instrument:
     def request_ends(self, agent: Tally, answer: Reply | Exception | None, spent: Spent | None) -> None:
         """The request was answered or failed, or was cancelled (``answer`` is None); ``spent`` is its cost."""
 
+    def request_runs(self, agent: Tally, turn: int, number: int) -> None:
+        """The request is made now, in this context: what is set here in context variables, the provider sees.
+
+        ``turn`` is the position of the message that opened the turn, and ``number`` counts the turn's requests from 1;
+        both are 0 outside of a turn.
+        """
+
     def piece_comes(self, agent: Tally, size: int) -> None:
         """A piece of its reply has come, of this many characters."""
 
     def tool_begins(self, agent: Tally, tool: str, call: str, arguments: Mapping[str, Any]) -> None:
         """A tool is run for a call of a model, which ``call`` identifies."""
+
+    def tool_runs(self, agent: Tally, turn: int, reply: int, place: int) -> None:
+        """The tool runs now, in this context: what is set here in context variables, the tool sees.
+
+        ``turn`` is the position of the message that opened the turn, ``reply`` that of the reply that asks for the
+        call, and ``place`` the call's place in the reply from 0.
+        """
 
     def tool_ends(self, agent: Tally, tool: str, call: str, result: str | None) -> None:
         """The call has its result; or it was cancelled, and ``result`` is None."""
@@ -72,8 +86,10 @@ class Instruments:
 
     request_begins: tuple[Callable[[Tally, Request], None], ...]
     request_ends: tuple[Callable[[Tally, Reply | Exception | None, Spent | None], None], ...]
+    request_runs: tuple[Callable[[Tally, int, int], None], ...]
     piece_comes: tuple[Callable[[Tally, int], None], ...]
     tool_begins: tuple[Callable[[Tally, str, str, Mapping[str, Any]], None], ...]
+    tool_runs: tuple[Callable[[Tally, int, int, int], None], ...]
     tool_ends: tuple[Callable[[Tally, str, str, str | None], None], ...]
     wait_begins: tuple[Callable[[Tally, str], None], ...]
     wait_ends: tuple[Callable[[Tally, str], None], ...]

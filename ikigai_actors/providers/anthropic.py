@@ -68,6 +68,8 @@ class AnthropicProvider:
         json_output: Have the service itself write the value of a typed turn as JSON, where it takes the schema as it
             is: without references, bounds, defaults and the like. None does so at Anthropic's own address. Else the
             model gives the value by a tool.
+        client_spans: Let the client itself make a span of OpenTelemetry for each request, where the program has set
+            that up. `ikigai_actors.sight.trace_turns` exports one of each request without it.
     """
 
     name = "anthropic"
@@ -85,6 +87,7 @@ class AnthropicProvider:
         timeout: float | None = None,
         prompt_cache: bool = True,
         json_output: bool | None = None,
+        client_spans: bool = False,
     ) -> None:
         self.model = check_optional(model, str, "model", "text") or DEFAULT_MODEL
         self.max_tokens = check_count(max_tokens, "max_tokens", least=1)
@@ -95,6 +98,8 @@ class AnthropicProvider:
         given = {"api_key": api_key, "base_url": base_url}
         self._options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         self._options |= client_options(max_retries, timeout)
+        # No propagation: the address of a span is no business of the service.
+        self._options["open_telemetry"] = {"traces": check_flag(client_spans, "client_spans"), "propagation": False}
         self._client: ServiceClient[AsyncAnthropic] = ServiceClient(_import_client)
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:

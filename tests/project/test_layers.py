@@ -39,11 +39,12 @@ LIBRARIES = {
     "jsonschema": {"records", "tools", "doors"},
     "referencing cronsim": {"records"},
     "ray": {"cluster"},
+    "opentelemetry": {"sight"},
     "platformdirs": {"store", "shell"},
 }
 """Which rooms may import a library."""
 
-LATE = {"PIL", "agents", "claude_agent_sdk", "openai", "pydantic_ai", "ray"}
+LATE = {"PIL", "agents", "claude_agent_sdk", "openai", "opentelemetry", "pydantic_ai", "ray"}
 """Libraries that are imported when they are first used, within a function: they may be missing."""
 
 PURE = ("agent.turn", "behaviour.plans")

@@ -628,3 +628,14 @@ def test_a_system_sends_pictures_and_takes_the_value_that_the_service_writes(ser
     assert second[0]["content"][0]["source"] == picture
     assert "'7' is not of type 'integer'" in second[-1]["content"][0]["text"]
     assert all(request["output_config"]["format"]["type"] == "json_schema" for request in server.requests)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_the_client_makes_spans_only_where_it_is_asked_to_and_sends_none_of_their_addresses(asked: bool) -> None:
+    async def made() -> Mapping[str, Any]:
+        client = AnthropicProvider(api_key=KEY, client_spans=asked)._new_client()
+        await client.close()
+        return client.open_telemetry
+
+    options = asyncio.run(made())
+    assert (options["traces"]["enabled"], options["propagation"]) == (asked, False)

@@ -7,7 +7,7 @@ Each agent's row and the end of its log are read at one moment, and the log up t
 database may be exported while its host works, and a turn is read whole or not at all.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -59,9 +59,9 @@ class TraceScope:
 
 def ended_turns(store: Store, scope: TraceScope) -> Iterator[list[TraceSpan]]:
     """The spans of each turn that has ended, in the order of births; a turn's own span first."""
-    records = store.read(registry.every)
-    links = _Links(store, {one.uuid: one for one in records}, scope.join)
-    chosen = [one.uuid for one in records if scope.agents is None or one.uuid in scope.agents]
+    links = _Links(store, scope.join)
+    records = store.read(lambda tx: registry.every(tx) if scope.agents is None else registry.some(tx, scope.agents))
+    chosen = [one.uuid for one in sorted(records, key=lambda one: (one.created_at, one.born))]
     for place in range(0, len(chosen), _AGENTS):
         some = chosen[place : place + _AGENTS]
         for source in store.read(partial(_sources, uuids=some, scope=scope)):
@@ -132,8 +132,9 @@ def _fold_of(record: AgentRecord, start: int, content: bool = False) -> TurnFold
 class _Links:
     """Finds the turns of other agents that references mean."""
 
-    def __init__(self, store: Store, records: Mapping[str, AgentRecord], join: bool) -> None:
-        self._store, self._records, self._join = store, records, join
+    def __init__(self, store: Store, join: bool) -> None:
+        self._store, self._join = store, join
+        self._records: dict[str, AgentRecord | None] = {}
         self._turns: dict[tuple[str, int], tuple[OpenTurn | None, OpenTurn | None]] = {}
         self._traces: dict[str, bytes] = {}  # with join: of the first turn of each agent
 
@@ -166,10 +167,10 @@ class _Links:
             at = reference.at
             mails = self._store.read(lambda tx: mails_read(tx, reference.agent, at, at))
             for sender, sent, kind in dict.fromkeys((one.sender, one.sent, one.kind) for one in mails):
-                if sender is not None and sender in self._records:
-                    places = self._store.read(partial(positions_at, uuids=(sender,), at=sent))
-                    yield from self._turn_at(sender, places[sender], latest=kind == "exit")
-        elif reference.agent in self._records:
+                places = {} if sender is None else self._store.read(partial(positions_at, uuids=(sender,), at=sent))
+                for agent, place in places.items():
+                    yield from self._turn_at(agent, place, latest=kind == "exit")
+        else:
             yield from self._turn_at(reference.agent, reference.at, latest=reference.why != FORKED)
 
     def _turn_at(self, agent: str, position: int, *, latest: bool) -> Iterator[tuple[str, OpenTurn]]:
@@ -181,7 +182,8 @@ class _Links:
             yield agent, found
 
     def _looked_up(self, tx: Transaction, agent: str, position: int) -> tuple[OpenTurn | None, OpenTurn | None]:
-        record = self._records[agent]
+        if (record := self._record(tx, agent)) is None:
+            return None, None
         start = _before_turn(tx, record, position)
         fold = _fold_of(record, start)
         for message in section(tx, agent, start, position):
@@ -193,10 +195,8 @@ class _Links:
         passed: list[str] = []
         while self._join and turn.first and agent not in self._traces:
             passed.append(agent)
-            record = self._records[agent]
-            maker = self._maker(record)
-            above = next(self._turn_at(maker, record.born, latest=False), None) if maker in self._records else None
-            if above is None:
+            maker, born = self._store.read(partial(self._birth, agent=agent))
+            if (above := next(self._turn_at(maker, born, latest=False), None)) is None:
                 break
             agent, turn = above
         known = self._traces.get(agent) if turn.first else None
@@ -204,11 +204,19 @@ class _Links:
         self._traces.update(dict.fromkeys(passed, trace))
         return trace
 
-    def _maker(self, record: AgentRecord) -> str:
-        """The agent that has forked this one; empty for agent 0, and where it is elsewhere."""
+    def _birth(self, tx: Transaction, agent: str) -> tuple[str, int]:
+        """The agent that has forked this one, and where; empty for agent 0, and where that is elsewhere."""
+        record = self._record(tx, agent)
+        if record is None or not record.born:
+            return "", 0
         start = record.fork_message_id
-        first = self._store.read(lambda tx: section(tx, record.uuid, start, start + 1)) if record.born else []
-        return next((str(one.data.get("by") or one.data.get("parent", "")) for one in first), "")
+        first = [one.data for one in section(tx, agent, start, start + 1)]
+        return next((str(data.get("by") or data.get("parent", "")) for data in first), ""), record.born
+
+    def _record(self, tx: Transaction, agent: str) -> AgentRecord | None:
+        if agent not in self._records:
+            self._records[agent] = next(iter(registry.some(tx, (agent,))), None)
+        return self._records[agent]
 
     def _birthplace(self, reference: Reference, turn: OpenTurn) -> bytes:
         """The span in which an agent was forked: the call that did it, or the turn."""

@@ -1,0 +1,253 @@
+"""Traces as they come: each turn is exported when it has ended, and what a tool or a provider traces lies below it.
+
+    with ActorSystem.open("team.db", instruments=[Tracing()]) as system, trace_turns(system, "http://localhost:6006"):
+        ...
+
+Turns are read from the log after they were committed. Nothing is held for an exporter that is away but the agents that
+are due and a time: nothing is dropped, and what it gets twice has the same ids.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self
+from urllib.parse import urlsplit
+
+from ikigai_actors.actors.service import Service
+from ikigai_actors.agent.instruments import Instrument
+from ikigai_actors.agent.statistics import Tally
+from ikigai_actors.agent.subscriptions import Event
+from ikigai_actors.arguments import check_flag, shown
+from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.records.agents.registry import Died
+from ikigai_actors.records.messages.messages import ENDINGS, Message
+from ikigai_actors.sight.traces.conventions import OWN_LINK
+from ikigai_actors.sight.traces.ids import call_span, request_span, trace_of
+from ikigai_actors.sight.traces.otlp import SCOPE, batches, spans_as_protobuf
+from ikigai_actors.sight.traces.reading import TraceScope, ended_turns
+from ikigai_actors.sight.traces.sending import Collector, resource_of
+from ikigai_actors.sight.traces.spans import TraceSpan
+from ikigai_actors.system.handles.ref import System
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import ReadableSpan
+
+logger = logging.getLogger(__name__)
+
+_AGAIN = 600_000
+"""Milliseconds before its start of which a tracer exports the turns once more: those of a program that was killed."""
+
+_MARGIN = 60_000
+"""Milliseconds that are looked at again: a turn may be committed later than its time says."""
+
+_GATHERED = 0.2
+"""Seconds for which ended turns are gathered before they are exported together."""
+
+_LONGEST_PAUSE = 60.0
+
+_MOST_KNOWN = 10_000
+"""Turns whose export is remembered, so that they are not exported twice."""
+
+_BATCH = 1_000
+"""Spans that are exported together, and a few more."""
+
+
+class SpanExporter(Protocol):
+    """An exporter of OpenTelemetry's SDK."""
+
+    def export(self, spans: "Sequence[ReadableSpan]") -> Any:
+        """Export spans; returns ``SpanExportResult.SUCCESS`` when they were taken."""
+
+
+Export = Callable[[Sequence[TraceSpan]], str]
+"""Exports spans, and returns why they were not taken; empty when they were. It may block."""
+
+
+class Tracing(Instrument):
+    """Lets spans that tools and providers make lie below the spans of their call, or of their request.
+
+    The id of such a span is known before the work begins. The span itself is exported when its turn has ended. Needs
+    the package ``opentelemetry-api``, which comes with the client of Anthropic.
+    """
+
+    def __init__(self) -> None:
+        """Import OpenTelemetry."""
+        from opentelemetry import context, trace
+
+        def attach(trace_id: bytes, span_id: bytes) -> None:
+            place = trace.SpanContext(
+                int.from_bytes(trace_id), int.from_bytes(span_id), is_remote=False, trace_flags=trace.TraceFlags(1)
+            )
+            context.attach(trace.set_span_in_context(trace.NonRecordingSpan(place)))  # it ends with its context
+
+        self._attach = attach
+
+    def request_runs(self, agent: Tally, turn: int, number: int) -> None:
+        if turn:
+            self._attach(trace_of(agent.uuid, turn), request_span(agent.uuid, turn, number))
+
+    def tool_runs(self, agent: Tally, turn: int, reply: int, place: int) -> None:
+        self._attach(trace_of(agent.uuid, turn), call_span(agent.uuid, reply, place))
+
+
+class TurnTracer(Service):
+    """Exports the turns of a system as they end, until it is closed. Make it by `trace_turns`."""
+
+    def __init__(self, system: System, export: Export, content: bool) -> None:
+        """Begin with the turns that have ended a short while ago."""
+        super().__init__("ikigai-traces")
+        self._system, self._export, self._content = system, export, content
+        self._known: dict[bytes, None] = {}
+        self._upto = system._clock.now_ms() - _AGAIN + _MARGIN  # what ended before was exported
+        self._due: set[str] | None = None  # agents that may have a turn to be exported; None: everybody may
+        self._failed = 0
+        self._subscription = system.subscribe(self._hear, (Message, Died))
+        self.start()
+
+    def close(self, timeout: float | None = None) -> None:
+        """Export what has ended, if the exporter takes it, and stop. The system stays open."""
+        self._subscription.close()
+        super().close(timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def run(self) -> None:
+        while self.awaits(lambda: self._due is None or self._due):
+            if self.pause(_GATHERED if not self._failed else min(0.5 * 2**self._failed, _LONGEST_PAUSE)):
+                self._work()
+        self._due = None  # what was not heard of yet, too
+        self._work()
+        if self._failed:
+            since = datetime.fromtimestamp((self._upto - _MARGIN) / 1000, UTC).isoformat(timespec="seconds")
+            logger.warning("Some turns were not exported. Later: ikigai trace export --since %s", since)
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, Died) or (isinstance(event, Message) and event.kind in ENDINGS):
+            with self._changed:
+                if self._due is not None:
+                    self._due.add(event.agent_uuid)
+                self._changed.notify_all()
+
+    def _work(self) -> None:
+        """Export what has ended, and note what was not taken."""
+        with self._changed:
+            due, self._due = self._due, set()
+        now = self._system._clock.now_ms()
+        try:
+            why = self._export_turns(due)
+        except IkigaiError as error:  # the database is away
+            why = str(error)
+        except Exception as error:  # other people's code
+            logger.exception("The exporter failed")
+            why = repr(error)
+        if not why:
+            self._upto, self._failed = now, 0
+            return
+        self._failed += 1
+        if self._failed == 1:
+            logger.warning("Turns could not be exported, and will be: %s", why)
+        with self._changed:
+            self._due = None if due is None or self._due is None else self._due | due
+
+    def _export_turns(self, due: set[str] | None) -> str:
+        """Export the turns of these agents that ended since the last time; return why they were not taken."""
+        scope = TraceScope(due, max(0, self._upto - _MARGIN), content=self._content)
+        new = (turn for turn in ended_turns(self._system._store, scope) if turn[0].id not in self._known)
+        for turns in batches(new, _BATCH):
+            if why := self._export([span for turn in turns for span in turn]):
+                return why
+            self._known |= dict.fromkeys(turn[0].id for turn in turns)
+        for old in list(self._known)[:-_MOST_KNOWN]:
+            del self._known[old]
+        return ""
+
+
+def trace_turns(system: System, exporter: SpanExporter | str, *, content: bool = False) -> TurnTracer:
+    """Export each turn as a trace when it has ended.
+
+        with ActorSystem.open("team.db") as system, trace_turns(system, "http://localhost:6006"):
+            ...
+
+    Turns that ended in the ten minutes before are exported too: those of a program that was killed. Their ids are the
+    same, so nothing is there twice. An exporter that is away loses nothing: turns are read from the log again.
+
+    Args:
+        system: an open system, or an attached one.
+        exporter: the address of a collector, or an exporter of OpenTelemetry's SDK.
+        content: whether spans have the texts of prompts, replies, arguments and results.
+
+    Returns:
+        What exports; close it, or use it by ``with``.
+
+    Raises:
+        BadInput: the exporter is none.
+        SystemClosed: the system is closed.
+    """
+    if not isinstance(system, System):
+        raise BadInput(f"Expected an open system; got {shown(system)}.")
+    check_flag(content, "content")
+    system._check_open()
+    if isinstance(exporter, str):
+        export: Export = partial(_post, Collector.of(exporter, (), os.environ), resource_of(os.environ))
+    elif callable(getattr(exporter, "export", None)):
+        export = partial(_hand_to, exporter, _readable())
+    else:
+        raise BadInput(f"Expected the address of a collector, or an exporter of OpenTelemetry; got {shown(exporter)}.")
+    return TurnTracer(system, export, content)
+
+
+def _post(collector: Collector, resource: dict[str, str], spans: Sequence[TraceSpan]) -> str:
+    answer = collector.post(spans_as_protobuf(spans, resource), "application/x-protobuf")
+    where = urlsplit(collector.url).netloc.rpartition("@")[2]
+    return "" if 200 <= answer.status < 300 else f"{where}: {answer.status or 'no answer'} {answer.reason}".rstrip()
+
+
+def _hand_to(
+    exporter: SpanExporter, readable: "Callable[[TraceSpan], ReadableSpan]", spans: Sequence[TraceSpan]
+) -> str:
+    done = exporter.export([readable(one) for one in spans])
+    return "" if getattr(done, "name", "SUCCESS") == "SUCCESS" else f"{type(exporter).__name__} has not taken them"
+
+
+def _readable() -> "Callable[[TraceSpan], ReadableSpan]":
+    """What makes spans of OpenTelemetry's SDK of ours. Raises `BadInput` without the SDK."""
+    try:
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import ReadableSpan
+        from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+    except ImportError as error:
+        raise BadInput("Exporters of OpenTelemetry need its SDK: pip install 'ikigai-actors[otel]'.") from error
+    from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+    resource = Resource.create(resource_of(os.environ))
+    scope = InstrumentationScope(SCOPE)
+    kinds = {1: SpanKind.INTERNAL, 3: SpanKind.CLIENT}
+
+    def context(trace: bytes, span: bytes) -> Any:
+        return SpanContext(int.from_bytes(trace), int.from_bytes(span), is_remote=False, trace_flags=TraceFlags(1))
+
+    def readable(span: TraceSpan) -> ReadableSpan:
+        return ReadableSpan(
+            name=span.name,
+            context=context(span.trace, span.id),
+            parent=context(span.trace, span.parent) if span.parent else None,
+            resource=resource,
+            attributes=dict(span.attributes),
+            links=[Link(context(link.trace, link.span), {OWN_LINK: link.why}) for link in span.links],
+            kind=kinds[span.kind],
+            status=Status(StatusCode.ERROR, span.error) if span.error else Status(StatusCode.UNSET),
+            start_time=span.start * 1_000_000,
+            end_time=span.end * 1_000_000,
+            instrumentation_scope=scope,
+        )
+
+    return readable

@@ -1,0 +1,156 @@
+"""Turns that are exported as they end, and spans of tools and providers below them."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from ikigai_actors import ActorSystem, BadInput, FunctionProvider, Reply, Request, ScriptedProvider, ToolCall, tool
+from ikigai_actors.agent.statistics import Tally
+from ikigai_actors.events import Instrument
+from ikigai_actors.sight import Tracing, trace_turns
+from ikigai_actors.sight.traces.ids import call_span, request_span
+from ikigai_actors.sight.traces.live import TurnTracer
+from ikigai_actors.sight.traces.otlp import SCOPE
+from ikigai_actors.sight.traces.reading import TraceScope, ended_turns
+from ikigai_actors.sight.traces.spans import TraceSpan
+
+TIMEOUT = 30
+
+
+class Places(Instrument):
+    """Keeps the ids that the spans of running work will have."""
+
+    def __init__(self) -> None:
+        self.ids: list[bytes] = []
+
+    def request_runs(self, agent: Tally, turn: int, number: int) -> None:
+        self.ids.append(request_span(agent.uuid, turn, number))
+
+    def tool_runs(self, agent: Tally, turn: int, reply: int, place: int) -> None:
+        self.ids.append(call_span(agent.uuid, reply, place))
+
+
+@tool
+def look(at: str) -> str:
+    """Look."""
+    return at
+
+
+@tool
+async def peek(at: str) -> str:
+    """Peek."""
+    return at
+
+
+def test_the_ids_of_running_work_are_those_of_its_spans(database: str) -> None:
+    calls = (ToolCall("look", {"at": "a"}, "1"), ToolCall("peek", {"at": "b"}, "1"), ToolCall("fork", {"name": "kid"}))
+    script = {"top": [Reply("", calls), Reply("one"), Reply("two")], "kid": [Reply("", calls[:1]), Reply("three")]}
+    places = Places()
+    with ActorSystem.open(database, ScriptedProvider(script), tools=[look, peek], instruments=[places]) as system:
+        top = system.root.fork(name="top")
+        top.prompt("go").get(timeout=TIMEOUT)
+        top.prompt("on").get(timeout=TIMEOUT)
+        system.agent("kid").reply(timeout=TIMEOUT)
+        spans = [one for turn in ended_turns(system._store, TraceScope()) for one in turn if one.parent]
+    assert len(places.ids) == len(set(places.ids)) == 8
+    assert {*places.ids} == {one.id for one in spans if not one.name.startswith("execute_tool fork")}
+
+
+class Kept:
+    """An exporter that is away for a while."""
+
+    def __init__(self, refusals: int = 0) -> None:
+        self.spans: list[TraceSpan] = []
+        self.refusals = refusals
+
+    def __call__(self, spans: Sequence[TraceSpan]) -> str:
+        if self.refusals:
+            self.refusals -= 1
+            return "away"
+        self.spans += spans
+        return ""
+
+
+def test_each_turn_is_exported_once_when_it_has_ended(database: str) -> None:
+    with ActorSystem.open(database, ScriptedProvider(["one", "two", "three"])) as system:
+        system.root.prompt("before").get(timeout=TIMEOUT)
+        kept = Kept()
+        with TurnTracer(system, kept, content=False):
+            for text in ("a", "b"):
+                system.root.prompt(text).get(timeout=TIMEOUT)
+        everything = [one for turn in ended_turns(system._store, TraceScope()) for one in turn]
+        assert sorted(one.id for one in kept.spans) == sorted(one.id for one in everything)
+
+
+def test_what_an_exporter_does_not_take_is_kept_for_later(database: str, caplog: pytest.LogCaptureFixture) -> None:
+    with ActorSystem.open(database, ScriptedProvider(["one", "two"])) as system:
+        kept = Kept(refusals=2**30)
+        with caplog.at_level(logging.WARNING), TurnTracer(system, kept, content=False):
+            system.root.prompt("a").get(timeout=TIMEOUT)
+        assert kept.spans == []
+        assert "Later: ikigai trace export --since" in caplog.text
+        again = Kept()
+        with TurnTracer(system, again, content=False):
+            pass
+        assert [one.name.split()[0] for one in again.spans] == ["invoke_agent", "chat"]
+
+
+def test_what_is_no_exporter_is_refused() -> None:
+    with ActorSystem.open(":memory:", "offline") as system:
+        for wrong in ("localhost", object(), 3):
+            with pytest.raises(BadInput, match="Expected"):
+                trace_turns(system, wrong)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="open system"):
+        trace_turns("d.db", "http://localhost")  # type: ignore[arg-type]
+
+
+def test_spans_of_tools_and_providers_lie_below_those_of_their_calls_and_requests() -> None:
+    sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="needs the extra otel")
+    memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter").InMemorySpanExporter()
+    tracer: Any = sdk.TracerProvider(shutdown_on_exit=False)
+    theirs = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter").InMemorySpanExporter()
+    tracer.add_span_processor(pytest.importorskip("opentelemetry.sdk.trace.export").SimpleSpanProcessor(theirs))
+    spans: Callable[[str], Any] = tracer.get_tracer("theirs").start_as_current_span
+
+    @tool
+    def plain(at: str) -> str:
+        """Look."""
+        with spans("in the plain tool"):
+            return at
+
+    @tool
+    async def slow(at: str) -> str:
+        """Look."""
+        with spans("in the tool"):
+            return at
+
+    def answer(request: Request) -> Reply:
+        with spans("in the provider"):
+            if len(request.messages) > 1:
+                return Reply("done")
+            return Reply("", (ToolCall("plain", {"at": "a"}, "1"), ToolCall("slow", {"at": "b"}, "2")))
+
+    async def later(request: Request) -> Reply:
+        return answer(request)
+
+    for provider in (answer, later):
+        memory.clear()
+        theirs.clear()
+        parts: dict[str, Any] = {"tools": [plain, slow], "instruments": [Tracing()]}
+        opened = ActorSystem.open(":memory:", FunctionProvider(provider), **parts)
+        with opened as system, trace_turns(system, memory):
+            system.root.prompt("go").get(timeout=TIMEOUT)
+        ours = {one.context.span_id: one for one in memory.get_finished_spans()}
+        found = theirs.get_finished_spans()
+        below = {(one.name, ours[one.parent.span_id].name) for one in found}
+        asked = next(one.name for one in ours.values() if one.name.startswith("chat"))
+        assert below == {
+            ("in the provider", asked),
+            ("in the plain tool", "execute_tool plain"),
+            ("in the tool", "execute_tool slow"),
+        }
+        assert {one.context.trace_id for one in found} == {one.context.trace_id for one in ours.values()}
+        assert len(found) == 4
+        assert {one.instrumentation_scope.name for one in ours.values()} == {SCOPE}
