@@ -66,14 +66,14 @@ def test_a_shell_whose_last_words_nobody_waits_for_is_closed_all_the_same(tmp_pa
     assert asyncio.run(play())
 
 
-class NoWatcher(asyncio.DefaultEventLoopPolicy):
-    """A policy that watches no child processes, as uvloop's."""
-
-    def get_child_watcher(self) -> NoReturn:
-        raise NotImplementedError
-
-
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="from there on a policy has no watcher of child processes")
 def test_a_shell_needs_no_watcher_of_child_processes_of_the_programs_policy(tmp_path: Path) -> None:
+    class NoWatcher(asyncio.DefaultEventLoopPolicy):
+        """A policy that watches no child processes, as uvloop's."""
+
+        def get_child_watcher(self) -> NoReturn:
+            raise NotImplementedError
+
     before = asyncio.get_event_loop_policy()
     asyncio.set_event_loop_policy(NoWatcher())
     try:
