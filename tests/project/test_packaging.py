@@ -13,14 +13,24 @@ pytestmark = pytest.mark.slow("builds and installs the package")
 ROOT = Path(__file__).parents[2]
 
 
+def built(out: Path, **surroundings: str) -> Path:
+    """A wheel built from the checkout."""
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(ROOT)]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1790000000", **surroundings}
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    [wheel] = out.glob("*.whl")
+    return wheel
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel built from the checkout."""
-    out = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(ROOT)]
-    subprocess.run(command, check=True, capture_output=True)
-    [built] = out.glob("*.whl")
-    return built
+    return built(tmp_path_factory.mktemp("dist"))
+
+
+def test_a_wheel_depends_on_neither_the_time_zone_nor_the_order_of_hashes(wheel: Path, tmp_path: Path) -> None:
+    """Another folder and umask: `tests.project.test_release`."""
+    again = built(tmp_path, TZ="Asia/Tokyo", PYTHONHASHSEED="7")
+    assert again.read_bytes() == wheel.read_bytes()
 
 
 def test_the_wheel_carries_both_packages_their_types_the_schema_and_the_queries(wheel: Path) -> None:
