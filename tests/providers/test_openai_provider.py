@@ -452,6 +452,10 @@ class Leaping(asyncio.SelectorEventLoop):
         self.ahead += 3600
         self.call_soon(self.leap)
 
+    async def shutdown_default_executor(self, *within: float | None) -> None:
+        """Wait for its threads without a limit, which a leap would pass."""
+        await super().shutdown_default_executor()
+
 
 def test_silence_is_given_up(server: OpenAIServer) -> None:
     server.answers += [Waits(), Streams(chat_text("so far"), pause=2)]
