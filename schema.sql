@@ -421,6 +421,9 @@ CREATE TABLE trees (
     agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
     base       TEXT NOT NULL,                            -- the path of the directory
     machine    TEXT NOT NULL,                            -- where that is, and the layers
+    forked_as  TEXT NOT NULL CHECK (forked_as IN (
+                   'overlay',                            -- the base beneath layers
+                   'worktree')),                         -- a worktree of git; a layer is a commit of what was there
     parent     TEXT REFERENCES agents (uuid),            -- with whose files it began; NULL: with the base as it is
     below      BIGINT NOT NULL CHECK (below >= 0),       -- how many layers of the parent are beneath its own
     upper      BIGINT NOT NULL CHECK (upper >= 0),       -- the layer that it writes to: those before it are never written again

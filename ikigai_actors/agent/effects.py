@@ -175,7 +175,7 @@ class Effects:
             case Answer():
                 effect.caller.settle(effect.value)
             case MergeTree():
-                self._runtime.executor.merge_files(self._uuid, effect.child, effect.caller.settle)
+                self._runtime.executor.merge_files(self._uuid, effect.child, effect.way, effect.caller.settle)
             case Spawn():
                 self._spawn(effect.birth, log)
             case RequestModel() | Summarise() | RunTool() | AskApproval() | BeginWait() if not _is_due(effect, state):

@@ -246,12 +246,12 @@ class Executor:
             if self._toolsets and not self._closed:
                 self._loop.call_soon_threadsafe(begin)
 
-    def merge_files(self, agent: str, child: str, done: Callable[[list[str] | IkigaiError], object]) -> None:
+    def merge_files(self, agent: str, child: str, how: str, done: Callable[[list[str] | IkigaiError], object]) -> None:
         """Have a toolset merge the files of a child into those of an agent; ``done`` gets what comes of it."""
 
         async def merge() -> None:
             try:
-                done(await self._copying().merge_files(agent, child))
+                done(await self._copying().merge_files(agent, child, how or None))
             except IkigaiError as error:
                 done(error)
             except asyncio.CancelledError:

@@ -71,7 +71,7 @@ _KINDS: Mapping[str, type[RemoteCommand]] = {
     command.travels_as: command for command in get_args(RemoteCommand) if command.travels_as
 }
 
-_LATER = {"budget", "data", "labels", "more", "head", "summary", "call_sha256", "by"}
+_LATER = {"budget", "data", "labels", "more", "head", "summary", "call_sha256", "by", "way"}
 """Arguments that an older version does not know: they are left out where they are empty."""
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
@@ -82,6 +82,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "always": lambda always: check_choice(always, "always", ("", TOOL, EXACT)),
     "trials": lambda trials: tuple(_trial(*one) for one in trials),
     "how": lambda how: check_choice(how, "how", WAYS),
+    "way": lambda way: check_choice(way, "way", ("", "apply", "branch")),
     "positions": lambda positions: tuple(check_count(position, "each of positions") for position in positions),
     "budget": lambda budget: encode_budget(decode_budget(budget)),
     "labels": lambda labels: check_labels(labels),

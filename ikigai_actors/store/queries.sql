@@ -32,7 +32,7 @@ r.agent_uuid, r.id, r.decision, r.tool, r.pattern, r.scope, r.created_at, r.remo
 
 -- columns: tree
 -- A tree: the fields of FileTree.
-t.agent_uuid, t.base, t.machine, t.parent, t.below, t.upper, t.since, t.created_at, t.applied_at
+t.agent_uuid, t.base, t.machine, t.forked_as, t.parent, t.below, t.upper, t.since, t.created_at, t.applied_at
 
 -- columns: tree_merge
 -- A merge of files: the fields of TreeMerge.
@@ -1444,6 +1444,11 @@ SELECT {tree_merge} FROM tree_merges m ORDER BY m.agent_uuid, m.base, m.layer
 -- name: tree_of
 SELECT {tree} FROM trees t WHERE t.agent_uuid = :agent AND t.base = :base
 
+-- name: add_tree
+-- Its agent may have got one from another one's child, by another host.
+INSERT INTO trees (agent_uuid, base, machine, forked_as, parent, below, upper, since, created_at)
+VALUES (:agent, :base, :machine, :kind, NULL, 0, :upper, :since, :now) ON CONFLICT DO NOTHING
+
 -- name: span_of_log
 -- The position that an agent inherits up to, and that of the latest message of its history.
 SELECT a.fork_message_id,
@@ -1466,8 +1471,8 @@ INSERT INTO tree_writes (agent_uuid, base, layer, position) VALUES (:agent, :bas
 
 -- name: pruned_trees
 -- Of agents that were pruned, with all that descend from them.
-SELECT DISTINCT t.agent_uuid FROM trees t JOIN agents a ON a.uuid = t.agent_uuid
- WHERE a.pruned_at IS NOT NULL AND t.machine = :machine ORDER BY t.agent_uuid
+SELECT {tree} FROM trees t JOIN agents a ON a.uuid = t.agent_uuid
+ WHERE a.pruned_at IS NOT NULL AND t.machine = :machine ORDER BY t.agent_uuid, t.base
 
 -- name: forget_trees
 DELETE FROM trees WHERE agent_uuid = ANY(:agents) AND machine = :machine

@@ -34,8 +34,8 @@ COLUMNS = {
         "agent_uuid": _TEXT, "id": _NUMBER, "labels": _TEXT, "created_at": _NUMBER, "tokens": _NUMBER, "usd": _NUMBER,
     },
     "trees": {
-        "agent_uuid": _TEXT, "base": _TEXT, "machine": _TEXT, "parent": _TEXT, "below": _NUMBER, "upper": _NUMBER,
-        "since": _NUMBER, "created_at": _NUMBER, "applied_at": _NUMBER,
+        "agent_uuid": _TEXT, "base": _TEXT, "machine": _TEXT, "forked_as": _TEXT, "parent": _TEXT, "below": _NUMBER,
+        "upper": _NUMBER, "since": _NUMBER, "created_at": _NUMBER, "applied_at": _NUMBER,
     },
     "guest_entries": {
         "log": _TEXT, "id": _NUMBER, "part": _TEXT, "about": _TEXT, "key": _TEXT, "tag": _TEXT, "data": _TEXT,

@@ -65,12 +65,13 @@ class Toolset(ABC):
         """
         return {}
 
-    async def merge_files(self, agent: str, child: str) -> list[str]:
+    async def merge_files(self, agent: str, child: str, how: str | None = None) -> list[str]:
         """Take over what a child has changed in the directory that is copied (`copied`).
 
         Args:
             agent: gets the changes, by uuid.
             child: has them. The agent itself: what it has changed is written to the directory.
+            how: ``apply`` for files in layers, ``branch`` for worktrees of git; None for what it is.
 
         Returns:
             The paths that are others now, beneath the directory.

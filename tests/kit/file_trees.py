@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ikigai_actors.tools.trees.layers import FileView, is_directory
 from ikigai_actors.tools.trees.merge import FilePlan, plan_merge, write_layer
-from ikigai_actors.tools.trees.tree import Copied, FileTree, TreeMerge, TreeRows, TreeStore
+from ikigai_actors.tools.trees.tree import OVERLAY, Copied, FileTree, TreeMerge, TreeRows, TreeStore
 
 Files = Mapping[str, str | None]
 """Files by their paths, each with its text, and empty directories, with None."""
@@ -81,7 +81,7 @@ class OneTree(TreeStore):
         self._upper = upper
 
     def of(self, agent: str, base: str) -> TreeRows:
-        return (FileTree(agent, base, "here", None, 0, self._upper, 0, 1),), ()
+        return (FileTree(agent, base, "here", OVERLAY, None, 0, self._upper, 0, 1),), ()
 
     def begin_write(self, agent: str, copied: Copied, position: int, keep_turns: bool) -> int:
         return self._upper

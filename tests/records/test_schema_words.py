@@ -13,6 +13,7 @@ from ikigai_actors.store.migrations import schema_script
 from ikigai_actors.store.transaction import COLUMNS
 from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.rules.rule import Scope
+from ikigai_actors.tools.trees.tree import OVERLAY, WORKTREE
 from supervisors.causes import Cause
 from supervisors.children import RestartType
 from supervisors.orphans import OrphanPolicy
@@ -24,6 +25,7 @@ WORDS = {
     "decision": set(Policy),
     "exit_cause": set(Cause),
     "fires_as": {mail.MAIL, mail.NOTICE, mail.PROMPT},
+    "forked_as": {OVERLAY, WORKTREE},
     "kind": {mail.MAIL, mail.EXIT, mail.NOTICE, mail.PROMPT},
     "on_orphan": set(OrphanPolicy),
     "restart": set(RestartType),

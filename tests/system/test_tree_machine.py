@@ -14,7 +14,7 @@ from ikigai_actors.records.agents.trees import tree_at
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.tools.trees.layers import FileView
 from ikigai_actors.tools.trees.places import TreePlaces
-from ikigai_actors.tools.trees.tree import Copied, Layer, TreeMerge, TreeRows, TreeStore, layers_of
+from ikigai_actors.tools.trees.tree import OVERLAY, Copied, Layer, TreeMerge, TreeRows, TreeStore, layers_of
 from ikigai_actors.tools.workspace.merging import merge_child, write_to_base
 from tests.kit.file_trees import layer_of, made_up, put, seen
 from tests.kit.tool_scripts import scripted
@@ -85,7 +85,7 @@ class World:
         self.system = self.closing.enter_context(ActorSystem.open(self.place / "d.db", scripted(), tools=[copying]))
         assert copying.trees is not None
         self.store = Mortal(copying.trees)
-        self.places = TreePlaces(self.place, str(self.base), self.store, forks=True, keep_turns=self.keep_turns)
+        self.places = TreePlaces(self.place, str(self.base), self.store, kind=OVERLAY, keep_turns=self.keep_turns)
 
     def reopen(self) -> None:
         self.closing.close()

@@ -42,7 +42,7 @@ class Copying(Toolset):
 class Merging(Copying):
     """One that merges by name."""
 
-    async def merge_files(self, agent: str, child: str) -> list[str]:
+    async def merge_files(self, agent: str, child: str, how: str | None = None) -> list[str]:
         if agent == child:
             raise FilesConflict("somebody has", agent, ["a"])
         return ["a", "b"]

@@ -9,6 +9,7 @@ from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.tools.function import ToolError
 from ikigai_actors.tools.trees.places import TreePlaces
 from ikigai_actors.tools.trees.tree import (
+    OVERLAY,
     FileTree,
     TreeMerge,
     common_point,
@@ -23,7 +24,7 @@ BASE = "/work"
 
 
 def tree(agent: str, parent: str | None = None, below: int = 0, upper: int = 0) -> FileTree:
-    return FileTree(agent, BASE, "here", parent, below, upper, 0, 1)
+    return FileTree(agent, BASE, "here", OVERLAY, parent, below, upper, 0, 1)
 
 
 def names(trees: list[FileTree], *merges: TreeMerge, since: tuple[str, int] | None = None) -> list[str]:

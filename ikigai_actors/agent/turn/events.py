@@ -240,6 +240,8 @@ class MergeFiles:
     child: str
     """Its uuid. The agent's own: what it has changed goes into the directory itself."""
     caller: Caller
+    way: str = ""
+    """``apply`` or ``branch``, as the files of the child have forked; empty for whichever it is."""
 
 
 @dataclass(frozen=True, slots=True)

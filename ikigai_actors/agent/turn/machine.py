@@ -349,7 +349,7 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
         case on.Uncompact():
             return compaction.take_off_summary(state, event, now)
         case on.MergeFiles():
-            return Step(state, effects=(MergeTree(event.child, event.caller),))
+            return Step(state, effects=(MergeTree(event.child, event.caller, event.way),))
         case on.Merge() if state.phase is Phase.WAITING_FOR_BUDGET:
             return merging.refuse_merge(state, event.caller)
         case on.Merge():

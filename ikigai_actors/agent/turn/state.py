@@ -330,6 +330,8 @@ class MergeTree:
 
     child: str
     caller: Caller
+    way: str = ""
+    """`MergeFiles.way`."""
 
 
 Effect = (

@@ -18,6 +18,7 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.tools.trees.tree import (
     DIRECTLY,
+    WORKTREE,
     Copied,
     FileTree,
     TreeMerge,
@@ -56,7 +57,7 @@ class PlannedTree(NamedTuple):
 
 def plan_trees(tx: Transaction, children: Sequence[ChildFiles], copied: Sequence[Copied]) -> list[PlannedTree]:
     """The trees of children over these directories. Raises `BadInput` for files of an earlier position, not known."""
-    return [_planned(tx, child, base) for base in copied for child in children]
+    return [_planned(tx, child, each) for each in copied for child in children]
 
 
 def _planned(tx: Transaction, child: ChildFiles, copied: Copied) -> PlannedTree:
@@ -107,8 +108,8 @@ def _tree_of(tx: Transaction, agent: str, base: str) -> FileTree | None:
 def bear_trees(tx: Transaction, maker: str, planned: Sequence[PlannedTree], since: Mapping[str, int], now: int) -> None:
     """Write the trees of children that are born, and freeze what they are built on.
 
-    The one that bears them gets a tree, too, if it has none. Another one stays without: it works in the directory
-    itself.
+    The one that bears them gets a tree, too, if it has none. Another one stays without, and works in the directory
+    itself; but a worktree is built on what somebody has, so that one gets a tree as well, and stays there.
 
     Args:
         maker: the agent that bears them, by uuid.
@@ -117,23 +118,27 @@ def bear_trees(tx: Transaction, maker: str, planned: Sequence[PlannedTree], sinc
         now: the time of their birth, in milliseconds since 1970.
     """
     done = set[tuple[str, str]]()
-    for child, of, (base, machine), above, below in planned:
-        parent = above.agent if above is not None else maker if of == maker else None
+    for child, of, copied, above, below in planned:
+        base, machine, kind = copied
+        parent = above.agent if above is not None else of if of == maker or kind == WORKTREE else None
         if parent is not None and (parent, base) not in done:
             if above is None:
-                tx.append([_first_tree(tx, parent, base, machine, now)], "trees")
+                _add_first_tree(tx, parent, copied, now, frozen=kind == WORKTREE)
             elif below > above.upper:
                 tx.run("freeze_tree", agent=parent, base=base, by=1)
             if above is None or below > above.upper:
                 done.add((parent, base))
-        on = machine if above is None else above.machine
-        tx.append([FileTree(child, base, on, parent, below, 0, since[child], now, None)], "trees")
+        if above is None and kind == WORKTREE:
+            below = 1
+        elif above is not None:
+            machine, kind = above.machine, above.kind
+        tx.append([FileTree(child, base, machine, kind, parent, below, 0, since[child], now, None)], "trees")
 
 
-def _first_tree(tx: Transaction, agent: str, base: str, machine: str, now: int) -> FileTree:
-    """The tree of an agent that has worked in the directory itself."""
+def _add_first_tree(tx: Transaction, agent: str, copied: Copied, now: int, frozen: bool = False) -> None:
+    """Write the tree of an agent that has worked in the directory itself; ``frozen``: a layer of it is frozen."""
     [(born, _)] = tx.run("span_of_log", uuid=agent)
-    return FileTree(agent, base, machine, None, 0, 0, born, now, None)
+    tx.run("add_tree", agent=agent, upper=int(frozen), since=born, now=now, **copied._asdict())
 
 
 def trees_of(tx: Transaction, uuid: str, base: str) -> TreeRows:
@@ -143,9 +148,9 @@ def trees_of(tx: Transaction, uuid: str, base: str) -> TreeRows:
     return ordered(uuid, rows), tuple(TreeMerge(*row) for row in merges)
 
 
-def pruned_trees(tx: Transaction, machine: str) -> list[str]:
-    """The agents whose layers on a machine nobody needs: they are pruned, and so are all that descend from them."""
-    return [uuid for (uuid,) in tx.run("pruned_trees", machine=machine)]
+def pruned_trees(tx: Transaction, machine: str) -> list[FileTree]:
+    """The trees on a machine that nobody needs: their agents are pruned, and so are all that descend from them."""
+    return [FileTree(*row) for row in tx.run("pruned_trees", machine=machine)]
 
 
 def forget_trees(tx: Transaction, agents: Sequence[str], machine: str) -> None:
@@ -182,12 +187,12 @@ class BeginWrite(Unit):
         self._keep_turns, self._now = keep_turns, now
 
     def write(self, tx: Transaction, locked: LockedRows) -> int:
-        agent, (base, machine) = self._agent, self._copied
+        agent, base = self._agent, self._copied.base
         turn = locked.living(agent, ": it changes no file").turn
         tree = _tree_of(tx, agent, base)
         layer = DIRECTLY if tree is None else tree.upper
         if self._keep_turns and tree is None:
-            tx.append([_first_tree(tx, agent, base, machine, self._now)], "trees")
+            _add_first_tree(tx, agent, self._copied, self._now)
             layer = 0
         elif self._keep_turns:
             latest = [TreeWrite(*row) for row in tx.run("latest_tree_write", agent=agent, base=base)]

@@ -171,7 +171,7 @@ def _quoting() -> Iterator[None]:
 @click.option("--network", metavar="RULE", help="For bash: all, none, 443,5432 or proxy:PORT.  [default: all]")
 @click.option("--read", metavar="PATH", multiple=True, help="What bash may read beside the system.  Repeatable.")
 @click.option("--write", metavar="PATH", multiple=True, help="What bash may write beside DIR.  Repeatable.")
-@click.option("--on-fork", metavar="RULE", help="A child's files: share, or overlay for its own.  [default: share]")
+@click.option("--on-fork", metavar="RULE", help="A child's files: share, overlay, worktree.  [default: share]")
 @click.option("--keep-turns", is_flag=True, help="With --on-fork overlay: keep the files of each turn.")
 @click.option("--mcp", metavar="COMMAND", multiple=True, help="Attach the tools of an MCP server.  Repeatable.")
 @click.option("--yes", is_flag=True, help="Approve every call of every tool without asking. For the reckless.")

@@ -14,7 +14,8 @@ from ikigai_actors.store.existing import existing
 from ikigai_actors.store.hosts.rows import owner
 from ikigai_actors.store.location import home
 from ikigai_actors.tools.fence.private import remove_all
-from ikigai_actors.tools.trees.places import machine_of
+from ikigai_actors.tools.trees.places import machine_of, unregister_worktree
+from ikigai_actors.tools.trees.tree import WORKTREE
 
 
 def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> list[str]:
@@ -52,14 +53,17 @@ def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> 
 
 
 def _remove_layers(store: Store) -> None:
-    """Remove the layers of files of pruned agents, on this machine. The rows go last: what is cut off is done again."""
+    """Remove the files of pruned agents, on this machine. The rows go last: what is cut off is done again."""
     trees = home() / "trees"
     if not trees.is_dir():
         return
     machine = machine_of(trees)
-    if agents := store.read(lambda tx: pruned_trees(tx, machine)):
-        for agent in agents:
-            remove_all(trees / agent)
+    if pruned := store.read(lambda tx: pruned_trees(tx, machine)):
+        for tree in pruned:
+            if tree.kind == WORKTREE:
+                unregister_worktree(Path(tree.base), trees / tree.agent)
+            remove_all(trees / tree.agent)
+        agents = sorted({tree.agent for tree in pruned})
         store.write(lambda tx: forget_trees(tx, agents, machine))
 
 

@@ -21,7 +21,7 @@ from ikigai_actors.agent.remote_commands import Move
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.ways import RESULT, check_merge
 from ikigai_actors.agent.waits import WaitResult
-from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type
+from ikigai_actors.arguments import check_choice, check_count, check_flag, check_timeout, check_type
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput, NameTaken
 from ikigai_actors.providers.base import Reply
@@ -581,8 +581,10 @@ class Commands(BaseRef[H]):
 
         return self._beside(take, timeout)
 
-    def merge_files(self, child: Handle | str | None = None, timeout: float | None = None) -> Future[list[str]]:
-        """Take over what a child has changed in the files of a workspace with ``on_fork="overlay"``.
+    def merge_files(
+        self, child: Handle | str | None = None, how: str | None = None, timeout: float | None = None
+    ) -> Future[list[str]]:
+        """Take over what a child has changed in the files of a workspace with ``on_fork="overlay"`` or ``"worktree"``.
 
         Either all of it or nothing. It can be merged again when it has changed more, and only that comes then. A busy
         agent does it after its turn, and both agents' running calls end first.
@@ -591,6 +593,8 @@ class Commands(BaseRef[H]):
             child: an agent whose files began as those of this one, or of a child of it, dead or alive; a handle, or a
                 text as in `send`.
                 None writes what this agent has changed to the directory itself.
+            how: ``apply`` for files in layers, ``branch`` for worktrees: git merges the branch of the child, with what
+                it has not committed, into the branch of this agent. None for what it is.
             timeout: seconds to wait; None waits forever.
 
         Returns:
@@ -603,10 +607,12 @@ class Commands(BaseRef[H]):
             BadInput: one of the two has no files of its own, or there is no workspace.
         """
         check_timeout(timeout)
+        if how is not None:
+            check_choice(how, "how", ("apply", "branch"))
 
         def take() -> Future[list[str]]:
             uuid = self.uuid if child is None else uuid_of(self.system._store, child)
-            return self._tell(lambda caller: on.MergeFiles(uuid, caller), self._future(timeout))
+            return self._tell(lambda caller: on.MergeFiles(uuid, caller, how or ""), self._future(timeout))
 
         return self._beside(take, timeout)
 

@@ -17,7 +17,15 @@ from ikigai_actors.tools.base import HostPaths, Tell
 from ikigai_actors.tools.fence.grounds import grounds, names_in, real, search_path
 from ikigai_actors.tools.fence.launch import FencedStart, compiled, trial
 from ikigai_actors.tools.fence.launcher import HOME, TEMPORARY
-from ikigai_actors.tools.fence.policy import TOOLCHAINS, Fence, Grounds, Reach, is_beneath, reach_of
+from ikigai_actors.tools.fence.policy import (
+    TOOLCHAINS,
+    Fence,
+    Grounds,
+    Reach,
+    is_beneath,
+    reach_of,
+    within_worktree,
+)
 from ikigai_actors.tools.fence.private import PrivateDirectories, remove_all
 from ikigai_actors.tools.fence.seatbelt import seatbelt_profile
 from ikigai_actors.tools.fence.tiers import Candidate, Tier, candidates, kernel, shortfall
@@ -69,6 +77,21 @@ class Enclosure:
         finally:
             remove_all(place)
             self._directories.remove(_TRIAL)
+
+    def of_worktrees(self) -> "Enclosure":
+        """The same fence for programs in worktrees of the workspace's repository; closed with this one."""
+        reach = within_worktree(self.reach)
+        code = compiled(reach, self.how, self._directories.mount_point)
+        return Enclosure(reach, self.how, code, self._directories, self._environment)
+
+    def without_worktrees(self) -> str:
+        """Why the workspace can have no worktrees for agents; nothing when it can."""
+        if not self.how.namespaces:
+            return "it needs namespaces (`ikigai doctor` shows how to allow them)"
+        repository = Path(self.reach.directory, ".git")
+        if repository.is_symlink() or not (repository / "objects").is_dir():
+            return f"{self.reach.directory} is not the main directory of a repository of git"
+        return ""
 
     def environment(self, agent: str) -> dict[str, str]:
         """The variables of a program of an agent."""

@@ -77,7 +77,8 @@ def launch(
         directory: the working directory of the program; empty for its home.
         root: an empty directory, where its root directory is put together.
         links: symbolic links of the root directory, each a path and its text.
-        mounts: what it sees: source, target, and whether it may write; those above others come first.
+        mounts: what it sees: source, target, and whether it may write; those above others come first. A source that
+            begins with ``@`` lies beneath ``trees``.
         protect: directories, each with a name beneath it that is read-only if it is there.
         network: ``all``, ``none``, or ``ports``.
         ports: the ports to which it may connect, for ``ports``.
@@ -107,6 +108,9 @@ def launch(
         if select.select([gone], [], [], 0)[0]:  # it ended before this process asked to hear of that
             os._exit(NOT_FENCED)
         own = [(private + "/tmp", TEMPORARY, True), (private + "/home", HOME, True)]
+        if trees and not layers:  # an agent's own directory: parts of it are seen elsewhere, or all of it where it is
+            parts = [(trees + each[0][1:], *each[1:]) if each[0][:1] == "@" else each for each in mounts]
+            mounts = [*mounts, (trees, trees, True)] if parts == list(mounts) else parts
         seen = (
             [*own, *mounts] if namespaces else [(source, source, writable) for source, _, writable in [*own, *mounts]]
         )

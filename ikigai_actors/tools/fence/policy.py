@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 
 from ikigai_actors.arguments import check_choice, shown
 from ikigai_actors.errors import BadInput
+from ikigai_actors.tools.trees.tree import WORKTREE_AT
 
 FENCE_MODES = ("auto", "required", "landlock", "none")
 
@@ -259,6 +260,32 @@ class Reach:
     def writable(self) -> tuple[str, ...]:
         """What it may write, beside its temporary files."""
         return tuple(target for _, target, writable in self.mounts if writable)
+
+
+REPOSITORY = "/repository"
+"""Where programs in a worktree of an agent see the common directory of its repository."""
+
+OF_AN_AGENT = "@"
+"""The beginning of a source that lies beneath the directory of an agent, which is named when a program starts."""
+
+GIT_FILE = "gitfile"
+"""The name there of the file that programs see as ``.git``."""
+
+
+def within_worktree(reach: Reach) -> Reach:
+    """What programs may reach in a worktree of the workspace's repository, which they see in its place."""
+    base, mounts = reach.directory, list[tuple[str, str, bool]]()
+    for mount in reach.mounts:
+        if mount[1] != base:
+            mounts.append(mount)
+            continue
+        mounts.append((f"{OF_AN_AGENT}/{WORKTREE_AT}", base, True))
+        mounts.append((f"{OF_AN_AGENT}/{GIT_FILE}", f"{base}/.git", False))
+    protect = [
+        (REPOSITORY, name.removeprefix(".git/")) if above == base and name.startswith(".git/") else (above, name)
+        for above, name in reach.protect
+    ]
+    return replace(reach, mounts=(*mounts, (f"{base}/.git", REPOSITORY, True)), protect=tuple(protect))
 
 
 def check_reach(path: str, what: str, grounds: Grounds, workspace: bool = False) -> None:

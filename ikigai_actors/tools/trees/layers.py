@@ -22,9 +22,10 @@ WAS_THERE = "user.overlay.origin"
 class FileView:
     """A directory as it is seen through layers. Paths are relative to it; ``.`` is the directory itself."""
 
-    def __init__(self, layers: Sequence[Path], base: Path) -> None:
-        """Look through layers, the topmost first."""
+    def __init__(self, layers: Sequence[Path], base: Path, shown_at: Path | None = None) -> None:
+        """Look through layers, the topmost first; ``shown_at`` is where programs see it, if not at ``base``."""
         self.layers, self.base = tuple(layers), base
+        self._shown_at = base if shown_at is None else shown_at
 
     def find(self, path: str) -> Path | None:
         """Where what is seen at a path really is; None when nothing is seen there."""
@@ -59,12 +60,12 @@ class FileView:
             place = self.find("/".join([*gone, name])) if name != ".." else None
             if place is not None and place.is_symlink() and (links := links + 1) <= _LINKS:
                 text = str(place.readlink())
-                inner = os.path.relpath(text, self.base) if text.startswith("/") else text
+                inner = os.path.relpath(text, self._shown_at) if text.startswith("/") else text
                 to_go, gone = [*inner.split("/"), *to_go], [] if text.startswith("/") else gone
             elif name != "..":
                 gone.append(name)
             elif not gone:
-                return os.path.normpath("/".join([str(self.base), "..", *to_go]))
+                return os.path.normpath("/".join([str(self._shown_at), "..", *to_go]))
             else:
                 gone.pop()
         return "/".join(gone) or "."

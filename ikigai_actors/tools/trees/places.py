@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import os
 import secrets
+import shutil
 import socket
 import stat
 from collections.abc import Sequence
@@ -17,7 +18,18 @@ from typing import NamedTuple
 from ikigai_actors.tools.function import ToolError
 from ikigai_actors.tools.trees.flat import flatten
 from ikigai_actors.tools.trees.layers import FileView
-from ikigai_actors.tools.trees.tree import DIRECTLY, Copied, Layer, TreeRows, TreeStore, layers_of
+from ikigai_actors.tools.trees.tree import (
+    DIRECTLY,
+    OVERLAY,
+    WORKTREE,
+    WORKTREE_AT,
+    Copied,
+    FileTree,
+    Layer,
+    TreeRows,
+    TreeStore,
+    layers_of,
+)
 
 MOUNTED = 64
 """The most layers that are mounted; of more, one is made that shows the same. The kernel takes some hundred."""
@@ -41,19 +53,17 @@ class Stack(NamedTuple):
 class TreePlaces:
     """The layers of one directory's trees. Its methods block."""
 
-    def __init__(
-        self, state: Path, base: str, store: TreeStore, *, forks: bool = False, keep_turns: bool = False
-    ) -> None:
+    def __init__(self, state: Path, base: str, store: TreeStore, *, kind: str = "", keep_turns: bool = False) -> None:
         """Look at the machine.
 
         Args:
             state: the host's directory.
             base: the directory that is seen through layers, without links.
             store: knows the rows.
-            forks: whether agents get trees as they fork.
+            kind: what agents get as they fork: `OVERLAY`, `WORKTREE`, or nothing.
             keep_turns: whether each turn in which an agent writes has a layer of its own.
         """
-        self._forks, self._keep_turns = forks, keep_turns
+        self._kind, self._keep_turns = kind, keep_turns
         self.directory, self.base = state / "trees", Path(base)
         self.machine = machine_of(self.directory)
         self.store = store
@@ -71,13 +81,21 @@ class TreePlaces:
     def begin_write(self, agent: str, position: int) -> TreeRows:
         """As `rows`, after the commit that calls of the reply at a position write to the topmost layer; 0: none do."""
         rows = self.rows(agent)
-        while position and (rows[0] or self._forks):
-            copied = Copied(str(self.base), self.machine)
+        while position and (rows[0] or self._kind):
+            copied = Copied(str(self.base), self.machine, self._kind or OVERLAY)
             layer = self.store.begin_write(agent, copied, position, self._keep_turns)
             rows = self.rows(agent)
             if layer == (rows[0][0].upper if rows[0] else DIRECTLY):  # else it was frozen meanwhile
                 break
         return rows
+
+    def beside(self, tree: FileTree) -> Path:
+        """The directory of what is kept for an agent."""
+        return self.directory / tree.agent
+
+    def worktree(self, tree: FileTree) -> Path:
+        """Where an agent with a tree of kind `WORKTREE` works."""
+        return self.base if tree.parent is None else self.beside(tree) / WORKTREE_AT
 
     def place(self, layer: Layer) -> Path:
         """Where a layer is, or would be."""
@@ -97,6 +115,8 @@ class TreePlaces:
     def view(self, agent: str) -> FileView | None:
         """The directory as an agent sees it; None where it has no tree. Raises `ToolError` as `rows` does."""
         rows = self.rows(agent)
+        if rows[0] and rows[0][0].kind == WORKTREE:
+            return FileView((), self.worktree(rows[0][0]), self.base)
         return FileView(self.whole(rows), self.base) if rows[0] else None
 
     def whole(self, rows: TreeRows) -> list[Path]:
@@ -146,6 +166,34 @@ def machine_of(trees: Path) -> str:
             os.link(made, file)
         made.unlink()
     return file.read_text(encoding="utf-8")
+
+
+def unregister_worktree(base: Path, beside: Path) -> None:
+    """Have a repository forget the worktree of an agent, and its snapshots. Its branch stays. No link is followed.
+
+    Args:
+        base: the directory of the repository.
+        beside: the directory of the agent, which still has its worktree.
+    """
+    try:
+        name = Path((beside / WORKTREE_AT / ".git").read_text(encoding="utf-8").strip()).name
+    except OSError:
+        name = ""
+    for above, gone in (("worktrees", name), ("refs/ikigai", beside.name)):
+        held = -1
+        try:
+            held = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
+            for part in (".git", *above.split("/")):
+                below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=held)
+                os.close(held)
+                held = below
+            if gone not in ("", ".", ".."):
+                shutil.rmtree(gone, ignore_errors=True, dir_fd=held)
+        except OSError:  # it is not there
+            pass
+        finally:
+            if held >= 0:
+                os.close(held)
 
 
 def _has_anything(place: Path) -> bool:

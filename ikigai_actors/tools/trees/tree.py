@@ -8,6 +8,9 @@ was changed, as overlayfs writes them. All but the topmost are frozen: nobody wr
     a merge     freezes the layers of parent and child, and puts one between that has the child's changes
     a turn      freezes the layer of the one before, where a person wants the files of each turn
 
+Instead, each may have a worktree of git. A layer is then a commit, of what its agent had as it was frozen. The first of
+all works in the base itself.
+
 A row says when a layer was written to, so that it is known which ones there were at a position of an agent's log.
 
 Rows say which layers there are; a layer to which nothing was written has no directory. So a birth touches no file.
@@ -15,6 +18,11 @@ Rows say which layers there are; a layer to which nothing was written has no dir
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
+
+OVERLAY, WORKTREE = "overlay", "worktree"
+
+WORKTREE_AT = "tree/work"
+"""Where the worktree of an agent is, beneath its directory."""
 
 
 class Copied(NamedTuple):
@@ -24,6 +32,8 @@ class Copied(NamedTuple):
     """Its path, without links."""
     machine: str
     """Where it is, and where the layers are: see `machine_of`."""
+    kind: str = OVERLAY
+    """How children get files of their own: `OVERLAY`, or `WORKTREE`."""
 
 
 class FileTree(NamedTuple):
@@ -33,6 +43,8 @@ class FileTree(NamedTuple):
     """Whose it is, by uuid."""
     base: str
     machine: str
+    kind: str
+    """`OVERLAY`, or `WORKTREE`."""
     parent: str | None
     """The agent with whose files it began; None for the base as it is."""
     below: int

@@ -19,7 +19,8 @@ Each agent has a shell of its own, whose directory, variables and background job
                   the end of the agent or of the system; a result says which. A forked agent has none at first
 
 With ``on_fork="overlay"`` an agent that forks, and its child, have files of their own from then on: each sees the
-directory beneath layers of changes (see `ikigai_actors.tools.trees`). The modules: `bash` and `shells` run commands,
+directory beneath layers of changes (see `ikigai_actors.tools.trees`). With ``on_fork="worktree"`` the child has a
+worktree of git (see `ikigai_actors.tools.workspace.worktrees`). The modules: `bash` and `shells` run commands,
 `files` and `grep` are the other tools, `beneath` confines them, `merging` brings changes from child to parent.
 
 All processes in a shell end with it, background jobs too: TERM, and after two seconds KILL. When the host is killed, a
@@ -43,18 +44,21 @@ from ikigai_actors.tools.fence.policy import PROTECTED, Fence
 from ikigai_actors.tools.function import FunctionTool, Tool, ToolError
 from ikigai_actors.tools.policy import Compared, Subject
 from ikigai_actors.tools.trees.places import TreePlaces
-from ikigai_actors.tools.trees.tree import Copied
+from ikigai_actors.tools.trees.tree import OVERLAY, WORKTREE, Copied
 from ikigai_actors.tools.workspace.beneath import Root
 from ikigai_actors.tools.workspace.files import file_tools
 from ikigai_actors.tools.workspace.grep import grep_tool
 from ikigai_actors.tools.workspace.merging import merge_files
 from ikigai_actors.tools.workspace.shells import SeenByAgent, Shells, bash_tool
 
-ON_FORK = ("share", "overlay")
+ON_FORK = ("share", OVERLAY, WORKTREE)
 """What a child's files may be."""
 
 _FORKING = "From a fork on, parent and child each have files of their own, and do not see what the other changes."
 """What the description of bash says where files fork."""
+
+_IN_WORKTREES = "A child has a branch of its own in the same repository, and no files that git ignores."
+"""What it says beside that of worktrees."""
 
 _IDLE = 600.0
 """Seconds after which an unused shell is closed."""
@@ -94,7 +98,8 @@ class Workspace(Toolset):
             protect: names beneath the directory that no agent may change, where they exist.
             on_fork: what a child gets: ``share``, the directory itself, as its parent; ``overlay``, what its parent
                 sees then, from where on neither sees what the other changes. The directory stays as it is, from the
-                first fork on; see `AgentRef.merge_files`.
+                first fork on. ``worktree``, a worktree of git on a branch of its own, with all that git does not
+                ignore, while the first agent works in the directory. See `AgentRef.merge_files`.
             keep_turns: whether the files of each turn are kept, so that a search, a bisection or a fork at an earlier
                 position has those of then. Needs ``overlay``. An agent then has files of its own from its first change
                 on, and its shell starts again in each turn.
@@ -148,7 +153,8 @@ class Workspace(Toolset):
         whole = self._fence.mode == "none" or (enclosure is not None and enclosure.how.is_proven)
         bash = _ruled_by(bash_tool(self._shells), commands)
         if self.copied is not None:
-            bash = replace(bash, description=f"{bash.description} {_FORKING}")
+            told = f"{_FORKING} {_IN_WORKTREES}" if self._on_fork == WORKTREE else _FORKING
+            bash = replace(bash, description=f"{bash.description} {told}")
         if self._fence.network == "none" and not self._fence.write:
             bash = self._confined(bash)
         return [*seen, replace(bash, traits=replace(bash.traits, unfenced=not whole))]
@@ -157,30 +163,33 @@ class Workspace(Toolset):
         """Where the layers of agents are; None where no agent can have any. Raises `BadInput`: none can be made."""
         if self.trees is None:
             return None
-        state, forks = (self.host_paths or default_paths()).state, self._on_fork == "overlay"
-        places = TreePlaces(state, str(directory), self.trees, forks=forks, keep_turns=self._keep_turns)
+        state, kind = (self.host_paths or default_paths()).state, self._on_fork
+        forks = kind != "share"
+        places = TreePlaces(state, str(directory), self.trees, kind=kind if forks else "", keep_turns=self._keep_turns)
         if forks:
             if enclosure is None:
-                raise BadInput("on_fork='overlay' needs a fence, which mounts the directory. Leave fence='none' out.")
-            if why := enclosure.without_layers(places):
-                raise BadInput(f"on_fork='overlay' cannot be had: {why}. Take on_fork='share'.")
-            self.copied = Copied(str(directory), places.machine)
+                raise BadInput(f"on_fork={kind!r} needs a fence, which mounts the directory. Leave fence='none' out.")
+            if why := enclosure.without_layers(places) if kind == OVERLAY else enclosure.without_worktrees():
+                raise BadInput(f"on_fork={kind!r} cannot be had: {why}. Take on_fork='share'.")
+            self.copied = Copied(str(directory), places.machine, kind)
         return places
 
     def _confined(self, tool: FunctionTool) -> FunctionTool:
         """The tool, which changes nothing outside but the files of its agent, if those fork with it."""
-        return replace(tool, traits=replace(tool.traits, confined=self.copied is not None))
+        forks = self.copied is not None and self.copied.kind == OVERLAY  # a worktree shares its repository with others
+        return replace(tool, traits=replace(tool.traits, confined=forks))
 
     def _protected(self, enclosure: Enclosure | None) -> list[str]:
         """The names beneath the directory that the file tools do not write."""
         if enclosure is None:
             return [] if self._fence.mode == "none" else list(self._fence.protect)
-        return [name for above, name in enclosure.reach.protect if above == enclosure.reach.directory]
+        names = [name for above, name in enclosure.reach.protect if above == enclosure.reach.directory]
+        return [*names, ".git"] if self._on_fork == WORKTREE else names
 
-    async def merge_files(self, agent: str, child: str) -> list[str]:
+    async def merge_files(self, agent: str, child: str, how: str | None = None) -> list[str]:
         if self._shells is None or self._shells.places is None:
             raise BadInput(f"{self.name} is not open in a system, so it has no files of agents.")
-        return await merge_files(self._shells, self._shells.places, agent, child)
+        return await merge_files(self._shells, self._shells.places, agent, child, how)
 
     def printed(self, agent: str) -> Mapping[str, str]:
         return {} if self._shells is None else self._shells.printed(agent)

@@ -26,21 +26,57 @@ from ikigai_actors.tools.trees.merge import (
 )
 from ikigai_actors.tools.trees.places import TreePlaces
 from ikigai_actors.tools.trees.repositories import divided, repository_changes
-from ikigai_actors.tools.trees.tree import Layer, TreeMerge, TreeRows, common_point, layers_beneath, layers_of
+from ikigai_actors.tools.trees.tree import (
+    WORKTREE,
+    FileTree,
+    Layer,
+    TreeMerge,
+    TreeRows,
+    common_point,
+    layers_beneath,
+    layers_of,
+)
 from ikigai_actors.tools.workspace.shells import Shells
+from ikigai_actors.tools.workspace.worktrees import branch_of
 
 _SHOWN = 10
 """Paths of a conflict that its text names."""
 
 
-async def merge_files(shells: Shells, places: TreePlaces, agent: str, child: str) -> list[str]:
+async def merge_files(shells: Shells, places: TreePlaces, agent: str, child: str, how: str | None) -> list[str]:
     """Carry out a merge, when the calls of both agents that run now are over; see `Toolset.merge_files`."""
+    trees: Sequence[FileTree] = (await in_thread(lambda: _rows(places, child), "ikigai-merge"))[0]
+    if how not in (None, kind := "branch" if trees[0].kind == WORKTREE else "apply"):
+        raise BadInput(f"The files of agent {child} are merged with how={kind!r}, as its workspace forks them.")
+    if trees[0].kind == WORKTREE:
+        return await _merge_branch(shells, places, agent, trees)
     async with AsyncExitStack() as held:
         for one in dict.fromkeys((child, agent)):  # the one below first, as its calls do
             await held.enter_async_context(shells.at_rest(one))
         work = (lambda: write_to_base(places, agent)) if child == agent else lambda: merge_child(places, agent, child)
         changed: list[str] = await in_thread(work, "ikigai-merge")
         return changed
+
+
+async def _merge_branch(shells: Shells, places: TreePlaces, agent: str, trees: Sequence[FileTree]) -> list[str]:
+    """Merge what an agent has committed, and what it has not, into what another one has checked out.
+
+    Args:
+        agent: the other one; the agent itself for what the directory has.
+        trees: the tree of the agent, and those on which it is built.
+    """
+    theirs, worktrees = trees[0], shells.worktrees
+    ours = trees[-1] if agent == theirs.agent else (await in_thread(lambda: _rows(places, agent), "ikigai-merge"))[0][0]
+    if theirs.parent is None or ours.agent == theirs.agent or not worktrees.is_made(theirs):
+        return []
+    async with shells.prepared(theirs.agent):
+        commit = await worktrees.snapshot(theirs, "merged")
+    async with shells.prepared(ours.agent):
+        found = await worktrees.merge(ours, commit, f"Merge branch '{branch_of(theirs.agent)}'")
+    _check(tuple(found.conflicts), agent, "both agents have")
+    if found.refused:
+        raise FilesConflict(f"Nothing was merged. git says: {found.refused}", agent, ())
+    return found.changed
 
 
 def merge_child(places: TreePlaces, agent: str, child: str) -> list[str]:
@@ -62,7 +98,7 @@ def merge_child(places: TreePlaces, agent: str, child: str) -> list[str]:
     made = places.place(layer)
     shutil.rmtree(made, ignore_errors=True)  # of a merge that was cut off
     with TemporaryDirectory() as scratch:
-        further = repository_changes(paths, here, there, _branch(child), Path(scratch))
+        further = repository_changes(paths, here, there, branch_of(child), Path(scratch))
         if plan.changes or further:  # else both have changed the same, which the next merge must know
             write_layer(made, plan._replace(changes=(*plan.changes, *further)), here)
     # A commit that fails may have happened all the same: the layer stays, and without a row nobody sees it.
@@ -80,15 +116,10 @@ def write_to_base(places: TreePlaces, agent: str) -> list[str]:
     since = max(max(one.created_at, one.applied_at or 0) for one in rows[0])
     _check(changed_outside(plan, directory, since), agent, "somebody has, in the directory,")
     with TemporaryDirectory() as scratch:
-        further = repository_changes(paths, directory, there, _branch(agent), Path(scratch))
+        further = repository_changes(paths, directory, there, branch_of(agent), Path(scratch))
         write_directory(places.base, plan._replace(changes=(*plan.changes, *further)))
     places.store.applied(agent, str(places.base))
     return _named(plan, further)
-
-
-def _branch(agent: str) -> str:
-    """The name of the branch that has the commits of an agent."""
-    return f"ikigai/{agent[:8]}"
 
 
 def _named(plan: FilePlan, further: Sequence[FileChange]) -> list[str]:
@@ -101,7 +132,7 @@ def _rows(places: TreePlaces, agent: str) -> TreeRows:
     if not rows[0]:
         raise BadInput(
             f"Agent {agent} works in {places.base} itself, so there is nothing to merge. An agent has files of its own "
-            "when it was born in a workspace with on_fork='overlay'."
+            "when it was born in a workspace with on_fork='overlay' or 'worktree'."
         )
     return rows
 

@@ -1,14 +1,14 @@
 """The shells of a workspace, one for each agent, and the tool bash, which runs commands in them."""
 
 import asyncio
-import os
 import shutil
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from subprocess import DEVNULL
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from ikigai_actors.actors.futures import current_acting_agent
 from ikigai_actors.actors.threads import current_threads, in_thread
@@ -21,9 +21,10 @@ from ikigai_actors.tools.function import TIMEOUT, FunctionTool, Result, Tool, To
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from ikigai_actors.tools.process import ChildProcess, ExitWaiter
 from ikigai_actors.tools.trees.places import Stack, TreePlaces
-from ikigai_actors.tools.trees.tree import TreeRows
+from ikigai_actors.tools.trees.tree import WORKTREE, FileTree, TreeRows
 from ikigai_actors.tools.workspace.bash import Bash, CommandOutput
 from ikigai_actors.tools.workspace.beneath import acting_top
+from ikigai_actors.tools.workspace.worktrees import Mount, Worktrees
 
 _LONGEST = 600.0
 """The most seconds of a command."""
@@ -43,22 +44,6 @@ _FORKED = "your files have forked, so background jobs were ended; directory and 
 
 _MOMENT = 10.0
 """Seconds for what a shell does for us."""
-
-
-class Mount(NamedTuple):
-    """The directory of an agent with a tree, as it sees it."""
-
-    upper: str
-    """The layer that it writes to."""
-    directory: int
-    """A descriptor of the directory."""
-    namespace: int
-    """A descriptor that keeps what is mounted in it."""
-
-    def close(self) -> None:
-        """Give it back. What the agent still runs keeps its own."""
-        os.close(self.directory)
-        os.close(self.namespace)
 
 
 class AgentSlot:
@@ -117,6 +102,13 @@ class Shells:
         self._living: set[Bash] = set()
         self._loop = loop
         self._exits = ExitWaiter()
+
+    @cached_property
+    def worktrees(self) -> Worktrees:
+        """The worktrees of agents whose files fork in this way."""
+        assert self.enclosure is not None
+        assert self.places is not None
+        return Worktrees(self.enclosure, self.places)
 
     async def run(self, agent: str, command: str, seconds: float) -> Result:
         """Run a command in the shell of an agent, when the agent's earlier calls are over."""
@@ -247,7 +239,9 @@ class Shells:
         await slot.turn.acquire()
         try:
             rows = await self._settled(agent, slot, position)
-            if slot.mount is None and rows is not None and self.enclosure is not None:
+            if rows is not None and rows[0][0].kind == WORKTREE:
+                slot.mount = slot.mount or self.worktrees.opened(rows[0][0])
+            elif slot.mount is None and rows is not None and self.enclosure is not None:
                 fence = await self._launch(agent, slot, rows)
                 program = await ChildProcess().spawn(
                     ["true"], environment=self.enclosure.environment(agent), stdin=DEVNULL, stderr=DEVNULL, fence=fence
@@ -293,6 +287,14 @@ class Shells:
         if self.places is None:
             return None
         rows = await self._rows(agent, position)
+        if rows[0] and (self.enclosure is None or not self.enclosure.how.namespaces):
+            raise ToolError(
+                "The files of this agent are in layers of their own, which only a fence with namespaces can mount. Ask "
+                "the person to run `ikigai doctor`."
+            )
+        if rows[0] and rows[0][0].kind == WORKTREE:
+            await self._prepare(rows[0])
+            return rows
         for tree in rows[0]:
             other = self._slots.get(tree.agent)
             if other is slot:
@@ -300,12 +302,37 @@ class Shells:
             elif other is not None:
                 async with other.turn:
                     await self._let_go(other, f"{tree.agent}/{tree.upper}")
-        if rows[0] and (self.enclosure is None or not self.enclosure.how.namespaces):
-            raise ToolError(
-                "The files of this agent are in layers of their own, which only a fence with namespaces can mount. Ask "
-                "the person to run `ikigai doctor`."
-            )
         return rows if rows[0] else None
+
+    async def _prepare(self, trees: Sequence[FileTree]) -> None:
+        """Make the worktree of an agent whose turn is held, and the snapshot on which its latest child is built."""
+        own, worktrees = trees[0], self.worktrees
+        await worktrees.finish(own)
+        if not worktrees.is_made(own):
+            await worktrees.make(own, await self._snapshot(trees[1:], own.below))
+        if own.upper and worktrees.commit(own, own.upper - 1) is None:
+            await worktrees.snapshot(own, str(own.upper - 1))
+
+    async def _snapshot(self, trees: Sequence[FileTree], layers: int) -> str:
+        """The commit that an agent had when this many of its layers were frozen; the agent has written nothing since.
+
+        Args:
+            trees: its tree, and those on which that is built.
+            layers: the number.
+        """
+        tree, number = trees[0], max(layers - 1, 0)
+        if tree.parent is not None and (layers == 0 or not self.worktrees.is_made(tree)):  # it has what it began with
+            return await self._snapshot(trees[1:], tree.below)
+        async with self._slots.setdefault(tree.agent, AgentSlot()).turn:
+            known = self.worktrees.commit(tree, number)
+            return known if known is not None else await self.worktrees.snapshot(tree, str(number))
+
+    @asynccontextmanager
+    async def prepared(self, agent: str) -> AsyncIterator[None]:
+        """Hold the turn of an agent with a worktree, which is there, until the block ends."""
+        async with self._slots.setdefault(agent, AgentSlot()).turn:
+            await self._prepare((await self._rows(agent, 0))[0])
+            yield
 
     async def _let_go(self, slot: AgentSlot, upper: str) -> None:
         """End what writes to another layer than this one, with the state of its shell kept."""
@@ -324,11 +351,13 @@ class Shells:
         slot.close()
         if rows is None or places is None:
             return held.launch(agent)
+        if rows[0][0].kind == WORKTREE:
+            return self.worktrees.launch(agent, rows[0][0])
         stack: Stack = await in_thread(lambda: places.stack(rows), "ikigai-trees")
         return held.launch(agent, str(places.directory), stack.layers)
 
     def _keep(self, slot: AgentSlot, rows: TreeRows | None, handed: list[int]) -> None:
-        if rows is not None:
+        if rows is not None and rows[0][0].kind != WORKTREE:
             [directory, namespace] = handed
             slot.mount = Mount(f"{rows[0][0].agent}/{rows[0][0].upper}", directory, namespace)
             handed.clear()

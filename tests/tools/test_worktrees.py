@@ -1,0 +1,202 @@
+"""Workspaces whose agents fork into worktrees of git, in a system, with real shells and a real git."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import ActorSystem, BadInput, ScriptedProvider, Workspace
+from ikigai_actors.errors import FilesConflict
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.shell.cli.prune import run as prune
+from tests.kit.fences import needs
+from tests.tools.test_forked_workspaces import bash, do, told
+
+pytestmark = pytest.mark.slow("starts shells and git")
+
+
+AUTHOR = "-c user.name=k -c user.email=k@x"
+
+
+def git(work: Path, *words: str) -> str:
+    """What git says on the host."""
+    own = ("-c", "user.name=p", "-c", "user.email=p@x", "-C", str(work))
+    return subprocess.run(["git", *own, *words], capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    needs("required")
+    monkeypatch.setenv("IKIGAI_HOME", str(tmp_path / "home"))
+    work = tmp_path / "work"
+    (work / "d").mkdir(parents=True)
+    (work / "a").write_text("a\n")
+    (work / "d" / "old").write_text("old\n")
+    (work / ".gitignore").write_text("cache\n")
+    git(work, "init", "-q", "-b", "main")
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "first")
+    return work
+
+
+@contextmanager
+def opened(work: Path) -> Iterator[ActorSystem]:
+    tools = [Workspace(work, fence="required", on_fork="worktree")]
+    with ActorSystem.open(work.parent / "d.db", ScriptedProvider(told), tools=tools, approvals="allow") as system:
+        yield system
+        assert check(system._store) == []
+
+
+def test_a_child_works_on_a_branch_of_its_own_and_begins_with_what_its_parent_had_not_committed(work: Path) -> None:
+    with opened(work) as system:
+        root = system.root
+        bash(root, "echo more >> a; echo new > new; echo x > cache; rm d/old")
+        kid = root.fork(name="kid")
+        assert bash(root, "echo later >> a; pwd; ls") == f"{work}\na\ncache\nd\nnew"
+        branch = f"ikigai/{kid.uuid[:8]}"
+        assert bash(kid, "pwd; cat a; ls; git branch --show-current; git status --short") == (
+            f"{work}\na\nmore\na\nnew\n{branch}"
+        )
+        assert do(kid, ("read", {"file_path": f"{work}/a"})) == ["a\nmore\n"]
+        do(kid, ("write", {"file_path": "mine", "content": "kid\n"}))
+        assert sorted(do(kid, ("grep", {"pattern": "kid|more"}))[0].splitlines()) == [
+            f"{work}/a:2:more", f"{work}/mine:1:kid",
+        ]  # fmt: skip
+        assert not (work / "mine").exists()
+        grandchild = kid.fork()
+        assert (
+            bash(grandchild, "cat mine; git log --format=%s -2")
+            == "kid\nKeep what was not committed\nKeep what was not committed"
+        )
+        assert (work / "a").read_text() == "a\nmore\nlater\n"
+        assert git(work, "status", "--short") == "M a\n D d/old\n?? new"
+        assert git(work, "branch", "--show-current") == "main"
+
+
+def test_a_merge_brings_commits_and_what_is_not_committed_and_a_conflict_changes_nothing(work: Path) -> None:
+    with opened(work) as system:
+        root = system.root
+        kid = root.fork(name="kid")
+        assert root.merge_files(kid) == []
+        bash(kid, "echo kid >> a; git -c user.name=k -c user.email=k@x commit -qam second; echo x > new; rm d/old")
+        bash(root, "echo root > mine")
+        assert root.merge_files(kid, how="branch") == ["a", "d/old", "new"]
+        assert bash(root, "cat a new; ls; git status --short; git log --merges --format=%s") == (
+            f"a\nkid\nx\na\nmine\nnew\n?? mine\nMerge branch 'ikigai/{kid.uuid[:8]}'"
+        )
+        assert root.merge_files(kid) == []
+        bash(kid, "echo more >> a; echo both > both")
+        bash(root, "echo other > both; git add both; git -c user.name=r -c user.email=r@x commit -qm both")
+        with pytest.raises(FilesConflict, match="both agents have changed the same files: both") as caught:
+            root.merge_files(kid)
+        assert caught.value.paths == ("both",)
+        assert bash(root, "cat both a; git status --short") == "other\na\nkid\n?? mine"
+        bash(kid, "rm both")
+        bash(root, "echo mine >> a")
+        with pytest.raises(FilesConflict, match=r"git says: .*'a'"):
+            root.merge_files(kid)
+        assert bash(root, "git checkout -q a; cat a") == "a\nkid"
+        assert root.merge_files(kid) == ["a"]
+        with pytest.raises(BadInput, match="how='branch'"):
+            root.merge_files(kid, how="apply")
+        assert kid.merge_files() == []
+        bash(kid, "echo last > last")
+        assert kid.merge_files() == ["last"]
+        assert (work / "last").read_text() == "last\n"
+
+
+def test_what_a_child_has_written_is_there_after_a_restart_and_its_worktree_goes_when_it_is_pruned(work: Path) -> None:
+    with opened(work) as system:
+        kid = system.root.fork(name="kid")
+        bash(kid, "echo kid >> a")
+        uuid = kid.uuid
+    place = work.parent / "home" / "trees" / uuid
+    (place / "made").unlink()  # as if the host had been killed before it was whole
+    with opened(work) as system:
+        assert bash(system.agent("kid"), "cat a") == "a"
+        bash(system.agent("kid"), "echo again >> a")
+    with opened(work) as system:
+        assert bash(system.agent("kid"), "cat a") == "a\nagain"
+        system.agent("kid").kill()
+    assert git(work, "worktree", "list").count("\n") == 1
+    prune(str(work.parent / "d.db"), "0s", dry_run=False, vacuum=False)
+    assert not place.exists()
+    assert git(work, "worktree", "list").count("\n") == 0
+    assert git(work, "branch", "--list", "ikigai/*") == f"ikigai/{uuid[:8]}"
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [1, *(pytest.param(other, marks=pytest.mark.thorough("the same once more")) for other in (0, 2, 3))],
+)
+def test_a_merge_that_was_cut_off_is_finished_before_the_next_call(work: Path, moment: int) -> None:
+    with opened(work) as system:
+        kid = system.root.fork(name="kid")
+        bash(kid, f"echo kid >> a; echo new > new; rm d/old; git add -A; git {AUTHOR} commit -qm kid")
+        bash(system.root, "echo mine > mine")
+        tree = git(work, "merge-tree", "--write-tree", "HEAD", f"ikigai/{kid.uuid[:8]}").splitlines()[0]
+        head = git(work, "rev-parse", "HEAD")
+        commit = git(work, "commit-tree", tree, "-p", head, "-p", f"ikigai/{kid.uuid[:8]}", "-m", "merge")
+        root = system.root.uuid
+    git(work, "update-ref", f"refs/ikigai/{root}/merging", commit)
+    (work.parent / "home" / "trees" / root / "merging").touch()
+    if moment == 1:
+        (work / "a").write_text("a\nkid\n")
+        (work / "d" / "old").unlink()
+        (work / ".git" / "index.lock").touch()
+    if moment >= 2:
+        git(work, "read-tree", "-m", "-u", head, commit)
+    if moment == 3:
+        git(work, "update-ref", "HEAD", commit)
+    with opened(work) as system:
+        assert bash(system.root, "cat a; ls; git status --short; git log -1 --format=%s") == (
+            "a\nkid\na\nmine\nnew\n?? mine\nmerge"
+        )
+        assert system.root.merge_files("kid") == []
+    assert "ikigai" not in git(work, "for-each-ref", "refs/ikigai/*/merging")
+
+
+def test_no_hook_and_no_program_of_the_repository_runs_for_a_fork_or_a_merge(work: Path) -> None:
+    ran = work.parent / "ran"
+    for name in ("post-checkout", "post-commit", "pre-commit", "reference-transaction", "post-index-change"):
+        hook = work / ".git" / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\necho {name} >> {work}/ran; echo {name} >> {ran}\n")
+        hook.chmod(0o755)
+    git(work, "config", "core.fsmonitor", f"echo fsmonitor >> {work}/ran;")
+    with opened(work) as system:
+        kid = system.root.fork()
+        do(kid, ("write", {"file_path": "new", "content": "x"}))
+        assert system.root.merge_files(kid) == ["new"]
+    assert not ran.exists()
+    assert not (work / "ran").exists()
+
+
+def test_an_agent_can_neither_point_its_worktree_elsewhere_nor_change_the_settings_of_the_repository(
+    work: Path,
+) -> None:
+    with opened(work) as system:
+        kid = system.root.fork()
+        bash(kid, "true")
+        for attempt in (
+            "echo 'gitdir: /tmp/mine' > .git", "rm -f .git", "mv .git gone", "git config core.fsmonitor ./evil",
+            "echo x > /repository/hooks/post-checkout", "mv /repository/config /repository/c", "ln -sfn /tmp .git",
+        ):  # fmt: skip
+            assert "exit code" in bash(kid, attempt)
+        assert "is protected" in do(kid, ("write", {"file_path": ".git", "content": "gitdir: /tmp"}))[0]
+        place = work.parent / "home" / "trees" / kid.uuid / "tree" / "work"
+        assert str(work / ".git" / "worktrees") in (place / ".git").read_text()
+        assert git(place, "status", "--short") == ""
+        assert "No such file" in bash(kid, f"ls {work.parent}/home")
+
+
+def test_a_directory_that_is_no_repository_is_refused(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    for place, fence in ((tmp_path / "plain", "auto"), (work, "landlock"), (work, "none")):
+        tools = [Workspace(place, on_fork="worktree", fence=fence)]
+        with pytest.raises(BadInput, match="on_fork='worktree'"):
+            ActorSystem.open(":memory:", ScriptedProvider([]), tools=tools)
+    with pytest.raises(BadInput, match="needs on_fork='overlay'"):
+        Workspace(work, on_fork="worktree", keep_turns=True)
