@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ikigai_actors.tools.trees.layers import OPAQUE, WAS_THERE, is_directory, is_opaque
-from ikigai_actors.tools.trees.merge import copy_file
+from ikigai_actors.tools.trees.merge import copy_file, sync_directories
 
 
 def flatten(layers: Sequence[Path], place: Path) -> None:
@@ -21,6 +21,7 @@ def flatten(layers: Sequence[Path], place: Path) -> None:
     made = place.with_name(f".{secrets.token_hex(8)}")
     made.mkdir(parents=True)
     _merge(layers, made)
+    sync_directories(made)
     try:
         made.rename(place)
     except OSError:  # another one was faster

@@ -95,6 +95,7 @@ def write_layer(layer: Path, plan: FilePlan, ours: FileView) -> None:
         else:
             gone.add(path)  # if it was a directory, that is gone
             copy_file(new, place)
+    sync_directories(layer)
 
 
 def copy_file(source: Path, target: Path) -> None:
@@ -104,8 +105,25 @@ def copy_file(source: Path, target: Path) -> None:
         target.symlink_to(source.readlink())
     elif stat.S_ISREG(found.st_mode):
         shutil.copyfile(source, target)
+        sync(target)
         target.chmod(stat.S_IMODE(found.st_mode) & 0o777)
         os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def sync(place: Path) -> None:
+    """Have a file, or the entries of a directory, survive a power cut."""
+    held = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(held)
+    finally:
+        os.close(held)
+
+
+def sync_directories(place: Path) -> None:
+    """Have all entries beneath a directory survive a power cut, and itself: a commit is about to name it."""
+    for above, _, _ in os.walk(place):
+        sync(Path(above))
+    sync(place.parent)
 
 
 def _make_directories(layer: Path, path: str, ours: FileView) -> None:
@@ -119,7 +137,7 @@ def _make_directories(layer: Path, path: str, ours: FileView) -> None:
 
 
 def write_directory(directory: Path, plan: FilePlan) -> None:
-    """Carry out the changes of a plan in a directory. No link in it is followed."""
+    """Carry out the changes of a plan in a directory. No link in it is followed. All of it survives a power cut."""
     for path, new in plan.changes:
         if new is not None:
             with _parent(directory, path, make=True) as (held, name):
@@ -178,5 +196,6 @@ def _parent(directory: Path, path: str, make: bool = False) -> Iterator[tuple[in
             os.close(held)
             held = below
         yield held, name
+        os.fsync(held)
     finally:
         os.close(held)

@@ -34,7 +34,7 @@ _GIT = r"""
 set -eu
 git() {
     command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commit.gpgSign=false -c gc.auto=0 \
-        -c maintenance.auto=false -c submodule.recurse=false -c core.quotePath=false "$@"
+        -c maintenance.auto=false -c core.fsync=all -c submodule.recurse=false -c core.quotePath=false "$@"
 }
 if [ -z "$(git config user.email || true)" ]; then
     export GIT_AUTHOR_NAME=ikigai GIT_AUTHOR_EMAIL=ikigai@localhost
