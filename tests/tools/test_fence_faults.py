@@ -9,7 +9,7 @@ import pytest
 from ikigai_actors.tools.fence.grounds import interpreter
 from ikigai_actors.tools.fence.policy import Fence
 from ikigai_actors.tools.fence.tiers import Candidate, Tier
-from tests.kit.fences import Scene, escaped, planted, run_in, run_started, scene
+from tests.kit.fences import Scene, enclosed, escaped, planted, run_in, run_started, scene
 
 pytestmark = pytest.mark.slow("starts programs in fences")
 
@@ -182,6 +182,19 @@ def test_no_module_of_the_workspace_runs_before_the_fence_is_made(of: Scene) -> 
     assert ran.exists(), "without -I it would"
     for module in of.work.glob("*.py"):
         module.unlink()
+
+
+@pytest.mark.parametrize("mode", ["required", "landlock"])
+def test_what_is_listed_is_not_what_a_link_in_its_place_leads_to(of: Scene, mode: str) -> None:
+    shown = of.outside / "shown"
+    shown.mkdir()
+    with enclosed(of, Fence(mode=mode, read=[shown])) as made:
+        assert run_in(of, ["ls", str(shown)], made).stdout == ""
+        shown.rmdir()
+        shown.symlink_to(of.home / ".ssh")  # as a server does that may write there
+        with pytest.raises(AssertionError, match="symbolic link"):
+            run_in(of, ["ls", str(shown)], made)
+    shown.unlink()
 
 
 def test_a_link_in_its_temporary_files_leads_no_later_start_out(of: Scene) -> None:

@@ -362,6 +362,7 @@ _NEW_NS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET = 0x20000, 1 << 26, 1
 _BIND, _REC, _PRIVATE, _REMOUNT, _DETACH = 4096, 16384, 1 << 18, 32, 2
 _RDONLY, _NOSUID, _NODEV, _NOEXEC = 1, 2, 4, 8
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE = 442, -100, 0x8000
+_OPENAT2, _RESOLVE_NO_SYMLINKS = 437, 4
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
@@ -410,10 +411,11 @@ def _change_root(
         os.makedirs(root + os.path.dirname(path), exist_ok=True)
         os.symlink(text, root + path)
     _make_devices(root)
-    for source, target, writable in mounts:
+    for path, target, writable in mounts:
+        source = _without_links(path)
         place = _place(root, target, "directory" if os.path.isdir(source) else "file")
         if layered is not None and layered[0] == target:
-            _mount_layers(root, place, source, *layered[1:])
+            _mount_layers(root, place, path, *layered[1:])
         else:
             _mount(source, place, "", _BIND | _REC)
         _seal(_place(root, target), _NOSUID | _NODEV if writable else _NOSUID | _NODEV | _RDONLY)
@@ -491,6 +493,20 @@ def _place(root: str, path: str, make: str = "") -> str:
             raise OSError(errno.ELOOP, f"{path}: there is a link on the way to it")
         held = below
     return f"/proc/self/fd/{held}"
+
+
+def _without_links(path: str) -> str:
+    """A name for a place of the host, by a descriptor of its own.
+
+    The lists have no link in any path. If one is there now, an agent has put it in the place of what was listed.
+    """
+    how = struct.pack("=QQQ", os.O_PATH | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
+    try:
+        return f"/proc/self/fd/{_call(path, _OPENAT2, _AT_FDCWD, os.fsencode(path), how, len(how))}"
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            raise
+        return path
 
 
 def _entered(held: int, name: str, file: bool, make: bool) -> int:
@@ -584,8 +600,8 @@ def _restrict_paths(
         os.close(place)
 
     everything = handled & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEV)
-    for _, path, writable in seen:
-        allow(path, everything if writable else _READ)
+    for source, target, writable in seen:
+        allow(target if namespaces else _without_links(source), everything if writable else _READ)
     if shown >= 0:
         allow(f"/proc/self/fd/{shown}", _READ)
     for name in _DEVICES if namespaces else _DEVICES[:-1]:

@@ -27,8 +27,8 @@ class PrivateDirectories:
             files: what each home has at first, by its names.
         """
         self._files = files
-        above = state / "fence"
-        above.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (state / "fence").mkdir(mode=0o700, parents=True, exist_ok=True)
+        above = (state / "fence").resolve()
         self._place = above / secrets.token_hex(8)
         with _alone(above):
             abandoned = [(place, lock) for place in above.iterdir() if (lock := _locked(place)) is not None]

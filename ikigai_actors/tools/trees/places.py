@@ -64,8 +64,8 @@ class TreePlaces:
             keep_turns: whether each turn in which an agent writes has a layer of its own.
         """
         self._kind, self._keep_turns = kind, keep_turns
-        self.directory, self.base = state / "trees", Path(base)
-        self.machine = machine_of(self.directory)
+        self.machine = machine_of(state / "trees")
+        self.directory, self.base = (state / "trees").resolve(), Path(base)
         self.store = store
 
     def rows(self, agent: str) -> TreeRows:
