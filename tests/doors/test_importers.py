@@ -13,10 +13,11 @@ from ikigai_actors.doors.importers import FORMATS
 from ikigai_actors.doors.importers.formats import recorder_of
 from ikigai_actors.doors.importers.recording import Recording
 from ikigai_actors.doors.importers.records import records_of
+from ikigai_actors.doors.importers.session_files import WRITERS
 from ikigai_actors.errors import ImportRefused
 from ikigai_actors.records.transfer.manifest import Manifest
 from ikigai_actors.shell.cli.main import cli
-from ikigai_actors.shell.verbs.arguments import RECORDER
+from ikigai_actors.shell.verbs.arguments import RECORDER, SESSIONS
 from tests.kit.recordings import SAMPLES
 
 _VALUES = st.sampled_from(
@@ -62,6 +63,7 @@ def changed(data: st.DataObject, row: object) -> bytes:
 
 def test_the_commands_know_the_formats_and_the_formats_are_recognised() -> None:
     assert [*RECORDER.choices] == ["auto", *FORMATS]
+    assert [*SESSIONS.choices] == [*WRITERS]
     assert {name: recorder_of(Recording("a.jsonl", data)) for name, data in SAMPLES.items()} == {
         name: name for name in SAMPLES
     }

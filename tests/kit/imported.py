@@ -44,8 +44,9 @@ def imported(system: ActorSystem, folder: Path, *files: bytes, **how: Unpack[Ses
     """The agents of sessions: of one its top first, of several by name, without the one above them."""
     for number, data in enumerate(files):
         (folder / f"ship{number or ''}.jsonl").write_bytes(data)
+    before = {one.uuid for one in system.agents()}
     top = system.import_(read_sessions(folder / "ship.jsonl" if len(files) == 1 else folder, **how))
-    others = [one for one in system.agents() if one.uuid not in (system.root.uuid, top.uuid)]
+    others = [one for one in system.agents() if one.uuid not in {*before, top.uuid}]
     if len(files) == 1:
         return [top, *(system.handle(one.uuid) for one in others)]
     every = sorted(
@@ -56,5 +57,5 @@ def imported(system: ActorSystem, folder: Path, *files: bytes, **how: Unpack[Ses
 
 def said(agent: AgentRef, *, every: bool = False) -> list[tuple[str, str]]:
     """The conversation of an agent, as kinds and texts; ``every`` with what a summary stands for."""
-    unsaid = ("configure", "note", "fork")
+    unsaid = ("configure", "note", "fork", "tool_call")
     return [(one.kind, one.content) for one in agent.history(all=every) if one.kind not in unsaid]

@@ -10,8 +10,9 @@
     tree          the lines of a session as a tree
     draft         an agent that is being made, and its log
     records       drafts as the records of an exported file
+    session_files the way back: agents as sessions
 
-All but `formats` is pure.
+All but `formats` and `session_files` is pure.
 """
 
 from ikigai_actors.doors.importers.formats import FORMATS, read_sessions

@@ -46,7 +46,7 @@ def claude_code_drafts(recordings: Sequence[Recording], settings: Mapping[str, A
         settings: those that each agent begins with that inherits nothing.
         models: whether an agent has the setting ``model``: the one that has answered last.
     """
-    sessions = [Session(one) for one in recordings]
+    sessions = [ClaudeCodeSession(one) for one in recordings]
     mains = {name: one for one in sessions if not one.agent for name in (one.of.stem, one.id)}
     found: list[Draft] = []
     for one in sorted(sessions, key=lambda one: bool(one.agent)):
@@ -109,7 +109,7 @@ class SessionLine:
         return made_by if isinstance(made_by, str) and not made_by.startswith("<") else ""
 
 
-class Session:
+class ClaudeCodeSession:
     """A file, and the agents that are made of it."""
 
     def __init__(self, of: Recording) -> None:
@@ -189,7 +189,7 @@ class Session:
         roles = (self._nodes[uuid].role for uuid in keys)
         return next((role for role in roles if role is not Role.HIDDEN), None) is Role.PROMPT
 
-    def write(self, settings: Mapping[str, Any], models: bool, main: "Session | None") -> list[Draft]:
+    def write(self, settings: Mapping[str, Any], models: bool, main: "ClaudeCodeSession | None") -> list[Draft]:
         """The agents: of the session as it is, of its other paths, and of the sidechains in its file.
 
         Args:

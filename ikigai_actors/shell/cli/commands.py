@@ -13,7 +13,7 @@ from ikigai_actors.shell.cli.exit_status import ended_early
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.cli.progress import show_notice
 from ikigai_actors.shell.text.harmless import as_json, harmless
-from ikigai_actors.shell.verbs.arguments import RECORDER
+from ikigai_actors.shell.verbs.arguments import RECORDER, SESSIONS
 
 if TYPE_CHECKING:
     pass
@@ -230,16 +230,24 @@ def prune(context: click.Context, dead_before: str, dry_run: bool, vacuum: bool)
 @click.argument("file", metavar="FILE")
 @click.option("--from-clear", is_flag=True, help="Leave out what was cleared before the fork, which nobody there sees.")
 @click.option("--markdown", is_flag=True, help="Only the histories, for people; no such file can be imported.")
+@click.option("--to", type=SESSIONS, help="Only the agent, as a session of another program.")
 @click.pass_context
-def export(context: click.Context, agent: str, file: str, from_clear: bool, markdown: bool) -> None:
+def export(context: click.Context, agent: str, file: str, from_clear: bool, markdown: bool, to: str | None) -> None:
     """Write an AGENT and all below it to the new FILE. Works beside a running shell or without one.
+
+    With --to an agent that was imported gives the lines of its session, and then what it has said since.
 
     The file has JSON lines: agents, messages with what is inherited, mail, documents, pictures. Budgets, signals,
     restarts and files of workspaces are not in it.
     """
     from ikigai_actors.shell.cli import transfer
 
+    if to is not None and (markdown or from_clear):
+        raise click.UsageError("--to goes with neither --markdown nor --from-clear.")
     with ended_early(context):
+        if to is not None:
+            click.echo(harmless(transfer.export_as_session(context.obj.database, agent, file, to)))
+            return
         told = transfer.export(context.obj.database, agent, file, from_clear, markdown, show_notice)
     click.echo(harmless(told))
 

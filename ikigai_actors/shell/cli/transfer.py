@@ -41,6 +41,17 @@ def export(
     return f"Exported {counted(done.agents, 'agent')} with {', '.join(parts)} to {file}; budgets are not in it."
 
 
+def export_as_session(database: str | None, agent: str, file: str, to: str) -> str:
+    """Write an agent as a session of another program; return a line for a person.
+
+    Raises what `existing` and `export_session` do.
+    """
+    from ikigai_actors.doors.importers.session_files import export_session
+
+    with existing(database) as store:
+        return f"Wrote {counted(export_session(store, agent, as_path(file), to), 'line')} to {file}."
+
+
 def import_agents(
     database: str | None,
     file: ImportFile,

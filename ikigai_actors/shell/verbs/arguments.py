@@ -60,6 +60,10 @@ RECORDER = click.Choice(("auto", "claude-code", "codex", "pi"))
 """What has written a file that is imported: the formats of `ikigai_actors.doors.importers`, which is slow to import."""
 
 
+SESSIONS = click.Choice(("claude-code", "codex", "pi"))
+"""The sessions of other programs that agents can be exported as."""
+
+
 def in_either_case(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The completions of a choice that takes capitals and small letters: capitals, unless a small letter was typed."""
     assert isinstance(param.type, click.Choice)  # nothing else is declared with it
