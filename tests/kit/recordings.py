@@ -250,5 +250,91 @@ def _pi() -> bytes:
     return session.data
 
 
-SAMPLES: Mapping[str, bytes] = {"claude-code": _claude_code(), "codex": _codex(), "pi": _pi()}
+def _openai() -> bytes:
+    call = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
+    said: list[Block] = [
+        {"role": "system", "content": "Build."},
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "mast"},
+    ]
+    usage = {"prompt_tokens": 10, "completion_tokens": 5}
+
+    def request(messages: list[Block], answer: str) -> Block:
+        reply = {"role": "assistant", "content": answer}
+        response = {"model": "gpt-5", "choices": [{"message": reply}], "usage": usage, "created": BEGUN // 1_000}
+        return {"messages": messages, "response": response}
+
+    further = [*said, {"role": "assistant", "content": "A mast."}]
+    steel, wood = ([*further, {"role": "user", "content": f"Of {what}."}] for what in ("steel", "wood"))
+    return encoded([request(said, "A mast."), request(steel, "Riveted."), request(wood, "Oak.")])
+
+
+def otlp_span(number: int, operation: str, told: Mapping[str, object]) -> Block:
+    """A span with facts of the conventions, whose names begin with ``gen_ai.``."""
+
+    def value(fact: object) -> Block:
+        if isinstance(fact, int):
+            return {"intValue": str(fact)}
+        return {"stringValue": fact if isinstance(fact, str) else json.dumps(fact)}
+
+    facts = {"operation.name": operation, "provider.name": "anthropic", **told}
+    start = BEGUN + 1_000 * number
+    return {
+        "traceId": "t1",
+        "spanId": f"s{number}",
+        "name": operation,
+        "startTimeUnixNano": str(start * 1_000_000),
+        "endTimeUnixNano": str((start + 500) * 1_000_000),
+        "attributes": [{"key": f"gen_ai.{name}", "value": value(fact)} for name, fact in facts.items()],
+    }
+
+
+def otlp(*spans: Block) -> Block:
+    """A request of an exporter."""
+    return {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"scope": {}, "spans": [*spans]}]}]}
+
+
+def part(kind: str, **fields: Any) -> Block:
+    """A part of a message in the conventions' form."""
+    return {"type": kind, **fields}
+
+
+def _otel() -> bytes:
+    ask = {"role": "user", "parts": [part("text", content="Look.")]}
+    call = {"role": "assistant", "parts": [part("tool_call", id="c1", name="bash", arguments={"command": "ls"})]}
+    result = {"role": "tool", "parts": [part("tool_call_response", id="c1", response="mast")]}
+    end = {"role": "assistant", "parts": [part("text", content="A mast.")], "finish_reason": "stop"}
+    counts = {"usage.input_tokens": 110, "usage.output_tokens": 5, "request.model": "claude-sonnet-5-5"}
+    system = {"system_instructions": [part("text", content="Build.")]}
+    first = otlp_span(1, "chat", {"input.messages": [ask], "output.messages": [call], **system, **counts})
+    second = otlp_span(3, "chat", {"input.messages": [ask, call, result], "output.messages": [end], **counts})
+    return encoded([otlp(second), otlp(first, otlp_span(2, "execute_tool", {"tool.call.id": "c1"}))])
+
+
+def _langfuse() -> bytes:
+    call = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
+    asked: list[Block] = [{"role": "system", "content": "Build."}, {"role": "user", "content": "Look."}]
+    called = {"role": "assistant", "content": "", "tool_calls": [call]}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "mast"}
+
+    def generation(number: int, said: list[Block], reply: object) -> Block:
+        times = {"startTime": iso_time(BEGUN + number), "endTime": iso_time(BEGUN + number + 1)}
+        told = {"model": "gpt-5", "usageDetails": {"input": 10, "output": 5}, "totalCost": 0.25, **times}
+        return {"id": str(number), "traceId": "t1", "type": "GENERATION", "input": said, "output": reply, **told}
+
+    second = generation(20, [*asked, called, result], {"role": "assistant", "content": "A mast."})
+    span: Block = {"id": "9", "traceId": "t1", "type": "SPAN", "input": "x", "output": "y"}
+    trace = {"trace": {"id": "t1", "name": "shipyard"}, "observations": [second, span, generation(10, asked, called)]}
+    return json.dumps(trace, indent=2).encode()
+
+
+SAMPLES: Mapping[str, bytes] = {
+    "claude-code": _claude_code(),
+    "codex": _codex(),
+    "pi": _pi(),
+    "otel": _otel(),
+    "langfuse": _langfuse(),
+    "openai": _openai(),
+}
 """A session of each format, with something of everything."""

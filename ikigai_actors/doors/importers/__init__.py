@@ -7,6 +7,7 @@
     claude_code   sessions of Claude Code
     codex         sessions of Codex
     pi            sessions of pi
+    chats         conversations, from requests; openai_chats, otel, langfuse    recorders of requests
     tree          the lines of a session as a tree
     draft         an agent that is being made, and its log
     records       drafts as the records of an exported file

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
 
 from ikigai_actors.arguments import check_choice, check_flag
-from ikigai_actors.doors.importers import claude_code, codex, pi
+from ikigai_actors.doors.importers import claude_code, codex, langfuse, openai_chats, otel, pi
 from ikigai_actors.doors.importers.draft import NO_CALLS, Draft
 from ikigai_actors.doors.importers.recording import LARGEST_FILE, Recording
 from ikigai_actors.doors.importers.records import records_of
@@ -43,6 +43,9 @@ FORMATS: Mapping[str, Format] = {
     "claude-code": Format(claude_code.is_claude_code, claude_code.claude_code_drafts),
     "codex": Format(codex.is_codex, codex.codex_drafts),
     "pi": Format(pi.is_pi, pi.pi_drafts),
+    "otel": Format(otel.is_otlp, otel.otel_drafts, (".jsonl", ".json")),
+    "langfuse": Format(langfuse.is_langfuse, langfuse.langfuse_drafts, (".jsonl", ".json")),
+    "openai": Format(openai_chats.is_chat, openai_chats.openai_drafts),
 }
 """Each format by its name."""
 
@@ -120,7 +123,7 @@ def importable(file: str | os.PathLike[str], recorder: str = AUTO, **how: Unpack
 def recorder_of(recording: Recording) -> str | None:
     """What has written a file, by its first lines; None where that is not known."""
     with suppress(ImportRefused):
-        for line in islice(recording.lines(), _LOOKED_AT):
+        for line in islice(recording.rows(), _LOOKED_AT):
             for name, known in FORMATS.items():
                 if known.is_line(line.value):
                     return name

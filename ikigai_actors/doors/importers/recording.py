@@ -59,6 +59,27 @@ class Recording:
                 self.refuse(number, "expected a JSON object")
             yield RecordedLine(self, number, value)
 
+    def rows(self) -> Iterator["RecordedLine"]:
+        """Its JSON objects: one a line; or of one JSON value, that object, or those in that list.
+
+        Raises `ImportRefused` as `lines` does.
+        """
+        data = self.data.removeprefix(_BOM).strip()
+        first = data.partition(b"\n")[0]
+        if _is_json(first) and not first.startswith(b"["):
+            yield from self.lines()
+            return
+        try:
+            value = parse_json(data) if data else []
+        except json.JSONDecodeError as error:
+            self.refuse(error.lineno, f"expected JSON ({error.msg})")
+        except (ValueError, RecursionError) as error:
+            self.refuse(1, f"expected JSON ({error})")
+        for one in value if isinstance(value, list) else [value]:
+            if not isinstance(one, dict):
+                self.refuse(1, "expected JSON objects")
+            yield RecordedLine(self, 1, one)
+
     def refuse(self, line: int, problem: str) -> NoReturn:
         """Raise `ImportRefused` for what is wrong with a line; 0 is the whole file."""
         where = f"{self.name}, line {line}" if line else self.name
@@ -90,6 +111,14 @@ class RecordedLine(NamedTuple):
 def parse_json(text: bytes | str) -> Any:
     """JSON as its standard has it, without NaN. Raises `ValueError` and `RecursionError`."""
     return json.loads(text, parse_constant=_no_constant)
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        parse_json(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -288,8 +288,9 @@ def import_agents(
 ) -> None:
     """Bring the agents of a FILE of ikigai export into the database: all of them, or none.
 
-    FILE may also be a session of Claude Code, Codex or pi, or a folder of sessions: each becomes an agent, and each
-    other path of it a fork. No call of these agents runs before their setting effects is removed.
+    FILE may also be a session of Claude Code, Codex or pi, a trace of OpenTelemetry or Langfuse, or a folder of these:
+    each becomes an agent, and each other path of it a fork. No call of these agents runs before their setting effects
+    is removed.
 
     For a database that no process runs, or an empty one: where ikigai runs, type /import there. First it says what the
     file would begin, and which models and tools it names. Agents in which an open turn or a prompt waits come stopped,

@@ -56,7 +56,7 @@ class CommandName(StringParamType):
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-RECORDER = click.Choice(("auto", "claude-code", "codex", "pi"))
+RECORDER = click.Choice(("auto", "claude-code", "codex", "pi", "otel", "langfuse", "openai"))
 """What has written a file that is imported: the formats of `ikigai_actors.doors.importers`, which is slow to import."""
 
 
