@@ -266,10 +266,11 @@ def test_help_shows_what_each_face_of_a_command_gives() -> None:
     either = "AgentRef | list[AgentRef]" if sys.version_info >= (3, 14) else "Union[AgentRef, list[AgentRef]]"
     assert given == [either, "list[AgentRef]", "Compacted"]
     assert inspect.signature(AsyncAgentRef.children).return_annotation == "Future[list[AsyncAgentRef]]"
-    shown = " ".join(plain(render_doc(AgentRef.fork)).split()).replace(" )", ")")  # a line, as before Python 3.13
+    shown = " ".join(plain(render_doc(AgentRef.fork)).split())  # Python 3.13 breaks the line, and 3.14 quotes nothing
+    shown = shown.replace(" )", ")").replace("'", "")
     assert "prompt: str | None = None, *, name: str | None = None, count: int | None = None," in shown
-    assert f"timeout: float | None = None) -> '{either}'" in shown
-    assert "Make a child that inherits this agent's history" in shown
+    assert f"timeout: float | None = None) -> {either}" in shown
+    assert "Make a child that inherits this agents history" in shown
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
