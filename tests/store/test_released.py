@@ -1,0 +1,143 @@
+"""Each released schema comes to the one of today by the steps alone, and every command refuses an older database."""
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.shell.cli.main import run
+from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.base import Row
+from ikigai_actors.store.migrations import FIRST, Migration, ensure_schema, migrate, newest, schema_script
+from ikigai_actors.store.queries import split
+from tests.fuzz.shells import printed
+from tests.kit.databases import sql
+
+pytestmark = pytest.mark.empty
+
+KEPT = {int(path.stem): path.read_text(encoding="utf-8") for path in (Path(__file__).parent / "released").glob("*.sql")}
+"""The schemas of the releases, by version. `python -m tests.release schema` keeps them."""
+
+RELEASED = {newest(): schema_script()} | KEPT
+
+TABLE = "CREATE TABLE teas (name TEXT PRIMARY KEY, origin TEXT)"
+COLUMN = "ALTER TABLE teas ADD COLUMN cups BIGINT NOT NULL DEFAULT 0 CHECK (cups >= 0)"
+INDEX = "CREATE INDEX teas_by_origin ON teas (origin) WHERE cups > 0"
+LATER = (
+    f"{schema_script()}\nCREATE TABLE teas "
+    f"(name TEXT PRIMARY KEY, origin TEXT, cups BIGINT NOT NULL DEFAULT 0 CHECK (cups >= 0));\n{INDEX};"
+)
+"""The schema of a later version."""
+
+SQLITE = (
+    'SELECT m.name, c.name, c.type, c."notnull", c.dflt_value, c.pk FROM sqlite_master m, pragma_table_xinfo(m.name) c',
+    'SELECT m.name, k."table", k."from", k."to", k.on_delete FROM sqlite_master m, pragma_foreign_key_list(m.name) k',
+    "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL",
+)
+POSTGRES = (
+    (
+        "SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns "
+        "WHERE table_schema = current_schema()"
+    ),
+    (
+        "SELECT conrelid::regclass::text, pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE connamespace = current_schema()::regnamespace"
+    ),
+    (
+        "SELECT indexname, replace(indexdef, current_schema() || '.', '') FROM pg_indexes "
+        "WHERE schemaname = current_schema()"
+    ),
+)
+
+
+def shape(store: Store) -> set[Row]:
+    """What a schema is, however it came about: columns, keys, checks and indexes."""
+
+    def read(tx: Transaction) -> set[Row]:
+        if store.location.startswith("postgres"):
+            return {row for query in POSTGRES for row in sql(tx, query)}
+        scripts = sql(tx, "SELECT name, sql FROM sqlite_master WHERE type = 'table'")
+        checks = {(name, check) for name, script in scripts for check in checks_of(script)}
+        return checks | {row for query in SQLITE for row in sql(tx, query)}
+
+    return store.read(read)
+
+
+def checks_of(script: str) -> Iterator[str]:
+    """The conditions of a table's checks."""
+    for start in (match.end() for match in re.finditer(r"CHECK \(", script)):
+        depth, end = 1, start
+        while depth:
+            depth += {"(": 1, ")": -1}.get(script[end], 0)
+            end += 1
+        yield script[start : end - 1]
+
+
+def made(place: str, script: str, version: int) -> Store:
+    """A database with the schema of another version of the program."""
+    store = open_store(place)
+
+    def make(tx: Transaction) -> None:
+        for statement in (*split(script), *tx.schema.TUNING):
+            tx.schema.execute(statement)
+        tx.run("set_schema_version", version=version)
+
+    store.write(make)
+    return store
+
+
+@pytest.mark.parametrize("version", sorted(RELEASED))
+def test_a_released_schema_comes_to_that_of_today(durable_url: Callable[[], str], version: int) -> None:
+    with closing(made(durable_url(), RELEASED[version], version)) as old, closing(open_store(durable_url())) as new:
+        ensure_schema(new)
+        assert migrate(old) == newest()
+        assert shape(old) == shape(new)
+
+
+@pytest.mark.parametrize(
+    "steps", [(TABLE, COLUMN, INDEX), (TABLE, COLUMN), (TABLE,), (TABLE, INDEX.partition(" WHERE")[0])]
+)
+def test_a_step_that_is_missing_is_seen(durable_url: Callable[[], str], steps: tuple[str, ...]) -> None:
+    migrations = [Migration(newest() + 1 + place, step) for place, step in enumerate(steps)]
+    with (
+        closing(made(durable_url(), schema_script(), newest())) as old,
+        closing(made(durable_url(), LATER, newest() + 3)) as new,
+    ):
+        migrate(old, migrations)
+        assert (shape(old) == shape(new)) is (steps == (TABLE, COLUMN, INDEX))
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that the version before the oldest known one has made."""
+    file = tmp_path_factory.mktemp("old") / "a.db"
+    with ActorSystem.open(file, OfflineProvider()) as system:
+        system.root.prompt("a ship").get(timeout=60)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE schema_version SET version = ?", [FIRST - 1])
+    return file
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "", "agents", "prompt 0 hello", "fork 0", "kill 0", "log 0", "tail", "host", "serve", "observe", "fsck",
+        "verify", "checkpoint FILE", "backup FILE", "export 0 FILE", "copy OLD FILE",
+        "prune --dead-before 1d", "replay 0",
+    ],
+)  # fmt: skip
+def test_every_command_refuses_an_older_database_unchanged_and_names_the_way(
+    old: Path, words: str, tmp_path: Path
+) -> None:
+    before = old.read_bytes()
+    arguments = [{"FILE": str(tmp_path / "new"), "OLD": str(old)}.get(word, word) for word in words.split()]
+    with printed() as paper:
+        assert run(["--database", str(old), *arguments]) in (1, 2)
+    assert f"has version {FIRST - 1}" in paper.text
+    assert "Nothing was changed. Run 'ikigai export 0 FILE' with the ikigai that made it" in paper.text
+    assert old.read_bytes() == before
+    assert list(tmp_path.iterdir()) == []
