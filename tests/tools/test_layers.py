@@ -27,6 +27,14 @@ def test_a_layer_hides_what_it_has_removed_and_what_it_has_replaced(tmp_path: Pa
     assert touched([layer], FileView((), base)) == {"gone", "d", "d/old", "d/new", "file", "file/inside", "e", "e/f"}
 
 
+def test_a_pipe_is_not_merged_and_what_it_replaced_stays(tmp_path: Path) -> None:
+    base, layer = put(tmp_path / "base", {"a": "1"}), put(tmp_path / "layer", {"b": "2"})
+    os.mkfifo(layer / "a")
+    os.mkfifo(layer / "new")
+    before, after = FileView((), base), FileView([layer], base)
+    assert [change.path for change in plan_merge(before, before, after, ["a", "b", "new"]).changes] == ["b"]
+
+
 def test_a_link_is_seen_as_a_link_and_not_followed(tmp_path: Path) -> None:
     base = put(tmp_path / "base", {"d/x": "1"})
     (base / "way").symlink_to("d")

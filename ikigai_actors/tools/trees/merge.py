@@ -42,7 +42,7 @@ def plan_merge(base: FileView, ours: FileView, theirs: FileView, paths: Iterable
     changes, conflicts = list[FileChange](), set[str]()
     for path in sorted(paths):
         before, mine, new = base.find(path), ours.find(path), theirs.find(path)
-        if is_same(new, before) or is_same(new, mine):
+        if is_same(new, before) or is_same(new, mine) or (new is not None and not _can_be_copied(new)):
             continue
         if not is_same(mine, before):
             conflicts.add(path)
@@ -57,6 +57,11 @@ def plan_merge(base: FileView, ours: FileView, theirs: FileView, paths: Iterable
         if new is not None and above not in replaced and found is not None and not is_directory(found):
             conflicts.add(above)
     return FilePlan(tuple(changes), tuple(sorted(conflicts)))
+
+
+def _can_be_copied(place: Path) -> bool:
+    kind = place.lstat().st_mode
+    return stat.S_ISREG(kind) or stat.S_ISLNK(kind) or stat.S_ISDIR(kind)
 
 
 def changed_outside(plan: FilePlan, directory: FileView, since: int) -> tuple[str, ...]:
@@ -99,7 +104,7 @@ def write_layer(layer: Path, plan: FilePlan, ours: FileView) -> None:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a file with its rights and times, or a link; nothing else can be copied."""
+    """Copy a file with its rights and times, or a link."""
     found = source.lstat()
     if stat.S_ISLNK(found.st_mode):
         target.symlink_to(source.readlink())
