@@ -167,9 +167,12 @@ def test_no_hook_and_no_program_of_the_repository_runs_for_a_fork_or_a_merge(wor
         hook.chmod(0o755)
     git(work, "config", "core.fsmonitor", f"echo fsmonitor >> {work}/ran;")
     with opened(work) as system:
+        bash(system.root, f"cp -r .git evil; git config -f evil/config core.hooksPath {work}/.git/hooks")
+        bash(system.root, f"echo {work}/evil > .git/commondir; echo evil > .git/info/exclude")
         kid = system.root.fork()
         do(kid, ("write", {"file_path": "new", "content": "x"}))
         assert system.root.merge_files(kid) == ["new"]
+        assert bash(kid, "git rev-parse --git-common-dir; ls") == "/repository\na\nd\nnew"
     assert not ran.exists()
     assert not (work / "ran").exists()
 
@@ -178,18 +181,22 @@ def test_an_agent_can_neither_point_its_worktree_elsewhere_nor_change_the_settin
     work: Path,
 ) -> None:
     with opened(work) as system:
-        kid = system.root.fork()
+        kid = system.root.fork(name="kid")
         bash(kid, "true")
         for attempt in (
             "echo 'gitdir: /tmp/mine' > .git", "rm -f .git", "mv .git gone", "git config core.fsmonitor ./evil",
             "echo x > /repository/hooks/post-checkout", "mv /repository/config /repository/c", "ln -sfn /tmp .git",
         ):  # fmt: skip
             assert "exit code" in bash(kid, attempt)
-        assert "is protected" in do(kid, ("write", {"file_path": ".git", "content": "gitdir: /tmp"}))[0]
-        place = work.parent / "home" / "trees" / kid.uuid / "tree" / "work"
-        assert str(work / ".git" / "worktrees") in (place / ".git").read_text()
-        assert git(place, "status", "--short") == ""
-        assert "No such file" in bash(kid, f"ls {work.parent}/home")
+    for on_fork in ("worktree", "share"):
+        tools = [Workspace(work, fence="required", on_fork=on_fork, protect=())]
+        with ActorSystem.open(work.parent / "d.db", ScriptedProvider(told), tools=tools, approvals="allow") as system:
+            kid = system.agent("kid")
+            assert "is protected" in do(kid, ("write", {"file_path": ".git", "content": "gitdir: /tmp"}))[0]
+            place = work.parent / "home" / "trees" / kid.uuid / "tree" / "work"
+            assert str(work / ".git" / "worktrees") in (place / ".git").read_text()
+            assert git(place, "status", "--short") == ""
+            assert "No such file" in bash(kid, f"ls {work.parent}/home")
 
 
 def test_a_directory_that_is_no_repository_is_refused(work: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 from ikigai_actors.arguments import check_choice, shown
 from ikigai_actors.errors import BadInput
-from ikigai_actors.tools.trees.tree import WORKTREE_AT
+from ikigai_actors.tools.trees.tree import GIT_FILE, WORKTREE_AT
 
 FENCE_MODES = ("auto", "required", "landlock", "none")
 
@@ -267,9 +267,6 @@ REPOSITORY = "/repository"
 
 OF_AN_AGENT = "@"
 """The beginning of a source that lies beneath the directory of an agent, which is named when a program starts."""
-
-GIT_FILE = "gitfile"
-"""The name there of the file that programs see as ``.git``."""
 
 
 def within_worktree(reach: Reach) -> Reach:

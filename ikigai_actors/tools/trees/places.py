@@ -20,6 +20,7 @@ from ikigai_actors.tools.trees.flat import flatten
 from ikigai_actors.tools.trees.layers import FileView
 from ikigai_actors.tools.trees.tree import (
     DIRECTLY,
+    GIT_FILE,
     OVERLAY,
     WORKTREE,
     WORKTREE_AT,
@@ -173,10 +174,10 @@ def unregister_worktree(base: Path, beside: Path) -> None:
 
     Args:
         base: the directory of the repository.
-        beside: the directory of the agent, which still has its worktree.
+        beside: the directory of the agent.
     """
     try:
-        name = Path((beside / WORKTREE_AT / ".git").read_text(encoding="utf-8").strip()).name
+        name = Path((beside / GIT_FILE).read_text(encoding="utf-8").strip()).name
     except OSError:
         name = ""
     for above, gone in (("worktrees", name), ("refs/ikigai", beside.name)):

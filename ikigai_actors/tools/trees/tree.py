@@ -25,6 +25,10 @@ WORKTREE_AT = "tree/work"
 """Where the worktree of an agent is, beneath its directory."""
 
 
+GIT_FILE = "gitfile"
+"""The name there of the file that programs see as ``.git`` of the worktree."""
+
+
 class Copied(NamedTuple):
     """A directory of which children get trees."""
 

@@ -183,8 +183,7 @@ class Workspace(Toolset):
         """The names beneath the directory that the file tools do not write."""
         if enclosure is None:
             return [] if self._fence.mode == "none" else list(self._fence.protect)
-        names = [name for above, name in enclosure.reach.protect if above == enclosure.reach.directory]
-        return [*names, ".git"] if self._on_fork == WORKTREE else names
+        return [name for above, name in enclosure.reach.protect if above == enclosure.reach.directory]
 
     async def merge_files(self, agent: str, child: str, how: str | None = None) -> list[str]:
         if self._shells is None or self._shells.places is None:

@@ -200,10 +200,11 @@ class Root:
 
     def _check_protected(self, held: int, name: str) -> None:
         """Raise `Protected` if a name in an open directory is protected, by whatever path it was found."""
-        if not self.protect:
+        own = [] if acting_top.get() is None else [".git"]  # of a worktree, it says where the repository is
+        if not (names := [*self.protect, *own]):
             return
         inner = self._inner_of(held, name)
-        for protected in self.protect:
+        for protected in names:
             if inner is not None and f"{inner}/".casefold().startswith(f"{protected}/".casefold()):
                 raise Protected(
                     f"{protected} is protected: programs of a person run what is in it. Ask them to change it"

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.errors import BadInput, FilesConflict, NotBelow
+from ikigai_actors.tools.function import ToolError
 from ikigai_actors.tools.trees.layers import FileView, touched
 from ikigai_actors.tools.trees.merge import (
     FileChange,
@@ -69,10 +70,13 @@ async def _merge_branch(shells: Shells, places: TreePlaces, agent: str, trees: S
     ours = trees[-1] if agent == theirs.agent else (await in_thread(lambda: _rows(places, agent), "ikigai-merge"))[0][0]
     if theirs.parent is None or ours.agent == theirs.agent or not worktrees.is_made(theirs):
         return []
-    async with shells.prepared(theirs.agent):
-        commit = await worktrees.snapshot(theirs, "merged")
-    async with shells.prepared(ours.agent):
-        found = await worktrees.merge(ours, commit, f"Merge branch '{branch_of(theirs.agent)}'")
+    try:
+        async with shells.prepared(theirs.agent):
+            commit = await worktrees.snapshot(theirs, "merged")
+        async with shells.prepared(ours.agent):
+            found = await worktrees.merge(ours, commit, f"Merge branch '{branch_of(theirs.agent)}'")
+    except ToolError as error:
+        raise BadInput(f"Nothing was merged: {error}") from error
     _check(tuple(found.conflicts), agent, "both agents have")
     if found.refused:
         raise FilesConflict(f"Nothing was merged. git says: {found.refused}", agent, ())

@@ -21,17 +21,18 @@ from typing import NamedTuple
 from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.tools.fence.enclosure import Enclosure
 from ikigai_actors.tools.fence.launch import FencedStart
-from ikigai_actors.tools.fence.policy import GIT_FILE, REPOSITORY
+from ikigai_actors.tools.fence.policy import REPOSITORY
 from ikigai_actors.tools.function import ToolError
 from ikigai_actors.tools.process import ChildProcess
 from ikigai_actors.tools.trees.places import TreePlaces
-from ikigai_actors.tools.trees.tree import FileTree
+from ikigai_actors.tools.trees.tree import GIT_FILE, FileTree
 
 _PRIVATE = "git"
 """The name of the private directory of git."""
 
 _GIT = r"""
 set -eu
+rm -f "$COMMON/commondir"
 git() {
     command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commit.gpgSign=false -c gc.auto=0 \
         -c maintenance.auto=false -c core.fsync=all -c submodule.recurse=false -c core.quotePath=false "$@"
@@ -41,7 +42,8 @@ if [ -z "$(git config user.email || true)" ]; then
     export GIT_COMMITTER_NAME=ikigai GIT_COMMITTER_EMAIL=ikigai@localhost
 fi
 """
-"""The beginning of each script: no hook and no program that the repository names."""
+"""The beginning of each script: no hook and no program that the repository names. A file ``commondir``, which no main
+directory has, would name another repository."""
 
 _SNAPSHOT = (
     _GIT
@@ -180,7 +182,7 @@ class Worktrees:
     async def snapshot(self, tree: FileTree, name: str) -> str:
         """Commit what an agent has, while it does not write; ``name`` is a number, or another name."""
         await self.finish(tree)
-        said = await self._run(self.launch(_PRIVATE, tree), _SNAPSHOT, f"refs/ikigai/{tree.agent}/{name}")
+        said = await self._run(tree, _SNAPSHOT, f"refs/ikigai/{tree.agent}/{name}")
         if not _COMMIT.fullmatch(commit := said.splitlines()[-1] if said else ""):
             raise ToolError(f"git could not commit what the agent has: {said}")
         if name.isdigit():
@@ -191,7 +193,8 @@ class Worktrees:
         """Make an agent's worktree."""
         beside, path = self._places.beside(tree), self._places.worktree(tree)
         await in_thread(lambda: path.parent.mkdir(mode=0o700, parents=True, exist_ok=True), "ikigai-trees")
-        await self._run(self._base.launch(_PRIVATE, str(path.parent)), _MAKE, branch_of(tree.agent), str(path), commit)
+        fence = self._base.launch(_PRIVATE, str(path.parent))
+        await self._run(None, _MAKE, branch_of(tree.agent), str(path), commit, fence=fence)
 
         def note() -> None:
             name = Path((path / ".git").read_text(encoding="utf-8").removeprefix("gitdir: ").strip()).name
@@ -204,7 +207,7 @@ class Worktrees:
         """Merge a commit into the branch that an agent's worktree, or the directory, has checked out."""
         await self.finish(tree)
         await in_thread(lambda: _write(self._places.beside(tree) / "merging", ""), "ikigai-trees")
-        said = await self._run(self.launch(_PRIVATE, tree), _MERGE, commit, message, self._merging(tree))
+        said = await self._run(tree, _MERGE, commit, message, self._merging(tree))
         (self._places.beside(tree) / "merging").unlink()
         lines = [line.partition(" ")[::2] for line in said.splitlines()]
         refused = said.partition("refused ")[2] if said.startswith("refused ") else ""
@@ -215,17 +218,29 @@ class Worktrees:
         """Finish a merge that was cut off."""
         marker = self._places.beside(tree) / "merging"
         if marker.exists():
-            await self._run(self.launch(_PRIVATE, tree), _FINISH, self._merging(tree))
+            await self._run(tree, _FINISH, self._merging(tree))
             marker.unlink()
 
     def _merging(self, tree: FileTree) -> str:
         return f"refs/ikigai/{tree.agent}/merging"
 
-    async def _run(self, fence: FencedStart, script: str, *arguments: str) -> str:
-        """What a script prints. Raises `ToolError` with it when it fails."""
+    async def _run(self, tree: FileTree | None, script: str, *arguments: str, fence: FencedStart | None = None) -> str:
+        """What a script prints. Raises `ToolError` with it when it fails.
+
+        Args:
+            tree: that of the agent where it runs; None for the directory itself.
+            script: one of those above.
+            arguments: of the script.
+            fence: how it starts, if not as the agent's own programs do.
+        """
+        within = tree is not None and tree.parent is not None
+        common = REPOSITORY if within else f"{self._places.base}/.git"
+        environment = {**self._base.environment(_PRIVATE), "COMMON": common}
+        if fence is None:
+            fence = self.launch(_PRIVATE, tree) if tree is not None else self._base.launch(_PRIVATE)
         process = await ChildProcess().spawn(
             [shutil.which("bash") or "/bin/bash", "--noprofile", "--norc", "-c", script, "git", *arguments],
-            environment=self._base.environment(_PRIVATE), stdin=DEVNULL, stderr=STDOUT, fence=fence,
+            environment=environment, stdin=DEVNULL, stderr=STDOUT, fence=fence,
         )  # fmt: skip
         try:
             said = (await process.stdout.read()).decode(errors="replace").strip()
