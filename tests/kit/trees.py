@@ -6,6 +6,7 @@ from ikigai_actors.records.log.append import FIRST_EPOCH, Append, FencingToken
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store import Store, Transaction
+from ikigai_actors.store.base import Row
 from tests.kit.databases import sql
 
 HOST = "host 1"
@@ -105,3 +106,17 @@ def batch(store: Store, host: str = HOST) -> int:
     [(number,)] = store.read(lambda tx: sql(tx, f"SELECT batch FROM hosts WHERE id = '{host}'"))
     assert isinstance(number, int)
     return number
+
+
+class Noting:
+    """A transaction that notes what is run in it."""
+
+    def __init__(self, tx: Transaction, statements: list[str]) -> None:
+        self._tx, self._statements = tx, statements
+        self.schema, self.append, self.defer, self.notify = tx.schema, tx.append, tx.defer, tx.notify
+        self.end_stalled, self.is_hosted = tx.end_stalled, tx.is_hosted
+        self.hold, self.held, self.share_tree = tx.hold, tx.held, tx.share_tree
+
+    def run(self, query: str, **parameters: object) -> list[Row]:
+        self._statements.append(query)
+        return self._tx.run(query, **parameters)

@@ -34,7 +34,6 @@ from ikigai_actors.records.mail.mail import (
     check_mail_id,
 )
 from ikigai_actors.store import Store, Transaction
-from ikigai_actors.store.base import Row
 from ikigai_actors.store.journal import Committed
 from ikigai_actors.store.queries import query
 from ikigai_actors.store.unit import lock, write_alone
@@ -42,7 +41,7 @@ from tests.kit.databases import sql
 from tests.kit.faults import FaultyStore
 from tests.kit.journals import Task
 from tests.kit.mailboxes import NOW, check, counts, deliver, every, fill, numbers, read, send, sound, taken_in
-from tests.kit.trees import HOST, append, ids, plant, says
+from tests.kit.trees import HOST, Noting, append, ids, plant, says
 from tests.records.test_units import Desk
 
 
@@ -215,22 +214,9 @@ def test_however_many_mails_there_are_two_statements_read_them(desk: Desk) -> No
     fill(desk.store, "b", 2_000)
     statements: list[str] = []
 
-    class Noting:
-        """A transaction that notes what is run in it."""
-
-        def __init__(self, tx: Transaction) -> None:
-            self._tx = tx
-            self.schema, self.append, self.defer, self.notify = tx.schema, tx.append, tx.defer, tx.notify
-            self.end_stalled, self.is_hosted = tx.end_stalled, tx.is_hosted
-            self.hold, self.held, self.share_tree = tx.hold, tx.held, tx.share_tree
-
-        def run(self, query: str, **parameters: object) -> list[Row]:
-            statements.append(query)
-            return self._tx.run(query, **parameters)
-
     def work(tx: Transaction) -> Taken:
         locked = lock(tx, (Read("b", NOW),))
-        taken = mailbox.take_mail(Noting(tx), locked, "b", NOW)
+        taken = mailbox.take_mail(Noting(tx, statements), locked, "b", NOW)
         locked.settle(tx)
         return taken
 

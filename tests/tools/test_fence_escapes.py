@@ -238,6 +238,7 @@ def test_a_server_whose_fence_cannot_be_made_is_not_started(monkeypatch: pytest.
 
 
 @pytest.mark.sample(1, "a tier each")
+@pytest.mark.thorough("the same once more, at another place")
 @pytest.mark.parametrize("mode", OPEN)
 def test_a_workspace_in_a_home_that_is_given_by_a_link_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str

@@ -185,7 +185,7 @@ WHOLE = 32
 """The progress when all have come far: each has a directory, two processes of its fence, and its command."""
 
 
-@pytest.mark.thorough("starts eight shells for each of fifty moments of a kill")
+@pytest.mark.sample(1, "eight shells for each of fifty moments of a kill")
 @pytest.mark.parametrize("fence", TIERS)
 @pytest.mark.parametrize("moment", range(MOMENTS))
 def test_a_host_that_is_killed_while_shells_start_leaves_no_process_and_no_mount(

@@ -369,3 +369,48 @@ def test_a_killed_host_leaves_no_mount_and_no_process_and_the_files_are_there(wo
     with opened(work) as system:
         assert bash(system.agent("kid"), "cat many; test -s endless && echo there") == "1\n2\n3\nthere"
         assert bash(system.root, "cat many; ls") == "1\n2\n3\na\nd\nheld\nmany"
+
+
+BUSY = """
+import itertools, sys
+from pathlib import Path
+from ikigai_actors import ActorSystem, ScriptedProvider, Workspace
+from tests.tools.test_forked_workspaces import do, told
+work = Path(sys.argv[1])
+tools = [Workspace(work, fence="required", on_fork=sys.argv[2])]
+with ActorSystem.open(work.parent / "d.db", ScriptedProvider(told), tools=tools, approvals="allow") as system:
+    for number in itertools.count():
+        kid = system.root.fork(name=f"kid{number}")
+        print("forked", number, flush=True)
+        do(kid, ("write", {"file_path": f"f{number}", "content": str(number)}))
+        print("wrote", number, flush=True)
+        system.root.merge_files(kid)
+        print("merged", number, flush=True)
+"""
+
+
+@pytest.mark.sample(1, "two hosts for each moment of a kill")
+@pytest.mark.parametrize("moment", range(24))
+def test_what_was_acknowledged_of_files_survives_a_kill_at_any_moment(work: Path, moment: int) -> None:
+    kind, lines = ("overlay", "worktree")[moment % 2], moment // 2 + 1
+    if kind == "worktree":
+        commit = "git init -q; git add -A; git -c user.name=a -c user.email=b commit -qm first"
+        subprocess.run(["bash", "-c", commit], cwd=work, check=True)
+    host = popen(
+        (*PYTHON, "-c", BUSY, str(work), kind), cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True
+    )
+    assert host.stdout is not None
+    said = [host.stdout.readline().split() for _ in range(lines)]
+    host.send_signal(signal.SIGKILL)
+    said += [line.split() for line in host.stdout]  # what it said meanwhile
+    host.wait()
+    host.stdout.close()
+    eventually(lambda: not mounted(work), "no mount")
+    done = {word: [int(number) for what, number in said if what == word] for word in ("forked", "wrote", "merged")}
+    with opened(work, kind) as system:
+        for number in done["wrote"]:
+            assert bash(system.agent(f"kid{number}"), f"cat f{number}") == str(number)
+        for number in done["forked"]:
+            system.root.merge_files(f"kid{number}")
+        seen = bash(system.root, "cat f* 2> /dev/null; true")
+        assert seen.startswith("".join(map(str, done["wrote"])))
