@@ -13,6 +13,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ikigai_actors.actors.actor import AsideCall
@@ -230,6 +231,11 @@ class Executor:
     def requests(self) -> list[ModelRequest]:
         """The model requests that are in flight, or were a moment ago, the oldest first. Any thread may ask."""
         return [job for job in list(self._jobs) if isinstance(job, ModelRequest)]
+
+    @property
+    def workspace(self) -> Path | None:
+        """The directory of the first workspace; None without one."""
+        return next((one.directory for one in list(self._toolsets) if one.directory is not None), None)
 
     def printed(self, agent: str) -> dict[str, str]:
         """The end of what the running calls of an agent have printed, by the id of the call. Any thread may ask."""

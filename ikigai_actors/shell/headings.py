@@ -58,7 +58,7 @@ SLASH_COMMANDS = Contents(
             "/help /exit /quit"
         ),
         "Talk": (
-            "/fork /queue /resume /undo /mark /rewind /clear /compact /uncompact /merge /model /system /set "
+            "/fork /queue /editor /resume /undo /mark /rewind /clear /compact /uncompact /merge /model /system /set "
             "/copy /approvals /approve /deny /rules"
         ),
         "Agents together": (

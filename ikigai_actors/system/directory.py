@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, overload
 
@@ -250,6 +251,11 @@ class Directory(OfOneProcess, ABC):
     def _abandoned(self) -> int:
         """How many threads of tools go on past the time of their calls, in this process."""
         return 0
+
+    @property
+    def _workspace(self) -> Path | None:
+        """The directory of the workspace; None without one, or where another process has it."""
+        return None
 
     def _printed(self, uuid: str) -> dict[str, str]:
         """The end of what the running calls of an agent have printed, by the id of the call; none of other hosts'."""

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 from ikigai_actors.actors.closing import Closing, note_failure
@@ -594,6 +595,10 @@ class ActorSystem(System):
 
     def _abandoned(self) -> int:
         return self._runtime.executor.abandoned
+
+    @property
+    def _workspace(self) -> Path | None:
+        return self._runtime.executor.workspace
 
     def _printed(self, uuid: str) -> dict[str, str]:
         return self._runtime.executor.printed(uuid)

@@ -35,6 +35,8 @@ class Toolset(ABC):
     """Which files belong to the host. The system sets it before `open`."""
     trees: TreeStore | None = None
     """What the database says of trees. The system sets it before `open`."""
+    directory: Path | None = None
+    """The directory that its tools work in, if they work in one."""
     copied: Copied | None = None
     """The directory of which children get trees of their own. `open` sets it where there is one."""
 

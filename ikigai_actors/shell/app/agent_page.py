@@ -42,7 +42,7 @@ class Page:
     @property
     def disposable(self) -> bool:
         """Whether it can be made again later, and looks the same then."""
-        return self.transcript.following and not self.transcript.answering and not self.prompt.text
+        return self.transcript.following and not (self.transcript.answering or self.prompt.text or self.prompt.along)
 
     def tell(self, text: str, look: Look) -> None:
         """Show a text of the shell's own below the messages, also below a history that is still to be read."""

@@ -16,7 +16,8 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future as Task
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -54,6 +55,7 @@ from ikigai_actors.shell.app.typed_key import as_typed
 from ikigai_actors.shell.app.widgets.agent_list import Doings
 from ikigai_actors.shell.app.widgets.tree_panel import Arranged
 from ikigai_actors.shell.line.interrupts import Interrupts
+from ikigai_actors.shell.person_command import PersonCommand, TypedCommand, typed_command
 from ikigai_actors.shell.verbs.place import LEAVING_TAKES, last_active
 from ikigai_actors.shell.verbs.slash import commands
 from ikigai_actors.store.location import home
@@ -144,10 +146,12 @@ class Application(App[int]):
         if first.turn and system.state_of(first) == "interrupted":
             self.events.notice(_CUT_OFF)
         self._recall = Recall(history)
+        self._commands: dict[str, PersonCommand] = {}  # those that run, by the agent on whose page
         self._agents: AgentScreen | None = None  # while it is open
         self._doings = Doings(self._press, self._say, self.later)
         self.main = MainScreen(
-            system.handle(first.uuid), self.events, self._recall, self._threads, self.later, self._do, self._doings,
+            system.handle(first.uuid), self.events, self._recall, self._threads, self.later, self._do, self._edit,
+            self._doings,
             self._look, provider, model, clock,
         )  # fmt: skip
         """The screen that is usually seen."""
@@ -190,6 +194,8 @@ class Application(App[int]):
         """End: nobody draws any more."""
         self._timer.stop()
         self.events.close()
+        for command in self._commands.values():
+            command.stop()
         self.undone = await asyncio.to_thread(self._serial.finish, LEAVING_TAKES)
         self._snapshots.close(1.0)  # a reading in progress gets a moment
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -399,10 +405,16 @@ class Application(App[int]):
         self.main.tick()
         self._beats += 1
         if self._beats % 2 == 0:
-            self.main.spin(self._serial.doing)
+            self.main.spin(self._doing_here)
         wait = min(max(1 / RATE, 3 * (monotonic() - began), 2 * (began - self._due)), SLOWEST)
         self._due = monotonic() + wait
         self._timer = self.set_timer(wait, self._beat)
+
+    @property
+    def _doing_here(self) -> tuple[str, float] | None:
+        """What goes on for the person, and for how long: a command on this page, or a line in progress."""
+        command = self._commands.get(self.main.page.agent.uuid)
+        return self._serial.doing if command is None else (f"! {command.command} (Esc ends it)", command.seconds)
 
     def _post(self, callback: Callable[..., Any], *arguments: Any) -> None:
         """Call something on the application's thread, soon; when it has ended, never."""
@@ -445,9 +457,61 @@ class Application(App[int]):
             self._destination = uuid
             self._serial.do(partial(self.system._touch, self.system.handle(uuid)))
 
-    def _do(self, agent: AgentRef, line: str, queued: bool = False) -> None:
+    def _do(self, agent: AgentRef, line: str, queued: bool = False, along: Sequence[str] = ()) -> None:
         printer = TranscriptPrinter(partial(self._post, self.main.tell), agent.uuid, lambda: self.main.columns)
-        self._serial.do(partial(AppPlace(self, agent, printer, queued).do, line), line)
+        if (command := typed_command(line)) is not None:
+            self._run_command(agent, command, printer)
+            return
+        place = AppPlace(self, agent, printer, queued, along)
+        self._serial.do(partial(place.do, line), line)
+
+    def _run_command(self, agent: AgentRef, given: TypedCommand, printer: TranscriptPrinter) -> None:
+        """Run a command of the person's beside everything else; Escape ends it."""
+        uuid = agent.uuid
+        if not self.attended:
+            printer.error("A page in a browser runs no commands. Run it in a terminal.")
+            return
+        if uuid in self._commands:
+            printer.error("Your command before still runs; Escape ends it.")
+            return
+
+        def run() -> None:
+            try:
+                printed = command.run()
+            except BadInput as error:
+                printer.error(str(error))
+            else:
+                printer.block(printed.shown)
+                if given.goes_along:
+                    self._post(self.main.go_along, uuid, printed.for_prompt)
+            finally:
+                self._post(self._commands.pop, uuid, None)
+
+        try:
+            command = PersonCommand(given.command, self.system._workspace or Path.cwd())
+        except BadInput as error:
+            printer.error(str(error))
+            return
+        self._commands[uuid] = command
+        threading.Thread(target=run, name="ikigai-person-command", daemon=True).start()
+
+    def _edit(self, text: str) -> None:
+        """Take a text to an editor, and back into the prompt, also where the editor fails."""
+
+        def edit() -> None:
+            edited: str | None = None
+            try:
+                edited = self.edit(text)
+            except click.ClickException as error:
+                self._post(partial(self.notify, markup=False), error.format_message())
+            finally:
+                self._post(self.main.put_back, (edited if edited is not None else text).rstrip("\n"))
+
+        if self.attended:
+            self._serial.do(edit)
+        else:
+            self.main.put_back(text)
+            self.notify("A page in a browser has no editor.")
 
     def _say(self, uuid: str, text: str) -> None:
         """Prompt an agent that may have no page; a line with a slash is run for it."""
@@ -457,6 +521,9 @@ class Application(App[int]):
 
     def _press(self, line: str) -> None:
         """Run the command of a key; of keys that are pressed fast, each where the one before it has led."""
+        if line == "interrupt" and (command := self._commands.get(self.main.page.agent.uuid)) is not None:
+            command.stop()
+            return
 
         def do() -> None:
             agent = self.system.handle(self._destination)

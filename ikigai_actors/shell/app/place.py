@@ -26,6 +26,7 @@ from ikigai_actors.errors import (
     TurnInterrupted,
     Withdrawn,
 )
+from ikigai_actors.shell.person_command import with_outputs
 from ikigai_actors.shell.text.mentions import attachments_in, is_command
 from ikigai_actors.shell.text.naming import said_by, shown_name_in
 from ikigai_actors.shell.text.wording import decided, nothing_to_resume, resume_waits, waits_for_cont
@@ -86,9 +87,19 @@ class Window(Protocol):
 class AppPlace(ShellPlace):
     """The place of one line."""
 
-    def __init__(self, window: Window, current: AgentRef, screen: Printer, queued: bool = False) -> None:
-        """Make it; ``queued`` says whether a text waits for the end of the turn in progress."""
-        self._window, self._queued = window, queued
+    def __init__(
+        self, window: Window, current: AgentRef, screen: Printer, queued: bool = False, along: Sequence[str] = ()
+    ) -> None:
+        """Make it.
+
+        Args:
+            window: the application.
+            current: the agent at which the line was typed.
+            screen: where its commands print.
+            queued: whether a text waits for the end of the turn in progress.
+            along: the outputs of commands that go along with a text.
+        """
+        self._window, self._queued, self._along = window, queued, along
         self.system, self.questions, self.words = window.system, window.questions, window.words
         self.attended = window.attended
         self.current, self.screen = current, screen
@@ -160,6 +171,9 @@ class AppPlace(ShellPlace):
     def copy(self, text: str) -> None:
         self._window.copy(text)
 
+    def give_text(self, text: str) -> None:
+        self._window.put_back(text)
+
     def find(self, text: str) -> bool:
         self._window.find(self.current.uuid, text)
         return True
@@ -178,7 +192,8 @@ class AppPlace(ShellPlace):
         self._window.leave()
 
     def _say(self, text: str) -> None:
-        given = attachments_in(text)
+        given = attachments_in(text)  # in what was typed alone
+        text = with_outputs(text, self._along)
         if self._queued or given or not reads_at_once(self.current):
             self._prompt(text, given)
             return

@@ -19,6 +19,7 @@ from ikigai_actors.agent.statistics import SystemStatistics
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
 from ikigai_actors.shell.line.session import Shell
 from ikigai_actors.shell.line.turn import shortened
+from ikigai_actors.shell.person_command import typed_command
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.mentions import is_command
 from ikigai_actors.shell.text.naming import said_by, shown_name_in
@@ -67,6 +68,8 @@ class LineMode:
         self._asked = False
         if is_command(line):
             self._try(lambda: slash.run(self._shell, line))
+        elif self._shell.attended and (command := typed_command(line)) is not None:
+            self._try(lambda: self._shell.run_command(command))
         elif line.strip():
             self._try(lambda: self._shell.say(line))
         else:

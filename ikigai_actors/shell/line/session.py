@@ -8,7 +8,9 @@ prints their results; line mode calls it before each prompt, so nothing is print
 import contextlib
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -21,6 +23,7 @@ from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
+from ikigai_actors.shell.person_command import PersonCommand, TypedCommand, with_outputs
 from ikigai_actors.shell.text.call_page import answers, described_call
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import attachments_in
@@ -67,6 +70,7 @@ class Shell(ShellPlace):
         """Set to end the session."""
         self._turns = TurnFollower(system, keyboard, screen, interrupts, self.interrupt)
         self.questions, self.words = self._turns.questions, self._turns.words
+        self._along: list[str] = []  # outputs that go along with the next prompt
         self._background: list[BackgroundCommand] = []
         self._follow = follow
         self._interrupted_at = float("-inf")
@@ -125,12 +129,26 @@ class Shell(ShellPlace):
         self.leaving = True
 
     def prompt_later(self, agent: AgentRef, text: str) -> None:
-        self._turns.queue(agent, text)
+        self._turns.queue(agent, text, attachments_in(text))
 
     def copy(self, text: str) -> None:
         if not self.attended:
             raise BadInput("There is no terminal to copy to.")
         self.screen.copy(text)
+
+    def give_text(self, text: str) -> None:
+        self.screen.block(f"{self.label}> {text}")
+        self.say(text)
+
+    def run_command(self, given: TypedCommand) -> None:
+        """Run a command of the person's; Ctrl-C ends it."""
+        command = PersonCommand(given.command, self.system._workspace or Path.cwd())
+        with ThreadPoolExecutor(1, thread_name_prefix="ikigai-person-command") as thread:
+            ended = self._turns.wait_for(thread.submit(command.run), command.stop)
+        self.screen.block(ended.shown)
+        if given.goes_along:
+            self._along.append(ended.for_prompt)
+            self.screen.line("[goes along with your next prompt; !! keeps it to yourself]", dim=True)
 
     def find(self, text: str) -> bool:
         return False
@@ -145,10 +163,12 @@ class Shell(ShellPlace):
         """
         if self._answers(text.strip()):
             return
-        if self.attended and not attachments_in(text) and reads_at_once(self.current):
+        given = attachments_in(text)  # in what was typed alone
+        text, self._along = with_outputs(text, self._along), []
+        if self.attended and not given and reads_at_once(self.current):
             self._turns.steer(self.current, text)
         else:
-            self._turns.prompt(self.current, text)
+            self._turns.prompt(self.current, text, given)
 
     def follow(self) -> None:
         """Show the turns of the current agent that are in progress, until they are over or the person goes on."""

@@ -7,10 +7,12 @@ A person leaves a turn in the foreground by Enter, and it goes on in the backgro
 an agent that is stopped: it is reported as soon as its prompt is kept in the database, where it outlives the shell.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future as WorkFuture
+from typing import TypeVar
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.attachments import name_and_size
+from ikigai_actors.attachments import Attachment, name_and_size
 from ikigai_actors.errors import AgentDead, ProviderError, SystemClosed
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.shell.line.input import Keyboard
@@ -19,11 +21,12 @@ from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn import ShownTurn
 from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.mentions import attachments_in
 from ikigai_actors.shell.text.wording import ended, explained, waits_for_cont
 from ikigai_actors.system.conversation import LiveConversation, PromptReply, outcome_of_future
 from ikigai_actors.system.handles.ref import AgentRef, System
 from supervisors.signals import Status
+
+T = TypeVar("T")
 
 
 class TurnFollower:
@@ -52,14 +55,13 @@ class TurnFollower:
         self._events.close()
         self._wake.close()
 
-    def prompt(self, agent: AgentRef, text: str) -> None:
+    def prompt(self, agent: AgentRef, text: str, given: Sequence[Attachment] = ()) -> None:
         """Prompt an agent, and show its answer; a busy one answers after its turn."""
-        self.queue(agent, text)
+        self.queue(agent, text, given)
         self.follow(agent)
 
-    def queue(self, agent: AgentRef, text: str) -> None:
-        """Prompt an agent, and follow that turn in the background."""
-        given = attachments_in(text)
+    def queue(self, agent: AgentRef, text: str, given: Sequence[Attachment]) -> None:
+        """Prompt an agent, with what is attached, and follow that turn in the background."""
         for one in given:
             self._screen.line(f"[attached: {one_line(name_and_size(one.stored()))}]", dim=True)
         turn = ShownTurn(agent, self._events, text)
@@ -117,6 +119,20 @@ class TurnFollower:
                 outcome = outcome_of_future(turn.outcome)
                 self.failed = self.failed or isinstance(outcome, ProviderError | AgentDead)
                 self._screen.line(ended(turn.agent, outcome))
+
+    def wait_for(self, work: "WorkFuture[T]", stop: Callable[[], object]) -> T:
+        """Wait for work on another thread; Ctrl-C, and a signal to end, ``stop`` it."""
+        work.add_done_callback(lambda _: self._wake.set())
+        while not work.done():
+            try:
+                with self._interrupts.heard():
+                    self._wake.wait()
+            except KeyboardInterrupt:
+                stop()
+            except SystemExit:
+                stop()
+                raise
+        return work.result()
 
     def unstored(self) -> list[str]:
         """The prompts that are not in the database yet, since that does not answer."""

@@ -5,12 +5,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.messages.messages import Kind, Message, new_message
 from ikigai_actors.records.transfer.export import Branch
 from ikigai_actors.records.transfer.format import ORIGIN
-from ikigai_actors.shell.text.pages import message_words
+from ikigai_actors.shell.text.pages import NameOf, message_words
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.new_file import new_file
+
+_AT_ONCE = 500
+"""Messages that are read at once."""
 
 
 def export_markdown(store: Store, agent: str, file: Path) -> int:
@@ -28,6 +32,21 @@ def export_markdown(store: Store, agent: str, file: Path) -> int:
             return len(branch.agents)
 
         return store.read(work)
+
+
+def export_talk(scrollback: Scrollback, name: str, called: NameOf, file: Path) -> int:
+    """Write the history of one agent, with what it inherits, to a new file; return how many messages that are.
+
+    Raises what `export_markdown` does.
+    """
+    count = 0
+    with new_file(file, "an export") as part:
+        part.write(f"# {name}\n\n".encode(errors="replace"))
+        while messages := scrollback.between(count, count + _AT_ONCE):
+            texts = (text for message in messages for text in _message_paragraphs(message, called))
+            part.writelines(f"{text}\n\n".encode(errors="replace") for text in texts)
+            count = messages[-1].id
+    return count
 
 
 def _paragraphs(branch: Branch) -> Iterator[str]:
@@ -59,9 +78,13 @@ def _heading(branch: Branch, log: str) -> str:
 def _message(fields: dict[str, Any], branch: Branch) -> Iterator[str]:
     data = fields["data"] if isinstance(fields["data"], dict) else {}
     message: Message = new_message("", fields["id"], fields["kind"], fields["content"], data, fields["created_at"])
+    yield from _message_paragraphs(message, branch.called)
+
+
+def _message_paragraphs(message: Message, called: NameOf) -> Iterator[str]:
     when = datetime.fromtimestamp(message.created_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     yield f"**{message.id} {message.kind}** {when} UTC"
-    entry = message_words(message, branch.called).entry
+    entry = message_words(message, called).entry
     if entry.strip():
         yield entry if message.kind == Kind.ASSISTANT else _quoted(entry)
 

@@ -19,13 +19,29 @@ if TYPE_CHECKING:
 def export(shell: "ShellPlace", agent: "AgentRef", file: str, from_clear: bool) -> None:
     """Write an agent, else the current one, and all below it to a new file, for /import or ikigai import.
 
-    Budgets are not in it. See also: ikigai export --markdown, which writes the histories for people.
+    Budgets are not in it. A FILE that ends with .md gets the talk with the agent alone, as Markdown for people to read;
+    no such file can be imported. ikigai export --markdown writes those of all below it, too.
     """
+    if file.endswith(".md"):
+        _export_talk(shell, agent, file)
+        return
     done = shell.wait_for(
         lambda: shell.system.export(agent, file, from_clear=from_clear, notice=lambda text: shell.screen.line(text))
     )
     what = f"{words.counted(done.agents, 'agent')}, {words.counted(done.messages, 'message')}"
     shell.screen.line(f"{words.named(agent)}: {what} to {file}")
+
+
+def _export_talk(shell: "ShellPlace", agent: "AgentRef", file: str) -> None:
+    from ikigai_actors.records.log.scrollback import Scrollback
+    from ikigai_actors.records.transfer.export import as_path
+    from ikigai_actors.shell.text.markdown import export_talk
+    from ikigai_actors.shell.text.naming import shown_name_in
+
+    store = shell.system._store
+    called, scrollback = shown_name_in(store), Scrollback(store, agent.uuid)
+    count = shell.wait_for(lambda: export_talk(scrollback, called(agent.uuid), called, as_path(file)))
+    shell.screen.line(f"{words.named(agent)}: {words.counted(count, 'message')} to {file}")
 
 
 @verb("import", script="")

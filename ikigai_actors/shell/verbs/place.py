@@ -138,6 +138,9 @@ class ShellPlace(Place, Protocol):
     def copy(self, text: str) -> None:
         """Put a text into the clipboard of the person's terminal. Raises `BadInput` where there is no terminal."""
 
+    def give_text(self, text: str) -> None:
+        """Give the person a text that was written elsewhere, to send it; where there is no prompt for it, send it."""
+
     def find(self, text: str) -> bool:
         """Mark a text in the talk in sight; return False where no screen shows the talk."""
 

@@ -120,6 +120,7 @@ TABLE = {
     "help": VerbLine(
         "walking", "", "List the first commands, explain one, or list all under headings.", Callers.PEOPLE
     ),
+    "editor": VerbLine("editing", "", "Write a prompt in your editor.", Callers.PEOPLE),
     "find": VerbLine("finding", "", "Find a TEXT in what was said, in capitals or not.", Callers.PEOPLE),
     "history": VerbLine("memory", "AGENT [N]", "Show the latest N messages of the agent's history."),
     "mark": VerbLine("memory", "AGENT [LABEL]...", "Set a mark to which rewind comes back."),

@@ -111,7 +111,7 @@ class Workspace(Toolset):
         """
         if not isinstance(directory, str | os.PathLike):
             raise BadInput(f"Expected directory to be a path; got {shown(directory)}.")
-        self.directory = Path(directory).absolute()
+        self.directory: Path = Path(directory).absolute()
         if not self.directory.is_dir():
             found = "is a file" if self.directory.exists() else "does not exist"
             raise BadInput(f"Expected a directory as workspace, but {directory} {found}. Create it, or name another.")

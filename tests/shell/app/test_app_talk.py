@@ -311,3 +311,45 @@ def test_the_last_lines_of_a_command_are_shown_while_it_runs(tmp_path: Path) -> 
     tools = [Workspace(tmp_path, fence="none")]
     with open_memory(ScriptedProvider([calls, "well"]), tools=tools, approvals="allow") as system:
         on_stage(system, play)
+
+
+def test_a_command_of_the_person_runs_in_the_workspace_and_goes_along_with_the_next_prompt(tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "tea.png").touch()
+
+    async def play(stage: Stage) -> None:
+        await stage.say("!echo /tea.png @nowhere.png; ls")
+        await stage.expect(r"! echo [\s\S]*@nowhere.png\n +tea.png")
+        await stage.expect(r"1 output with your next prompt · Ctrl\+U drops")
+        await stage.say("!! echo mine")
+        await stage.expect("\n +mine\n")
+        await stage.say("!false")
+        await stage.expect(r"\[exit code 1\][\s\S]*2 outputs with")
+        await stage.say("/mark here")
+        await stage.say("Why?")
+        await stage.expect_gone("with your next prompt")
+        await stage.say("!echo unwanted")
+        await stage.expect("1 output with")
+        await stage.press("ctrl+u")
+        await stage.expect_gone("1 output with")
+        await stage.say("!touch begun; sleep 60")
+        await stage.until((shop / "begun").exists, "the command")
+        await stage.say("!echo")
+        await stage.expect("before still runs")
+        await stage.press("escape")
+        await stage.expect("ended by SIGTERM")
+        await stage.say("And?")
+        await stage.until(lambda: len(asked(system)) == 2, "the second prompt")
+
+    def asked(system: ActorSystem) -> list[str]:
+        return [message.content for message in system.root.history() if message.kind == "user"]
+
+    with open_memory(tools=[Workspace(shop, fence="none")]) as system:
+        on_stage(system, play)
+        ran = f"I ran this in {shop}:\n\n$ "
+        first, second = asked(system)
+        output = "/tea.png @nowhere.png\ntea.png"
+        assert first == f"Why?\n\n{ran}echo /tea.png @nowhere.png; ls\n{output}\n\n{ran}false\n[exit code 1]"
+        assert second == f"And?\n\n{ran}touch begun; sleep 60\n[ended by SIGTERM]"
+        assert not [message for message in system.root.history() if message.data.get("attachments")]

@@ -221,5 +221,7 @@ def test_an_editor_gets_the_terminal_and_gives_it_back(tmp_path: Path) -> None:
         program.expect(r"plan\.md: version 1")
         program.say("/doc show plan.md")
         program.expect("# Edited")
-        program.type("\x04")
+        program.type("draft\x1b[20~")  # F9
+        program.expect(r"› # Edited")
+        program.type("\x15\x04")
         assert program.ends() == 0

@@ -1,5 +1,6 @@
 """The commands, through a real session over a real system on SQLite; the lines come from a pipe."""
 
+import os
 import re
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.shell.verbs.copying import MOST_COPIED
 from ikigai_actors.shell.verbs.slash import commands
 from tests.kit.databases import bury
-from tests.kit.sessions import OpenSession, Session
+from tests.kit.sessions import OpenSession, Session, Typist
 from tests.kit.tool_scripts import OWN
 
 PATIENCE = 30.0
@@ -360,3 +361,49 @@ def test_an_answer_that_is_too_long_for_a_clipboard_goes_to_a_file(open_session:
         assert path.stat().st_mode & 0o777 == 0o600
     finally:
         path.unlink()
+
+
+def test_a_command_of_the_person_goes_along_with_the_next_prompt_and_a_script_has_none(
+    open_session: OpenSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    provider = ScriptedProvider(["one", "two"])
+    session = open_session(provider)
+    lines = session.by(Typist("!echo tea", "!!echo mine", "!", "Which?"))
+    assert lines == [
+        "tea", "[goes along with your next prompt; !! keeps it to yourself]", "mine",
+        "error: Say what to run: !COMMAND. A text that begins with ! needs a blank before it.", "one",
+    ]  # fmt: skip
+    assert session("!echo tea") == ["two"]
+    asked = [request.messages[-1]["content"][-1]["text"] for request in provider.requests]
+    assert asked == [f"Which?\n\nI ran this in {tmp_path}:\n\n$ echo tea\ntea", "!echo tea"]
+
+
+def test_ctrl_c_ends_a_command_of_the_person(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider([]))
+    assert session.by(Typist(f"!!kill -INT {os.getpid()}; sleep 60", "/exit")) == ["[ended by SIGTERM]"]
+
+
+def test_a_prompt_is_written_in_an_editor(
+    open_session: OpenSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\necho 'Which wood?' > $1\n")
+    editor.chmod(0o700)
+    monkeypatch.setenv("VISUAL", str(editor))
+    session = open_session(ScriptedProvider(["Pine."]))
+    assert session.by(Typist("/editor")) == [f"{short(session.system.root)}> Which wood?", "Pine."]
+    assert session("/editor") == ["error: There is no terminal here to give to an editor."]
+
+
+def test_a_talk_is_exported_as_markdown_without_the_agents_below(open_session: OpenSession, tmp_path: Path) -> None:
+    session = open_session(ScriptedProvider(["Pine.", "Yes."]))
+    name, file = short(session.system.root), tmp_path / "talk.md"
+    session("Which wood?", "/fork --name kid really?")
+    assert session(f"/export {file} kid") == [f"kid: 5 messages to {file}"]
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("# kid\n\n**1 user** ")
+    assert [line for line in text.split("\n") if line and not line.startswith(("**", "#"))] == [
+        "> Which wood?", "Pine.", f"> forked from {name}", "> really?", "Yes.",
+    ]  # fmt: skip
+    assert "overwrites nothing" in session(f"/export {file}")[0]

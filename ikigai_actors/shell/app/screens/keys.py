@@ -15,6 +15,8 @@ OTHERS = (
     ("Alt+Enter", "Prompt after the turn"),
     ("Ctrl+U", "Clear the line; twice, all"),
     ("Ctrl+Y", "Copy the latest answer, in an empty prompt"),
+    ("F9", "Edit the prompt in $EDITOR"),
+    ("!command", "Run it as you; !! keeps its output from the agent"),
     ("Shift+drag", "Select, by the terminal's own mouse"),
     ("Up, Down", "Earlier prompts and commands"),
     ("Ctrl+_", "Undo"),

@@ -1,6 +1,6 @@
 """The main screen: the page of the current agent between the bars, and the tree beside it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from time import monotonic
@@ -38,6 +38,7 @@ from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.talk_lines import Underway
 from ikigai_actors.shell.app.widgets.tree_panel import Arranged, TreePanel
 from ikigai_actors.shell.first_picture import BOX_COLUMNS
+from ikigai_actors.shell.person_command import typed_command, with_outputs
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import is_command
@@ -51,13 +52,13 @@ PAGES = 50
 _SHOWN_WAITING = 5
 """The most prompts that wait in the database and are shown: the latest. The line of work counts all."""
 
-_UNTOLD = {"/find"}
+_UNTOLD = {"/find", "/editor"}
 """The commands that leave nothing in the transcript."""
 
 _TWICE = 2.0
 """Seconds within which a second Ctrl-C leaves."""
 
-Do = Callable[[AgentRef, str, bool], None]
+Do = Callable[[AgentRef, str, bool, Sequence[str]], None]
 """Runs a line for an agent, with the output on that agent's page."""
 
 
@@ -103,6 +104,7 @@ class MainScreen(Screen[None]):
 
     def __init__(
         self, first: AgentRef, page_events: PageEvents, recall: Recall, workers: Executor, later: Later, do: Do,
+        edit: Callable[[str], None],
         doings: Doings,
         looked_at: Callable[[str], None], provider: str, model: str, clock: Callable[[], float] = monotonic,
     ) -> None:  # fmt: skip
@@ -115,6 +117,7 @@ class MainScreen(Screen[None]):
             workers: the threads that lay out long markdown and pictures.
             later: runs work on another thread.
             do: runs a line that was submitted.
+            edit: takes a text to an editor, and back into the prompt.
             doings: run the line of a key, and act on agents of the tree.
             looked_at: called with the uuid of the agent that is shown from now on.
             provider: the name of the default provider.
@@ -132,6 +135,7 @@ class MainScreen(Screen[None]):
         self._system, self._first = first.system, first.uuid
         self._events, self._recall, self._threads = page_events, recall, workers
         self._model = model or provider
+        self._edit = edit
         self._later, self._do, self._press, self._looked_at = later, do, doings.press, looked_at
         store = first.system._store
         self._picture = picture_rows(lambda sha256: store.read(lambda tx: read_blobs(tx, [sha256])).get(sha256))
@@ -139,7 +143,7 @@ class MainScreen(Screen[None]):
         self._current = first.uuid
         self._lived: set[str] = set()
         self._interrupted_at = float("-inf")
-        self._shown: tuple[Text, Text, bool] | None = None
+        self._shown: tuple[Text, Text, str] | None = None
         self._line: Text | None = None  # of work
         self._pace, self._spin = Pace(), 0
         self._clock, self._key_at = clock, clock()
@@ -306,12 +310,15 @@ class MainScreen(Screen[None]):
         """Run the line that was submitted."""
         page = self.page
         page.transcript.following = True
-        if is_command(event.text):
+        if (command := typed_command(event.text)) is not None:
+            page.tell(tidy(f"! {command.command}"), Look.STRONG)
+        elif is_command(event.text):
             if event.text.split()[0] not in _UNTOLD:
                 page.tell(tidy(event.text), Look.STRONG)
         else:
-            page.transcript.wait_with(event.text)
-        self._do(page.agent, event.text, event.queued)
+            page.transcript.wait_with(with_outputs(event.text, event.along))
+        self._do(page.agent, event.text, event.queued, event.along)
+        self._show_bars()
 
     def on_text_area_changed(self, event: PromptBox.Changed) -> None:
         """Offer what the text of the prompt may become."""
@@ -319,6 +326,8 @@ class MainScreen(Screen[None]):
         if prompt is not self.page.prompt:
             return
         text = prompt.text
+        self._sign.update("!" if typed_command(text) is not None else "›")
+        self._show_bars()
         if self.page.prompt.recalled or "\n" in text or prompt.cursor_location != prompt.document.end:
             self._offer([])
         elif is_command(text) and " " not in text:
@@ -327,6 +336,19 @@ class MainScreen(Screen[None]):
             self._later(lambda: choices_of(agent, text), lambda found: self._offer(found, text))
         else:
             self._offer([])
+
+    def on_prompt_box_edits(self) -> None:
+        """Take the text of the prompt to an editor."""
+        prompt = self.page.prompt
+        text = prompt.whole
+        prompt.clear()
+        self._edit(text)
+
+    def go_along(self, uuid: str, output: str) -> None:
+        """Keep an output for the next prompt of an agent, if it has a page."""
+        if (page := self._pages.get(uuid)) is not None:
+            page.prompt.along.append(output)
+            self._show_bars()
 
     def on_prompt_box_copies(self) -> None:
         """Copy the latest answer."""
@@ -528,11 +550,12 @@ class MainScreen(Screen[None]):
         busy = snapshot is not None and is_working(snapshot.state)
         reads = isinstance(self.focused, ReadableTranscript) and self.focused.reads
         foot = talk_lines.reading(width, colours) if reads else talk_lines.foot(snapshot, width, colours)
-        shown = talk_lines.edge(place, facts, width - 6, colours), foot, busy
+        lower = talk_lines.lower_edge(busy, len(self.page.prompt.along))
+        shown = talk_lines.edge(place, facts, width - 6, colours), foot, lower
         if shown != self._shown:  # drawing takes time, and would delay the keyboard
             self._shown = shown
             self._box.border_title = Content.from_rich_text(shown[0])
-            self._box.border_subtitle = "Enter steers · Alt+Enter queues" if busy else ""
+            self._box.border_subtitle = lower
             self._foot.update(shown[1], layout=False)
         bar, question = self._question, _question(snapshot, self._passed) if snapshot is not None else None
         if question is None and self.focused is bar:

@@ -6,6 +6,7 @@ would block the keyboard for seconds. Control characters of a paste are spelled 
 the terminal.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from textual import events
@@ -15,7 +16,9 @@ from textual.widgets import TextArea
 
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.widgets.command_menu import CommandMenu
+from ikigai_actors.shell.person_command import typed_command
 from ikigai_actors.shell.text.harmless import harmless
+from ikigai_actors.shell.text.mentions import is_command
 
 LARGE = 10_000
 """The most characters of a paste that is in the text itself."""
@@ -40,6 +43,11 @@ class PromptBox(TextArea):
         text: str
         queued: bool = False
         """Whether it waits for the end of the turn in progress."""
+        along: Sequence[str] = ()
+        """The outputs of commands that go along with it."""
+
+    class Edits(Message):
+        """F9 was pressed: the text is to be edited elsewhere."""
 
     class Copies(Message):
         """Ctrl+Y was pressed in an empty prompt."""
@@ -62,6 +70,8 @@ class PromptBox(TextArea):
         """Whether the text was submitted before, and is unchanged: nothing is offered for it."""
         self.waiting = False
         """Whether texts of the person wait for the agent."""
+        self.along: list[str] = []
+        """The outputs of the person's commands, which go along with the next prompt."""
         self._pasted: dict[str, str] = {}
 
     @property
@@ -106,6 +116,7 @@ class PromptBox(TextArea):
             "escape": self._close_menu,
             "ctrl+u": self._clear,
             "ctrl+y": self._copy_answer,
+            "f9": self._edit,
             "ctrl+underscore": self._undo,
             "up": self._earlier,
             "down": self._later,
@@ -148,7 +159,10 @@ class PromptBox(TextArea):
         self.text = ""
         if whole.strip():
             self._recall.remember(whole)
-            self.post_message(self.Submitted(self, whole, queued))
+            along: list[str] = []
+            if not (is_command(whole) or typed_command(whole)):
+                along, self.along = self.along, along
+            self.post_message(self.Submitted(self, whole, queued, along))
         return True
 
     def _take(self) -> bool:
@@ -171,8 +185,17 @@ class PromptBox(TextArea):
             self.post_message(self.Copies())
         return not self.text
 
+    def _edit(self) -> bool:
+        self._menu.close()
+        self.post_message(self.Edits())
+        return True
+
     def _clear(self) -> bool:
-        """Clear the line before the cursor; where that is empty, all."""
+        """Clear the line before the cursor; where that is empty, all, and then what goes along with it."""
+        if not self.text and self.along:
+            self.along = []
+            self.post_message(self.Changed(self))
+            return True
         if self.cursor_location[1] or not self.text:
             return False
         self.clear()

@@ -13,7 +13,7 @@ from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.shell.first_picture import SCREENS, STARTING
 from ikigai_actors.shell.text.budgets import short_budget
 from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.words import activity, duration, in_thousands, money
+from ikigai_actors.shell.text.words import activity, counted, duration, in_thousands, money
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -139,6 +139,12 @@ def welcome(width: int, colours: Palette) -> Text:
         if room + cell_len(why) + 2 <= width:
             text.append(" " * (room - cell_len(what)) + why, colours.past)
     return text
+
+
+def lower_edge(busy: bool, outputs: int) -> str:
+    """The lower edge of the prompt: what Enter does while the agent works, and what goes along with the next prompt."""
+    along = f"{counted(outputs, 'output')} with your next prompt · Ctrl+U drops" if outputs else ""
+    return along or ("Enter steers · Alt+Enter queues" if busy else "")
 
 
 def edge(left: Text, right: Sequence[str], width: int, colours: Palette) -> Text:
