@@ -167,7 +167,7 @@ def _opens_a_shell(words: list[str]) -> bool:
 def _command(words: list[str]) -> list[str]:
     if words[0] == "python":
         return [*COMMAND[:3], str(ROOT / words[1]), *words[2:]]
-    return [*COMMAND, *words[1:]]
+    return [*COMMAND, *(str(ROOT / word) if word.startswith("examples/") else word for word in words[1:])]
 
 
 def _beside(words: list[str], directory: Path, patience: float) -> str:
