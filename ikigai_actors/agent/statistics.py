@@ -168,6 +168,10 @@ class Tally:
             models=self.models,
         )
 
+    def commit_age(self) -> float:
+        """Seconds for which its unit waits for the journal's verdict; 0 where none does."""
+        return self._until_now(0.0, self._commit_since)
+
     def _until_now(self, total: float, since: float | None) -> float:
         return total if since is None else total + self._clock.monotonic() - since
 
@@ -234,5 +238,7 @@ class SystemStatistics(TurnStatistics):
     """Requests to models that wait for the limits of their provider."""
     awake: int = 0
     """Agents that have an actor in memory."""
+    journal_lag: float = 0.0
+    """Seconds for which the unit of an agent has waited that waits longest for its commit."""
     abandoned: int = 0
     """Threads of plain tools that have gone on past the time-out or the end of their calls, and run still."""

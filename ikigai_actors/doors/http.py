@@ -6,46 +6,18 @@ request is refused before its body is read. The token is made once, in a file th
 
 import asyncio
 import json
-import os
 import secrets
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND, RpcConnection, RpcError, RpcRequest, Server, parsed
-from ikigai_actors.errors import BadInput
 
 LARGEST_BODY = 4 * 1024 * 1024
 """Bytes of a request."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-def door_token(file: Path) -> str:
-    """The token of this user's doors, made when there is none. Raises `BadInput`."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    if not file.exists():
-        made, name = tempfile.mkstemp(dir=file.parent)  # which only its user may read
-        os.write(made, f"{secrets.token_urlsafe(32)}\n".encode())
-        os.close(made)
-        with suppress(FileExistsError):  # another door was faster
-            os.link(name, file)  # whole or not at all: a kill leaves no empty token
-        Path(name).unlink()
-    try:
-        token = file.read_text(encoding="ascii").strip()
-    except (OSError, ValueError) as error:
-        raise BadInput(
-            f"The token in {file} cannot be read: {error}. Delete the file, and a new one is made."
-        ) from error
-    if len(token) < 43 or file.stat().st_mode & 0o077:
-        raise BadInput(
-            f"The token in {file} is too short, or others may read it. Delete the file, and a new one is made."
-        )
-    return token
 
 
 class Gatekeeper:

@@ -162,12 +162,13 @@ async def _serve_http(options: DoorOptions, opening: DoorOpening, port: int, sho
     from aiohttp import web
 
     from ikigai_actors.doors.agui import WebRuns
-    from ikigai_actors.doors.http import LARGEST_BODY, Gatekeeper, HttpMcp, door_token
+    from ikigai_actors.doors.http import LARGEST_BODY, Gatekeeper, HttpMcp
     from ikigai_actors.store.location import home
+    from ikigai_actors.system.secret_file import secret_in
 
     over, bell = asyncio.Event(), NewsBell(asyncio.get_running_loop())
     _end_by_signals(over)
-    token = door_token(home() / "door-token")
+    token = secret_in(home() / "door-token")
     listening = _listening(port)
     port = listening.getsockname()[1]
     application = web.Application(middlewares=[Gatekeeper(token, port).middleware], client_max_size=LARGEST_BODY)

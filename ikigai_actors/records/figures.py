@@ -6,6 +6,9 @@
 Both read; nothing here writes.
 """
 
+import json
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
@@ -42,6 +45,47 @@ class Batch(NamedTuple):
     """An error for each row of these kinds that holds no message."""
     place: MessagePlace | None
     """The start of the next batch; None when there is nothing more."""
+
+
+class Gauges(NamedTuple):
+    """What is watched of a database."""
+
+    agents: Mapping[str, int]
+    """How many agents there are of each status."""
+    turns: int
+    """Turns that are open."""
+    unread: int
+    tokens: int
+    usd: int
+    """In micro-dollars."""
+    restarts: int
+    paused: int
+    """Requests that wait for a budget."""
+    paused_since: int | None
+    """When the first of these began to wait, in milliseconds since 1970."""
+    prompts: int
+    """Prompts of other processes that no agent has taken up."""
+    now: int
+    """The time of the database, in milliseconds since 1970."""
+
+
+def gauges(tx: Transaction) -> Gauges:
+    """Read what is watched."""
+    rows = tx.run("gauges")
+    turns, unread, tokens, usd = (sum(row[place] for row in rows) for place in range(2, 6))
+    [(restarts, paused, since, prompts)] = tx.run("gauges_beside")
+    now = max((row[6] for row in rows), default=0)
+    agents = {str(row[0]): int(row[1]) for row in rows}
+    return Gauges(agents, turns, unread, tokens, usd, restarts, paused, since, prompts, now)
+
+
+def questions_asked(tx: Transaction) -> dict[tuple[str, str], int]:
+    """When each call of an open turn asked for approval, by agent and id of the call; in milliseconds since 1970."""
+    asked: dict[tuple[str, str], int] = {}
+    for uuid, at, text in tx.run("questions_asked"):
+        with suppress(ValueError, AttributeError):  # the row may be damaged: fsck says so
+            asked[uuid, str(json.loads(text or "{}").get("tool_use_id"))] = at
+    return asked
 
 
 def count(tx: Transaction) -> Counts:

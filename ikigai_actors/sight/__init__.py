@@ -6,6 +6,7 @@ print(observer.link)
 observer                  serves the page of a system until it is closed
 server, reading, acting   its requests
 watch                     hears the system while a page is open
+metrics                   what Prometheus scrapes
 rows, replies, streams    what pages get, and in which order
 http/                     the guard and the acceptor, of `ikigai serve` too
 page/                     the page itself

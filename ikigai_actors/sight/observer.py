@@ -7,6 +7,7 @@ Nothing here has rows of its own. Where it is killed, it leaves a row that says 
 """
 
 import asyncio
+import os
 import secrets
 import threading
 from dataclasses import replace
@@ -17,11 +18,13 @@ from aiohttp import web
 
 from ikigai_actors.arguments import check_flag, shown
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.sight.http.acceptor import Acceptor, ConnectionLimits, listen
 from ikigai_actors.sight.http.guard import OWN_FILES_POLICY, Guard
 from ikigai_actors.sight.server import PageServer
 from ikigai_actors.sight.watch import ObserverWatch
 from ikigai_actors.system.handles.ref import System
+from ikigai_actors.system.secret_file import secret_in
 
 OWN_ADDRESSES = ("127.0.0.1", "localhost")
 
@@ -35,12 +38,12 @@ _PAGES = 40
 class Observer:
     """Serves the page of one system until it is closed. Make it by `observe`."""
 
-    def __init__(self, system: System, port: int, host: str, read_only: bool) -> None:
+    def __init__(self, system: System, port: int, host: str, read_only: bool, token: str = "") -> None:
         """Bind the port and begin to serve. Raises `BadInput` when the port cannot be had."""
         self._listening = listen(host, port)
         self.address = f"{host}:{self._listening.getsockname()[1]}"
         """The host and the port that it listens at."""
-        self._guard = Guard(self.address, OWN_FILES_POLICY)
+        self._guard = Guard(self.address, OWN_FILES_POLICY, token)
         self._system, self._read_only = system, read_only
         self._loop = asyncio.new_event_loop()
         self._ended = asyncio.Event()
@@ -111,7 +114,13 @@ class Observer:
 
 
 def observe(
-    system: System, port: int = 0, host: str = "127.0.0.1", read_only: bool = False, *, allow_remote: bool = False
+    system: System,
+    port: int = 0,
+    host: str = "127.0.0.1",
+    read_only: bool = False,
+    *,
+    allow_remote: bool = False,
+    token_file: str | os.PathLike[str] | None = None,
 ) -> Observer:
     """Serve a page on which the agents of a system are seen: what they do, did and cost.
 
@@ -124,12 +133,14 @@ def observe(
         host: the address to listen at.
         read_only: nothing can be done on the page.
         allow_remote: listen at another address than this machine's own, without encryption.
+        token_file: a file of the secret, which programs such as Prometheus then know across restarts. It is made when
+            there is none. Without it each observer has a secret of its own.
 
     Returns:
         The observer; close it, or use it by ``with``.
 
     Raises:
-        BadInput: the port cannot be had, or the host is remote and that was not allowed.
+        BadInput: the port cannot be had, the host is remote and that was not allowed, or others may read the file.
         SystemClosed: the system is closed.
     """
     if not isinstance(system, System):
@@ -141,4 +152,5 @@ def observe(
             f"The host {host} is no address of this machine alone, and nothing would be encrypted. Observe from here "
             "through a tunnel, or allow it: allow_remote=True (--allow-remote)."
         )
-    return Observer(system, port, host, read_only)
+    token = "" if token_file is None else secret_in(as_path(token_file))
+    return Observer(system, port, host, read_only, token)

@@ -3,6 +3,7 @@
     GET  /                  the page            GET /page/NAME      its files, read once
     GET  /api/tree          all rows            GET /api/events     the stream of a page
     GET  /api/…             `READINGS`          POST /api/…         `PAGE_ACTS`
+    GET  /metrics           for Prometheus
 
 Errors are JSON with an ``error``: 400 for what cannot be read, 404 for no such agent, 409 for what the runtime refuses,
 410 for pruned messages, 503 for a database that does not answer.
@@ -31,6 +32,7 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.sight.acting import PAGE_ACTS, PageBody
 from ikigai_actors.sight.http.guard import Guard
+from ikigai_actors.sight.metrics import EXPOSITION, exposition, read_metrics
 from ikigai_actors.sight.reading import READINGS, PageQuery, messages_after
 from ikigai_actors.sight.rows import ROW_COLUMNS
 from ikigai_actors.sight.streams import compact_json, page_stream
@@ -67,6 +69,7 @@ class PageServer:
         app.router.add_get("/", partial(self._file, "index.html"))
         app.router.add_get("/page/{name}", self._named_file)
         app.router.add_get("/api/tree", self._tree)
+        app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/api/events", self._events)
         for name, read in READINGS.items():
             app.router.add_get(f"/api/{name}", partial(self._reading, read))
@@ -110,6 +113,10 @@ class PageServer:
                 "read_only": self._read_only,
             }
         )
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        text = exposition(await self._watch.read(partial(read_metrics, self._watch.system)))
+        return web.Response(body=text.encode(), headers={"Content-Type": EXPOSITION})
 
     async def _reading(self, read: Callable[[System, PageQuery], object], request: web.Request) -> web.Response:
         return _answer(await self._watch.read(partial(read, self._watch.system, request.query)))

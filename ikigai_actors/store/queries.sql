@@ -843,6 +843,22 @@ SELECT (SELECT COUNT(*) FROM mail WHERE kind <> 'prompt'),
        (SELECT COUNT(*) FROM restarts),
        (SELECT COUNT(*) FROM hosts)
 
+-- name: gauges
+-- What is watched of a database: by the status of agents, and once for all.
+SELECT a.status, COUNT(*), CAST(COALESCE(SUM(CASE WHEN a.turn > 0 THEN 1 ELSE 0 END), 0) AS BIGINT),
+       CAST(COALESCE(SUM(a.unread), 0) AS BIGINT), CAST(COALESCE(SUM(a.spent_tokens), 0) AS BIGINT),
+       CAST(COALESCE(SUM(a.spent_usd), 0) AS BIGINT), now_ms()
+  FROM agents a GROUP BY a.status
+
+-- name: gauges_beside
+SELECT (SELECT COUNT(*) FROM restarts), (SELECT COUNT(*) FROM pauses), (SELECT MIN(since) FROM pauses),
+       (SELECT COUNT(*) FROM mail WHERE kind = 'prompt' AND read_at IS NULL)
+
+-- name: questions_asked
+-- When calls of open turns asked for approval, decided since or not. By the index of these messages, which are few.
+SELECT m.agent_uuid, m.created_at, m.data FROM messages m JOIN agents a ON a.uuid = m.agent_uuid
+ WHERE m.kind = 'approval' AND a.turn > 0 AND m.id > a.turn AND a.status <> 'dead' ORDER BY m.agent_uuid, m.id DESC
+
 -- name: hosts
 SELECT id, epoch, ended_at, name FROM hosts
 

@@ -14,8 +14,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from ikigai_actors import OfflineProvider
-from ikigai_actors.doors.http import LARGEST_BODY, Gatekeeper, HttpMcp, door_token
+from ikigai_actors.doors.http import LARGEST_BODY, Gatekeeper, HttpMcp
 from ikigai_actors.errors import BadInput
+from ikigai_actors.system.secret_file import secret_in
 from tests.kit.blocking_provider import Gate
 from tests.kit.doors import mcp_server, opened
 
@@ -47,16 +48,16 @@ def test_only_a_request_with_the_token_for_this_machine_comes_in(change: dict[st
 
 def test_the_token_is_made_once_and_private(tmp_path: Path) -> None:
     file = tmp_path / "home" / "door-token"
-    token = door_token(file)
-    assert (door_token(file), len(token) >= 43, stat.S_IMODE(file.stat().st_mode)) == (token, True, 0o600)
+    token = secret_in(file)
+    assert (secret_in(file), len(token) >= 43, stat.S_IMODE(file.stat().st_mode)) == (token, True, 0o600)
     file.chmod(0o644)
     with pytest.raises(BadInput, match="others may read it"):
-        door_token(file)
+        secret_in(file)
     file.unlink()
     file.write_text("short")
     file.chmod(0o600)
     with pytest.raises(BadInput, match="too short"):
-        door_token(file)
+        secret_in(file)
 
 
 Scene = Callable[[aiohttp.ClientSession, str], Awaitable[None]]

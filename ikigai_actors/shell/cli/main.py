@@ -238,20 +238,20 @@ def serve(context: click.Context, port: int) -> None:
 )
 @click.option("--allow-remote", is_flag=True, help="Listen at another machine's address too. Nothing is encrypted.")
 @click.option("--read-only", is_flag=True, help="Nothing can be done on the page.")
+@click.option("--token-file", metavar="FILE", help="Keep the token in FILE, for Prometheus.  [default: one each time]")
 @click.option("--json", "json", is_flag=True, help="Print the link as a JSON object with url, address and token.")
 @click.pass_context
-def observe_page(
-    context: click.Context, port: int, address: str, allow_remote: bool, read_only: bool, json: bool
-) -> None:
+def observe_page(context: click.Context, /, port: int, address: str, **how: Any) -> None:
     """Show what the agents do, did and cost, on a page in a browser.
 
     The tree beside a timeline, transcripts as they are written, and a slider over time; fork, prompt and decide there.
 
-    Prints the link to open. It runs no agents: they are another process's, or nobody's. Ends by Ctrl-C.
+    Prints the link to open; /metrics there is for Prometheus. It runs no agents: they are another process's, or
+    nobody's. Ends by Ctrl-C.
     """
     from ikigai_actors.shell.cli.observe import run_observer
 
-    context.exit(run_observer(context.obj, port, address, read_only=read_only, allow_remote=allow_remote, json=json))
+    context.exit(run_observer(context.obj, port, address, **how))
 
 
 @cli.command()

@@ -11,7 +11,16 @@ from ikigai_actors.sight.observer import OWN_ADDRESSES, observe
 from ikigai_actors.system.attached import AttachedSystem
 
 
-def run_observer(options: Options, port: int, address: str, *, read_only: bool, allow_remote: bool, json: bool) -> int:
+def run_observer(
+    options: Options,
+    port: int,
+    address: str,
+    *,
+    read_only: bool,
+    allow_remote: bool,
+    token_file: str | None,
+    json: bool,
+) -> int:
     """Serve the page until SIGINT, SIGTERM or SIGHUP; return the exit status.
 
     Raises `BadInput` when the port cannot be had, or the address is remote and that was not allowed.
@@ -27,7 +36,7 @@ def run_observer(options: Options, port: int, address: str, *, read_only: bool, 
     try:
         with (
             AttachedSystem.open(options.database) as system,
-            observe(system, port, address, read_only, allow_remote=allow_remote) as observer,
+            observe(system, port, address, read_only, allow_remote=allow_remote, token_file=token_file) as observer,
         ):
             if address not in OWN_ADDRESSES:
                 click.echo("Nothing is encrypted: another machine on the way can read the link.", err=True)

@@ -35,10 +35,13 @@ _BEARER = "Bearer "
 class Guard:
     """Guards one server. Its secrets end with it."""
 
-    def __init__(self, place: str, policy: str = TERMINAL_POLICY) -> None:
-        """Guard ``place``, as ``127.0.0.1:8000``, whose pages load what the ``policy`` allows."""
+    def __init__(self, place: str, policy: str = TERMINAL_POLICY, token: str = "") -> None:
+        """Guard ``place``, as ``127.0.0.1:8000``, whose pages load what the ``policy`` allows.
+
+        ``token`` is the secret; without one it makes its own.
+        """
         self._place, self._policy = place, policy
-        self.token = secrets.token_urlsafe(32)
+        self.token = token or secrets.token_urlsafe(32)
         self._session = secrets.token_urlsafe(32)
         self._cookie = f"ikigai_{place.rpartition(':')[2]}"  # cookies know no ports: two servers do not meet
 

@@ -547,6 +547,7 @@ class ProcessTable(Processes):
             steps=sum(tally.steps for tally in tallies),
             tokens=total(tallies),
             journal=self._parts.journal.statistics(),
+            journal_lag=max((tally.commit_age() for tally in tallies), default=0.0),
             read_logs=read_logs,
             waits=len(self._parts.waits),
             models=total_by_model(tallies),

@@ -1,0 +1,139 @@
+"""What Prometheus scrapes: figures of a database, and of its host where that is this process.
+
+    GET /metrics, with the token    ikigai_hosts{state="runs"} 1 …
+
+All is read from rows at one moment, in a few milliseconds, so an attached observer has it too. The journal is known to
+its own process alone.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ikigai_actors.agent.statistics import SystemStatistics
+from ikigai_actors.providers.prices import MICRO
+from ikigai_actors.records.figures import Gauges, gauges, questions_asked
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.hosts.rows import HostRecord, recent_hosts
+from ikigai_actors.system.handles.ref import System
+
+EXPOSITION = "text/plain; version=0.0.4"
+"""The type of what `exposition` gives."""
+
+GAUGE, COUNTER = "gauge", "counter"
+
+_STATES = ("runs", "drains", "silent", "ended")
+_STATUSES = ("running", "stopped", "terminating", "dead")
+
+
+MetricLabels = tuple[tuple[str, str], ...]
+"""Names and values."""
+
+
+class Metric(NamedTuple):
+    """A metric with its values, by labels."""
+
+    name: str
+    kind: str
+    help: str
+    values: Mapping[MetricLabels, float]
+
+
+def read_metrics(system: System) -> list[Metric]:
+    """The metrics of a system now. Raises `StoreError` when the database does not answer."""
+
+    def read(tx: Transaction) -> tuple[Gauges, list[HostRecord], dict[tuple[str, str], int]]:
+        return gauges(tx), recent_hosts(tx), questions_asked(tx)
+
+    found, hosts, asked = system._store.read(read)
+    waiting = [asked.get((call.agent, call.id), found.now) for call in system.approvals.pending()]
+    metrics = [
+        *_of_agents(found),
+        *_of_hosts(hosts),
+        _one("ikigai_asking", GAUGE, "Calls that wait for a decision.", len(waiting)),
+        _one(
+            "ikigai_asking_oldest_seconds",
+            GAUGE,
+            "Seconds for which the call has waited that waits longest for a decision.",
+            _seconds(found.now, min(waiting, default=None)),
+        ),
+    ]
+    statistics = None if system.attached else system.statistics()
+    return metrics + (_of_host(statistics) if isinstance(statistics, SystemStatistics) else [])
+
+
+def exposition(metrics: Iterable[Metric]) -> str:
+    """The metrics in Prometheus's text format."""
+    lines = []
+    for metric in metrics:
+        lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}"]
+        for labels, value in metric.values.items():
+            told = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
+            lines.append(f"{metric.name}{'{' + told + '}' if told else ''} {value:.15g}")
+    return "\n".join([*lines, ""])
+
+
+def _of_agents(found: Gauges) -> list[Metric]:
+    agents = _by("status", {status: found.agents.get(status, 0) for status in _STATUSES})
+    return [
+        Metric("ikigai_agents", GAUGE, "Agents, by status.", agents),
+        _one("ikigai_turns_open", GAUGE, "Agents whose turn is open.", found.turns),
+        _one("ikigai_mail_unread", GAUGE, "Mails that nobody has read.", found.unread),
+        _one("ikigai_tokens_total", COUNTER, "Tokens of requests to models.", found.tokens),
+        _one("ikigai_cost_dollars_total", COUNTER, "Dollars of requests to models with prices.", found.usd / MICRO),
+        _one("ikigai_restarts_total", COUNTER, "Restarts of agents by their supervisors.", found.restarts),
+        _one("ikigai_budget_paused", GAUGE, "Agents whose request waits for a budget.", found.paused),
+        _one(
+            "ikigai_budget_paused_oldest_seconds",
+            GAUGE,
+            "Seconds for which the request has waited that waits longest for a budget.",
+            _seconds(found.now, found.paused_since),
+        ),
+        _one("ikigai_prompts_waiting", GAUGE, "Prompts of other processes that no agent has taken up.", found.prompts),
+    ]
+
+
+def _of_hosts(hosts: list[HostRecord]) -> list[Metric]:
+    states = _by("state", {state: sum(one.state == state for one in hosts) for state in _STATES})
+    leased = {one.called: (one.age, one.lease_until - one.now) for one in hosts if one.ended_at is None}
+    ages = {host: (age, age + left) for host, (age, left) in leased.items() if age is not None}
+    since = _by("host", {host: age / 1000 for host, (age, _) in ages.items()})
+    leases = _by("host", {host: lease / 1000 for host, (_, lease) in ages.items()})
+    return [
+        Metric("ikigai_hosts", GAUGE, "Hosts of the last hour, by state.", states),
+        Metric("ikigai_host_lease_age_seconds", GAUGE, "Seconds since a host has renewed its lease.", since),
+        Metric("ikigai_host_lease_seconds", GAUGE, "Seconds for which a renewed lease lasts.", leases),
+    ]
+
+
+def _of_host(statistics: SystemStatistics) -> list[Metric]:
+    journal = statistics.journal
+    return [
+        _one("ikigai_journal_queued", GAUGE, "Units that wait for their transaction.", journal.queued),
+        _one(
+            "ikigai_journal_lag_seconds",
+            GAUGE,
+            "Seconds for which the unit has waited that waits longest for its commit.",
+            statistics.journal_lag,
+        ),
+        _one("ikigai_journal_units_total", COUNTER, "Units that were committed.", journal.units),
+        _one("ikigai_journal_retries_total", COUNTER, "Transactions that were tried again.", journal.retries),
+        _one("ikigai_turns_total", COUNTER, "Turns that ended on this host.", statistics.turns),
+        _one("ikigai_requests_total", COUNTER, "Requests to models by this host.", statistics.steps),
+        _one("ikigai_requests_queued", GAUGE, "Requests that wait for the limits of a provider.", statistics.queued),
+    ]
+
+
+def _by(label: str, values: Mapping[str, float]) -> dict[MetricLabels, float]:
+    return {((label, text),): value for text, value in values.items()}
+
+
+def _one(name: str, kind: str, told: str, value: float) -> Metric:
+    return Metric(name, kind, told, {(): float(value)})
+
+
+def _seconds(now: int, since: int | None) -> float:
+    return 0.0 if since is None else max(0, now - since) / 1000
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,32 @@
+"""A secret in a file that only its user may read: the token of a server that programs know across its restarts."""
+
+import os
+import secrets
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from ikigai_actors.errors import BadInput
+
+
+def secret_in(file: Path) -> str:
+    """The secret in a file, made when there is none. Raises `BadInput`."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        made, name = tempfile.mkstemp(dir=file.parent)  # which only its user may read
+        os.write(made, f"{secrets.token_urlsafe(32)}\n".encode())
+        os.close(made)
+        with suppress(FileExistsError):  # another process was faster
+            os.link(name, file)  # whole or not at all: a kill leaves no empty token
+        Path(name).unlink()
+    try:
+        token = file.read_text(encoding="ascii").strip()
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            f"The token in {file} cannot be read: {error}. Delete the file, and a new one is made."
+        ) from error
+    if len(token) < 43 or file.stat().st_mode & 0o077:
+        raise BadInput(
+            f"The token in {file} is too short, or others may read it. Delete the file, and a new one is made."
+        )
+    return token
