@@ -96,6 +96,12 @@ def test_a_worktree_gets_its_repository_with_the_same_names_protected() -> None:
     }
 
 
+def test_what_a_server_or_a_workspace_may_write_elsewhere_keeps_the_same_names() -> None:
+    for workspace in (None, "/home/ann/src"):
+        made = reach(Fence(write=["/srv/docs"], protect=[".git/hooks"]), workspace)
+        assert ("/srv/docs", ".git/hooks") in made.protect
+
+
 def test_what_this_program_imports_from_a_workspace_stays_as_it_is() -> None:
     grounds = Grounds(own_code=("/home/ann/src", "/home/ann/src/.venv", "/usr/lib/python3"))
     assert reach(Fence(protect=()), grounds=grounds).protect == (("/home/ann/src", ".venv"),)

@@ -12,7 +12,7 @@ from ikigai_actors.tools.base import HostPaths
 from ikigai_actors.tools.fence.enclosure import git_configuration, open_enclosure, variables_of
 from ikigai_actors.tools.fence.policy import Fence, Network, Reach
 from ikigai_actors.tools.fence.private import PrivateDirectories
-from tests.kit.fences import ENVIRONMENT, Scene, enclosed, needs, run_in
+from tests.kit.fences import ENVIRONMENT, Scene, enclosed, needs, run_in, run_started
 
 TRIES = "cat ../secret; echo mine > ../made; echo fine > made; cat made; git config user.name; env | grep -c ANTHROPIC"
 
@@ -45,6 +45,19 @@ def test_of_a_persons_configuration_of_git_a_program_gets_the_name_alone(
     )
     assert listed.stdout.splitlines() == ["safe.directory=*", "user.name=Ann A \\ B", "user.email=a@b.c"]
     assert git_configuration([str(tmp_path)]) == ""
+
+
+def test_a_server_that_may_write_to_a_repository_plants_no_hook_there(tmp_path: Path) -> None:
+    needs("required")
+    repository, paths = tmp_path / "repository", HostPaths(tmp_path / "state")
+    (repository / ".git" / "hooks").mkdir(parents=True)
+    made = open_enclosure(Fence(mode="required", write=[repository]), paths, None, ENVIRONMENT, {}, print)
+    assert made is not None
+    tries = f"cd {repository}; touch mine .git/index; touch .git/hooks/post-commit; mv .git other"
+    run_started(made.launch("server"), made.environment("server"), ["bash", "-c", tries], tmp_path)
+    made.close()
+    found = {str(place.relative_to(repository)) for place in repository.rglob("*")}
+    assert found == {"mine", ".git", ".git/index", ".git/hooks"}
 
 
 def test_private_directories_of_a_host_that_is_gone_are_removed_and_others_stay(

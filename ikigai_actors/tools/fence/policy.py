@@ -27,7 +27,7 @@ PROTECTED = (
     ".claude",
     ".husky",
 )
-"""Names in a workspace of what a person's programs run unasked. They are read-only where they exist."""
+"""Names in a directory of what a person's programs run unasked. They are read-only where they exist."""
 
 SECRETS = (
     ".ssh",
@@ -184,7 +184,7 @@ class Fence:
     network: str | Sequence[int] = "all"
     """What they may reach: ``all``, ``none``, a list of ports, or ``proxy:PORT``."""
     protect: Sequence[str] = PROTECTED
-    """Names beneath the workspace that stay as they are."""
+    """Names beneath the workspace, and beneath what ``write`` lists, that stay as they are."""
     mode: str = "auto"
     """``auto``, the strongest fence that the machine has; ``required``, the full one, or an error; ``landlock``, at
     least that one; ``none``."""
@@ -367,7 +367,7 @@ def reach_of(
         readable.setdefault(place, place)
     return replace(
         _laid_out(workspace or "", readable, writable, grounds, names),
-        protect=_protect(fence.protect, workspace, grounds),
+        protect=_protect(fence.protect, writable, workspace, grounds),
         network=parse_network(fence.network),
         missing=tuple(missing),
     )
@@ -402,14 +402,27 @@ def _laid_out(
     return Reach(directory, tuple(links), tuple(kept))
 
 
-def _protect(names: Sequence[str], workspace: str | None, grounds: Grounds) -> tuple[tuple[str, str], ...]:
-    """Names that may not be written: those of the person, and what this program imports, which would run outside."""
-    if workspace is None:
-        return ()
-    repository = grounds.repository
-    made = [(workspace, name) for name in names if repository is None or not name.startswith(".git/")]
-    inner = [name.removeprefix(".git/") for name in names if name.startswith(".git/")]
-    if repository is not None and inner:
-        made += [(workspace, ".git"), *((repository, name) for name in inner)]
-    code = [path for path in grounds.own_code if path != workspace and is_beneath(path, workspace)]
-    return tuple(made + [(workspace, os.path.relpath(path, workspace)) for path in code])
+def _protect(
+    names: Sequence[str], writable: Iterable[str], workspace: str | None, grounds: Grounds
+) -> tuple[tuple[str, str], ...]:
+    """Names that may not be written: those of the person, and what this program imports, which would run outside.
+
+    Args:
+        names: those that a person protects, beneath each directory that may be written.
+        writable: these directories; the repository of a worktree is among them.
+        workspace: where programs begin.
+        grounds: what is on the machine.
+    """
+    made = list[tuple[str, str]]()
+    of_git = [name.removeprefix(".git/") for name in names if name.startswith(".git/")]
+    for place in writable:
+        if place == grounds.repository:
+            made += [(place, name) for name in of_git]
+        elif place == workspace and grounds.repository is not None:  # a worktree: .git says where that is
+            made += [(place, name) for name in names if not name.startswith(".git/")]
+            made += [(place, ".git")] if of_git else []
+        else:
+            made += [(place, name) for name in names]
+        code = (path for path in grounds.own_code if path != place and is_beneath(path, place))
+        made += [(place, os.path.relpath(path, place)) for path in code]
+    return tuple(made)
