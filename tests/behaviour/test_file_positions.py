@@ -10,7 +10,7 @@ from ikigai_actors import ActorSystem, AgentRef, BadInput, Child, ScriptedProvid
 from ikigai_actors.behaviour import BestOf, Found, TrialRun, bisect, search
 from ikigai_actors.tools.trees.tree import DIRECTLY, TreeWrite, layers_at
 from tests.kit.fences import needs
-from tests.tools.test_forked_workspaces import bash, files, told
+from tests.tools.test_forked_workspaces import bash, do, files, told
 
 
 def writes(*made: tuple[int, int]) -> list[TreeWrite]:
@@ -89,7 +89,9 @@ def test_a_search_and_a_bisection_look_at_the_files_of_each_turn_where_these_are
         for number, word in enumerate(("good", "fine", "bad", "worse")):
             bash(worker, f"echo {word} > {work}/a; cd /tmp; export n={number}")
             ends.append(worker.history()[-1].id)
-        assert bash(worker, f"cat {work}/a; pwd; echo $n") == "worse\n/tmp\n3"
+        [told_so] = do(worker, ("bash", {"command": f"cat {work}/a; pwd; echo $n"}))
+        assert told_so.splitlines()[1:] == ["worse", "/tmp", "3"]
+        assert "; your files up to here are kept, so background jobs were ended;" in told_so
         assert files(work) == {"a": "good\n"}
         found = search(worker, has_printed, plan=BestOf(1), options=[CAT], at=ends[2], tools=["bash"], files="overlay")
         assert printed(found.agent) == "fine"

@@ -64,7 +64,7 @@ class TreePlaces:
             kind: what agents get as they fork: `OVERLAY`, `WORKTREE`, or nothing.
             keep_turns: whether each turn in which an agent writes has a layer of its own.
         """
-        self._kind, self._keep_turns = kind, keep_turns
+        self._kind, self.keep_turns = kind, keep_turns
         self.machine = machine_of(state / "trees")
         self.directory, self.base = (state / "trees").resolve(), Path(base)
         self.store = store
@@ -84,7 +84,7 @@ class TreePlaces:
         rows = self.rows(agent)
         while position and (rows[0] or self._kind):
             copied = Copied(str(self.base), self.machine, self._kind or OVERLAY)
-            layer = self.store.begin_write(agent, copied, position, self._keep_turns)
+            layer = self.store.begin_write(agent, copied, position, self.keep_turns)
             rows = self.rows(agent)
             if layer == (rows[0][0].upper if rows[0] else DIRECTLY):  # else it was frozen meanwhile
                 break

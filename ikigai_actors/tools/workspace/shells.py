@@ -40,7 +40,8 @@ _KEEP = rf"\builtin export -p >| {_KEPT} && \builtin printf '\\builtin cd -- %q\
 """A command that keeps directory and exported variables of a shell for the next one."""
 _RESTORE = rf"\builtin . {_KEPT}; \builtin command rm -f {_KEPT}"
 
-_FORKED = "your files have forked, so background jobs were ended; directory and exported variables are as before"
+_FORKED, _KEPT_UP_TO_HERE = "your files have forked", "your files up to here are kept"
+_RESTARTED = "so background jobs were ended; directory and exported variables are as before"
 
 _MOMENT = 10.0
 """Seconds for what a shell does for us."""
@@ -341,7 +342,8 @@ class Shells:
         shell = slot.shell
         if shell is not None and not shell.over:
             slot.kept = (await shell.run(_KEEP, _MOMENT)).code == 0
-            await self._end(slot, shell, _FORKED if slot.kept else "your files have forked")
+            why = _KEPT_UP_TO_HERE if self.places is not None and self.places.keep_turns else _FORKED
+            await self._end(slot, shell, f"{why}, {_RESTARTED}" if slot.kept else why)
         slot.close()
 
     async def _launch(self, agent: str, slot: AgentSlot, rows: TreeRows | None) -> FencedStart:
