@@ -194,8 +194,9 @@ def _known(version: int, known: int, location: str) -> int:
     if 0 < version < FIRST:
         raise StoreUnusable(
             f"Database {location} has version {version}: it was made before release 0.1.0, whose oldest version is "
-            f"{FIRST}. Nothing was changed. Run 'ikigai export 0 FILE' with the ikigai that made it, or with that of "
-            f"commit {LAST_OF_OLD}, and 'ikigai import FILE' with this one."
+            f"{FIRST}. Nothing was changed. With the ikigai that made it, or with that of commit {LAST_OF_OLD}, run "
+            "'ikigai agents', and 'ikigai export AGENT FILE' with the agent on top, which brings all below it. Then "
+            "run 'ikigai import FILE' with this one."
         )
     if version > known:
         raise StoreUnusable(f"Database {location} has version {version}, this ikigai knows {known}: upgrade ikigai.")

@@ -74,7 +74,7 @@ def test_a_database_made_before_the_first_release_is_refused_with_the_way_on(
     store.write(lambda tx: tx.run("set_schema_version", version=FIRST - 1))
     before = store.read(lambda tx: sql(tx, "SELECT * FROM shards ORDER BY id"))
     for look in (ensure_schema, migrate, require_schema):
-        with pytest.raises(StoreUnusable, match=f"commit {LAST_OF_OLD}, and 'ikigai import FILE'"):
+        with pytest.raises(StoreUnusable, match=f"commit {LAST_OF_OLD}, run 'ikigai agents'.*'ikigai import FILE'"):
             look(store)
     assert schema_version(store) == FIRST - 1
     assert store.read(lambda tx: sql(tx, "SELECT * FROM shards ORDER BY id")) == before

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.shell.cli.main import run
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.base import Row
@@ -138,6 +139,24 @@ def test_every_command_refuses_an_older_database_unchanged_and_names_the_way(
     with printed() as paper:
         assert run(["--database", str(old), *arguments]) in (1, 2)
     assert f"has version {FIRST - 1}" in paper.text
-    assert "Nothing was changed. Run 'ikigai export 0 FILE' with the ikigai that made it" in paper.text
+    assert "Nothing was changed. With the ikigai that made it" in paper.text
     assert old.read_bytes() == before
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_way_that_the_refusal_names_brings_every_agent(old: Path, tmp_path: Path) -> None:
+    with pytest.raises(StoreUnusable) as refused, closing(open_store(old)) as store:
+        ensure_schema(store)
+    assert re.findall(r"'ikigai (\w+)", str(refused.value)) == ["agents", "export", "import"]
+    made_it, file, new = tmp_path / "made.db", str(tmp_path / "file"), str(tmp_path / "new.db")
+    with ActorSystem.open(made_it, OfflineProvider()) as system:
+        system.root.fork(name="mast").fork(name="top")
+    with printed() as listed:
+        assert run(["--database", str(made_it), "agents"]) == 0
+    with printed():
+        assert run(["--database", str(made_it), "export", listed.text.split()[0], file]) == 0
+        assert run(["--database", new, "--provider", "offline", "import", file]) == 0
+    with ActorSystem.open(new, OfflineProvider()) as system:
+        [top] = system.root.children()
+        assert [child.record.name for child in top.children()] == ["mast"]
+        assert [child.record.name for child in top.children()[0].children()] == ["top"]
