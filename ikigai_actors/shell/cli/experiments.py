@@ -39,6 +39,13 @@ _TOOLS, _RUN = (
     click.option("--run", name, metavar="TOOL", multiple=True, help="A tool that runs; it must only read.  Repeatable.")
     for name in ("tools", "run")
 )
+_FILES = click.option(
+    "--files",
+    type=click.Choice(["share", "overlay"]),
+    default="share",
+    show_default=True,
+    help="overlay: a trial may change its own; see --on-fork.",
+)
 _AT_LEAST = click.option(
     "--at-least", metavar="RATE", type=float, help="How often it is to be right, as 0.8; instead of a baseline."
 )
@@ -88,6 +95,7 @@ _REPLAYS = _options(
 @click.option("--enough", type=float, help="A score that ends mcts.")
 @click.option("--keep", metavar="NAME", help="Fork the best one out under this name.")
 @_TOOLS
+@_FILES
 @_PARALLEL
 @_TRIALS
 @click.pass_context
@@ -111,6 +119,7 @@ def search_command(context: click.Context, /, **how: Any) -> None:
 @click.option("--steps", is_flag=True, help="Look within turns, too.")
 @_AT
 @_TOOLS
+@_FILES
 @_ONE_BY_ONE
 @_TRIALS
 @click.pass_context

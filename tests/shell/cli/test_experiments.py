@@ -303,6 +303,7 @@ def test_into_a_pipe_no_new_model_and_no_new_service_reads_a_history_without_a_y
         (["replay", "clerk", "--html", "nowhere/diff.html"], "'nowhere' is no directory that you may write to"),
         (["replay", "clerk", "--html", "."], "it is a directory"),
         (["bisect", "clerk", "--ask", "x", "--judge", "grep 'x"], "No closing quotation"),
+        (["bisect", "clerk", "--ask", "x", "--judge", "wc", "--files", "overlay"], "on_fork='overlay'"),
         (["search", "clerk", "--plan", "dfs:3", "--option", "x", "--score", "wc"], "--plan best:N"),
         (
             ["search", "clerk", "--plan", "best:1", "--option", "x", "--score", "/nowhere/x"],
