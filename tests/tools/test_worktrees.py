@@ -1,5 +1,6 @@
 """Workspaces whose agents fork into worktrees of git, in a system, with real shells and a real git."""
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -110,15 +111,15 @@ def test_a_merge_brings_commits_and_what_is_not_committed_and_a_conflict_changes
 def test_what_a_child_has_written_is_there_after_a_restart_and_its_worktree_goes_when_it_is_pruned(work: Path) -> None:
     with opened(work) as system:
         kid = system.root.fork(name="kid")
-        bash(kid, "echo kid >> a")
+        bash(kid, f"echo kid >> a; git {AUTHOR} commit -qam kid; echo lost > lost")
         uuid = kid.uuid
     place = work.parent / "home" / "trees" / uuid
-    (place / "made").unlink()  # as if the host had been killed before it was whole
+    shutil.rmtree(place)  # as a person does who needs the room
     with opened(work) as system:
-        assert bash(system.agent("kid"), "cat a") == "a"
+        assert bash(system.agent("kid"), "cat a; ls") == "a\nkid\na\nd"
         bash(system.agent("kid"), "echo again >> a")
     with opened(work) as system:
-        assert bash(system.agent("kid"), "cat a") == "a\nagain"
+        assert bash(system.agent("kid"), "cat a") == "a\nkid\nagain"
         system.agent("kid").kill()
     assert git(work, "worktree", "list").count("\n") == 1
     prune(str(work.parent / "d.db"), "0s", dry_run=False, vacuum=False)

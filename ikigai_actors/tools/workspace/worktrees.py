@@ -69,11 +69,13 @@ _MAKE = (
 git worktree unlock "$2" 2> /dev/null || true
 git worktree remove -f "$2" 2> /dev/null || true
 rm -rf "$2"
-git worktree add -q -f -f -B "$1" "$2" "$3"
+from=$(git rev-parse -q --verify "refs/heads/$1^{commit}" || echo "$3")
+git worktree add -q -f -f -B "$1" "$2" "$from"
 git worktree lock --reason "an agent works there" "$2"
 """
 )
-"""Makes a worktree, again where that was cut off. Arguments: branch, path, commit."""
+"""Makes a worktree, again where that was cut off, or somebody has removed it: its branch has what was committed.
+Arguments: branch, path, commit."""
 
 _MERGE = (
     _GIT
