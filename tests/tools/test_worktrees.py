@@ -200,6 +200,23 @@ def test_an_agent_can_neither_point_its_worktree_elsewhere_nor_change_the_settin
             assert "No such file" in bash(kid, f"ls {work.parent}/home")
 
 
+def test_a_merge_changes_no_protected_name_and_leaves_nothing_half_done(work: Path) -> None:
+    (work / ".envrc").write_text("mine\n")
+    git(work, "add", ".envrc")
+    git(work, "commit", "-qm", "settings")
+    with opened(work) as system:
+        kid = system.root.fork()
+        assert "exit code" in bash(kid, "echo evil > .envrc")
+        blob = "$(echo evil | git hash-object -w --stdin)"
+        bash(
+            kid, f"echo b > b; git add b; git update-index --cacheinfo 100644,{blob},.envrc; git {AUTHOR} commit -qm x"
+        )
+        bash(kid, "git update-index --assume-unchanged .envrc")
+        with pytest.raises(FilesConflict, match=r"git says: \.envrc is protected"):
+            system.root.merge_files(kid)
+        assert bash(system.root, "cat .envrc; ls; git status --short") == "mine\na\nd"
+
+
 def test_a_directory_that_is_no_repository_is_refused(work: Path, tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     for place, fence in ((tmp_path / "plain", "auto"), (work, "landlock"), (work, "none")):

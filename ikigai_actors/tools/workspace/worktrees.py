@@ -89,18 +89,25 @@ if ! merged=$(git merge-tree --write-tree --name-only --no-messages "$head" "$1"
     esac
     exit 0
 fi
-commit=$(git commit-tree "$merged" -p "$head" -p "$1" -m "$2")
+commit=$(git commit-tree "$merged" -p "$head" -p "$1" -m "$2") kept=$3
+shift 3
+for name; do
+    if [ -e "$name" ] && ! git diff-tree -r --quiet "$head" "$commit" -- ":(literal)$name"; then
+        echo "refused $name is protected"
+        exit 0
+    fi
+done
 git update-index -q --refresh || true
 if ! words=$(git read-tree -m -u -n "$head" "$commit" 2>&1); then echo "refused $words"; exit 0; fi
-git update-ref "$3" "$commit"
+git update-ref "$kept" "$commit"
 git read-tree -m -u "$head" "$commit"
 git update-ref -m "merge of an agent's work" HEAD "$commit" "$head"
-git update-ref -d "$3"
+git update-ref -d "$kept"
 git diff-tree -r --no-renames --name-only "$head" "$commit" | sed 's/^/changed /'
 """
 )
 """Merges a commit: decides without touching a file, then puts files in their places. Arguments: the commit, a message,
-a reference that keeps the merge meanwhile."""
+a reference that keeps the merge meanwhile, and the names that no agent may change."""
 
 _FINISH = (
     _GIT
@@ -156,6 +163,8 @@ class Worktrees:
         """Run git in a fence like that of the workspace."""
         self._base, self._places = enclosure, places
         self._within = enclosure.of_worktrees()
+        reach = enclosure.reach
+        self._protected = [name for above, name in reach.protect if above == reach.directory]
 
     def launch(self, agent: str, tree: FileTree) -> FencedStart:
         """How to start a program of an agent in its worktree; in the directory itself where it works there."""
@@ -209,7 +218,7 @@ class Worktrees:
         """Merge a commit into the branch that an agent's worktree, or the directory, has checked out."""
         await self.finish(tree)
         await in_thread(lambda: _write(self._places.beside(tree) / "merging", ""), "ikigai-trees")
-        said = await self._run(tree, _MERGE, commit, message, self._merging(tree))
+        said = await self._run(tree, _MERGE, commit, message, self._merging(tree), *self._protected)
         (self._places.beside(tree) / "merging").unlink()
         lines = [line.partition(" ")[::2] for line in said.splitlines()]
         refused = said.partition("refused ")[2] if said.startswith("refused ") else ""
