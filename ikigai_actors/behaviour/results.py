@@ -3,12 +3,13 @@
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
+from html import escape
 
 from ikigai_actors.behaviour.experiment import Experiment
 from ikigai_actors.behaviour.facts import Facts, facts_of
 from ikigai_actors.behaviour.forecasts import Forecast
 from ikigai_actors.behaviour.pages import ExperimentReport
-from ikigai_actors.errors import AgentDead
+from ikigai_actors.errors import AgentDead, IkigaiError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -26,6 +27,17 @@ class ExperimentResult(ABC):
         """One page, which needs nothing else: what was found, what was tried, when, by which model, and the cost."""
         facts = self._facts()
         return self._report(facts).html(facts.described())
+
+    def _repr_html_(self) -> str | None:
+        """The page, as a notebook shows it: in a frame, whose style is its own and in which nothing runs.
+
+        None without the database: a notebook then shows a line.
+        """
+        try:
+            page = self.html()
+        except IkigaiError:
+            return None
+        return f'<iframe sandbox srcdoc="{escape(page)}" style="width:100%;height:32em;border:0"></iframe>'
 
     def json(self) -> str:
         """All of it as JSON."""
