@@ -288,7 +288,7 @@ class TurnFold:
         if self._content and message.kind == Kind.ASSISTANT:
             facts[name.OUTPUT_MESSAGES] = _reply_as_json(message)
         own = request_span(self._agent.uuid, turn.opens, turn.requests)
-        called = f"{name.CHAT} {model}".rstrip()
+        called = f"{name.CHAT} {model or (spent.model if spent is not None else '')}".rstrip()
         return TraceSpan(*self._below(turn, own), called, CLIENT, turn.asked, self._now, facts, error)
 
     def _call_span(self, turn: _Turn, called: _Called, call: str, error: str, result: str | None) -> TraceSpan:

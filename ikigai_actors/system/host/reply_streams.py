@@ -23,7 +23,7 @@ from ikigai_actors.agent.jobs import ModelRequest
 from ikigai_actors.records.messages.pieces import AppendPieces, ClearPieces, NewPieces, WrittenPieces
 from ikigai_actors.store.writer import Writer
 
-EVERY = 0.2
+EVERY = 0.1
 """Seconds between two rows of a reply."""
 
 APART = 10

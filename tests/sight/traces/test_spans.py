@@ -108,6 +108,13 @@ def test_a_request_that_broke_off_is_a_span_and_a_failure_without_one_is_none() 
     assert [one[0] for one in shown(cut)] == ["invoke_agent walker", "chat opus"]
 
 
+def test_a_request_for_the_default_model_is_named_by_the_model_that_answered() -> None:
+    answered = reply(model="anthropic", made_by="opus-9")
+    [turn] = folded(("user", "hi", {}), answered)
+    assert turn.spans[1].name == "chat opus-9"
+    assert name.REQUEST_MODEL not in turn.spans[1].attributes
+
+
 def test_what_was_started_when_a_turn_ended_has_a_span() -> None:
     call = ("tool_call", "look", {"tool_use_id": "c1", "name": "look"})
     drafts: tuple[Draft, ...] = (("user", "hi", {}), reply("", "c1", "c2"), call)
