@@ -4,6 +4,9 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from ikigai_actors.records.agents.registry import Rename, Touch
+from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.records.budgets.grants import Grant
+from ikigai_actors.records.budgets.limits import SetBudget
 from ikigai_actors.records.documents import WriteVersion
 from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.records.lives.membership import Demonitor, JoinGroup, LeaveGroup, MonitorAgent, SendToGroup
@@ -12,6 +15,8 @@ from ikigai_actors.records.lives.supervision import AdoptChild, SetSupervision, 
 from ikigai_actors.records.log.append import Append, AppendCall, FencingToken
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.mail.mail import Delete, KeepPrompt, Open, Read, Send
+from ikigai_actors.records.mail.schedules import Appointment
+from ikigai_actors.records.mail.timers import CancelTimer, DueTimer, Fire, SetTimer
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Row, SchemaTransaction, Store, Transaction
 from ikigai_actors.store.unit import Unit, write_alone
@@ -25,6 +30,9 @@ APART = frozenset({"hosts", "listeners", "schema_version", "shards"})
 """Tables with the server's own times, or of which a server has more rows."""
 
 NOW = 5
+
+DUE = Appointment(4, None, "UTC")
+"""When a timer fires: it is due."""
 
 FENCE = FencingToken(HOST, 1)
 
@@ -165,6 +173,28 @@ def writes_document(draw: Draw, one: str, other: str, own: str) -> Make:
     return lambda: WriteVersion("plan.md", "text", one, None, NOW)
 
 
+def sets_timer(draw: Draw, one: str, other: str, own: str) -> Make:
+    return lambda: SetTimer(one, other, "wake up", DUE, NOW, "mail")
+
+
+def cancels_timer(draw: Draw, one: str, other: str, own: str) -> Make:
+    return lambda: CancelTimer("a", 1)
+
+
+def fires(draw: Draw, one: str, other: str, own: str) -> Make:
+    return lambda: Fire(DueTimer("a", 1, DUE.due_at, "b"), NOW)
+
+
+def grants(draw: Draw, one: str, other: str, own: str) -> Make:
+    agent, sets = draw.choose("a", "c", "e"), draw.choose("more", "all") == "all"
+    return lambda: Grant(agent, {"agents": 1}, sets=sets)
+
+
+def limits(draw: Draw, one: str, other: str, own: str) -> Make:
+    agent, most = draw.choose("a", "b", "d"), int(draw.choose("1", "2"))
+    return lambda: SetBudget(agent, Budget(agents=most))
+
+
 def touches(draw: Draw, one: str, other: str, own: str) -> Make:
     return lambda: Touch(one, NOW)
 
@@ -172,17 +202,19 @@ def touches(draw: Draw, one: str, other: str, own: str) -> Make:
 KINDS: Sequence[Kind] = (
     opens_turn, opens_turn, closes_turn, forks, forks, calls, calls, signals, signals, signals, dies, adopts,
     stops_children, supervises, renames, sends, sends, prompts, reads, opens, deletes, joins, leaves, sends_to_all,
-    sends_to_all, monitors, demonitors, writes_document, touches,
+    sends_to_all, monitors, demonitors, writes_document, touches, sets_timer, cancels_timer, fires, grants, limits,
 )  # fmt: skip
 """What is drawn; what is there twice comes twice as often."""
 
 
 def found(store: Store) -> None:
-    """Agent 0 and six more; some are in a group, one monitors another, and some have mail."""
+    """Agent 0 and six more; some are in a group, one monitors another, some have mail, one a timer and a budget."""
     plant(store, **PARENTS)
 
-    units = [JoinGroup(agent, "team", 1) for agent in ("a", "c", "d")]
-    for unit in (*units, MonitorAgent("c", "b", 1), Send("a", "root", "one", 1), Send("b", None, "two", 1)):
+    units: list[Unit] = [JoinGroup(agent, "team", 1) for agent in ("a", "c", "d")]
+    units += [MonitorAgent("c", "b", 1), Send("a", "root", "one", 1), Send("b", None, "two", 1)]
+    units += [SetTimer("a", "b", "wake up", DUE, 1, "mail"), SetBudget("a", Budget(agents=2))]
+    for unit in units:
         write_alone(store, unit)
 
 
@@ -200,5 +232,5 @@ def contents(store: Store) -> Mapping[str, list[Row]]:
 
 
 def _compared(schema: SchemaTransaction, table: str) -> list[str]:
-    """The columns that are compared: a server has other shards."""
-    return [name for name in schema.columns(table) if name != "shard"]
+    """The columns that are compared: a server has other shards, and its own clock for budgets."""
+    return [name for name in schema.columns(table) if name != "shard" and (table, name) != ("budgets", "created_at")]
