@@ -70,7 +70,7 @@ def test_trials_change_files_of_their_own_and_the_best_can_be_merged(tmp_path: P
         assert bash(worker, "cat a score") == "a\nworker\nmore\n3"
 
 
-@pytest.mark.slow("mounts directories and starts shells")
+@pytest.mark.thorough("the same in a system, with real shells")
 def test_a_trial_that_goes_on_over_another_directory_changes_nothing_there(tmp_path: Path) -> None:
     needs("required")
     for name in ("one", "other"):

@@ -4,14 +4,18 @@ import asyncio
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from ikigai_actors.actors.futures import acting_agent
 from ikigai_actors.actors.threads import in_thread
+from ikigai_actors.tools.effect_keys import CurrentCall, acting_call
 from ikigai_actors.tools.function import ToolError
 from ikigai_actors.tools.trees.places import TreePlaces
 from ikigai_actors.tools.trees.tree import (
     OVERLAY,
     FileTree,
     TreeMerge,
+    TreeRows,
     common_point,
     layers_beneath,
     layers_of,
@@ -111,3 +115,33 @@ def test_a_call_whose_time_is_over_before_its_turn_does_nothing(tmp_path: Path) 
 
     assert asyncio.run(play()) == "An earlier call had not ended after 0 s. Nothing was done."
     assert done == []
+
+
+class NoTree(OneTree):
+    """Nobody has a tree."""
+
+    def of(self, agent: str, base: str) -> TreeRows:
+        return (), ()
+
+
+@pytest.mark.parametrize("own_files", [True, False])
+def test_a_trial_without_files_of_its_own_over_a_directory_changes_nothing_there(
+    tmp_path: Path, own_files: bool
+) -> None:
+    (tmp_path / "trees").mkdir()
+    places = TreePlaces(tmp_path, str(tmp_path), NoTree())
+
+    def call() -> str:
+        acting_agent.set(Somebody("kid"))
+        acting_call.set(CurrentCall("key", 1, "kid", "c1", 0, own_files))
+        try:
+            with Shells(tmp_path, {}, 600.0, None, places).holding(0):
+                return "begun"
+        except ToolError as error:
+            return str(error)
+
+    async def play() -> str:
+        said: str = await in_thread(call, "test")
+        return said
+
+    assert (asyncio.run(play()) == "begun") == (not own_files)
