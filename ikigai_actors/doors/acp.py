@@ -9,7 +9,10 @@ that its turn is over and all its messages were shown: so no text comes after th
 """
 
 import asyncio
+import hashlib
+import json
 import logging
+import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,14 +36,15 @@ from ikigai_actors.doors.acp_updates import (
     text_chunk,
     updates_of,
 )
-from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND, Params, RpcConnection, RpcError, RpcRequest
+from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND, Params, RequestId, RpcConnection, RpcError, RpcRequest
 from ikigai_actors.doors.turns import MAIL, TurnHandle, TurnReader
-from ikigai_actors.errors import BadInput, IkigaiError, StoreError, TurnInterrupted
+from ikigai_actors.errors import BadInput, IkigaiError, ProviderError, StoreError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.providers.windows import anthropic_window
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.agents.registry import AgentRecord, Died, Renamed
 from ikigai_actors.records.budgets.budget import shown_amount
+from ikigai_actors.records.hosts.keyed import KeyedCall
 from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey
 from ikigai_actors.records.log.heads import latest_times
 from ikigai_actors.records.mail.mail import KeepPrompt, WithdrawPrompt
@@ -66,7 +70,8 @@ MOST_WAITING = 8 * 1024 * 1024
 _PAGE = 100
 """Sessions of one answer of ``session/list``."""
 
-STOP_REASONS = {"max_tokens": "max_tokens", "refusal": "refusal"}
+MOST_REQUESTS = "max_turn_requests"
+STOP_REASONS = {"max_tokens": "max_tokens", "refusal": "refusal", MOST_REQUESTS: MOST_REQUESTS}
 """Why a turn has ended, as the protocol says it; any other reason is ``end_turn``."""
 
 ALWAYS = "allow_always"
@@ -95,6 +100,7 @@ class AcpDoor:
             waiting: how many bytes the client has not read yet.
         """
         self._access, self._workspace, self._waiting = access, workspace, waiting
+        self._id = secrets.token_hex(16)  # of the connection
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="ikigai-door")
         self._loop = asyncio.get_running_loop()
         self._connection: RpcConnection
@@ -103,6 +109,7 @@ class AcpDoor:
         self._lock = threading.Lock()
         self._above: dict[str, str | None] = {}
         self._tree = SessionTree(self._supervisor)
+        self._compaction = False
         self._live: dict[str, Live] = {}
         self._lives = 0
         self._shown: dict[str, int] = {}
@@ -147,7 +154,7 @@ class AcpDoor:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
         await self._ready.wait()
         if work is None:
-            return await self._prompt(request.params)
+            return await self._prompt(request)
         result = await self._work(partial(work, self, request.params))
         await self._ask_what_is_open()
         return result
@@ -158,9 +165,12 @@ class AcpDoor:
             self._loop.create_task(self._cancel(request.params))
 
     def _initialize(self, params: Params) -> dict[str, Any]:
-        known = params.get("clientCapabilities")
+        given = params.get("clientCapabilities")
+        known = given if isinstance(given, dict) else {}
+        session = known.get("session")
         with self._lock:
-            self._tree.subagents = isinstance(known, dict) and known.get("subagents") is not None
+            self._tree.subagents = known.get("subagents") is not None
+            self._compaction = isinstance(session, dict) and session.get("compaction") is not None
         return {
             "protocolVersion": PROTOCOL,
             "agentInfo": {"name": "ikigai", "title": "ikigai", "version": version("ikigai-actors")},
@@ -190,7 +200,7 @@ class AcpDoor:
         with self._lock:
             history = self._access.system.handle(record.uuid).history()
             for message in history:
-                self._show(record.uuid, updates_of(message, replayed=True))
+                self._show(record.uuid, updates_of(message, replayed=True, compaction=self._compaction))
             self._shown[record.uuid] = max((message.id for message in history), default=0)
             self._live.pop(record.uuid, None)
             self._tree.open.add(record.uuid)
@@ -302,8 +312,8 @@ class AcpDoor:
 
     # Prompts
 
-    async def _prompt(self, params: Params) -> dict[str, Any]:
-        handle = await self._work(partial(self._store_prompt, params))
+    async def _prompt(self, request: RpcRequest) -> dict[str, Any]:
+        handle = await self._work(partial(self._store_prompt, request.id, request.params))
         future = self._prompts[handle] = self._loop.create_future()
         try:
             await self._work(self._look_at_prompts)
@@ -312,17 +322,23 @@ class AcpDoor:
         finally:
             self._prompts.pop(handle, None)
 
-    def _store_prompt(self, params: Params) -> TurnHandle:
+    def _store_prompt(self, number: RequestId | None, params: Params) -> TurnHandle:
+        """Keep a prompt, once for a request: one that the client sends again is the same prompt."""
         uuid, said = self._session(params).uuid, prompt_of(params.get("prompt"))
         data, blobs = data_of(None, list(said.attached))
         text = prompt_text(said.text)
-        unit = KeepPrompt(uuid, text, self._access.client.now_ms(), EVERY_PROMPT, data, blobs)
-        kept = self._access.client.write(unit)
+
+        def unit() -> KeepPrompt:
+            return KeepPrompt(uuid, text, self._access.client.now_ms(), EVERY_PROMPT, data, blobs)
+
+        digest = hashlib.sha256(json.dumps([self._id, number]).encode()).hexdigest()
+        call = KeyedCall(f"acp {digest}", "session/prompt", {"agent": uuid, "prompt": params.get("prompt")})
+        mail = self._access.once(call, unit, lambda unit, kept: {"mail": kept.mail})["mail"]
         if self._access.find(uuid).turn:
             with self._lock:
                 waits = "Your prompt waits until the turn in progress is over."
-                self._show(uuid, [text_chunk("agent_thought_chunk", waits, f"{uuid}:m{kept.mail}")])
-        return TurnHandle(uuid, MAIL, kept.mail)
+                self._show(uuid, [text_chunk("agent_thought_chunk", waits, f"{uuid}:m{mail}")])
+        return TurnHandle(uuid, MAIL, mail)
 
     def _look_at_prompts(self) -> None:
         """Answer each prompt once its turn is over and the client has all of it."""
@@ -336,6 +352,8 @@ class AcpDoor:
                 seen = self._turns.seen(handle)
                 if seen.end is not None and self._heard.get(handle.agent, 0) >= seen.position:
                     end = seen.end
+                    if isinstance(end, ProviderError) and self._turns.steps_ended(seen):
+                        end = Reply("", stop_reason=MOST_REQUESTS)
             except StoreError:  # it is looked at again soon
                 continue
             except IkigaiError as error:
@@ -395,7 +413,7 @@ class AcpDoor:
         live = self._live.pop(uuid, None) if message.kind == Kind.ASSISTANT else None
         if message.id > self._shown.get(uuid, 0) and (route := self._route(uuid)) is not None:
             if route.session == uuid:
-                self._show(uuid, updates_of(message, live))
+                self._show(uuid, updates_of(message, live, compaction=self._compaction))
                 self._show_usage(message)
             elif message.kind == Kind.ASSISTANT:
                 calls = [one for one in updates_of(message) if one["sessionUpdate"] == "tool_call"]

@@ -97,12 +97,15 @@ class Live(NamedTuple):
     """Whether nothing was left out of it."""
 
 
-def updates_of(message: Message, live: Live | None = None, *, replayed: bool = False) -> Iterator[Update]:
+def updates_of(
+    message: Message, live: Live | None = None, *, replayed: bool = False, compaction: bool = False
+) -> Iterator[Update]:
     """What a client is shown of a message.
 
     Args:
         live: what it was shown of the reply while that was on its way.
         replayed: whether the session is loaded: what the user has said is new to the client then.
+        compaction: whether the client knows summaries.
     """
     text = message.content
     match message.kind:
@@ -131,6 +134,10 @@ def updates_of(message: Message, live: Live | None = None, *, replayed: bool = F
                 "status": "failed" if message.data.get("is_error") else "completed",
                 "content": [{"type": "content", "content": {"type": "text", "text": text[:RESULT_CUT]}}],
             }
+        case Kind.SUMMARY if compaction:
+            done: dict[str, Any] = {"compactionId": message_id(message), "status": "completed"}
+            said = {"summary": [{"type": "text", "text": text}]} if text else {}
+            yield {"sessionUpdate": "compaction_update", **done, **said}
         case Kind.SUMMARY:
             told = "The history was summarised, so that the next request is smaller."
             yield text_chunk("agent_thought_chunk", told, message_id(message))

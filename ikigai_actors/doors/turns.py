@@ -102,6 +102,15 @@ class TurnReader:
         """How a turn is. Raises what `look` does."""
         return self._store.read(lambda tx: self._seen(tx, handle))
 
+    def steps_ended(self, seen: SeenTurn) -> bool:
+        """Whether a turn that failed was ended since its model had been asked as often as it may be."""
+        place = seen.position
+
+        def read(tx: Transaction) -> list[Message]:
+            return section(tx, seen.record.uuid, place - 1, place)
+
+        return any("max_steps" in message.data for message in self._store.read(read))
+
     def opening(self, handle: TurnHandle) -> int:
         """The message that has opened the turn of a prompt, or of a handle that names it; 0 when none has yet.
 

@@ -42,7 +42,7 @@ ANSWERS = {
 
 
 class Editor(RawClient):
-    """An ACP client: what it hears is checked by the official schema, but for children, which are news to that."""
+    """An ACP client: what it hears is checked by the official schema, but for what that lacks."""
 
     def __init__(self, door: AcpDoor) -> None:
         super().__init__(door)
@@ -56,7 +56,7 @@ class Editor(RawClient):
         match message.get("method"):
             case "session/update":
                 update = message["params"]["update"]
-                if update["sessionUpdate"] != "subagent_update":
+                if update["sessionUpdate"] not in ("subagent_update", "compaction_update"):
                     schema.SessionNotification.model_validate(message["params"])
                 self.updates.append((message["params"]["sessionId"], update))
             case "session/request_permission":
@@ -350,3 +350,56 @@ def test_pieces_come_as_they_are_received_and_a_slow_editor_gets_them_with_the_m
         assert one.text(session) == "tea is green"
 
     play(durable, scene, provider, unread=unread)
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_summary_is_shown_as_one_to_a_client_that_knows_summaries(new_sqlite: Callable[[], str], knows: bool) -> None:
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one, two = editor(), editor()
+        for client in (one, two):
+            await client.begin(**({"session": {"compaction": {}}} if knows else {}))
+        session = await one.new()
+        for text in ("tea", "more", "long " * 9_000, "and more"):
+            await one.prompt(session, text)
+        await asyncio.to_thread(lambda: host.agent(session).compact(text="We sell tea."))
+        await one.prompt(session, "and?")
+        await two.ask("session/load", sessionId=session, cwd="/", mcpServers=[])
+        for client in (one, two):
+            shown = [update for _, update in client.updates if update["sessionUpdate"] == "compaction_update"]
+            assert [(each["status"], each["summary"]) for each in shown] == (
+                [("completed", [{"type": "text", "text": "We sell tea."}])] if knows else []
+            )
+            assert ("summarised" in client.text(session, "agent_thought_chunk")) is not knows
+
+    play(new_sqlite(), scene)
+
+
+def test_a_turn_that_takes_too_many_requests_says_so(new_sqlite: Callable[[], str]) -> None:
+    @tool
+    def look() -> str:
+        """Look."""
+        return "a mast"
+
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        await one.begin()
+        session = await one.new()
+        await asyncio.to_thread(lambda: host.agent(session).configure(max_steps=2))
+        assert (await one.prompt(session, "Look on."))["stopReason"] == "max_turn_requests"
+
+    asks = ScriptedProvider(lambda request: Reply("", (ToolCall("look", {}),)))
+    play(new_sqlite(), scene, asks, tools=[look])
+
+
+def test_a_request_that_is_sent_again_is_the_same_prompt(new_sqlite: Callable[[], str]) -> None:
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one, other = editor(), editor()
+        await one.begin()
+        session = await one.new()
+        said = {"sessionId": session, "prompt": [{"type": "text", "text": "tea"}]}
+        for client in (one, one, other):
+            client.say({"jsonrpc": "2.0", "id": "p1", "method": "session/prompt", "params": said})
+            assert (await client.heard.get())["result"]["stopReason"] == "end_turn"
+        assert [message.kind for message in host.agent(session).history()].count("user") == 2  # one of each client
+
+    play(new_sqlite(), scene)

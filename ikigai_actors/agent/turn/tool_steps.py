@@ -43,7 +43,7 @@ from ikigai_actors.errors import BadInput, ProviderError, ReplayDiverged
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY, stored_in
-from ikigai_actors.records.messages.messages import NO_DATA, Kind
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from ikigai_actors.tools.rules.rule import NewRule, exact_pattern
 from supervisors.signals import Status
@@ -104,7 +104,7 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
             f"The turn was ended after {_most_steps(state)} steps. /resume, or resume(), lets it go on; the setting "
             "max_steps allows more of them."
         )
-        return end_turn(state, now, ProviderError(text), (Kind.ERROR, text, NO_DATA))
+        return end_turn(state, now, ProviderError(text), (Kind.ERROR, text, {"max_steps": _most_steps(state)}))
     if told and isinstance(state.hold, Held):  # for a shorter request than the one with the words
         state = replace(state, hold=None)
     return request_model(state)
