@@ -1,7 +1,7 @@
 """Protocols by which other programs reach the agents of a database.
 
     program             a door as a process
-    mcp, mcp_tools      the Model Context Protocol, and its tools
+    mcp, mcp_tools, mcp_tasks       the Model Context Protocol, its tools, and turns as tasks
     acp, acp_updates    the Agent Client Protocol, and what a client is shown
     agui                AG-UI, for web applications
     access, turns       what a client reaches; turns by handles

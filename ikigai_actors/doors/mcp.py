@@ -34,6 +34,9 @@ UNSUPPORTED_VERSION = -32022
 
 VERSION_KEY, SERVER_KEY = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/serverInfo"
 
+TASKS, CAPABILITIES_KEY = "io.modelcontextprotocol/tasks", "io.modelcontextprotocol/clientCapabilities"
+"""The extension by which a call gives a task, and where a client says that it knows it."""
+
 CACHED = {"ttlMs": 0, "cacheScope": "private"}
 """How long a client keeps an answer of the later era."""
 
@@ -64,15 +67,18 @@ INSTRUCTIONS = (
 class McpDoor:
     """Answers the requests of MCP clients. It remembers nothing of them."""
 
-    def __init__(self, access: "Callable[[], Access]", bell: NewsBell, *, read_only: bool = False) -> None:
+    def __init__(
+        self, access: "Callable[[], Access]", bell: NewsBell, *, read_only: bool = False, tasks: bool = False
+    ) -> None:
         """Put the parts together.
 
         Args:
             access: gives what clients reach; waits until that can be said.
             bell: rings when agents have committed something.
             read_only: whether only tools are offered that change nothing.
+            tasks: whether clients that know tasks get a task for a turn.
         """
-        self._access, self._bell, self._read_only = access, bell, read_only
+        self._access, self._bell, self._read_only, self._tasks = access, bell, read_only, tasks
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ikigai-door")
 
     @cached_property
@@ -102,7 +108,7 @@ class McpDoor:
         if asked is None:
             return result
         kept = CACHED if request.method in ("server/discover", "tools/list") else {}
-        return {**result, **kept, "resultType": "complete", "_meta": {SERVER_KEY: self._info}}
+        return {"resultType": "complete", **result, **kept, "_meta": {SERVER_KEY: self._info}}
 
     def notified(self, request: RpcRequest) -> None:
         """Nothing that a client reports changes anything here; cancelling is the connection's."""
@@ -122,7 +128,7 @@ class McpDoor:
             case "server/discover":
                 return {
                     "supportedVersions": [*STATELESS],
-                    "capabilities": {"tools": {}},
+                    "capabilities": {"tools": {}, **({"extensions": {TASKS: {}}} if self._tasks else {})},
                     "instructions": INSTRUCTIONS,
                 }
             case "ping":
@@ -130,37 +136,57 @@ class McpDoor:
             case "tools/list":
                 return {"tools": [tool.listed() for tool in (await self._offered()).values()]}
             case "tools/call":
-                return await self._call(request.params, notify, meta.get("progressToken"))
+                as_task = self._tasks and knows_tasks(meta)
+                return await self._call(request.params, notify, meta.get("progressToken"), as_task=as_task)
+            case "tasks/get" | "tasks/update" | "tasks/cancel" if self._tasks:
+                return await self._about_task(request)
         raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
 
     @cached_property
     def _info(self) -> dict[str, str]:
         return {"name": "ikigai", "title": "ikigai", "version": version("ikigai-actors")}
 
-    async def _call(self, params: Params, notify: Callable[[str, Params], object], token: object) -> dict[str, Any]:
+    async def _about_task(self, request: RpcRequest) -> dict[str, Any]:
+        from ikigai_actors.doors import mcp_tasks
+
+        works = {"get": mcp_tasks.task_at, "update": mcp_tasks.answer_task, "cancel": mcp_tasks.cancel_task}
+        work = works[request.method.removeprefix("tasks/")]
+        told = await asyncio.get_running_loop().run_in_executor(self._pool, work, self._agents, request.params)
+        return {**told, "result": _result_of(told["result"])} if "result" in told else told
+
+    async def _call(
+        self, params: Params, notify: Callable[[str, Params], object], token: object, *, as_task: bool
+    ) -> dict[str, Any]:
         tool, given = (await self._offered()).get(str(params.get("name"))), params.get("arguments", {})
         if tool is None:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {params.get('name')!r}. tools/list names those there are.")
         progress = partial(_report, notify, token) if isinstance(token, str | int) else None
         try:
-            value = await self._value(tool, given, progress)
+            value = await self._value(tool, given, progress, as_task=as_task)
         except IkigaiError as error:
             return {"content": [_text(str(error))], "isError": True}
         except Exception:
             logger.exception("Tool %s failed", tool.name)
             return {"content": [_text(INTERNAL)], "isError": True}
-        told = value if isinstance(value, dict) else {"result": value}
-        return {"content": [_text(json.dumps(told, ensure_ascii=False))], "structuredContent": told, "isError": False}
+        return value if isinstance(value, dict) and value.get("resultType") == "task" else _result_of(value)
 
     async def _value(
-        self, tool: "DoorTool", given: object, progress: Callable[[float, float, str], object] | None
+        self,
+        tool: "DoorTool",
+        given: object,
+        progress: Callable[[float, float, str], object] | None,
+        *,
+        as_task: bool,
     ) -> Any:
+        from ikigai_actors.doors.mcp_tasks import task_of
         from ikigai_actors.doors.mcp_tools import Begun
 
         loop = asyncio.get_running_loop()
         value = await loop.run_in_executor(self._pool, lambda: tool.work(self._agents, tool.checked(given)))
         if not isinstance(value, Begun):
             return value
+        if as_task and value.is_task:
+            return await loop.run_in_executor(self._pool, task_of, self._agents, value.handles[0])
         begun, seen = loop.time(), list[dict[str, Any]]()
         reported = begun
         while True:
@@ -188,6 +214,19 @@ class McpDoor:
 def is_over(turn: Mapping[str, Any]) -> bool:
     """Whether nothing more comes of a turn unless somebody does something."""
     return bool(turn["status"] != "working")
+
+
+def _result_of(value: Any) -> dict[str, Any]:
+    """The result of a call."""
+    told = value if isinstance(value, dict) else {"result": value}
+    return {"content": [_text(json.dumps(told, ensure_ascii=False))], "structuredContent": told, "isError": False}
+
+
+def knows_tasks(meta: Mapping[str, Any]) -> bool:
+    """Whether a client says with a request that it knows tasks."""
+    capabilities = meta.get(CAPABILITIES_KEY)
+    extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
+    return isinstance(extensions, dict) and TASKS in extensions
 
 
 def _text(text: str) -> dict[str, str]:

@@ -46,6 +46,8 @@ class Begun(NamedTuple):
     seconds: float = QUICK
     any: bool = False
     """Whether one that is over is enough."""
+    is_task: bool = False
+    """Whether it is one turn, which may be a task."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class AgentTools:
             known = [{**turn, "handle": str(self.turns.settled(one))} for turn, one in zip(seen, handles, strict=True)]
             return known[0] if count is None else known
 
-        return Begun(handles, give)
+        return Begun(handles, give, is_task=count is None)
 
     def _existing(self, parent: str, refusal: IkigaiError, prompt: str) -> TurnHandle:
         """The first turn of the living child that has the name already and began so. Raises why there was no fork."""
@@ -163,7 +165,7 @@ class AgentTools:
             _call("prompt", given), unit, lambda unit, kept: {"agent": unit.recipient, "mail": kept.mail}
         )
         handle = TurnHandle(self.access.check(kept["agent"]), "m", kept["mail"])
-        return Begun([handle], lambda seen: seen[0])
+        return Begun([handle], lambda seen: seen[0], is_task=True)
 
     def wait(self, given: Mapping[str, Any]) -> Begun:
         """Wait for turns."""

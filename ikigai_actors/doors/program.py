@@ -44,6 +44,8 @@ class DoorOptions:
     """Whether nothing can be changed."""
     workspace: str | None = None
     """The directory of the agents' tools, if it is known."""
+    tasks: bool = False
+    """Whether clients that know tasks get one for a turn."""
 
 
 class DoorOpening:
@@ -126,7 +128,7 @@ def _mcp(options: DoorOptions, opening: DoorOpening, bell: NewsBell) -> "McpDoor
     from ikigai_actors.doors.mcp import McpDoor
 
     _ring_at_news(opening, bell)
-    return McpDoor(opening.access, bell, read_only=options.read_only)
+    return McpDoor(opening.access, bell, read_only=options.read_only, tasks=options.tasks)
 
 
 def _mcp_connection(options: DoorOptions, opening: DoorOpening, lines: StandardLines) -> RpcConnection:

@@ -41,11 +41,11 @@ def unhosted(access: Access) -> Access:
     return access
 
 
-def mcp_server(access: Access, *, read_only: bool = False) -> McpDoor:
+def mcp_server(access: Access, *, read_only: bool = False, tasks: bool = False) -> McpDoor:
     """The server of a door, on the running event loop."""
     bell = NewsBell(asyncio.get_running_loop())
     access.system.subscribe(lambda event: bell.ring())
-    return McpDoor(lambda: access, bell, read_only=read_only)
+    return McpDoor(lambda: access, bell, read_only=read_only, tasks=tasks)
 
 
 class RawClient:

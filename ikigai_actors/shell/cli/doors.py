@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from ikigai_actors.doors.program import DoorOptions
 
 
-def _opened(options: Options, under: str | None, read_only: bool = False) -> "DoorOptions":
+def _opened(options: Options, under: str | None, read_only: bool = False, tasks: bool = False) -> "DoorOptions":
     from ikigai_actors.doors.program import DoorOptions
 
-    return DoorOptions(options.database, options.words(), under, read_only, options.workspace)
+    return DoorOptions(options.database, options.words(), under, read_only, options.workspace, tasks)
 
 
 UNDER = click.option("--under", metavar="AGENT", help="Only this agent and those below it can be reached.")
@@ -31,8 +31,9 @@ UNDER = click.option("--under", metavar="AGENT", help="Only this agent and those
 )
 @UNDER
 @click.option("--read-only", is_flag=True, help="Offer only tools that change nothing.")
+@click.option("--tasks", is_flag=True, help="Give a client that knows the extension for tasks one for each turn.")
 @click.pass_context
-def mcp(context: click.Context, port: int | None, under: str | None, read_only: bool) -> None:
+def mcp(context: click.Context, port: int | None, under: str | None, read_only: bool, tasks: bool) -> None:
     """Offer the agents as tools of MCP, to Claude Code, Codex, Zed and others.
 
     Speaks by standard input and output until the input ends, or by HTTP with a token until Ctrl-C. A host that runs the
@@ -41,7 +42,7 @@ def mcp(context: click.Context, port: int | None, under: str | None, read_only: 
     from ikigai_actors.doors import program
     from ikigai_actors.shell.cli.parent_watchdog import end_with_parent
 
-    opened = _opened(context.obj, under, read_only)
+    opened = _opened(context.obj, under, read_only, tasks)
     if port is not None:
         context.exit(program.serve_mcp_by_http(opened, port, click.echo))
     end_with_parent()
