@@ -300,6 +300,8 @@ class AgentActor(PooledActor):
                 if message.request == self.state.request:  # a late one must not forget a newer run of the same call
                     self._effects.tool_finished(message)
                 self._decide(message)
+            case on.GetOutcome() if self.backlog.resumes:
+                self.backlog.add(message)
             case _ if message.needs is on.Needs.LOG and machine.accepts(self.state, message):
                 self._decide(message)
             case _ if message.needs is not on.Needs.LOG and self.backlog.is_full:

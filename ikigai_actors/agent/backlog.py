@@ -1,10 +1,11 @@
 """The commands that one agent has yet to begin, and their order. No thread, no store, no caller.
 
 The agent's actor adds commands as they come, and asks `Backlog.next` whenever no unit of the agent is being committed.
-Commands that begin or follow a turn keep their order. There are five exceptions:
+Commands that begin or follow a turn keep their order. There are these exceptions:
 
     `Needs.STEP_OVER`              goes first: a fork needs a step boundary, not the end of the turn
-    `Needs.LOG`                    passes the commands before it: it needs no end of a turn
+    `Needs.LOG`                    passes the commands before it: it needs no end of a turn. Only a question for the
+                                   outcome of a turn does not pass the command that goes on with that turn
     a prompt to a stopped agent    is passed by everything, and is kept as mail until CONT; so is one to a busy agent
                                    that must be stored now, which keeps its place
     a prompt after a turn that is passed by what can be done in such a turn waits for a budget
@@ -58,6 +59,11 @@ class Backlog:
     def __len__(self) -> int:
         """How many commands of this process wait."""
         return len(self._forks) + len(self._commands)
+
+    @property
+    def resumes(self) -> bool:
+        """Whether a command waits that goes on with the turn."""
+        return any(isinstance(one, on.Resume) for one in self._commands)
 
     @property
     def is_full(self) -> bool:
@@ -219,14 +225,15 @@ class Backlog:
         no_prompts = stopped or state.phase is Phase.WAITING_FOR_BUDGET
         if stopped and self._kept == len(self._commands) == len(self._mails) - len(self._remote) - len(self._words):
             return None  # kept prompts are all there is
-        first = True
+        first, resumes = True, False
         for place, command in enumerate(self._commands if no_prompts or self._passing else self._commands[:1]):
             if no_prompts and isinstance(command, on.Prompt):
                 continue
-            if (first or _passes(command)) and accepts(state, command):
+            may_go = (first or _passes(command)) and not (resumes and isinstance(command, on.GetOutcome))
+            if may_go and accepts(state, command):
                 self._remove(place)
                 return command
-            first = False
+            first, resumes = False, resumes or isinstance(command, on.Resume)
         return None
 
     def _next_unkept(self, state: State) -> on.Prompt | None:

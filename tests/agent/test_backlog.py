@@ -1,16 +1,19 @@
 """What an agent has yet to begin, and which of it may pass which."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from ikigai_actors import FunctionProvider, Request, Signal, TimedOut
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.backlog import Backlog
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Call, Progress
 from ikigai_actors.agent.turn.state import UNKNOWN, LifecycleState, Phase, State
 from ikigai_actors.records.log.history import EMPTY
+from ikigai_actors.testing import simulated
 from supervisors.signals import Status
 
 IDLE = State("me", 5, phase=Phase.IDLE)
@@ -269,3 +272,34 @@ def test_a_step_is_cut_off_for_words_that_do_not_wait_alone(phase: Phase, at_onc
     backlog.add_remote(word(1, at_once=at_once))
     assert backlog.next(state) == taken
     assert backlog.next(replace(state, lifecycle=LifecycleState(Status.STOPPED))) is None
+
+
+def test_a_question_for_the_outcome_waits_for_the_command_that_goes_on_with_the_turn() -> None:
+    cut_off = replace(STOPPED, turn=3, phase=Phase.INTERRUPTED)
+    backlog = backlog_of(resume := on.Resume(Future()), outcome := on.GetOutcome(Future()))
+    assert (backlog.resumes, backlog.next(cut_off)) == (True, None)
+    going = replace(cut_off, lifecycle=LifecycleState(Status.RUNNING))
+    assert [backlog.next(going), backlog.next(IN_TURN)] == [resume, outcome]
+    alone = backlog_of(outcome)
+    assert (alone.resumes, alone.next(cut_off)) == (False, outcome)
+
+
+async def late(request: Request) -> str:
+    await asyncio.sleep(60)
+    return "late"
+
+
+def test_the_reply_of_a_stopped_agent_whose_turn_was_resumed_comes_when_it_goes_on() -> None:
+    with simulated() as world:
+        child = world.open(FunctionProvider(late)).root.fork(name="mast")
+        child.prompt("hello")
+        world.sleep(5)
+        child.signal(Signal.STOP)
+        world.crash()
+        system = world.reopen()
+        child = system.agent("mast")
+        assert system.resume() == [child]
+        with pytest.raises(TimedOut):
+            child.reply(timeout=5)
+        child.signal(Signal.CONT)
+        assert child.reply(timeout=90).text == "late"
