@@ -54,7 +54,8 @@ class TreeOracle:
             for row in (one.row for one in changes if isinstance(one, Written) and one.table == "trees")
         }
         before = dict(self._upper)
-        self._upper |= dict.fromkeys(trees, 0)
+        first = {one.parameters["agent"]: one.parameters["upper"] for one in ran if one.query == "add_tree"}
+        self._upper |= dict.fromkeys(trees, 0) | first
         for one in ran:
             if one.query == "unregister":
                 born = {child: parent for child, parent in born.items() if child not in one.parameters["uuids"]}
@@ -71,7 +72,7 @@ class TreeOracle:
                 self._broken(f"that of {child} is above {tree.below} layers of {tree.parent}, of which others are open")
             elif tree.parent not in self._above(parent):
                 self._broken(f"that of {child} is built on that of {tree.parent}, whose history it does not inherit")
-        if others := trees.keys() - born.values():
+        if others := (trees.keys() | first.keys()) - {*born.values()}:
             self._broken(f"{sorted(others)} get one, and have no child")
 
     def _above(self, agent: str) -> Iterator[str]:
