@@ -101,6 +101,10 @@ class Transaction(Protocol):
             table: ``messages``, ``mail`` or ``pieces``.
         """
 
+    @property
+    def locks_rows(self) -> bool:
+        """Whether others may write meanwhile, so that a row must be locked before what was read of it counts."""
+
     def share_tree(self) -> None:
         """Lock the tree for a birth: what runs ``tree_change`` waits for the end of this transaction, births do not.
 

@@ -395,6 +395,18 @@ WITH RECURSIVE sub(uuid) AS (
     SELECT CAST(:uuid AS TEXT) UNION SELECT a.uuid FROM agents a JOIN sub ON a.supervisor_uuid = sub.uuid)
 SELECT {relative} FROM agents a JOIN sub ON a.uuid = sub.uuid
 
+-- name: relative
+SELECT {relative} FROM agents a WHERE a.uuid = :uuid
+
+-- name: doomed
+-- An agent and all its descendants, as far as the death of all of them concerns it. UNION ALL: the agent is not its own descendant.
+WITH RECURSIVE sub(uuid, supervisor, status, born, created_at, name, budget, held_at) AS (
+    SELECT a.uuid, a.supervisor_uuid, a.status, a.born, a.created_at, a.name, a.budget, a.held_at FROM agents a
+     WHERE a.uuid = :uuid
+    UNION ALL SELECT a.uuid, a.supervisor_uuid, a.status, a.born, a.created_at, a.name, a.budget, a.held_at
+      FROM agents a JOIN sub ON a.supervisor_uuid = sub.uuid)
+SELECT uuid, supervisor, status, born, created_at, name, budget, held_at FROM sub
+
 -- name: supervisors_of
 -- Everybody above an agent.
 WITH RECURSIVE above(uuid) AS (

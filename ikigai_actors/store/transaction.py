@@ -85,6 +85,10 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
     def append(self, rows: Sequence[Row], table: str = "messages") -> None:
         self._appended.setdefault(table, []).extend(rows)
 
+    @property
+    def locks_rows(self) -> bool:
+        return False
+
     def share_tree(self) -> None:
         """Do nothing: one transaction writes at a time."""
 

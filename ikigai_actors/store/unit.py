@@ -74,11 +74,17 @@ class LockedRows(dict[str, Locked]):
         if wanted := sorted(set(uuids) - self.keys()):
             self.update((row[0], Locked(*row)) for row in tx.run("lock_agents", uuids=wanted, writers=[]))
 
-    def lock_dying(self, tx: Transaction, dying: Collection[str], kept: Collection[str]) -> None:
+    def lock_dying(
+        self, tx: Transaction, dying: Collection[str], kept: Collection[str], counting: Collection[str] | None = None
+    ) -> None:
         """Lock the rows of agents that die and of those who stay, all in one statement.
 
-        Of the dying only those have an entry afterwards that have a budget of their own or an open request.
+        Of the dying only those have an entry afterwards that have a budget of their own or an open request. Where
+        nobody else writes, ``counting`` names these: then no other row is looked at again.
         """
+        if counting is not None and not tx.locks_rows:
+            self.lock(tx, (*counting, *kept))
+            return
         wanted = [uuid for uuid in dict.fromkeys((*dying, *kept)) if uuid not in self]
         self.update((row[0], Locked(*row)) for row in tx.run("lock_dying", uuids=wanted, kept=list(kept)))
 

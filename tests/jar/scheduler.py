@@ -177,6 +177,10 @@ class _Gated(Transaction):
         self._scheduler.gate(self._name, query, self._scheduler.locks_of(query, parameters))
         return self._tx.run(query, **parameters)
 
+    @property
+    def locks_rows(self) -> bool:
+        return self._tx.locks_rows
+
     def share_tree(self) -> None:
         self._scheduler.gate(self._name, "share_tree", {("tree", "shared")})
         self._tx.share_tree()

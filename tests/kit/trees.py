@@ -114,7 +114,7 @@ class Noting:
     def __init__(self, tx: Transaction, statements: list[str]) -> None:
         self._tx, self._statements = tx, statements
         self.schema, self.append, self.defer, self.notify = tx.schema, tx.append, tx.defer, tx.notify
-        self.end_stalled, self.is_hosted = tx.end_stalled, tx.is_hosted
+        self.end_stalled, self.is_hosted, self.locks_rows = tx.end_stalled, tx.is_hosted, tx.locks_rows
         self.hold, self.held, self.share_tree = tx.hold, tx.held, tx.share_tree
 
     def run(self, query: str, **parameters: object) -> list[Row]:

@@ -17,7 +17,7 @@ The database does not hold the actors of the agents that died or paused. The hos
 the unit's answer, a `LifecycleChange`, names them.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
@@ -25,20 +25,38 @@ from typing import NamedTuple
 from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, RootProtected
 from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.holds import bury_holds
-from ikigai_actors.records.lives.exit_mails import End, exit_mails
+from ikigai_actors.records.lives.exit_mails import Deceased, End, exit_mails
 from ikigai_actors.records.lives.membership import forget_dead, watchers_of
 from ikigai_actors.records.mail.mail import EXIT, write_mail
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from supervisors.causes import Cause
 from supervisors.orphans import Adopt, Kill, OrphanPolicy, Pause, decide, survivors_above
-from supervisors.signals import Refusal, Rejected, Signal, Status, deliver
+from supervisors.signals import Refusal, Rejected, Signal, Status, cascade, deliver
 
 ORPHANED = "its supervisor {} died, and takes those with it that it looks after"
 """The reason of those who die by the policy ``cascade``; {} is what people call the supervisor."""
 
 MANY = 100
 """From this many deaths on, the agents that have anything to end are found first: few have."""
+
+
+class Doomed(NamedTuple):
+    """An agent of a branch that dies whole: a row of the query ``doomed``."""
+
+    uuid: str
+    supervisor: str | None
+    status: str
+    born: int
+    created_at: int
+    name: str | None
+    budget: str | None
+    held_at: int
+
+    @property
+    def called(self) -> str:
+        """Its name for people."""
+        return called(self.uuid, self.name)
 
 
 class Relative(NamedTuple):
@@ -83,6 +101,7 @@ Family = Mapping[str, Relative]
 
 _STATUS = {one.value: one for one in Status}
 _POLICY = {one.value: one for one in OrphanPolicy}
+_CREATED = itemgetter(Doomed._fields.index("created_at"), Doomed._fields.index("born"))
 _CREATION = itemgetter(Relative._fields.index("created_at"), Relative._fields.index("born"))
 
 
@@ -107,6 +126,50 @@ def branch(tx: Transaction, uuid: str) -> Family:
     if uuid not in family:
         raise AgentNotFound(f"There is no agent {uuid}.", uuid)
     return family
+
+
+def way_up(tx: Transaction, uuid: str) -> Family:
+    """An agent and all its supervisors, in order of creation. Raises `AgentNotFound`."""
+    family = _family(tx, "relative", uuid)
+    if uuid not in family:
+        raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+    return family
+
+
+def doomed_by(tx: Transaction, uuid: str) -> "Mapping[str, Doomed] | None":
+    """An agent and all its descendants, the dead too, in order of creation; None where damaged rows run in a circle."""
+    if any(row[0] == uuid for row in tx.run("supervisors_of", uuid=uuid)):
+        return None
+    doomed = sorted(map(Doomed._make, tx.run("doomed", uuid=uuid)), key=_CREATED)
+    return {one.uuid: one for one in doomed}
+
+
+def end_branch(
+    tx: Transaction, locked: LockedRows, family: Family, doomed: "Mapping[str, Doomed]", top: str, why: End, now: int
+) -> LifecycleChange:
+    """Let an agent and all its descendants die: no policy decides, since nobody is left below them.
+
+    It writes what `end_agents` would, and reads no more of each than that needs. Raises what it does.
+
+    Args:
+        tx: a transaction that holds the tree.
+        locked: takes the rows that are locked here, as in `end_agents`; that of ``top`` is in it afterwards.
+        family: the agent and all its supervisors, as `way_up` finds them.
+        doomed: the agent and all its descendants, as `doomed_by` finds them.
+        top: the agent, which lives.
+        why: why they die.
+        now: milliseconds since 1970.
+    """
+    dead_before = {uuid for uuid, one in doomed.items() if one.status == Status.DEAD}
+    order = cascade(top, {uuid: one.supervisor for uuid, one in doomed.items()}, dead_before)
+    dead = dict.fromkeys(order, why)
+    tied = _tied(tx, dead)
+    nearest = survivors_above(family, {top})[top]
+    told = _told(dead, dict.fromkeys(order, nearest), watchers_of(tx, tied))
+    counting = [uuid for uuid, one in doomed.items() if uuid in dead and (one.held_at or one.budget is not None)]
+    locked.lock_dying(tx, dead, list(dict.fromkeys((*told, top))), counting)
+    notified, freed = _bury(tx, locked, dead, tied, told, doomed, now)
+    return LifecycleChange(dead, notified=notified, freed=freed)
 
 
 def end_agents(
@@ -135,20 +198,10 @@ def end_agents(
     dead = {uuid: End(Cause.ORPHANED, ORPHANED.format(_supervisor(family, uuid))) for uuid in orphaned} | ends
     adopted = {one.agent: one.by for one in decisions if isinstance(one, Adopt)}
     paused = [one.agent for one in decisions if isinstance(one, Pause)]
-    told = _told(tx, family, dead)
-    locked.lock_dying(tx, dead, list(dict.fromkeys((*adopted, *adopted.values(), *told, *kept))))
-    alike: dict[End, list[str]] = {}
-    for uuid, how in dead.items():
-        alike.setdefault(how, []).append(uuid)
-    for how, uuids in alike.items():
-        tx.run("bury", uuids=uuids, cause=how.cause.value, sender=how.sender, reason=how.reason, now=now)
     tied = _tied(tx, dead)
-    tx.run("end_timers", agents=tied)
-    forget_dead(tx, tied)
-    freed = bury_holds(tx, locked, dead.keys(), tied)
-    mails = exit_mails(dead, told, family)
-    for mail in mails:
-        write_mail(tx, locked, mail.recipient, mail.sender, mail.body, now, EXIT)
+    told = _told(dead, survivors_above(family, dead.keys()), watchers_of(tx, tied))
+    locked.lock_dying(tx, dead, list(dict.fromkeys((*adopted, *adopted.values(), *told, *kept))))
+    notified, freed = _bury(tx, locked, dead, tied, told, family, now)
     children: dict[tuple[str, str], list[str]] = {}
     for child, by in adopted.items():
         children.setdefault((by, _supervisor(family, child)), []).append(child)
@@ -160,8 +213,31 @@ def end_agents(
     for gone, uuids in orphans.items():
         reason = f"its supervisor {gone} died, whose policy is stop"
         tx.run("set_status", uuids=uuids, status=Status.STOPPED.value, deadline=None, reason=reason)
-    notified = tuple((mail.recipient, mail.sender) for mail in mails)
     return LifecycleChange(dead, dict.fromkeys(paused, Status.STOPPED), notified=notified, freed=freed)
+
+
+def _bury(
+    tx: Transaction,
+    locked: LockedRows,
+    dead: Mapping[str, End],
+    tied: Sequence[str],
+    told: Mapping[str, Sequence[str]],
+    agents: Mapping[str, Deceased],
+    now: int,
+) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """Write the deaths of agents whose rows are locked, and the mails about them; gives `notified` and `freed`."""
+    alike: dict[End, list[str]] = {}
+    for uuid, how in dead.items():
+        alike.setdefault(how, []).append(uuid)
+    for how, uuids in alike.items():
+        tx.run("bury", uuids=uuids, cause=how.cause.value, sender=how.sender, reason=how.reason, now=now)
+    tx.run("end_timers", agents=tied)
+    forget_dead(tx, tied)
+    freed = bury_holds(tx, locked, dead.keys(), tied)
+    mails = exit_mails(dead, told, agents)
+    for mail in mails:
+        write_mail(tx, locked, mail.recipient, mail.sender, mail.body, now, EXIT)
+    return tuple((mail.recipient, mail.sender) for mail in mails), freed
 
 
 def _supervisor(family: Family, uuid: str) -> str:
@@ -216,11 +292,18 @@ def _family(tx: Transaction, query: str, uuid: str) -> Family:
     return {row[0]: Relative(row[0], row[1], _STATUS[row[2]], _POLICY[row[3]], *row[4:]) for row in found}
 
 
-def _told(tx: Transaction, family: Family, dead: Mapping[str, End]) -> dict[str, list[str]]:
-    """The deaths that each survivor hears of, leaves first: of agents right below it, and of those it monitors."""
-    nearest = survivors_above(family, dead.keys())
+def _told(
+    dead: Mapping[str, End], nearest: Mapping[str, str], watched: Iterable[tuple[str, str]]
+) -> dict[str, list[str]]:
+    """The deaths that each survivor hears of, leaves first: of agents right below it, and of those it monitors.
+
+    Args:
+        dead: the agents that die, leaves first.
+        nearest: the survivor above each of them.
+        watched: pairs of an agent that dies and one that monitors it.
+    """
     watchers: dict[str, list[str]] = {}
-    for uuid, watcher in watchers_of(tx, _tied(tx, dead)):
+    for uuid, watcher in watched:
         if watcher not in dead and watcher != nearest[uuid]:
             watchers.setdefault(uuid, []).append(watcher)
     told: dict[str, list[str]] = {}

@@ -14,14 +14,18 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.registry import find
 from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.lives.deaths import (
+    Doomed,
     Family,
     LifecycleChange,
     Relative,
     branch,
+    doomed_by,
     end_agents,
+    end_branch,
     hosts_of,
     household,
     refusal_of,
+    way_up,
 )
 from ikigai_actors.records.lives.exit_mails import End
 from ikigai_actors.store.base import Transaction
@@ -75,6 +79,8 @@ class SendSignal(Unit):
         self._host = host
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
+        if self._spread and self._signal is Signal.KILL and (doomed := doomed_by(tx, self._target)) is not None:
+            return self._end_branch(tx, locked, doomed)
         family = (branch if self._spread else household)(tx, self._target)
         top = family[self._target]
         told = deliver(top.status, self._signal, protected=top.parent is None)
@@ -86,6 +92,18 @@ class SendSignal(Unit):
         if hit:
             return done
         return LifecycleChange(ignored=told.reason if not isinstance(told, Delivered) else "")
+
+    def _end_branch(self, tx: Transaction, locked: LockedRows, doomed: Mapping[str, Doomed]) -> LifecycleChange:
+        """Kill the agent and all below it: what is left for `_carry_out` to decide where nobody survives."""
+        family = way_up(tx, self._target)
+        top = family[self._target]
+        told = deliver(top.status, self._signal, protected=top.parent is None)
+        if isinstance(told, Rejected):
+            raise refusal_of(top, told.refusal)
+        why = End(Cause.KILLED, self._reason or f"{self._signal} by {self._by(doomed, family)}", self._sender)
+        done = end_branch(tx, locked, family, doomed, self._target, why, self._now)
+        self._record(tx, locked)
+        return replace(done, reason=why.reason)
 
     def _hit(self, family: Family) -> dict[str, Status]:
         """The agents that the signal hits, leaves first, with the status that each gets."""
@@ -126,11 +144,12 @@ class SendSignal(Unit):
         if open_turns := [uuid for uuid in remote if locked[uuid].turn]:
             tx.run("interrupt", uuids=open_turns)
 
-    def _by(self, family: Family) -> str:
-        """The sender in words, with its name if it is of the family."""
+    def _by(self, *families: Mapping[str, Relative | Doomed]) -> str:
+        """The sender in words, with its name if it is of one of the families."""
         if self._sender is None:
             return "a person"
-        return called(self._sender, family[self._sender].name if self._sender in family else None)
+        names = (family[self._sender].name for family in families if self._sender in family)
+        return called(self._sender, next(names, None))
 
     def _why(self, status: Status, why: End, family: Family) -> str | None:
         """The reason that the registry shows for agents with this new status.

@@ -119,6 +119,10 @@ class PostgresTransaction(BaseTransaction):
         with self._connection.cursor() as cursor:
             cursor.executemany(statement.sql.encode(), [as_arrays(statement, one) for one in parameters])
 
+    @property
+    def locks_rows(self) -> bool:
+        return True
+
     def share_tree(self) -> None:
         self._guard(self._connection.execute, _SHARE_TREE)
 

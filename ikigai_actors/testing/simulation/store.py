@@ -397,6 +397,10 @@ class Observed(Transaction):
         self.changes.extend(Written(table, tuple(row)) for row in rows)
         self._inner.append(rows, table)
 
+    @property
+    def locks_rows(self) -> bool:
+        return self._inner.locks_rows
+
     def share_tree(self) -> None:
         self.changes.append(SHARED_TREE)
         self._inner.share_tree()
