@@ -31,7 +31,9 @@ from ikigai_actors.doors.acp_updates import (
     Route,
     SessionTree,
     call_title,
+    mail_update,
     prompt_of,
+    sent_mail,
     subagent_update,
     text_chunk,
     updates_of,
@@ -41,7 +43,7 @@ from ikigai_actors.doors.turns import MAIL, TurnHandle, TurnReader
 from ikigai_actors.errors import BadInput, IkigaiError, ProviderError, StoreError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.providers.windows import anthropic_window
-from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.agents.identity import is_agent_uuid, new_agent_uuid
 from ikigai_actors.records.agents.registry import AgentRecord, Died, Renamed
 from ikigai_actors.records.budgets.budget import shown_amount
 from ikigai_actors.records.hosts.keyed import KeyedCall
@@ -115,6 +117,7 @@ class AcpDoor:
         self._shown: dict[str, int] = {}
         self._heard: dict[str, int] = {}
         self._states: dict[str, str] = {}
+        self._replies: dict[str, Message] = {}
         self._prompts: dict[TurnHandle, asyncio.Future[Any]] = {}
         self._asked: dict[QuestionKey, asyncio.Task[None]] = {}
         self._asking = asyncio.Lock()
@@ -199,11 +202,12 @@ class AcpDoor:
         record = self._session(params)
         with self._lock:
             history = self._access.system.handle(record.uuid).history()
+            self._tree.open.add(record.uuid)
             for message in history:
                 self._show(record.uuid, updates_of(message, replayed=True, compaction=self._compaction))
+                self._show_mail(message)
             self._shown[record.uuid] = max((message.id for message in history), default=0)
             self._live.pop(record.uuid, None)
-            self._tree.open.add(record.uuid)
         return {"configOptions": self._options(record.uuid)}
 
     def resume(self, params: Params) -> dict[str, Any]:
@@ -414,6 +418,7 @@ class AcpDoor:
         if message.id > self._shown.get(uuid, 0) and (route := self._route(uuid)) is not None:
             if route.session == uuid:
                 self._show(uuid, updates_of(message, live, compaction=self._compaction))
+                self._show_mail(message)
                 self._show_usage(message)
             elif message.kind == Kind.ASSISTANT:
                 calls = [one for one in updates_of(message) if one["sessionUpdate"] == "tool_call"]
@@ -422,6 +427,18 @@ class AcpDoor:
                 self._show(route.session, updates_of(message))
             self._update_state(uuid)
         self._answer_prompts(lambda handle: handle.agent == uuid)
+
+    def _show_mail(self, message: Message) -> None:
+        """Show a mail to another agent to a client that knows subagents, after what has to be announced before."""
+        if message.kind == Kind.ASSISTANT:
+            self._replies[message.agent_uuid] = message
+        sent = sent_mail(message, self._replies.get(message.agent_uuid)) if self._tree.subagents else None
+        if sent is not None:
+            to, body = sent
+            with suppress(IkigaiError):  # several agents have that name now, or none
+                to = self._access.find(to).uuid
+            known = is_agent_uuid(to) and self._route(to) is not None
+            self._show(message.agent_uuid, [mail_update(message, to if known else None, body)])
 
     def _show_usage(self, message: Message) -> None:
         """Show how full the window of the model is, and what the agent has cost, where both are known."""

@@ -145,6 +145,34 @@ def updates_of(
             yield text_chunk("agent_thought_chunk", text, message_id(message))
 
 
+def sent_mail(message: Message, reply: Message | None) -> tuple[str, str] | None:
+    """The recipient and the text of a mail, if a message is the result of the call that sent it; else None.
+
+    Args:
+        reply: the latest reply of the agent, which has the call.
+    """
+    if message.kind != Kind.TOOL_RESULT or message.data.get("name") != "send" or message.data.get("is_error"):
+        return None
+    calls = calls_in(reply) if reply is not None else ()
+    given = next((call.input for call in calls if call.id == message.data.get("tool_use_id")), {})
+    to, body = given.get("to"), given.get("body")
+    return (to, body) if isinstance(to, str) and isinstance(body, str) else None
+
+
+def mail_update(message: Message, recipient: str | None, body: str) -> Update:
+    """What the session of an agent shows of a mail that it has sent.
+
+    Args:
+        message: the result of its call.
+        recipient: the session of the other agent; None where the client does not know it.
+        body: the text.
+    """
+    named = {"recipientSessionId": recipient} if recipient is not None else {}
+    content = [{"type": "text", "text": body}]
+    told = {"messageId": f"{message_id(message)}:mail", "senderSessionId": message.agent_uuid, **named}
+    return {"sessionUpdate": "session_message", **told, "content": content}
+
+
 def call_title(tool: str, given: Mapping[str, Any]) -> str:
     """A call as a person reads it on a line."""
     words = ", ".join(str(value) for value in given.values() if isinstance(value, str | int | float))

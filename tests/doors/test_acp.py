@@ -41,6 +41,10 @@ ANSWERS = {
 """The model of each answer in the official schema."""
 
 
+NEWER = ("subagent_update", "compaction_update", "session_message")
+"""The updates that the package's schema does not have yet."""
+
+
 class Editor(RawClient):
     """An ACP client: what it hears is checked by the official schema, but for what that lacks."""
 
@@ -56,7 +60,7 @@ class Editor(RawClient):
         match message.get("method"):
             case "session/update":
                 update = message["params"]["update"]
-                if update["sessionUpdate"] not in ("subagent_update", "compaction_update"):
+                if update["sessionUpdate"] not in NEWER:
                     schema.SessionNotification.model_validate(message["params"])
                 self.updates.append((message["params"]["sessionId"], update))
             case "session/request_permission":
@@ -401,5 +405,30 @@ def test_a_request_that_is_sent_again_is_the_same_prompt(new_sqlite: Callable[[]
             client.say({"jsonrpc": "2.0", "id": "p1", "method": "session/prompt", "params": said})
             assert (await client.heard.get())["result"]["stopReason"] == "end_turn"
         assert [message.kind for message in host.agent(session).history()].count("user") == 2  # one of each client
+
+    play(new_sqlite(), scene)
+
+
+@pytest.mark.parametrize("subagents", [True, False])
+def test_a_mail_to_another_agent_is_shown_to_a_client_that_knows_subagents(
+    new_sqlite: Callable[[], str], subagents: bool
+) -> None:
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one, two = editor(), editor()
+        for client in (one, two):
+            await client.begin(**({"subagents": {}} if subagents else {}))
+        session = await one.new()
+        kid = await asyncio.to_thread(lambda: host.agent(session).fork(name="kid"))
+        await one.prompt(session, '@send {"to": "kid", "body": "Build."}')
+        await one.prompt(session, '@send {"to": "nobody", "body": "Lost."}')
+        await two.ask("session/load", sessionId=session, cwd="/", mcpServers=[])
+        for client in (one, two):
+            kinds = [update["sessionUpdate"] for _, update in client.updates]
+            mails = [(of, update) for of, update in client.updates if update["sessionUpdate"] == "session_message"]
+            assert len(mails) == int(subagents)
+            for of, mail in mails:
+                assert (of, mail["senderSessionId"], mail["recipientSessionId"]) == (session, session, kid.uuid)
+                assert mail["content"] == [{"type": "text", "text": "Build."}]
+                assert kinds.index("subagent_update") < kinds.index("session_message")
 
     play(new_sqlite(), scene)
