@@ -237,6 +237,11 @@ class Executor:
         """The directory of the first workspace; None without one."""
         return next((one.directory for one in list(self._toolsets) if one.directory is not None), None)
 
+    def text_of(self, agent: str, path: str) -> str | None:
+        """The text of a file as an agent sees it; None where no toolset knows it. Any thread may ask, and may wait."""
+        texts = (toolset.text_of(agent, path) for toolset in list(self._toolsets))
+        return next((text for text in texts if text is not None), None)
+
     def printed(self, agent: str) -> dict[str, str]:
         """The end of what the running calls of an agent have printed, by the id of the call. Any thread may ask."""
         return {call: text for toolset in list(self._toolsets) for call, text in toolset.printed(agent).items()}

@@ -176,6 +176,11 @@ class Providers:
         usual: object = getattr(provider, "model", "")
         return Choice(name, provider, model or (usual if isinstance(usual, str) else ""))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the providers that are registered."""
+        return tuple(sorted(self._registered))
+
     def _installed(self, name: str) -> Provider | None:
         """The provider that an installed package offers, registered from now on. Raises `ProviderUnknown`."""
         with self._registering:  # one of each

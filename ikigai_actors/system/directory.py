@@ -257,6 +257,15 @@ class Directory(OfOneProcess, ABC):
         """The directory of the workspace; None without one, or where another process has it."""
         return None
 
+    def _text_of(self, uuid: str, path: str) -> str | None:
+        """The text of a file as an agent sees it; None where nothing here knows it."""
+        return None
+
+    @property
+    def _provider_names(self) -> tuple[str, ...]:
+        """The names of the providers that are registered here; none where another process has them."""
+        return ()
+
     def _printed(self, uuid: str) -> dict[str, str]:
         """The end of what the running calls of an agent have printed, by the id of the call; none of other hosts'."""
         return {}

@@ -600,6 +600,13 @@ class ActorSystem(System):
     def _workspace(self) -> Path | None:
         return self._runtime.executor.workspace
 
+    def _text_of(self, uuid: str, path: str) -> str | None:
+        return self._runtime.executor.text_of(uuid, path)
+
+    @property
+    def _provider_names(self) -> tuple[str, ...]:
+        return self._runtime.providers.names
+
     def _printed(self, uuid: str) -> dict[str, str]:
         return self._runtime.executor.printed(uuid)
 

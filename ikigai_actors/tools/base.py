@@ -67,6 +67,18 @@ class Toolset(ABC):
         """
         return {}
 
+    def text_of(self, agent: str, path: str) -> str | None:
+        """The text of a file as an agent sees it, for a person who decides on an edit of it.
+
+        Args:
+            agent: the agent, by uuid.
+            path: the path, as the agent's model gives it.
+
+        Returns:
+            The text; None when these tools know no such file, or it is no text. Any thread may ask, and may wait.
+        """
+        return None
+
     async def merge_files(self, agent: str, child: str, how: str | None = None) -> list[str]:
         """Take over what a child has changed in the directory that is copied (`copied`).
 

@@ -95,6 +95,7 @@ def test_the_file_tools_see_what_the_shell_of_their_agent_sees(work: Path) -> No
         kid = system.root.fork(name="kid")
         bash(kid, "echo kid >> a")
         assert do(kid, ("read", {"file_path": "a"})) == ["a\nkid\n"]
+        assert [system._text_of(one.uuid, f"{work}/a") for one in (kid, system.root)] == ["a\nkid\n", "a\n"]
         assert do(kid, ("write", {"file_path": f"{work}/new/b", "content": "hello\n"})) == [
             f"wrote 6 bytes to {work}/new/b"
         ]
@@ -111,6 +112,7 @@ def test_the_file_tools_see_what_the_shell_of_their_agent_sees(work: Path) -> No
         assert "outside of the workspace" in outside
         bash(kid, "ln -s / way; mkdir -p .git/hooks; echo '[core]' > .git/config")
         assert "outside of the workspace" in do(kid, ("read", {"file_path": "way/etc/hosts"}))[0]
+        assert [system._text_of(kid.uuid, path) for path in ("way/etc/hosts", "../d.db", "none", "d")] == [None] * 4
         assert "is protected" in do(kid, ("write", {"file_path": ".git/config", "content": ""}))[0]
         assert files(work) == {"a": "a\n", "d/old": "old\n"}
 

@@ -50,7 +50,16 @@ from ikigai_actors.shell.app.screens.mail import MailScreen
 from ikigai_actors.shell.app.screens.main import MainScreen
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
-from ikigai_actors.shell.app.theme import DARK, DARK_THEME, LIGHT_THEME, OWN_THEME, THEMES, variables
+from ikigai_actors.shell.app.theme import (
+    DARK,
+    DARK_THEME,
+    LIGHT_THEME,
+    OWN_THEME,
+    THEME_NAMES,
+    THEMES,
+    ThemeChoice,
+    variables,
+)
 from ikigai_actors.shell.app.typed_key import as_typed
 from ikigai_actors.shell.app.widgets.agent_list import Doings
 from ikigai_actors.shell.app.widgets.tree_panel import Arranged
@@ -115,7 +124,9 @@ class Application(App[int]):
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_NARROW, "-wide")]
         for theme in THEMES:
             self.register_theme(theme)
+        self._chosen_theme = ThemeChoice(history.with_name("theme") if history is not None else None)
         self._fitting = self.theme = self._first_theme(light)  # before anything is drawn
+        self._choose_theme(self._chosen_theme.read())
         self.system, self.follow = system, follow
         self.failure: IkigaiError | None = None
         """Why the application ended by itself."""
@@ -226,8 +237,9 @@ class Application(App[int]):
 
     def on_ground(self, event: "Ground") -> None:
         """Choose the theme that fits the terminal's ground, unless the person has chosen one."""
-        if self.theme == self._fitting:
-            self._fitting = self.theme = self._first_theme(event.light)
+        before, self._fitting = self._fitting, self._first_theme(event.light)
+        if self.theme == before and self._chosen_theme.read() not in THEME_NAMES:
+            self.theme = self._fitting
 
     async def on_descendant_focus(self) -> None:
         """The prompt is there: take what was typed before."""
@@ -283,6 +295,11 @@ class Application(App[int]):
     def copy(self, text: str) -> None:
         """Put a text into the clipboard; from any thread."""
         self._post(self.copy_to_clipboard, text)
+
+    def choose_theme(self, name: str) -> None:
+        """Draw in other colours from now on, and after the next start; from any thread."""
+        self._chosen_theme.remember(name)
+        self._post(self._choose_theme, name)
 
     def find(self, uuid: str, text: str) -> None:
         """Mark a text in the talk with an agent, if it is in sight; from any thread."""
@@ -564,6 +581,11 @@ class Application(App[int]):
         if light is None:
             light = os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
         return LIGHT_THEME if light else DARK_THEME
+
+    def _choose_theme(self, name: str) -> None:
+        """Draw in chosen colours; in those that fit for none."""
+        if not self.no_color:
+            self.theme = THEME_NAMES.get(name, self._fitting)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our names of colours, for Textual's own themes."""

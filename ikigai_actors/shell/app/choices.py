@@ -2,12 +2,14 @@
 
 import os
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import click
 
-from ikigai_actors.shell.app.widgets.command_menu import MenuItem
+from ikigai_actors.shell.app.widgets.command_menu import MOST_ITEMS, MenuItem
 from ikigai_actors.shell.text.mentions import is_command
 from ikigai_actors.shell.text.words import activity
 from ikigai_actors.shell.verbs.completion import completions
@@ -15,7 +17,12 @@ from ikigai_actors.shell.verbs.slash import commands
 from ikigai_actors.system.handles.ref import AgentRef
 
 MOST_FILES = 2_000
-"""The most entries of a directory that are looked at."""
+"""The most entries of directories that are looked at."""
+
+_PASSED_OVER = {"node_modules", "__pycache__", "site-packages", "target"}
+"""Directories in which nobody looks for a file of their own."""
+
+_UNQUOTABLE = re.compile(r"[\s\"]")
 
 _MENTION = re.compile(r"(?:^|\s)@([^\s\"]*)$")
 
@@ -61,7 +68,10 @@ def argument_choices(agent: AgentRef, text: str) -> list[MenuItem]:
 
 
 def file_choices(text: str, directory: Path) -> Iterator[MenuItem]:
-    """The files that the mention at the end of a text may mean: below a directory, and none that is hidden."""
+    """The files that the mention at the end of a text may mean: below a directory, and none that is hidden.
+
+    Those come first whose names begin so. A name without a directory finds files in other directories, too.
+    """
     if (mention := _MENTION.search(text)) is None:
         return
     before, start = text[: mention.start(1)], mention[1]
@@ -71,8 +81,29 @@ def file_choices(text: str, directory: Path) -> Iterator[MenuItem]:
     for entry, is_folder in _entries(directory / folder):
         if entry.casefold().startswith(name.casefold()) and (not entry.startswith(".") or name.startswith(".")):
             path = f"{folder}/{entry}" if folder else entry
-            if not re.search(r"[\s\"]", path):
+            if not _UNQUOTABLE.search(path):
                 yield MenuItem(f"{before}{path}{'/' if is_folder else ' '}", f"@{path}{'/' if is_folder else ''}")
+    if start and not folder:
+        for path in islice(_below(directory, start), MOST_ITEMS):
+            if not _UNQUOTABLE.search(path):
+                yield MenuItem(f"{before}{path} ", f"@{path}")
+
+
+def _below(directory: Path, name: str) -> Iterator[str]:
+    """The files below a directory whose paths have a text in them, the directories first that are near."""
+    folders, looked_at = deque([""]), 0
+    while folders:
+        folder = folders.popleft()
+        for entry, is_folder in _entries(directory / folder):
+            if (looked_at := looked_at + 1) > MOST_FILES:
+                return
+            path = f"{folder}/{entry}" if folder else entry
+            if entry.startswith(".") or entry in _PASSED_OVER:
+                continue
+            if is_folder:
+                folders.append(path)
+            elif folder and name.casefold() in path.casefold():
+                yield path
 
 
 def _entries(folder: Path) -> Sequence[tuple[str, bool]]:

@@ -74,6 +74,9 @@ class Window(Protocol):
     def copy(self, text: str) -> None:
         """Put a text into the clipboard."""
 
+    def choose_theme(self, name: str) -> None:
+        """Draw in other colours from now on, and after the next start."""
+
     def find(self, uuid: str, text: str) -> None:
         """Mark a text in the talk with an agent, if it is in sight."""
 
@@ -173,6 +176,9 @@ class AppPlace(ShellPlace):
 
     def give_text(self, text: str) -> None:
         self._window.put_back(text)
+
+    def choose_theme(self, name: str) -> None:
+        self._window.choose_theme(name)
 
     def find(self, text: str) -> bool:
         self._window.find(self.current.uuid, text)

@@ -8,9 +8,12 @@ No meaning is shown by a colour alone: a sign or a word is beside it. Text has a
 below it; edges have less, since they mean nothing.
 """
 
+from pathlib import Path
 from typing import NamedTuple
 
 from textual.theme import BUILTIN_THEMES, Theme
+
+from ikigai_actors.errors import BadInput
 
 
 class Palette(NamedTuple):
@@ -36,6 +39,34 @@ OWN = Palette("default", "bright_black", "cyan", "yellow", "red", "bright_black"
 """The terminal's own colours; none at all under ``NO_COLOR``."""
 
 DARK_THEME, LIGHT_THEME, OWN_THEME = NAMES = ("ikigai-dark", "ikigai-light", "ikigai-own")
+
+THEME_NAMES = {"dark": DARK_THEME, "light": LIGHT_THEME, "own": OWN_THEME}
+"""The themes by the words of ``/settings theme``."""
+
+
+class ThemeChoice:
+    """The theme that the person has chosen, in a file beside the history. Thread-safe."""
+
+    def __init__(self, file: Path | None) -> None:
+        """Name the file; None remembers nothing."""
+        self._file = file
+
+    def read(self) -> str:
+        """The word of the theme; empty where nobody has chosen."""
+        try:
+            return "" if self._file is None else self._file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    def remember(self, word: str) -> None:
+        """Keep a choice. Raises `BadInput` when it cannot be written."""
+        if self._file is None:
+            return
+        try:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file.write_text(f"{word}\n", encoding="utf-8")
+        except OSError as error:
+            raise BadInput(f"The choice cannot be kept: {error}") from error
 
 
 def variables(colours: Palette) -> dict[str, str]:

@@ -17,6 +17,7 @@ import click
 
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.actor import AgentActor
+from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.agent.turn.state import WORKING, Phase
 from ikigai_actors.errors import BadInput, IkigaiError, StoreError, SystemClosed
 from ikigai_actors.shell.line.input import Keyboard
@@ -24,7 +25,7 @@ from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
 from ikigai_actors.shell.person_command import PersonCommand, TypedCommand, with_outputs
-from ikigai_actors.shell.text.call_page import answers, described_call
+from ikigai_actors.shell.text.call_page import answers, described_call, edited_file
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import attachments_in
 from ikigai_actors.shell.text.naming import named, said_by, shown_name_in
@@ -149,6 +150,9 @@ class Shell(ShellPlace):
         if given.goes_along:
             self._along.append(ended.for_prompt)
             self.screen.line("[goes along with your next prompt; !! keeps it to yourself]", dim=True)
+
+    def choose_theme(self, name: str) -> None:
+        raise BadInput("Lines have the colours of the terminal. Only the whole screen has a theme.")
 
     def find(self, text: str) -> bool:
         return False
@@ -334,11 +338,17 @@ class Shell(ShellPlace):
             return
         self.keyboard.note_ahead()
         for number, call in new.items():
-            asks = f"[{number}] {named(self.system.handle(call.agent))} asks to run {described_call(call)}"
+            described = described_call(call, self._text_for(call))
+            asks = f"[{number}] {named(self.system.handle(call.agent))} asks to run {described}"
             between = "\n    " if "\n" in asks else "   "
             self.screen.line(f"{asks}{between}/approve {number} or /deny {number}", bold=True)
             if call.agent == self.current.uuid:
                 self.screen.line(f"    {answers(call)}")
+
+    def _text_for(self, call: PendingCall) -> str | None:
+        """What the file has that a call edits; None for another call, and where that is not known."""
+        path = edited_file(call)
+        return None if path is None else self.system._text_of(call.agent, path)
 
     def _is_due(self, command: BackgroundCommand) -> bool:
         """Whether a command is done. One whose agent is idle now is a commit away from it, and waited for."""

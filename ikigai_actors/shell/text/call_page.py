@@ -22,6 +22,9 @@ from ikigai_actors.shell.text.harmless import as_json, one_line
 SHORT = 300
 """The most characters of a call on one line."""
 
+_AROUND = 3
+"""How many lines of a file are shown before an edit, and after it."""
+
 _MOST_COMPARED = 2_000
 """The most lines of two texts that are compared: more would take long."""
 
@@ -48,10 +51,19 @@ class CallLine(NamedTuple):
         return {CallPart.OLD: "- ", CallPart.NEW: "+ ", CallPart.SAME: "  "}.get(self.part, "") + self.text
 
 
-def described_call(call: PendingCall) -> str:
-    """A call: on one line if it is short, else with its page below."""
+def described_call(call: PendingCall, text: str | None = None) -> str:
+    """A call: on one line if it is short, else, or where the ``text`` of its file is known, with its page below."""
     line = call_line(call)
-    return line if len(line) <= SHORT else "\n    ".join([f"{visible(call.tool)}:", *map(str, call_page(call))])
+    if len(line) <= SHORT and text is None:
+        return line
+    return "\n    ".join([f"{visible(call.tool)}:", *map(str, call_page(call, text))])
+
+
+def edited_file(call: PendingCall) -> str | None:
+    """The path of the file that a call edits; None for another call."""
+    given = call.input
+    texts = [given.get(name) for name in ("file_path", "old_string", "new_string")]
+    return str(texts[0]) if all(isinstance(one, str) for one in texts) else None
 
 
 def call_line(call: PendingCall) -> str:
@@ -68,9 +80,14 @@ def call_subject(tool: str, given: Mapping[str, Any]) -> str:
     return "  ".join(f"{one_line(name)}: {one_line(value)}" for name, value in zip(given, values, strict=True))
 
 
-def call_page(call: PendingCall) -> list[CallLine]:
-    """The lines of a call: its arguments, a text with all its lines, and an edit as a difference."""
-    return input_page(call.input)
+def call_page(call: PendingCall, text: str | None = None) -> list[CallLine]:
+    """The lines of a call: its arguments, a text with all its lines, and an edit as a difference.
+
+    Args:
+        call: the call.
+        text: what the file has that it edits: then the lines around the edit are shown, too.
+    """
+    return input_page(call.input, text)
 
 
 def whole_call(tool: str, given: Mapping[str, Any]) -> str:
@@ -79,13 +96,13 @@ def whole_call(tool: str, given: Mapping[str, Any]) -> str:
     return f"{visible(tool)}  {lines[0]}" if len(lines) == 1 else "\n".join([visible(tool), *lines])
 
 
-def input_page(call_input: Mapping[str, Any]) -> list[CallLine]:
-    """The lines of what a call was given."""
+def input_page(call_input: Mapping[str, Any], text: str | None = None) -> list[CallLine]:
+    """The lines of what a call was given; ``text`` is as for `call_page`."""
     given = dict(call_input)
     old, new = given.get("old_string"), given.get("new_string")
     if isinstance(old, str) and isinstance(new, str):
         rest = {name: value for name, value in given.items() if name not in ("old_string", "new_string")}
-        lines = [*map(CallLine, _arguments(rest)), *_difference(old.split("\n"), new.split("\n"))]
+        lines = [*map(CallLine, _arguments(rest)), *_edit(old, new, given.get("replace_all") is True, text or "")]
     elif len(given) == 1 and isinstance(command := given.get("command"), str):
         lines = [*map(CallLine, command.split("\n"))]
     else:
@@ -105,6 +122,26 @@ def _arguments(given: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"    {line}" for line in value.split("\n"))
         else:
             yield f"{name}: {value if isinstance(value, str) else as_json(value)}"
+
+
+def _edit(old: str, new: str, everywhere: bool, text: str) -> Iterator[CallLine]:
+    """An edit as a difference: of whole lines of the file, with those around them, where the file has the old text."""
+    old, new, text = (one.replace("\r\n", "\n") for one in (old, new, text))
+    at = text.find(old) if old else -1
+    if at < 0:
+        yield from _difference(old.split("\n"), new.split("\n"))
+        return
+    start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at + len(old))
+    end = len(text) if end < 0 else end
+    after = text[start:at] + new + text[at + len(old) : end]
+    yield CallLine(f"at line {text.count(chr(10), 0, start) + 1}:")
+    yield from (CallLine(line, CallPart.SAME) for line in text[:start].split("\n")[:-1][-_AROUND:])
+    yield from _difference(text[start:end].split("\n"), after.split("\n"))
+    yield from (
+        CallLine(line, CallPart.SAME) for line in text[end + 1 :].split("\n", _AROUND)[:_AROUND] if end < len(text)
+    )
+    if everywhere and (more := text.count(old) - 1):
+        yield CallLine(f"and the same in {more} more {'place' if more == 1 else 'places'}")
 
 
 def _difference(old: list[str], new: list[str]) -> Iterator[CallLine]:

@@ -15,6 +15,9 @@ from click.types import StringParamType
 if TYPE_CHECKING:
     from ikigai_actors.system.handles.ref import AgentRef
 
+_LOOKED_AT = 100
+"""Of how many agents the models are offered."""
+
 UNQUOTED = "words"
 """The type of a completion that is several words of a line as they are, without quotes."""
 
@@ -45,6 +48,16 @@ class OfferingWords(Offering):
         before = "".join(f"{word} " for word in ctx.params.get(param.name or "") or ())
         texts = (text for text in self.offered(ctx) if text.startswith(before + incomplete))
         return [CompletionItem(text[len(before) :], type=UNQUOTED) for text in texts]
+
+
+class OfferingValues(OfferingWords):
+    """The value of a setting that the parameter before it names."""
+
+    def offered(self, ctx: click.Context) -> list[str]:
+        from ikigai_actors.system.handles.ref import AgentRef
+
+        agent, name = ctx.find_object(AgentRef), str(ctx.params.get("name"))
+        return [] if agent is None else _values(agent, name)
 
 
 class CommandName(StringParamType):
@@ -105,6 +118,32 @@ def _settings(current: "AgentRef") -> Iterable[str]:
     return SETTINGS
 
 
+def _values(current: "AgentRef", name: str) -> list[str]:
+    """The values that a setting may have, as far as they are known: those of its kind, and the one in force."""
+    from ikigai_actors.shell.text.pages import written
+
+    if name in ("model", "compact_model"):
+        known = _models(current)
+    elif name == "tools":
+        known = _tools(current)
+    else:
+        known = list({"notify": ("on", "off"), "compact": ("auto", "off")}.get(name, ()))
+    now = current.context().settings.get(name)
+    shown = "" if now is None or isinstance(now, bool) else written(now)
+    return [*known, *([shown] if shown and shown not in known else [])]
+
+
+def _models(current: "AgentRef") -> list[str]:
+    """The models that agents here have, and the providers, each with its colon."""
+    from ikigai_actors.records.log.scrollback import Scrollback
+
+    system = current.system
+    found = {system._default_model, *(f"{name}:" for name in system._provider_names)}
+    for record in system.agents()[:_LOOKED_AT]:
+        found.add(str(Scrollback(system._store, record.uuid).settings().get("model", "")))
+    return sorted(filter(None, found))
+
+
 TEXT = Offering(lambda _: ())
 """A text of the person's own."""
 AGENT = Offering(_agents)
@@ -121,6 +160,10 @@ DOCUMENT = Offering(_documents)
 """The path of a document."""
 SETTING = Offering(_settings)
 """The name of a setting."""
+VALUE = OfferingValues(lambda _: ())
+"""The value of a setting."""
+MODEL = Offering(_models)
+"""A model, as ``provider:model``."""
 POSITION = click.IntRange(min=0)
 """The position of a message."""
 COMMAND = CommandName()

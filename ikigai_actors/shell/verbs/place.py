@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+THEME_WORDS = ("dark", "light", "own", "auto")
+"""The colours of the whole screen: ours for a dark or a light ground, the terminal's own, or those of ours that fit."""
+
 LEAVING_TAKES = 2.0
 """The most seconds that a shell takes at its end to do what was typed before."""
 
@@ -140,6 +143,9 @@ class ShellPlace(Place, Protocol):
 
     def give_text(self, text: str) -> None:
         """Give the person a text that was written elsewhere, to send it; where there is no prompt for it, send it."""
+
+    def choose_theme(self, name: str) -> None:
+        """Draw in other colours from now on: one of `THEME_WORDS`. Raises `BadInput` where no screen has colours."""
 
     def find(self, text: str) -> bool:
         """Mark a text in the talk in sight; return False where no screen shows the talk."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ikigai_actors.system.handles.ref import AgentRef
 
 
-@verb("rules")
+@verb("rules", slash="--of")
 @click.argument("what", metavar="[add|remove]", type=click.Choice(["add", "remove"]), required=False)
 @click.argument("decision", metavar="[allow|ask|deny|N]", type=TEXT, required=False)
 @click.argument("tool", metavar="[TOOL]", type=TEXT, required=False)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ikigai_actors.shell import text as words
-from ikigai_actors.shell.verbs.arguments import SETTING, TEXT, TOOL
-from ikigai_actors.shell.verbs.verb import verb
+from ikigai_actors.shell.verbs.arguments import MODEL, SETTING, TEXT, TOOL, VALUE
+from ikigai_actors.shell.verbs.place import THEME_WORDS, ShellPlace
+from ikigai_actors.shell.verbs.verb import ShellArgument, verb
 
 if TYPE_CHECKING:
     from ikigai_actors.shell.verbs.place import Place
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @verb("model", waits=True)
-@click.argument("name", type=TEXT, required=False)
+@click.argument("name", type=MODEL, required=False)
 def model(place: "Place", agent: "AgentRef", name: str | None) -> object:
     """Show the agent's model, or set it as provider:model.
 
@@ -38,7 +39,7 @@ def system(place: "Place", agent: "AgentRef", text: tuple[str, ...]) -> object:
 
 @verb("set", waits=True, is_free=True)
 @click.argument("name", type=SETTING)
-@click.argument("value", type=TEXT, nargs=-1)
+@click.argument("value", type=VALUE, nargs=-1)
 def set_one(place: "Place", agent: "AgentRef", name: str, value: tuple[str, ...]) -> object:
     """Show one of the agent's settings, or set it.
 
@@ -52,8 +53,19 @@ def set_one(place: "Place", agent: "AgentRef", name: str, value: tuple[str, ...]
 
 
 @verb("settings")
-def settings(place: "Place", agent: "AgentRef") -> object:
-    """Show the settings that are in force, and where each comes from: an agent, or the start of ikigai."""
+@click.argument("what", cls=ShellArgument, metavar="[theme]", type=click.Choice(["theme"]), required=False)
+@click.argument("colours", cls=ShellArgument, metavar="[COLOURS]", type=click.Choice(THEME_WORDS), required=False)
+def settings(place: "Place", agent: "AgentRef", what: str | None = None, colours: str | None = None) -> object:
+    """Show the settings that are in force, and where each comes from: an agent, or the start of ikigai.
+
+    On the whole screen /settings theme COLOURS chooses the colours, and remembers that: dark, light, own (the
+    terminal's), or auto.
+    """
+    if what is not None and isinstance(place, ShellPlace):
+        if colours is None:
+            raise click.UsageError(f"Say which colours: {', '.join(THEME_WORDS)}.")
+        place.choose_theme(colours)
+        return None
     from ikigai_actors.records.log.scrollback import Scrollback
     from ikigai_actors.records.messages.settings import SETTINGS
 

@@ -31,7 +31,7 @@ began a session of its own (``setsid``, a daemon) is not found, and the guard ca
 import asyncio
 import os
 import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,7 +46,7 @@ from ikigai_actors.tools.policy import Compared, Subject
 from ikigai_actors.tools.trees.places import TreePlaces
 from ikigai_actors.tools.trees.tree import OVERLAY, WORKTREE, Copied
 from ikigai_actors.tools.workspace.beneath import Root
-from ikigai_actors.tools.workspace.files import file_tools
+from ikigai_actors.tools.workspace.files import editable_text, file_tools
 from ikigai_actors.tools.workspace.grep import grep_tool
 from ikigai_actors.tools.workspace.merging import merge_files
 from ikigai_actors.tools.workspace.shells import SeenByAgent, Shells, bash_tool
@@ -123,6 +123,7 @@ class Workspace(Toolset):
         self._given = check_variables(environment, "environment")
         self._idle = check_seconds(idle, "idle", zero=False)
         self._shells: Shells | None = None
+        self._text_of: Callable[[str, str], str | None] = lambda agent, path: None
 
     @property
     def name(self) -> str:
@@ -142,6 +143,7 @@ class Workspace(Toolset):
         begin = self.directory if enclosure is None else root.resolved
         places = self._places(root.resolved, enclosure)
         self._shells = Shells(begin, environment, self._idle, enclosure, places, loop)
+        self._text_of = lambda agent, path: _text(root, places, agent, path)
         grep = grep_tool(root, environment, sysconfig.get_path("scripts"), enclosure)
         of_files = [*file_tools(root), *([grep] if grep is not None else [])]
         paths = Subject(
@@ -190,6 +192,9 @@ class Workspace(Toolset):
             raise BadInput(f"{self.name} is not open in a system, so it has no files of agents.")
         return await merge_files(self._shells, self._shells.places, agent, child, how)
 
+    def text_of(self, agent: str, path: str) -> str | None:
+        return self._text_of(agent, path) if self._shells is not None else None
+
     def printed(self, agent: str) -> Mapping[str, str]:
         return {} if self._shells is None else self._shells.printed(agent)
 
@@ -207,6 +212,19 @@ class Workspace(Toolset):
 def _ruled_by(tool: FunctionTool, subject: Subject) -> FunctionTool:
     """The tool, with what the patterns of rules are compared with."""
     return replace(tool, traits=replace(tool.traits, subject=subject))
+
+
+def _text(root: Root, places: TreePlaces | None, agent: str, path: str) -> str | None:
+    """The text of a file as an agent sees it; None when it sees none there."""
+    try:
+        inner = root.within(path)
+        view = None if places is None else places.view(agent)
+        if view is None:
+            return editable_text(root, path)
+        found = view.find(inner)
+        return None if found is None or view.shown(inner) != inner else editable_text(Root(found.parent), found.name)
+    except (ToolError, IkigaiError, ValueError, OSError):
+        return None
 
 
 def _shown(root: Root, places: TreePlaces | None, agent: str, path: str) -> str:

@@ -130,6 +130,12 @@ def _read(root: Root, path: str, view_range: list[int] | None) -> str | Attachme
         return _lines(file, path, max(first, 1), last)
 
 
+def editable_text(root: Root, path: str) -> str:
+    """The text of a file that may be edited. Raises `OSError` and `ValueError`: there is none."""
+    with _opened(root, path) as file:
+        return _whole(file, path, "").decode()
+
+
 def _picture(file: int, path: str) -> Attachment:
     with os.fdopen(file, "rb", closefd=False) as stream:
         data = stream.read(LARGEST + 1)

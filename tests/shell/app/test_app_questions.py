@@ -1,6 +1,7 @@
 """Calls that wait for a person, answered on the screen."""
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual import events
 
-from ikigai_actors import Reply, ScriptedProvider, ToolCall, tool
+from ikigai_actors import Reply, ScriptedProvider, ToolCall, Workspace, tool
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.shell.app.theme import DARK
 from ikigai_actors.shell.app.widgets.approval_box import (
@@ -196,3 +197,27 @@ def test_all_of_a_call_is_shown_however_narrow_the_box_is(command: str, width: i
     lines = folded(question(command=command).call, width)
     assert all(cell_len(text) <= width for text, _ in lines)
     assert "".join(text for text, _ in lines) == command.replace("\n", "")
+
+
+def test_an_edit_is_asked_for_with_the_lines_around_it_and_r_begins_a_rule(tmp_path: Path) -> None:
+    (tmp_path / "a b.md").write_text("of\noak\nand pine\n", encoding="utf-8")
+    edit = ToolCall("edit", {"file_path": "a b.md", "old_string": "oak", "new_string": "ash"})
+
+    async def play(stage: Stage) -> None:
+        await stage.say("edit it")
+        page = ["at line 2:", "  of", "- oak", r"\+ ash", "  and pine"]
+        await stage.expect(r" *│\n│ ".join(page))
+        await takes_the_keyboard(stage)
+        let_keys_answer(stage)
+        await stage.press("r")
+        rule = "/rules --of shop add allow edit 'a b.md'"
+        await stage.until(lambda: typed(stage) == rule, "the rule")
+        await stage.press("enter")
+        await stage.expect(r"└ edited")  # the rule decides
+
+    calls = Reply(tool_calls=(edit,), stop_reason="tool_use")
+    tools = [Workspace(tmp_path, fence="none")]
+    with open_memory(ScriptedProvider([calls, "well"]), tools=tools, approvals="ask") as system:
+        system.root.rename("shop")
+        on_stage(system, play)
+        assert [str(rule) for rule in system.root.rules()] == ["allow edit a b.md"]

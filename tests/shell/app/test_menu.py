@@ -38,15 +38,16 @@ def test_no_line_of_the_menu_is_wider_than_it(shown: str, about: str, names: int
 
 
 def test_the_files_of_a_mention_are_those_below_the_directory_folders_first(tmp_path: Path) -> None:
-    for path in ("src/plan.py", "src/tea/leaf.py", "plan.md", ".hidden", "a b.md"):
+    for path in ("node_modules/plan.js", "src/plan.py", "src/tea/leaf.py", "plan.md", ".hidden", "a b.md"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
 
     def lines(text: str) -> list[str]:
         return [choice.line for choice in file_choices(text, tmp_path)]
 
-    assert lines("see @") == ["see @src/", "see @plan.md "]
-    assert lines("see @PL") == ["see @plan.md "]
+    assert lines("see @") == ["see @node_modules/", "see @src/", "see @plan.md "]
+    assert lines("see @PL") == ["see @plan.md ", "see @src/plan.py "]  # beyond the directory, too
+    assert lines("@leaf") == ["@src/tea/leaf.py "]
     assert lines("@src/") == ["@src/tea/", "@src/plan.py "]
     assert lines("@.h") == ["@.hidden "]
     for none in ("see @../", "@/", "mail a@", "@src/ and", "no"):

@@ -407,3 +407,13 @@ def test_a_talk_is_exported_as_markdown_without_the_agents_below(open_session: O
         "> Which wood?", "Pine.", f"> forked from {name}", "> really?", "Yes.",
     ]  # fmt: skip
     assert "overwrites nothing" in session(f"/export {file}")[0]
+
+
+def test_a_rule_is_set_for_another_agent_and_lines_have_no_theme(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider([]))
+    session.system.root.fork(name="kid")
+    assert session('/rules --of kid add deny bash "git push"') == ["kid has rule 1: deny bash git push"]
+    assert session.system.root.rules() == []
+    assert session("/settings theme dark") == [
+        "error: Lines have the colours of the terminal. Only the whole screen has a theme.",
+    ]

@@ -60,7 +60,7 @@ def test_what_an_argument_declares_is_offered_wherever_it_stands(session: Sessio
     one_of = {
         id(arguments.AGENT): "kid", id(arguments.SENDER): "person", id(arguments.MARK_LABEL): "here",
         id(arguments.TOOL): "fork", id(arguments.DOCUMENT): "plan.md", id(arguments.SETTING): "temperature",
-        id(arguments.COMMAND): "/adopt",
+        id(arguments.COMMAND): "/adopt", id(arguments.MODEL): "offline:",
     }  # fmt: skip
     for line, kind in ALL:
         word = kind.choices[-1] if isinstance(kind, click.Choice) else one_of.get(id(kind))
@@ -94,6 +94,12 @@ def test_what_an_argument_declares_is_offered_wherever_it_stands(session: Sessio
         ("/kill --reason 'it is done' ki", ["/kill --reason 'it is done' kid"]),
         ("/wait 5 kid ki", ["/wait 5 kid kid"]),
         ("/send kid ki", []),
+        ("/set notify o", ["/set notify on", "/set notify off"]),
+        ("/set compact ", ["/set compact auto", "/set compact off"]),
+        ("/set max_steps ", ["/set max_steps 7"]),
+        ("/set compact_model off", ["/set compact_model offline", "/set compact_model offline:"]),
+        ("/rules --of ki", ["/rules --of kid"]),
+        ("/settings theme d", ["/settings theme dark"]),
         ("/rewind before the", ["/rewind before the storm"]),
         ("/rewind bef", ["/rewind before the storm"]),
         ("/doc show 'my", ["/doc show 'my plan.md'"]),
@@ -104,7 +110,9 @@ def test_what_an_argument_declares_is_offered_wherever_it_stands(session: Sessio
 def test_a_line_is_completed(session: Session, line: str, offered: list[str]) -> None:
     root = session.system.root
     root.fork(name="kid")
+    root.rename("zoe")  # its two words might begin with what is completed
     root.mark("before the storm")
+    root.configure(max_steps=7)
     session.system.documents.write("my plan.md", "text")
     assert completions(root, line) == offered
 

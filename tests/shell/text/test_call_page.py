@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ikigai_actors.agent.turn.calls import PendingCall
-from ikigai_actors.shell.text.call_page import SHORT, call_line, call_page, described_call
+from ikigai_actors.shell.text.call_page import SHORT, CallPart, call_line, call_page, described_call
 
 
 def call(tool: str, **given: Any) -> PendingCall:
@@ -47,3 +49,38 @@ def test_nothing_is_cut_however_long_it_is(length: int) -> None:
     page = [str(line) for line in call_page(long)]
     assert [line[2:] for line in page if line[0] == "-" and length] == [*map(str, range(length))]
     assert sum(line == "+ new" for line in page) == length
+
+
+FILE = "1\n2\n3\n4\nthe oak mast\n6\n7\n8\n9"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        ("oak", "pine", ["at line 5:", "  2", "  3", "  4", "- the oak mast", "+ the pine mast", "  6", "  7", "  8"]),
+        ("1\n", "", ["at line 1:", "- 1", "  2", "  3", "  4", "  the oak mast"]),
+        ("9", "9\n10", ["at line 9:", "  6", "  7", "  8", "  9", "+ 10"]),
+        ("ash", "pine", ["- ash", "+ pine"]),  # the file has other text now
+    ],
+)
+def test_an_edit_is_shown_with_the_lines_around_it(old: str, new: str, lines: list[str]) -> None:
+    asked = call("edit", file_path="a", old_string=old, new_string=new)
+    for text in (FILE, FILE.replace("\n", "\r\n")):
+        assert [str(line) for line in call_page(asked, text)] == ["file_path: a", *lines]
+    assert described_call(asked, FILE).split("\n    ")[0] == "edit:"
+
+
+def test_an_edit_everywhere_says_how_often() -> None:
+    asked = call("edit", file_path="a", old_string="x", new_string="y", replace_all=True)
+    lines = [str(line) for line in call_page(asked, "x\nx\nx")]
+    assert lines[-4:] == ["+ y", "  x", "  x", "and the same in 2 more places"]
+
+
+@given(st.text("ab\n", max_size=40), st.integers(0, 40), st.integers(1, 12), st.text("ab\n", max_size=9))
+def test_an_edit_shows_whole_lines_of_the_file_before_and_after_it(text: str, at: int, size: int, new: str) -> None:
+    old = text[at : at + size]
+    page = call_page(call("edit", file_path="a", old_string=old, new_string=new), text)
+    for part, whole in ((CallPart.OLD, text), (CallPart.NEW, text.replace(old, new, 1))):
+        lines, shown = whole.split("\n"), [line.text for line in page if line.part in (CallPart.SAME, part)]
+        places = range(len(lines) - len(shown) + 1)
+        assert not old or any(lines[place : place + len(shown)] == shown for place in places)

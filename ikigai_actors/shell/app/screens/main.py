@@ -40,6 +40,7 @@ from ikigai_actors.shell.app.widgets.tree_panel import Arranged, TreePanel
 from ikigai_actors.shell.first_picture import BOX_COLUMNS
 from ikigai_actors.shell.person_command import typed_command, with_outputs
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
+from ikigai_actors.shell.text.call_page import edited_file
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import is_command
 from ikigai_actors.shell.text.pace import Pace
@@ -147,6 +148,7 @@ class MainScreen(Screen[None]):
         self._line: Text | None = None  # of work
         self._pace, self._spin = Pace(), 0
         self._clock, self._key_at = clock, clock()
+        self._texts: dict[int, str | None] = {}  # of files that are to be edited, by question
         self._put_off = self._passed = 0  # the questions that were left for later, and by Tab
         self._doing: tuple[str, float] | None = None
         self.snapshot: Snapshot | None = None
@@ -380,8 +382,8 @@ class MainScreen(Screen[None]):
     def on_approval_box_answered(self, event: ApprovalBox.Answered) -> None:
         """Approve or deny the call of a question; or let the person say why not."""
         command = event.question.command(event.key)
-        if event.key == "t":
-            self.page.prompt.become(f"{command} ")
+        if event.key in ("t", "r"):
+            self.page.prompt.become(event.question.rule if event.key == "r" else f"{command} ")
             self._put_off = event.question.number
         else:
             self._press(command)
@@ -558,11 +560,26 @@ class MainScreen(Screen[None]):
             self._box.border_subtitle = lower
             self._foot.update(shown[1], layout=False)
         bar, question = self._question, _question(snapshot, self._passed) if snapshot is not None else None
+        if question is not None:
+            question = self._with_text(question)
         if question is None and self.focused is bar:
             self.set_focus(self.page.prompt)
         bar.ask(question, colours, self._talk.size)
         self._greet()
         self._show_work()
+
+    def _with_text(self, question: Question) -> Question:
+        """The question, with the text of the file that its call edits, once that is read."""
+        number, agent, path = question.number, question.call.agent, edited_file(question.call)
+        if path is not None and number not in self._texts:
+            self._texts[number] = None
+
+            def keep(text: str | None) -> None:
+                self._texts[number] = text
+                self._show_bars()
+
+            self._later(lambda: self._system._text_of(agent, path), keep)
+        return question._replace(text=self._texts.get(number))
 
     def _greet(self) -> None:
         """Say what the program is as long as nothing was ever said."""

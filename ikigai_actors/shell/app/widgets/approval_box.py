@@ -4,6 +4,7 @@ It takes the keyboard by itself when the prompt is empty and no key came for a w
 a moment after that no key answers: it was meant for the prompt. Nobody signs lines that were not in sight.
 """
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -50,11 +51,21 @@ class Question(NamedTuple):
     place: int = 1
     """Which of all open questions it is, from 1."""
     of: int = 1
+    text: str | None = None
+    """What the file has that the call edits; None when that is not known."""
 
     @property
     def reach(self) -> str:
         """How far an approval may hold: ``tool``, ``exact``, or empty for this call alone."""
         return self.call.always[-1] if self.call.always else ""
+
+    @property
+    def rule(self) -> str:
+        """The beginning of a slash command that sets a rule about such calls, to be changed before it is sent."""
+        given = self.call.input
+        subject = given.get("command") if self.call.tool == "bash" else given.get("file_path")
+        pattern = f" {shlex.quote(subject)}" if isinstance(subject, str) and "\n" not in subject else ""
+        return f"/rules --of {shlex.quote(self.who)} add allow {shlex.quote(self.call.tool)}{pattern}"
 
     def command(self, key: str) -> str:
         """The slash command that answers as a key does."""
@@ -88,7 +99,7 @@ def answer_line(question: Question, width: int, keyboard: bool, colours: Palette
 
 def foot_of(question: Question, below: int, width: int, keyboard: bool) -> str:
     """The lower edge of the box: what is still to be read, which question it is, and how to leave it for later."""
-    way = "Esc later" if keyboard else "F2 answers"
+    way = "r rule · Esc later" if keyboard else "F2 answers"
     more = counted(below, "more line") if below else ""
     shows = f"{more} below: y shows them" if more and keyboard else more
     place = f"{question.place} of {question.of}" if question.of > 1 else ""
@@ -97,11 +108,11 @@ def foot_of(question: Question, below: int, width: int, keyboard: bool) -> str:
     return next((told for told in ways if cell_len(told) + 6 <= width), ways[-1])
 
 
-def folded(call: PendingCall, width: int) -> list[tuple[str, CallPart]]:
-    """All lines of a call, each of at most this many columns."""
+def folded(call: PendingCall, width: int, text: str | None = None) -> list[tuple[str, CallPart]]:
+    """All lines of a call, each of at most this many columns; ``text`` is what the file has that it edits."""
     return [
         (f"{mark if place == 0 else ' ' * len(mark)}{part}", line.part)
-        for line in call_page(call)
+        for line in call_page(call, text)
         for mark in (_MARKS.get(line.part, ""),)
         for place, part in enumerate(chop_cells(line.text, max(2, width - len(mark))) or [""])
     ]
@@ -160,6 +171,7 @@ class ApprovalBox(Vertical, can_focus=True):
         Binding("n", "answer('n')", "Do not run it"),
         Binding("t", "answer('t')", "Do not run it, and say why"),
         Binding("a", "answer('a')", "Run it, and always"),
+        Binding("r", "answer('r')", "Write a rule for it"),
         Binding("tab", "next", "The next question"),
         Binding("up", "scroll(-1)", show=False),
         Binding("down", "scroll(1)", show=False),
@@ -170,7 +182,7 @@ class ApprovalBox(Vertical, can_focus=True):
 
     @dataclass
     class Answered(Message):
-        """A key has answered a question: ``y``, ``n``, ``t`` or ``a``."""
+        """A key has answered a question: ``y``, ``n``, ``t`` or ``a``; ``r`` begins a rule."""
 
         question: Question
         key: str
@@ -204,7 +216,7 @@ class ApprovalBox(Vertical, can_focus=True):
 
     def takes(self, event: events.Event) -> bool:
         """Whether an event is a key of the box: any other text is for the prompt."""
-        return isinstance(event, events.Key) and event.key in {"y", "n", "t", "a", "space"}
+        return isinstance(event, events.Key) and event.key in {"y", "n", "t", "a", "r", "space"}
 
     def ask(self, question: Question | None, colours: Palette, room: Size) -> None:
         """Show a question; None hides the box.
@@ -214,14 +226,14 @@ class ApprovalBox(Vertical, can_focus=True):
             colours: the palette.
             room: columns and rows of the talk: of these the call takes half at most.
         """
-        before, self._question, self._colours = self.number, question, colours
+        before, self._question, self._colours = self._question, question, colours
         self.display = question is not None
         if question is None:
             return
-        if question.number != before:
+        if before is None or (before.number, before.text) != (question.number, question.text):
             self._begin()
         width = min(room.width, 104) - 5
-        self._call.show(folded(question.call, width), colours, room.height // 2)
+        self._call.show(folded(question.call, width, question.text), colours, room.height // 2)
         title = Text(question.who, f"bold {colours.ink}").append(" wants to run ", colours.ink)
         title.append(visible(question.call.tool), f"bold {colours.waits}")
         title.truncate(max(4, room.width - 6), overflow="ellipsis")
@@ -243,6 +255,8 @@ class ApprovalBox(Vertical, can_focus=True):
         if key in ("y", "a") and self._call.below:
             self.action_page(1)
             self._begin()
+        elif key == "r":
+            self.post_message(self.Answered(question, key))
         elif key in dict(keys_of(question, 0)):
             self._answered = question.number
             self.post_message(self.Answered(question, key))
