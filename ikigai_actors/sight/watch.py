@@ -38,7 +38,7 @@ PAGE_TICK = 0.08
 _LOOK = 1.0
 """Seconds between two looks at the registry, at least."""
 
-_LOOKS = 20
+_LOOKS = 40
 """A look is followed by a pause of this many times what it took."""
 
 _LINGER = 10.0

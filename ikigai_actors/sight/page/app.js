@@ -22,7 +22,9 @@ class Page {
     this.span = 12e4;
     this.find = "";
     this.onlyWorking = false;
+    this.asking = new Set();
     this.activity = [];
+    this.grain = 1000;
     this.dirty = true;
     this.board = new Board(this);
     this.reader = new Reader(this);
@@ -44,6 +46,7 @@ class Page {
   async start() {
     const table = await get("tree");
     this.model.take(table);
+    this.asking = new Set(this.model.rows.filter(row => row.state === "asking").map(row => row.uuid));
     $("where").textContent = table.host ? `${table.database} · ${table.host}` : table.database;
     const [, uuid, , at] = /^#\/([^@]+)(@(\d+))?$/.exec(location.hash) ?? [];
     for (const one of ["send", "fork", "text"]) $(one).disabled = this.model.readOnly;
@@ -62,10 +65,11 @@ class Page {
   // What came
 
   changed(changes) {
-    const asked = changes.rows.some(row => row.state === "asking" || this.wasAsking?.has(row.uuid));
+    const asked = changes.rows.some(row => row.state === "asking" || this.asking.has(row.uuid));
     if (this.model.change(changes)) this.shape = true;
     this.board.heard(changes.marks);
-    this.wasAsking = new Set(this.model.rows.filter(row => row.state === "asking").map(row => row.uuid));
+    for (const [, , , at] of changes.marks) this.count(at);
+    for (const { uuid, state } of changes.rows) if (state !== undefined) this.asking[state === "asking" ? "add" : "delete"](uuid);
     if (asked) this.panels.ask();
     this.draw();
   }
@@ -146,15 +150,16 @@ class Page {
 
   reshape() { this.shape = true; this.draw(true); }
 
-  draw(window = false) { this.dirty = true; if (window) this.stale = true; }
+  draw(window = false) { this.dirty = true; if (window) this.stale = this.restrip = true; }
 
   render() {
     if (this.shape) { this.board.layOut(); this.shape = false; }
     if (this.awaited && this.model.byUuid.has(this.awaited)) { const child = this.awaited; this.awaited = null; this.choose(child).then(() => this.board.reveal()); }
-    this.board.drawRows(); this.board.drawLanes(); this.drawStrip(); this.drawHeads();
+    this.board.drawRows(); this.board.drawLanes(); this.drawHeads();
+    if (this.restrip || performance.now() - (this.stripped ?? 0) > 1000) { this.restrip = false; this.stripped = performance.now(); this.drawStrip(); this.drawCounts(); }
   }
 
-  drawHeads() {
+  drawCounts() {
     const counts = new Map();
     for (const row of this.model.rows) if (row.state !== "dead") counts.set(row.state, (counts.get(row.state) ?? 0) + 1);
     const shown = [["streaming", "answering"], ["thinking", "thinking"], ["tool", "at tools"], ["asking", "ask"], ["idle", "idle"]];
@@ -163,6 +168,9 @@ class Page {
       this.heads = list;
       $("counts").replaceChildren(...list.split("\n").filter(Boolean).map(text => { const item = document.createElement("li"); item.textContent = text; return item; }));
     }
+  }
+
+  drawHeads() {
     const row = this.model.byUuid.get(this.chosen);
     this.reader.facts(row);
     $("who-sign").textContent = row ? SIGNS[row.state] : ""; $("who-sign").className = row ? "s-" + row.state : "";
@@ -205,6 +213,11 @@ class Page {
     this.grain = Math.max(1000, Math.ceil((b - a) / 240));
     this.activity = await get("activity", { step: this.grain }).catch(() => []);
     this.draw();
+  }
+
+  count(at) {
+    const slot = Math.floor(at / this.grain) * this.grain, last = this.activity.at(-1);
+    if (last?.[0] === slot) last[1] += 1; else if (slot > (last?.[0] ?? 0)) this.activity.push([slot, 1]);
   }
 
   run() {

@@ -116,10 +116,16 @@ export class Board {
       pen.globalAlpha = kind === "waiting" ? 0.5 : 0.9; pen.fillStyle = fill; pen.fill();
     }
     pen.globalAlpha = 0.6; pen.strokeStyle = colours.past; pen.beginPath();
+    const trunks = new Map();  // children that were born together have one trunk: many curves would be a dark bar
     for (const [x0, y0, child] of births) {
       const y1 = place.get(child);
-      if (y1 !== undefined) { pen.moveTo(x0, y0); pen.bezierCurveTo(x0 + 8, y0, x0 - 2, y1, x0 + 9, y1); }
+      if (y1 === undefined) continue;
+      const key = `${y0} ${Math.round(x0 / 6)}`, trunk = trunks.get(key) ?? { x: Math.round(x0) + 0.5, y0, far: y0 };
+      trunks.set(key, trunk);
+      if (Math.abs(y1 - y0) > Math.abs(trunk.far - y0)) trunk.far = y1;
+      pen.moveTo(trunk.x, y1 - Math.sign(y1 - y0) * 7); pen.quadraticCurveTo(trunk.x, y1, trunk.x + 8, y1);
     }
+    for (const { x, y0, far } of trunks.values()) { pen.moveTo(x, y0); pen.lineTo(x, far - Math.sign(far - y0) * 7); }
     pen.stroke(); pen.strokeStyle = colours.waits; pen.beginPath();
     for (const [to_, , by, kind, at] of this.mail) {
       const y1 = place.get(to_), y0 = place.get(by), x0 = x(at);

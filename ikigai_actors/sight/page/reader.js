@@ -79,7 +79,7 @@ export class Reader {
     const { id, kind, content, data, agent } = message, box = element("article", "m " + kind);
     box.dataset.id = id;
     if (agent !== this.uuid && agent !== this.page.chosen) box.classList.add("inherited");
-    const facts = [id, WORDS[kind] || kind, data.name, data.model, clock(message.at), data.usage && short(data.usage.output_tokens) + " tokens", data.is_error && "failed"];
+    const facts = [id, WORDS[kind] || kind, data.name, data.model?.replace(/:$/, ""), clock(message.at), data.usage && short(data.usage.output_tokens) + " tokens", data.is_error && "failed"];
     box.append(element("small", "", facts.filter(Boolean).join(" · ")));
     this.fill(box, kind, content, data);
     box.addEventListener("click", () => { this.position = this.position === id ? null : id; this.mark(); });
