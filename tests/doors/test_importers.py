@@ -1,6 +1,7 @@
 """All formats of other programs: nothing of a file that is damaged, and nothing lost of one that is not."""
 
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,12 +10,14 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ikigai_actors.doors.importers import FORMATS
-from ikigai_actors.doors.importers.formats import recorder_of
-from ikigai_actors.doors.importers.recording import Recording
+from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.doors.importers import FORMATS, read_sessions
+from ikigai_actors.doors.importers.formats import importable, recorder_of
+from ikigai_actors.doors.importers.recording import LARGEST_FILE, Recording
 from ikigai_actors.doors.importers.records import records_of
 from ikigai_actors.doors.importers.session_files import WRITERS
 from ikigai_actors.errors import ImportRefused
+from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.transfer.manifest import Manifest
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.shell.verbs.arguments import RECORDER, SESSIONS
@@ -89,3 +92,25 @@ def test_the_command_finds_out_what_has_written_a_file(tmp_path: Path) -> None:
     assert command("export", "pi", str(tmp_path / "ours.jsonl")).exit_code == 0
     assert "Imported 2 agents" in command("import", str(tmp_path / "ours.jsonl")).output
     assert command("fsck").exit_code == 0
+
+
+def test_a_file_of_our_own_may_be_larger_than_any_session(tmp_path: Path) -> None:
+    file = tmp_path / "ours.jsonl"
+    file.write_bytes(b'{"record":"header"')
+    os.truncate(file, LARGEST_FILE + 1)
+    assert importable(file) == file
+    os.truncate(file, 0)
+    os.truncate(file, LARGEST_FILE + 1)
+    with pytest.raises(ImportRefused, match="expected 1 GiB at most"):
+        read_sessions(file)
+
+
+def test_every_format_comes_into_each_database(durable: str, tmp_path: Path) -> None:
+    odd = SAMPLES["claude-code"].replace(b"We build", b"We \\u0000\\ud800 build")
+    with ActorSystem.open(durable, OfflineProvider()) as system:
+        for name, data in {**SAMPLES, "odd": odd}.items():
+            (tmp_path / f"{name}.jsonl").write_bytes(data)
+            top = system.import_(read_sessions(tmp_path / f"{name}.jsonl"))
+            assert top.prompt("And?").get(timeout=30).text
+        assert "We \ufffd\ufffd build" in top.history(all=True)[2].content
+        assert check(system._store) == []

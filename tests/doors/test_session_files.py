@@ -87,6 +87,16 @@ def test_any_agent_becomes_a_session(system: ActorSystem, tmp_path: Path, name: 
     assert [said(one)[-2:] for one in others] == ([said(other)[-2:]] if name != "codex" else [])
 
 
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("name", [*SAMPLES])
+def test_a_session_of_one_program_becomes_one_of_another(
+    system: ActorSystem, tmp_path: Path, name: str, to: str
+) -> None:
+    [top, *_] = imported(system, tmp_path, SAMPLES[name])
+    [again, *_] = imported(system, tmp_path, exported(system, top, to, tmp_path))
+    assert [one for one in said(again) if one[0] != "rewind"] == [one for one in said(top) if one[0] != "rewind"]
+
+
 def test_the_command_writes_a_new_file(tmp_path: Path) -> None:
     session = ClaudeCode()
     session.turn("One.", "Two.")

@@ -18,6 +18,8 @@ from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.records.transfer.format import RecordFile
 
 AUTO = "auto"
+_OURS = b'{"record":"header"'
+"""With this a file of `ikigai export` begins, which may be larger than any session."""
 _LOOKED_AT = 50
 """Lines by which a format is known."""
 
@@ -115,8 +117,11 @@ def importable(file: str | os.PathLike[str], recorder: str = AUTO, **how: Unpack
     Raises what `read_sessions` does. A file whose format is not known is left to the import, which says what is wrong.
     """
     path = as_path(file)
-    if recorder == AUTO and path.is_file() and recorder_of(Recording(path.name, _read(path, LARGEST_FILE))) is None:
-        return path
+    if recorder == AUTO and path.is_file():
+        if _read(path, len(_OURS), whole=False) == _OURS:
+            return path
+        if recorder_of(Recording(path.name, _read(path, LARGEST_FILE))) is None:
+            return path
     return read_sessions(path, recorder, **how)
 
 
@@ -151,15 +156,15 @@ def _recordings(path: Path, recorder: str) -> Iterator[Recording]:
             yield Recording(one.relative_to(within).as_posix(), data)
 
 
-def _read(path: Path, most: int) -> bytes:
-    """The bytes of a file. Raises `BadInput`."""
+def _read(path: Path, most: int, *, whole: bool = True) -> bytes:
+    """The bytes of a file, or the first of them. Raises `BadInput`, and `ImportRefused` where there are too many."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             raise BadInput(f"The file {path} cannot be read: it is no regular file.")
+        if whole and status.st_size > most:
+            raise ImportRefused(f"Nothing was imported. {path}: expected {LARGEST_FILE // 2**30} GiB at most.")
         with path.open("rb") as file:
-            data = file.read(most + 1)
+            return file.read(most)
     except OSError as error:
         raise BadInput(f"The file {path} cannot be read: {error.strerror or error}.") from error
-    if len(data) > most:
-        raise ImportRefused(f"Nothing was imported. {path}: expected {LARGEST_FILE // 2**30} GiB at most.")
-    return data
