@@ -83,11 +83,26 @@ class Transaction(Protocol):
         """The same transaction, for what is done to whole tables."""
 
     def run(self, query: str, **parameters: Any) -> list[Row]:
-        """Run the named statement now; return its rows (none for a statement without rows).
+        """Run the named statement; return its rows (none for a statement without rows).
+
+        One without rows may go to a server later, with the next one that has rows, or with COMMIT. Then it fails there.
 
         Args:
             query: the statement's name in ``queries.sql``.
             parameters: by name: text, an integer, None, or a list of texts (for ``= ANY(:name)``).
+        """
+
+    def ask(self, query: str, **parameters: Any) -> Callable[[], list[Row]]:
+        """Run the named statement; return what gives its rows. What is asked before an answer is read goes together.
+
+        On a server that saves a round trip for each. Parameters are those of `run`.
+        """
+
+    def require(self, query: str, otherwise: Callable[["Transaction"], Exception], **parameters: Any) -> None:
+        """Run the named statement last of all, and commit only if it gives a row; once per transaction.
+
+        Else nothing is written, and `Store.write` raises what ``otherwise`` returns. That may look at the database, in
+        this transaction or in another one after it.
         """
 
     def defer(self, query: str, **parameters: Any) -> None:

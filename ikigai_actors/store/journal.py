@@ -420,8 +420,8 @@ class Journal(Service, Writer):
         self._concerns_hosts = any(unit.concerns_hosts for unit in units) or any(
             row.owner != self._host for row in locked.values()
         )
-        if not tx.run("set_batch", host=self._host, last=number - 1, batch=number):
-            raise self._fenced(tx, number - 1)
+        last = number - 1
+        tx.require("set_batch", lambda after: self._fenced(after, last), host=self._host, last=last, batch=number)
 
     def _fenced(self, tx: Transaction, last: int) -> Fenced:
         """Why the fence let nothing through."""

@@ -42,6 +42,8 @@ _TOKEN = re.compile(
 
 _MANY = re.compile(r"^(UPDATE agents\b.*\bWHERE )(uuid = ANY\(:\w+\))$", re.DOTALL)
 
+_GIVES_ROWS = re.compile(r"^(SELECT|WITH)\b|\bRETURNING\b")
+
 _POSTGRES_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
 
@@ -51,6 +53,8 @@ class Statement(NamedTuple):
     sql: str
     lists: frozenset[str]
     """The parameters that are lists."""
+    gives_rows: bool
+    """Whether it gives rows, or may."""
 
 
 def parse(text: str) -> dict[str, str]:
@@ -124,12 +128,24 @@ def to_postgres(sql: str) -> Statement:
 
 def as_arrays(statement: Statement, parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters, lists as PostgreSQL writes arrays: psycopg would look at the type of each element, 3 µs each."""
-    lists = {name: _as_array(parameters[name]) for name in statement.lists if parameters.get(name) is not None}
+    lists = {name: as_array(parameters[name]) for name in statement.lists if parameters.get(name) is not None}
     return {**parameters, **lists} if lists else parameters
 
 
-def _as_array(texts: Iterable[str]) -> str:
-    return "{" + ",".join('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts) + "}"
+def as_array(values: Iterable[str | int | bytes | None]) -> str:
+    """Values of one column as PostgreSQL writes an array."""
+    return "{" + ",".join(map(_element, values)) + "}"
+
+
+def _element(value: str | int | bytes | None) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case int():
+            return str(value)
+        case bytes():
+            return f'"\\\\x{value.hex()}"'
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _double_percent(text: str) -> str:
@@ -146,7 +162,8 @@ def _translate(sql: str, token: Callable[[re.Match[str]], str], between: Callabl
         if found["list"]:
             lists.add(found["list"])
     parts.append(between(sql[position:]))
-    return Statement("".join(parts).strip(), frozenset(lists))
+    translated = "".join(parts).strip()
+    return Statement(translated, frozenset(lists), _GIVES_ROWS.search(translated) is not None)
 
 
 @cache

@@ -1,15 +1,15 @@
 """The common part of the transactions of both databases: order, failure and end.
 
 Deferred statements are gathered by name and run as one ``executemany`` each, in order of first appearance; then the
-appended rows. A statement that fails ends the transaction: even if the work catches the error, nothing is committed.
-(PostgreSQL would roll back silently at COMMIT. SQLite rolls back by itself when the disk is full, and the later
-statements of the work would be committed alone.)
+appended rows; then the statement that is required. A statement that fails ends the transaction: even if the work
+catches the error, nothing is committed. (PostgreSQL would roll back silently at COMMIT. SQLite rolls back by itself
+when the disk is full, and the later statements of the work would be committed alone.)
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Row, SchemaTransaction, Transaction
@@ -60,6 +60,14 @@ class Cursor(Protocol):
         """Give the cursor back."""
 
 
+class Requirement(NamedTuple):
+    """What `BaseTransaction.require` was called with."""
+
+    query: str
+    otherwise: Callable[[Transaction], Exception]
+    parameters: Parameters
+
+
 class BaseTransaction(Transaction, SchemaTransaction, ABC):
     """A `Transaction`. An adapter adds how to run a statement, and how to translate its driver's errors."""
 
@@ -70,6 +78,7 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
         self._failure: StoreError | None = None
         self._deferred: dict[str, list[Parameters]] = {}
         self._appended: dict[str, list[Row]] = {}
+        self._required: Requirement | None = None
 
     @property
     def schema(self) -> SchemaTransaction:
@@ -78,12 +87,21 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
     def run(self, query: str, **parameters: Any) -> list[Row]:
         return self._guard(self._run, query, parameters)
 
+    def ask(self, query: str, **parameters: Any) -> Callable[[], list[Row]]:
+        rows = self.run(query, **parameters)
+        return lambda: rows
+
+    def require(self, query: str, otherwise: Callable[[Transaction], Exception], **parameters: Any) -> None:
+        check(query)
+        self._required = Requirement(query, otherwise, parameters)
+
     def defer(self, query: str, **parameters: Any) -> None:
         check(query)  # a wrong name shows where it was written
         self._deferred.setdefault(query, []).append(parameters)
 
     def append(self, rows: Sequence[Row], table: str = "messages") -> None:
-        self._appended.setdefault(table, []).extend(rows)
+        if rows:
+            self._appended.setdefault(table, []).extend(rows)
 
     @property
     def locks_rows(self) -> bool:
@@ -128,7 +146,10 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
         self._guard(self._load, table, columns, batches)
 
     def flush(self) -> None:
-        """Run the deferred statements, then append. Raises the error that ended the transaction before, if one did."""
+        """Run the deferred statements, append, and run what is required.
+
+        Raises the error that ended the transaction before, if one did.
+        """
         if self._failure is not None:
             raise self._failure
         for query, parameters in self._deferred.items():
@@ -136,6 +157,8 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
         for table, rows in self._appended.items():
             rows.sort(key=_PLACE)
             self._guard(self._append, table, rows)
+        if (last := self._required) is not None and not self._guard(self._require, last.query, last.parameters):
+            raise last.otherwise(self)
 
     def finish(self) -> None:
         """Refuse every later call: the transaction was committed or rolled back."""
@@ -160,6 +183,10 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
 
     @abstractmethod
     def _run(self, query: str, parameters: Parameters) -> list[Row]: ...
+
+    def _require(self, query: str, parameters: Parameters) -> bool:
+        """Whether a required statement gives a row. An adapter that finds out at COMMIT returns True."""
+        return bool(self._run(query, parameters))
 
     @abstractmethod
     def _run_many(self, query: str, parameters: list[Parameters]) -> None: ...

@@ -175,7 +175,17 @@ class _Gated(Transaction):
 
     def run(self, query: str, **parameters: Any) -> list[Row]:
         self._scheduler.gate(self._name, query, self._scheduler.locks_of(query, parameters))
-        return self._tx.run(query, **parameters)
+        rows = self._tx.run(query, **parameters)
+        self._send()
+        return rows
+
+    def ask(self, query: str, **parameters: Any) -> Callable[[], list[Row]]:
+        rows = self.run(query, **parameters)
+        return lambda: rows
+
+    def require(self, query: str, otherwise: Callable[[Transaction], Exception], **parameters: Any) -> None:
+        self._scheduler.gate(self._name, query, self._scheduler.locks_of(query, parameters))
+        self._tx.require(query, otherwise, **parameters)
 
     @property
     def locks_rows(self) -> bool:
@@ -184,6 +194,7 @@ class _Gated(Transaction):
     def share_tree(self) -> None:
         self._scheduler.gate(self._name, "share_tree", {("tree", "shared")})
         self._tx.share_tree()
+        self._send()
 
     def defer(self, query: str, **parameters: Any) -> None:
         self._tx.defer(query, **parameters)
@@ -205,3 +216,7 @@ class _Gated(Transaction):
 
     def is_hosted(self) -> bool:
         return self._tx.is_hosted()
+
+    def _send(self) -> None:
+        """Let no statement wait for the next one: whatever comes between two trips comes between two statements."""
+        self._tx.schema.execute("SELECT 1")

@@ -63,9 +63,7 @@ class StatementPooler(Pooler):
     """Passes single statements on, and refuses transactions, as PgBouncer does with pool_mode = statement."""
 
     def carry_transaction(self, client: socket.socket, server: socket.socket) -> None:
-        said = b""
-        while not _is_ready(said):
-            said += server.recv(CHUNK)
+        said = _answered(client, server)
         if not _is_idle(said):
             client.sendall(_REFUSAL)
             raise OSError("a transaction was begun")
@@ -108,6 +106,21 @@ def _carry(client: socket.socket, server: socket.socket, give: Callable[[socket.
                     if _is_idle(said):
                         give(server)
                 other.sendall(data)
+
+
+def _answered(client: socket.socket, server: socket.socket) -> bytes:
+    """What a server says, while a client goes on to send, up to that it is ready."""
+    said = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(client, selectors.EVENT_READ)
+        selector.register(server, selectors.EVENT_READ)
+        while not _is_ready(said):
+            for key, _ in selector.select():
+                if key.fileobj is server:
+                    said += server.recv(CHUNK)
+                else:
+                    server.sendall(client.recv(CHUNK))
+    return said
 
 
 def _left(said: bytes) -> bytes:

@@ -6,7 +6,6 @@ import pytest
 
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.journal import Committed, Journal
-from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.testing import ManualClock
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin, eventually, sql
@@ -14,15 +13,17 @@ from tests.kit.journals import Answers, note
 from tests.kit.trees import HOST, append, batch, ids, plant
 from tests.kit.wire import Wire
 
+Wired = tuple[Wire, Journal, Store]
+
 
 @pytest.fixture
-def wired(new_postgres: NewDatabase, request: pytest.FixtureRequest) -> Iterator[tuple[Wire, Journal, Store]]:
+def wired(lent_postgres: NewDatabase, request: pytest.FixtureRequest) -> Iterator[Wired]:
     """A journal that reaches PostgreSQL over a wire that can be cut, and a store beside it."""
-    url = new_postgres()
+    url = lent_postgres()
     beside = open_store(url)
-    ensure_schema(beside)
     plant(beside, a="root", b="root")
-    wire = Wire(url, heard=request.param)
+    heard, at = request.param
+    wire = Wire(url, heard=heard, at=at)
     store = open_store(wire.url)
     journal = Journal(store, HOST, ManualClock())
     yield wire, journal, beside
@@ -32,8 +33,37 @@ def wired(new_postgres: NewDatabase, request: pytest.FixtureRequest) -> Iterator
     wire.close()
 
 
-@pytest.mark.parametrize("wired", [True, False], indirect=True, ids=["heard", "not heard"])
-def test_a_cut_wire_at_commit_loses_nothing_and_doubles_nothing(wired: tuple[Wire, Journal, Store]) -> None:
+COMMIT = b"COMMIT\0"
+PLACES = {
+    "begin": b"BEGIN",
+    "lock": b"FOR NO KEY UPDATE",
+    "append": b"INTO messages",
+    "fence": b"SET batch",
+    "end": COMMIT,
+}
+"""Where a wire is cut: within the trip that locks, and within the one that commits."""
+
+
+@pytest.mark.parametrize(
+    "wired", [(heard, at) for at in PLACES.values() for heard in (True, False)], indirect=True,
+    ids=[f"{place} {heard}" for place in PLACES for heard in ("heard", "not heard")],
+)  # fmt: skip
+def test_a_cut_wire_loses_nothing_and_doubles_nothing(wired: Wired) -> None:
+    wire, journal, beside = wired
+    answers = Answers()
+    wire.armed.set()
+    journal.submit(append("a", 1), answers.to("a"))
+    journal.submit(append("b", 1), answers.to("b"))
+    journal.start()
+    eventually(lambda: journal.statistics().retries, "the broken connection")
+    wire.armed.clear()
+    assert answers["a"] == Committed()
+    assert answers["b"] == Committed()
+    assert (ids(beside, "a"), ids(beside, "b"), batch(beside)) == ([1], [1], 1)
+
+
+@pytest.mark.parametrize("wired", [(True, COMMIT), (False, COMMIT)], indirect=True, ids=["heard", "not heard"])
+def test_a_cut_wire_at_commit_loses_nothing_and_doubles_nothing(wired: Wired) -> None:
     wire, journal, beside = wired
     answers = Answers()
 
@@ -67,10 +97,8 @@ def slow_commits(tx: Transaction) -> None:
     )
 
 
-@pytest.mark.parametrize("wired", [True], indirect=True, ids=["heard"])
-def test_a_server_that_is_still_at_the_commit_is_waited_for(
-    wired: tuple[Wire, Journal, Store], postgres_admin: Admin
-) -> None:
+@pytest.mark.parametrize("wired", [(True, COMMIT)], indirect=True, ids=["heard"])
+def test_a_server_that_is_still_at_the_commit_is_waited_for(wired: Wired, postgres_admin: Admin) -> None:
     """The wire is cut, but the server has heard COMMIT and takes its time: whoever asks too early hears "not yet"."""
     wire, journal, beside = wired
     beside.write(slow_commits)

@@ -17,7 +17,7 @@ from ikigai_actors.store.hosts.host import Host, new_host, take_database
 from ikigai_actors.store.journal import Committed, Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres.errors import PostgresErrors
-from ikigai_actors.store.postgres.transaction import PostgresTransaction
+from ikigai_actors.store.postgres.transaction import WRITES, PostgresTransaction
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, eventually, sql
 from tests.kit.hosts import Hosts, owners, plant
@@ -107,11 +107,11 @@ def test_a_host_that_stands_still_within_a_commit_is_taken_over(new_postgres: Ne
     stopped = take(url, lease=4 * SHORT)  # what follows begins while it lasts
     with closing(open_store(url)) as store:
         plant(store, stopped.id)
-    rows = Stalling(("a", 1, "user", "text", None, 1, b""), ("a", 2, "user", "text", None, 1, b""))
+    rows = Stalling(*(("a", number, "user", "text", None, 1, b"") for number in range(1, 101)))
 
     def stand_still() -> None:
         with psycopg.connect(url, application_name=f"ikigai {stopped.id}") as connection:
-            transaction = PostgresTransaction(connection, PostgresErrors(url))
+            transaction = PostgresTransaction(connection, PostgresErrors(url), WRITES)
             transaction.run("tree_change")
             transaction.run("batch_of", host=stopped.id)
             transaction._append("messages", rows)

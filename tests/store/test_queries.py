@@ -192,3 +192,21 @@ def test_a_look_that_concerns_few_agents_uses_an_index_of_few(durable: str, name
         plan = store.read(lambda tx: sql(tx, f"EXPLAIN QUERY PLAN {statement}"))
     assert re.search(index, str(plan))
     store.close()
+
+
+def test_what_gives_rows_is_told_from_the_text_as_the_server_tells_it(
+    lent_postgres: NewDatabase,
+) -> None:
+    """A statement of which this is wrongly denied would give nothing: nobody waits for its rows."""
+    with psycopg.connect(lent_postgres(), autocommit=True) as connection:
+        server = connection.pgconn
+        for number, name in enumerate(queries.queries()):
+            statement = queries.for_postgres(name)
+            text = statement.sql
+            for place, parameter in enumerate(dict.fromkeys(re.findall(r"%\(\w+\)s", text)), 1):
+                text = text.replace(parameter, f"${place}")
+            prepared = f"s{number}".encode()
+            made = server.prepare(prepared, text.replace("%%", "%").encode())
+            assert made.status == psycopg.pq.ExecStatus.COMMAND_OK, (name, made.error_message)
+            gives = server.describe_prepared(prepared).nfields > 0
+            assert statement.gives_rows == gives, name

@@ -8,7 +8,7 @@ import pytest
 
 from ikigai_actors.errors import StoreError, StoreUnavailable
 from ikigai_actors.store.postgres.readers import MOST_READERS, Readers
-from ikigai_actors.store.postgres.transaction import Connection
+from ikigai_actors.store.postgres.trips import Connection
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin
 

@@ -1,6 +1,7 @@
 """What every database must do: one contract, run over each of them."""
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -10,6 +11,7 @@ from ikigai_actors.store import Row, Store, Transaction, open_store
 from ikigai_actors.store.forwarding import ForwardingStore
 from ikigai_actors.store.migrations import ensure_schema, newest, require_schema, schema_version
 from tests.kit.databases import DEADLINE, add_agents, sql, tree_version
+from tests.kit.trees import HOST, add_host
 
 
 class Refused(Exception):
@@ -198,6 +200,83 @@ def test_a_statement_that_failed_ends_its_transaction_even_when_the_work_goes_on
     with pytest.raises(StoreConflict):
         store.write(work)
     assert store.read(tree_version) == 0
+
+
+def test_what_is_asked_for_is_answered_in_any_order_and_sees_what_was_written_before(store: Store) -> None:
+    def work(tx: Transaction) -> tuple[list[Row], list[Row], list[Row]]:
+        before = tx.ask("root")
+        add_agents(tx, root=None)
+        tx.run("set_turn", uuid="root", turn=7)
+        after, nobody = tx.ask("look_at_agent", uuid="root"), tx.ask("look_at_agent", uuid="nobody")
+        return nobody(), after(), before()
+
+    nobody, [after], before = store.write(work)
+    assert (nobody, after[0], before) == ([], "root", [])
+    assert 7 in after
+
+
+class Because(Exception):
+    """Why nothing is written."""
+
+
+def test_what_is_required_runs_last_and_without_its_row_nothing_is_written_and_the_reason_is_raised(
+    store: Store,
+) -> None:
+    store.write(lambda tx: add_agents(tx, a=None))
+    store.write(add_host)
+
+    def because(after: Transaction) -> Exception:
+        return Because(after.run("batch_of", host=HOST), tree_version(after))
+
+    def work(last: int, number: int) -> Callable[[Transaction], str]:
+        def write(tx: Transaction) -> str:
+            tx.require("set_batch", because, host=HOST, last=last, batch=last + 1)
+            tx.run("tree_change")
+            tx.defer("set_turn", uuid="a", turn=5)
+            tx.append([message("a", number)])
+            return "written"
+
+        return write
+
+    for last in (0, 1):
+        assert store.write(work(last, last + 1)) == "written"
+    with pytest.raises(Because) as refused:
+        store.write(work(1, 3))
+    written, version = refused.value.args
+    assert written == [(2,)]
+    assert version in (2, 3)  # looked at in the transaction, or in another one
+    assert [row[1] for row in messages(store)] == [1, 2]
+    assert store.read(tree_version) == 2
+    store.write(work(2, 3))
+
+
+def test_what_is_required_beside_a_statement_that_fails_is_told_by_that_statement(store: Store) -> None:
+    store.write(lambda tx: add_agents(tx, a=None))
+
+    def work(tx: Transaction) -> None:
+        tx.require("set_batch", lambda after: Because(), host="nobody", last=0, batch=1)
+        tx.append([message("a", 1), message("a", 1)])
+
+    with pytest.raises(StoreConflict):
+        store.write(work)
+    assert messages(store) == []
+
+
+@pytest.mark.parametrize("number", [1, 3, 49, 50, 51, 120])
+def test_rows_are_what_they_were_however_many_are_appended(store: Store, number: int) -> None:
+    odd = ["quotes \" and ' and \\\\", "{braces, commas}", "NULL", "", "line\nbreak\ttab", "ünï ☃ 😀", "%s %(x)s :name"]
+    data = [None, '{"a": "\\u00e9 \\" \\\\ "}', ""]
+    rows = [message("a", n, odd[n % len(odd)], data[n % len(data)]) for n in range(1, number + 1)]
+    rows = [(*row[:-1], bytes([row[1], 0, 92, 34, 255])) for row in rows]
+
+    def work(tx: Transaction) -> None:
+        add_agents(tx, a=None)
+        tx.append(rows[::-1])
+        tx.append([], "mail")
+
+    store.write(work)
+    columns = "agent_uuid, id, kind, content, data, created_at, hash"
+    assert store.read(lambda tx: sql(tx, f"SELECT {columns} FROM messages ORDER BY id")) == rows
 
 
 def test_a_read_that_writes_is_refused(store: Store) -> None:

@@ -14,7 +14,7 @@ from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, Store
 from ikigai_actors.shell.cli.copy import transfer
 from ikigai_actors.store import Row, Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema, require_schema
-from ikigai_actors.store.postgres import errors, transaction
+from ikigai_actors.store.postgres import errors, trips
 from ikigai_actors.store.postgres.errors import PostgresErrors
 from ikigai_actors.store.postgres.store import PostgresStore
 from ikigai_actors.system.remote.client import Client
@@ -274,7 +274,7 @@ def test_every_error_of_psycopg_becomes_one_of_ours() -> None:
         if kind is psycopg.Rollback:  # raised by a program, to leave its transaction
             continue
         assert isinstance(errors.ours(kind("text")), StoreError)
-        assert issubclass(kind, transaction.PSYCOPG_ERRORS), kind
+        assert issubclass(kind, trips.PSYCOPG_ERRORS), kind
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import psycopg
 from ikigai_actors.actors.service import Service
 from ikigai_actors.errors import StoreError, SystemClosed
 from ikigai_actors.store.postgres.hints import NOTIFY, payload
-from ikigai_actors.store.postgres.transaction import Connection
+from ikigai_actors.store.postgres.trips import Connection
 
 TOGETHER = 0.005
 """Seconds within which several rings become one."""

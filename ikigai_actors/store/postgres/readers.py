@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from threading import BoundedSemaphore, Event, Lock
 
 from ikigai_actors.errors import StoreError, StoreUnavailable
-from ikigai_actors.store.postgres.transaction import Connection, is_alive
+from ikigai_actors.store.postgres.transaction import is_alive
+from ikigai_actors.store.postgres.trips import Connection
 
 MOST_READERS = 4
 """Connections at once."""

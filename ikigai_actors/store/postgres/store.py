@@ -1,21 +1,22 @@
 """PostgreSQL, by psycopg 3. Imported only when a PostgreSQL URL is opened.
 
 One connection writes, under a lock and READ COMMITTED (a unit relies on the locks that it takes). Reads take a
-connection from a small pool, REPEATABLE READ, so that each sees one snapshot. Appended rows travel by binary COPY.
+connection from a small pool, REPEATABLE READ, so that each sees one snapshot. BEGIN and COMMIT are statements of ours,
+which travel with others (`trips`). Few appended rows are one INSERT, many travel by binary COPY.
 
 What happens when something breaks:
 
     a deadlock, a serialization failure     the work runs again, a few times
     the connection broke while idle         it is made again, unseen
     the connection broke before COMMIT      `StoreUnavailable`; the next transaction connects again
-    the connection broke during COMMIT      `CommitUnknown`
+    it broke in the trip that has COMMIT    `CommitUnknown`
     the connection of a read broke          the work runs again on another, once
     the server has become read-only         `StoreUnavailable`; the next transaction connects again
     the network swallows everything         nothing, until the host's lease is lost: then `abandon` cuts every line
 """
 
 import contextlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from threading import Lock, RLock
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -23,7 +24,7 @@ from weakref import WeakSet
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, SystemClosed
+from ikigai_actors.errors import StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.postgres.bell import Bell
 from ikigai_actors.store.postgres.connection_limits import check_limits, check_own, process
@@ -33,11 +34,14 @@ from ikigai_actors.store.postgres.readers import Readers
 from ikigai_actors.store.postgres.transaction import (
     HOST_NAME,
     IDLE_IN_TRANSACTION,
-    Connection,
+    READS,
+    WRITES,
     PostgresTransaction,
+    Unmet,
     cut_off,
     is_alive,
 )
+from ikigai_actors.store.postgres.trips import Connection
 from ikigai_actors.store.postgres.watch import ServerWatch
 
 T = TypeVar("T")
@@ -103,7 +107,6 @@ class _Server:
         """Give an idle connection the name that new ones have. Raises `StoreError`."""
         try:
             connection.execute(b"SELECT set_config('application_name', %s, false)", (self.called,))
-            connection.commit()
         except psycopg.Error as error:
             raise self.errors.ours(error) from self.errors.cause(error)
 
@@ -113,7 +116,10 @@ class _Server:
             raise SystemClosed(self._abandoned)
 
     def connect(self) -> Connection:
-        """Make a connection for transactions. Raises `StoreError`, and `SystemClosed` when it was abandoned."""
+        """Make a connection for transactions, which begin and end by statements of their own.
+
+        Raises `StoreError`, and `SystemClosed` when it was abandoned.
+        """
         try:
             connection = psycopg.connect(self.url, autocommit=True, **self.settings)
         except psycopg.Error as error:
@@ -124,7 +130,6 @@ class _Server:
             refuse_old(connection.info.server_version, self.errors.shown)
             refuse_encoding(connection.info.parameter_status("server_encoding"), self.errors.shown)
             connection.execute(f"SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION}".encode())
-            connection.autocommit = False
         except psycopg.Error as error:
             connection.close()
             raise self.errors.ours(error) from self.errors.cause(error)
@@ -149,22 +154,19 @@ class _Server:
             cut_off(connection)
 
 
-def _perform(connection: Connection, errors: PostgresErrors, work: Callable[[Transaction], T]) -> T:
-    """Run work on an idle connection, up to its COMMIT; roll back when it fails."""
-    transaction = PostgresTransaction(connection, errors)
+@contextlib.contextmanager
+def _transaction(connection: Connection, errors: PostgresErrors, begin: bytes) -> Iterator[PostgresTransaction]:
+    """A transaction on an idle connection, which is rolled back unless the block has committed it."""
+    transaction = PostgresTransaction(connection, errors, begin)
     try:
-        result = work(transaction)
-        transaction.flush()
-    except BaseException:
-        _rollback(connection)
-        raise
+        yield transaction
     finally:
         transaction.finish()
-    return result
+        _rollback(connection)
 
 
 def _rollback(connection: Connection) -> None:
-    """Roll back. If that fails, close the connection: then the server rolls back."""
+    """Roll back, if a transaction is open. If that fails, close the connection: then the server rolls back."""
     try:
         connection.rollback()
     except psycopg.Error:
@@ -182,9 +184,7 @@ class _Session:
         self._called = server.called
         self._connection = server.connect()
 
-    def transact(
-        self, isolation: psycopg.IsolationLevel, read_only: bool | None, work: Callable[[Transaction], T]
-    ) -> T:
+    def transact(self, begin: bytes, work: Callable[[Transaction], T]) -> T:
         with self._lock:
             if self._busy:
                 raise StoreError(f"Database {self._errors.shown}: a transaction was begun inside another.")
@@ -192,8 +192,8 @@ class _Session:
             try:
                 for _ in range(_ATTEMPTS - 1):
                     with contextlib.suppress(Again):
-                        return self._once(isolation, read_only, work)
-                return self._once(isolation, read_only, work)
+                        return self._once(begin, work)
+                return self._once(begin, work)
             finally:
                 self._busy = False
 
@@ -207,23 +207,19 @@ class _Session:
             self._closed = True
             self._connection.close()
 
-    def _once(self, isolation: psycopg.IsolationLevel, read_only: bool | None, work: Callable[[Transaction], T]) -> T:
+    def _once(self, begin: bytes, work: Callable[[Transaction], T]) -> T:
         connection = self._ready()
-        connection.isolation_level = isolation
-        connection.read_only = read_only
         try:
-            result = _perform(connection, self._errors, work)
+            with _transaction(connection, self._errors, begin) as transaction:
+                result = work(transaction)
+                transaction.commit()
+                return result
+        except Unmet as unmet:
+            with _transaction(connection, self._errors, begin) as after:
+                raise unmet.otherwise(after) from None
         except ReadOnly:
             connection.close()  # the next one may reach the server that takes over
             raise
-        try:
-            connection.commit()
-        except psycopg.Error as error:
-            if not connection.closed:
-                raise self._errors.ours(error) from self._errors.cause(error)
-            message = f"Database {self._errors.shown}: the connection broke during COMMIT. ({type(error).__name__})"
-            raise CommitUnknown(message) from self._errors.cause(error)
-        return result
 
     def _ready(self) -> Connection:
         if self._closed:
@@ -249,7 +245,7 @@ class _ServerStore(Store):
         self.location = server.errors.shown
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        return self._session.transact(psycopg.IsolationLevel.READ_COMMITTED, None, work)
+        return self._session.transact(WRITES, work)
 
     def abandon(self, why: str) -> None:
         self._server.abandon(why)
@@ -274,7 +270,7 @@ class SeparateStore(_ServerStore):
     """
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        return self._session.transact(psycopg.IsolationLevel.REPEATABLE_READ, True, work)
+        return self._session.transact(READS, work)
 
 
 class PostgresStore(_ServerStore):
@@ -334,8 +330,9 @@ class PostgresStore(_ServerStore):
     def _read_once(self, work: Callable[[Transaction], T]) -> T:
         with self._readers.lent() as connection:
             try:
-                result = _perform(connection, self._errors, work)
-                _rollback(connection)
+                with _transaction(connection, self._errors, READS) as transaction:
+                    result = work(transaction)
+                    transaction.send_rest()
             except StoreUnavailable as error:
                 if connection.closed:
                     raise _Lost(str(error)) from error.__cause__
@@ -344,10 +341,7 @@ class PostgresStore(_ServerStore):
 
     def _reader(self) -> Connection:
         self._server.check()
-        connection = self._server.connect()
-        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        connection.read_only = True
-        return connection
+        return self._server.connect()
 
 
 class _Lost(StoreUnavailable): ...  # the connection of a read broke

@@ -389,6 +389,14 @@ class Observed(Transaction):
         self._remember(query, parameters)
         return self._inner.run(query, **parameters)
 
+    def ask(self, query: str, **parameters: Any) -> Callable[[], list[Row]]:
+        self._remember(query, parameters)
+        return self._inner.ask(query, **parameters)
+
+    def require(self, query: str, otherwise: Callable[[Transaction], Exception], **parameters: Any) -> None:
+        self._remember(query, parameters)
+        self._inner.require(query, otherwise, **parameters)
+
     def defer(self, query: str, **parameters: Any) -> None:
         self._remember(query, parameters)
         self._inner.defer(query, **parameters)

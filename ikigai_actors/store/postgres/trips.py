@@ -1,0 +1,116 @@
+"""Round trips: statements that wait for one another, and then go to the server together.
+
+A statement whose rows nobody reads is gathered. It goes with the next one whose rows are read, or with COMMIT. So a
+transaction waits as often as it must read something, and once more for its end. A trip ends with a Sync: between two
+trips the server has done everything that it was sent, and its time-out for idle transactions runs.
+
+The first statement that fails ends the trip: the server skips those after it, COMMIT too.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg.errors import PipelineAborted
+
+from ikigai_actors.store.base import Row
+
+Connection = psycopg.Connection[Row]
+
+PSYCOPG_ERRORS = (psycopg.Error, psycopg.Warning, UnicodeEncodeError, OverflowError)
+"""The errors that a call of psycopg may raise. The last two are for values that PostgreSQL cannot hold."""
+
+_Parameters = Mapping[str, Any] | Sequence[Any] | None
+
+
+class Gathered:
+    """A statement of a trip."""
+
+    def __init__(self, sql: bytes, parameters: _Parameters = None) -> None:
+        self.sql, self.parameters = sql, parameters
+        self._cursor: psycopg.Cursor[Row] | None = None
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether its trip has begun."""
+        return self._cursor is not None
+
+    def send(self, connection: Connection) -> None:
+        """Send it, and outside of a pipeline wait for its end."""
+        self._cursor = connection.cursor()
+        self.execute(self._cursor)
+
+    def execute(self, cursor: psycopg.Cursor[Row]) -> None:
+        """Execute it once. Without parameters it is not worth being prepared."""
+        cursor.execute(self.sql, self.parameters, prepare=None if self.parameters is not None else False)
+
+    def rows(self) -> list[Row]:
+        """Its rows, after its trip; none for a statement without rows."""
+        assert self._cursor is not None
+        return self._cursor.fetchall() if self._cursor.description else []
+
+    def tag(self) -> str | None:
+        """What the server says it has done, after its trip."""
+        assert self._cursor is not None
+        return self._cursor.statusmessage
+
+
+class GatheredMany(Gathered):
+    """A statement that is executed with each of several parameters, and gives no rows."""
+
+    def __init__(self, sql: bytes, many: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__(sql)
+        self._many = many
+
+    def execute(self, cursor: psycopg.Cursor[Row]) -> None:
+        cursor.executemany(self.sql, self._many)
+
+
+class Trips:
+    """The statements of a transaction, on their way to the server."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._gathered: list[Gathered] = []
+
+    def gather(self, statement: Gathered) -> Gathered:
+        """Have a statement go with the next trip."""
+        self._gathered.append(statement)
+        return statement
+
+    def go(self) -> None:
+        """Send what is gathered, and wait until the server has done it. Raises the first error."""
+        gathered, self._gathered = self._gathered, []
+        if len(gathered) == 1:
+            gathered[0].send(self._connection)
+        elif gathered:
+            _go_together(self._connection, gathered)
+
+    def rows(self, statement: Gathered) -> list[Row]:
+        """The rows of a gathered statement, which are fetched by a trip unless one has brought them."""
+        if not statement.is_sent:
+            self.go()
+        return statement.rows()
+
+
+def _go_together(connection: Connection, gathered: Sequence[Gathered]) -> None:
+    failure: Exception | None = None
+    try:
+        with connection.pipeline():
+            try:
+                for statement in gathered:
+                    statement.send(connection)
+            except PSYCOPG_ERRORS as error:
+                # Kept, and raised below: psycopg logs what it meets while an error leaves the block of a pipeline.
+                failure = error
+    except psycopg.Error as error:
+        failure = failure or _first(error)
+    if failure is not None:
+        raise failure
+
+
+def _first(error: psycopg.Error) -> psycopg.Error:
+    """The error that has ended a pipeline: psycopg may raise that of a statement which was skipped for it."""
+    while isinstance(error, PipelineAborted) and isinstance(error.__context__, psycopg.Error):
+        error = error.__context__
+    return error

@@ -1,0 +1,170 @@
+"""How often a transaction waits for a PostgreSQL server, and what it tells of an error that comes with COMMIT."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+
+import pytest
+
+from ikigai_actors import ActorSystem, AgentRef, Budget, FunctionProvider
+from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.store import Store, Transaction, open_store
+from tests.conftest import NewDatabase
+from tests.kit.databases import DEADLINE, add_agents, sql, tree_change, tree_version
+from tests.kit.trips import Trips
+
+
+@pytest.fixture
+def counted(lent_postgres: NewDatabase) -> Iterator[Trips]:
+    """A way to a server, on which round trips are counted."""
+    with closing(Trips(lent_postgres())) as network:
+        yield network
+
+
+@pytest.fixture
+def server_store(lent_postgres: NewDatabase) -> Iterator[Store]:
+    """A PostgreSQL database without agents, open."""
+    with closing(open_store(lent_postgres())) as store:
+        yield store
+
+
+def waits(network: Trips, act: Callable[[], object], line: int = 0) -> int:
+    """How often an act waits for the server, on the line that writes."""
+    before = network.lines[line]
+    act()
+    return network.lines[line] - before
+
+
+def test_what_needs_no_answer_waits_for_none(counted: Trips) -> None:
+    with closing(open_store(counted.url)) as store:
+        store.write(lambda tx: add_agents(tx, a=None))
+        rows = [("a", number, "user", "text", None, 1, b"") for number in range(1, 200)]
+
+        def work(many: int, reads: int) -> Callable[[Transaction], None]:
+            def write(tx: Transaction) -> None:
+                for _ in range(reads):
+                    tree_change(tx)
+                    tx.run("look_at_agent", uuid="a")
+                tx.share_tree()
+                tree_change(tx)
+                for turn in range(3):
+                    tx.defer("set_turn", uuid="a", turn=turn)
+                tx.append(rows[:many])
+                del rows[:many]
+                tx.notify()
+
+            return write
+
+        assert [waits(counted, partial(store.write, work(1, reads))) for reads in (0, 1, 2)] == [1, 2, 3]
+        assert waits(counted, lambda: store.write(work(100, 0))) == 4  # two of the COPY
+
+        def asks(tx: Transaction) -> None:
+            answers = [tx.ask("look_at_agent", uuid=uuid) for uuid in ("a", "b", "a")]
+            assert [len(answer()) for answer in answers] == [1, 0, 1]
+
+        assert waits(counted, lambda: store.write(asks)) == 2
+
+
+def test_a_turn_waits_for_the_server_at_each_of_its_two_commits_and_little_more(counted: Trips) -> None:
+    with ActorSystem.open(counted.url, FunctionProvider(lambda request: "answer")) as system:
+        free, limited = system.root.fork(), system.root.fork(budget=Budget(tokens=1_000_000, usd=1_000))
+
+        def turn(agent: AgentRef) -> None:
+            agent.prompt("Go on").get(timeout=DEADLINE)
+
+        turn(free)
+        turn(limited)  # its host gets portions of the budget
+        assert [waits(counted, partial(turn, agent)) for agent in (free, limited)] == [6, 8]
+        assert waits(counted, lambda: free.mark("here")) == 2
+        assert [waits(counted, agent.fork) for agent in (free, limited)] == [4, 5]
+
+
+def fails_at_the_next_change(state: str) -> Callable[[Transaction], None]:
+    """Have the server refuse every change of the tree with an SQLSTATE."""
+
+    def work(tx: Transaction) -> None:
+        tx.schema.execute(
+            "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE SQLSTATE '{state}'; END $$"
+        )
+        tx.schema.execute(
+            "CREATE OR REPLACE TRIGGER refuse BEFORE UPDATE ON tree FOR EACH ROW EXECUTE FUNCTION refuse()"
+        )
+
+    return work
+
+
+def changed_and_read(tx: Transaction) -> None:
+    """Wait for the answer to a change: as its error comes alone."""
+    tree_change(tx)
+    tree_version(tx)
+
+
+def changed_late(tx: Transaction) -> None:
+    """Send a change with COMMIT, between others."""
+    sql(tx, "SELECT 1")
+    tx.append([("a", 1, "user", "text", None, 1, b"")])
+    tx.defer("set_turn", uuid="a", turn=1)
+    tx.defer("tree_change")
+    for turn in range(2, 300):
+        tx.defer("count_mail", uuids=["a"], mailed=turn, unread=0)
+
+
+KINDS = {
+    "23505": StoreConflict,
+    "40P01": StoreUnavailable,
+    "57014": StoreUnavailable,
+    "53100": StoreUnavailable,
+    "25006": StoreUnavailable,
+    "42501": StoreUnusable,
+    "22003": StoreError,
+    "22012": StoreError,
+    "40003": CommitUnknown,
+}
+
+
+def test_an_error_that_comes_with_commit_is_the_one_that_would_have_come_before_it(server_store: Store) -> None:
+    server_store.write(lambda tx: add_agents(tx, a=None))
+    for state, kind in KINDS.items():
+        server_store.write(fails_at_the_next_change(state))
+        told = []
+        for work in (changed_and_read, changed_late):
+            with pytest.raises(StoreError) as refused:
+                server_store.write(work)
+            assert type(refused.value) is kind or (kind is StoreUnavailable and isinstance(refused.value, kind)), state
+            told.append(str(refused.value))
+        assert told[0] == told[1]
+        server_store.write(lambda tx: sql(tx, "DROP TRIGGER refuse ON tree"))
+    assert server_store.read(lambda tx: sql(tx, "SELECT 1 FROM messages")) == []
+    server_store.write(changed_late)
+    assert server_store.read(tree_version) == 1
+
+
+def test_a_deadlock_that_comes_with_commit_has_the_work_run_again(server_store: Store) -> None:
+    server_store.write(fails_at_the_next_change("40001"))
+    runs = []
+
+    def work(tx: Transaction) -> None:
+        runs.append(tx.run("look_at_agent", uuid="a"))
+        tree_change(tx)
+
+    with pytest.raises(StoreUnavailable, match="blocking one another"):
+        server_store.write(work)
+    assert len(runs) == 5
+
+
+def test_a_text_that_the_server_cannot_hold_keeps_what_comes_before_it_from_being_committed(
+    server_store: Store,
+) -> None:
+    server_store.write(lambda tx: add_agents(tx, a=None))
+    for text in ("nul \0", "half \ud800"):
+
+        def work(tx: Transaction, text: str = text) -> None:
+            tree_change(tx)
+            tx.append([("a", 1, "user", text, None, 1, b"")])
+
+        with pytest.raises(StoreError) as refused:
+            server_store.write(work)
+        assert type(refused.value) is StoreError
+    assert server_store.read(tree_version) == 0
+    server_store.write(tree_change)
