@@ -14,16 +14,18 @@ never begins. `Worker` is a service that does what it is given, one after the ot
 there is reported, and does not end it.
 """
 
+import contextlib
 import logging
 import queue
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ikigai_actors.actors.clock import SYSTEM_CLOCK, Clock
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Queue, Threads
 from ikigai_actors.actors.timers import Timers
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.errors import IkigaiError, SystemClosed
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +96,17 @@ class Service(ABC):
         logger.info("%s could not finish: %s", self._thread.name, error)
 
 
+@dataclass(frozen=True, slots=True)
+class RefusableTask:
+    """A task that is either done or refused, once."""
+
+    do: Callable[[], None]
+    refuse: Callable[[SystemClosed], object] = lambda error: None
+
+    def __call__(self) -> None:
+        self.do()
+
+
 class Worker(Service):
     """A service that does what it is given: `post` for soon, `after` for later."""
 
@@ -107,6 +120,23 @@ class Worker(Service):
     def post(self, task: Task) -> None:
         """Do this after everything that was given before; never waits. Any thread may call."""
         self._tasks.put(task)
+
+    def add(self, task: RefusableTask) -> None:
+        """Do this as by `post`; closing refuses it if it was not begun. Any thread may call."""
+        self.post(task)
+        if self._stopped:
+            self._refuse_rest()
+
+    def close(self, timeout: float | None = None) -> None:
+        """End the thread. What can be refused and was not begun is refused with `SystemClosed`."""
+        super().close(timeout)
+        self._refuse_rest()
+
+    def _refuse_rest(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                if isinstance(task := self._tasks.get(timeout=0), RefusableTask):
+                    task.refuse(SystemClosed("The system was closed before this was done."))
 
     def after(self, seconds: float, task: Task) -> None:
         """Do this in this many seconds. For the thread of the service alone."""

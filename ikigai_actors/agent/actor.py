@@ -58,6 +58,7 @@ from ikigai_actors.agent.messages import (
     Rest,
     Restarted,
     RulesRead,
+    Sleep,
     TakenIn,
     Wake,
     WholeRead,
@@ -161,6 +162,8 @@ class AgentActor(PooledActor):
         self._successor: Successor | None = None
         self._exit_message = ""
         self._slices = 0
+        self._sleeps = False
+        self._unused = (0, 0)  # the slices at the latest look, and how many looks have found no more
 
     def __str__(self) -> str:
         return f"agent {self.state.uuid}"
@@ -188,6 +191,16 @@ class AgentActor(PooledActor):
     def used(self) -> float | None:
         """When the log was last read or grew, by the host's clock; None when there is none to drop. Thread-safe."""
         return self._log.used if self._may_rest else None
+
+    def looks_unused(self) -> int:
+        """How many looks in a row, this one included, have found that the agent had nothing to do. For one thread."""
+        slices, before = self._slices, self._unused
+        self._unused = (slices, before[1] + 1 if slices == before[0] else 0)
+        return self._unused[1]
+
+    def sleep(self) -> None:
+        """End soon, if nothing of the agent is open then: it sleeps until it is needed. Thread-safe; never waits."""
+        self.actor_inbox.put_urgent(Sleep())
 
     def rest(self) -> None:
         """Drop the log soon, if the agent is idle then. Thread-safe; never waits."""
@@ -263,6 +276,8 @@ class AgentActor(PooledActor):
                 self._effects.retry_postponed()
             case Rest():
                 self._rest()
+            case Sleep():
+                self._sleep()
             case Dead():
                 self._exit_message = message.exit_message
                 self._stop()
@@ -623,6 +638,18 @@ class AgentActor(PooledActor):
             self._log.drop()
             self._become(State(state.uuid, state.head, request=state.request + 1, lifecycle=state.lifecycle))
 
+    def _sleep(self) -> None:
+        """End if nothing of the agent is open; it is woken when something is asked of it."""
+        state = self.state
+        rests = state.phase in (Phase.IDLE, Phase.UNLOADED) and state.status in (Status.RUNNING, Status.STOPPED)
+        waits = state.turn or state.hold or state.callers or self.wants_news or not self.backlog.is_empty
+        busy = self._step is not None or self._log.loading or not self._effects.is_empty
+        if rests and not waits and not busy:
+            self._successor = self.runtime.processes.sleep(self)
+            if self._successor is not None:
+                self._sleeps = True
+                self._stop()
+
     @property
     def _may_rest(self) -> bool:
         """Whether nothing needs the log now. An agent with notices of new mail keeps it."""
@@ -790,7 +817,8 @@ class AgentActor(PooledActor):
             self._abandon(self._step, error)
         finally:
             self._answer_waiting(error)
-            self.runtime.executor.leave(self.state.uuid)
+            if not self._sleeps:  # its shells stay as it has left them
+                self.runtime.executor.leave(self.state.uuid)
 
     def refuse(self, envelope: Envelope) -> None:
         """Answer a message that will never be handled."""
@@ -798,6 +826,8 @@ class AgentActor(PooledActor):
         caller = getattr(message, "caller", None)
         if isinstance(message, Reset | Departed | TakenIn):
             message.done.settle(None)
+        elif isinstance(message, Finish):
+            message.finished()
         elif isinstance(caller, Future) and self._successor is not None and not caller.done():
             self._successor.take_over(message)
         elif isinstance(caller, Future):

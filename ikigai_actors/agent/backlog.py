@@ -66,6 +66,11 @@ class Backlog:
         return any(isinstance(one, on.Resume) for one in self._commands)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits: no command, and no prompt or word by mail."""
+        return not (len(self) or self._remote or self._words)
+
+    @property
     def is_full(self) -> bool:
         """Whether a further command of this process is refused."""
         return len(self) >= INBOX_CAPACITY

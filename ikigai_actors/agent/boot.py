@@ -67,6 +67,8 @@ class Survey(NamedTuple):
     unrestorable: Sequence[Unrestorable]
     gave_up: bool = False
     """Whether agents there were stopped because their supervisor gave up."""
+    marked: bool = False
+    """Whether many agents are marked as awake that rest."""
 
 
 class RowReader(Protocol):
@@ -98,7 +100,9 @@ def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
         if root is None or not root.living:
             raise HistoryError(f"Agent 0 is missing or dead. {AGENT_0_REMEDY}")
         rows = registry.boot(tx, host, shards, registry.at_work_in(tx, host, shards))
-        return _judge(tx, rows)._replace(gave_up=registry.some_gave_up_in(tx, host, shards))
+        return _judge(tx, rows)._replace(
+            gave_up=registry.some_gave_up_in(tx, host, shards), marked=registry.many_are_marked(tx, host)
+        )
 
     return store.read(read_all)
 

@@ -59,6 +59,11 @@ class Rest:
 
 
 @dataclass(frozen=True, slots=True)
+class Sleep:
+    """End the actor, if nothing of the agent is open: it was not used for long, and is woken when it is."""
+
+
+@dataclass(frozen=True, slots=True)
 class TakenIn:
     """The sender learns that all commands before this message were handled, or wait in the backlog."""
 

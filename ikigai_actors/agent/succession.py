@@ -83,6 +83,16 @@ class Processes(Protocol):
             What takes the messages that still come to that actor.
         """
 
+    def sleep(self, old: Predecessor) -> Successor | None:
+        """Let an agent sleep whose actor is about to end.
+
+        Args:
+            old: its actor, of which nothing is open.
+
+        Returns:
+            What takes the messages that still come to that actor; None when it must not end.
+        """
+
     def on_failed_start(self, uuid: str, restarted: "Restarted", error: Exception) -> bool:
         """Hold a restarted agent whose log could not be read, until its start is tried again or its supervisor decides.
 

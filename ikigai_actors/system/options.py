@@ -125,6 +125,7 @@ class HostOptions:
     patience: float
     lease: float
     in_memory: int
+    sleep_after: float | None
     parts: Platform
 
 
@@ -148,6 +149,7 @@ def check_options(
     patience: float,
     lease: float,
     in_memory: int,
+    sleep_after: float | None,
     parts: Platform,
     instruments: Iterable[Instrument],
     budget: Budget | Mapping[str, Any] | None,
@@ -166,6 +168,8 @@ def check_options(
     check_seconds(patience, "patience")
     check_seconds(lease, "lease", zero=False)
     check_count(in_memory, "in_memory", least=1, most=2**62)
+    if sleep_after is not None:
+        check_seconds(sleep_after, "sleep_after", zero=False)
     check_flag(join, "join")
     if resume is not None:
         check_flag(resume, "resume")
@@ -198,5 +202,6 @@ def check_options(
         patience=patience,
         lease=lease,
         in_memory=in_memory,
+        sleep_after=sleep_after,
         parts=replace(parts, instruments=(*parts.instruments, *check_instruments(instruments))),
     )

@@ -86,6 +86,7 @@ from ikigai_actors.system.directory import SystemPart
 from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.system.host.rebalancer import BALANCE, Rebalancer
 from ikigai_actors.system.host.reply_streams import ReplyStreams
+from ikigai_actors.system.host.sleep_watch import SLEEP_AFTER
 from ikigai_actors.system.host.supervision import SupervisionLoop
 from ikigai_actors.system.host.wait_board import WaitBoard
 from ikigai_actors.system.options import HostOptions, check_options
@@ -136,7 +137,9 @@ class ActorSystem(System):
         super().__init__(store, journal, clock, threads, options.parts.random_bytes, host.id, follower, wait_registry)
         publisher, processes = self._publisher, self._processes
         self._streams = ReplyStreams(lambda: self._runtime.executor.requests(), journal, host.id, clock, threads)
-        self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads, self._streams.listen)
+        self._supervision = SupervisionLoop(
+            store, journal, processes, host.id, clock, threads, self._streams.listen, options.sleep_after
+        )
         with ExitStack() as undone:
             self._following = FollowingLoop(
                 store,
@@ -244,6 +247,7 @@ class ActorSystem(System):
         patience: float = 60.0,
         lease: float = LEASE,
         in_memory: int = MOST_MESSAGES,
+        sleep_after: float | None = SLEEP_AFTER,
         instruments: Iterable[Instrument] = (),
         labels: Mapping[str, str] | None = None,
         rules: Iterable[tuple[str, ...]] = (),
@@ -291,6 +295,8 @@ class ActorSystem(System):
             lease: seconds for which this host owns a PostgreSQL database after each renewal.
             in_memory: messages of logs in memory, and what was made of them for models, above which agents drop theirs
                 that were idle for longest; these logs are read again when they are needed.
+            sleep_after: seconds after which agents that nobody has used give up their actors, while there are a
+                thousand of these or more; they are made again when they are needed. None keeps all.
             instruments: hear when requests, tools, waits, commits and restarts of agents begin and end.
             labels: on whose account agent 0 works, as ``{"team": "sales"}``, and all that it forks from now on; at most
                 16 short texts, which are stored; see `spending`. None leaves those that it has.
@@ -306,8 +312,8 @@ class ActorSystem(System):
         """
         options = check_options(
             database, provider, providers, tools, approvals, on_orphan, resume, settings, config, limits, join, name,
-            on_wait, on_renewal, balance, workers, patience, lease, in_memory, parts, instruments, budget, prices,
-            labels, rules,
+            on_wait, on_renewal, balance, workers, patience, lease, in_memory, sleep_after, parts, instruments,
+            budget, prices, labels, rules,
         )  # fmt: skip
         with ExitStack() as undone:
             store = parts.open_store(database)

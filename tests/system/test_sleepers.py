@@ -1,15 +1,21 @@
 """Sleepers: agents without an actor. A boot costs nothing for them, and whoever asks something of them wakes them."""
 
+import threading
 from collections.abc import Collection
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentDead, FunctionProvider, Signal
+from ikigai_actors import ActorSystem, AgentDead, AgentRef, FunctionProvider, Reply, Signal
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.boot import Origin, Survey
+from ikigai_actors.agent.messages import Finish
+from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import LifecycleState
-from ikigai_actors.system.host.processes import ProcessTable
+from ikigai_actors.system.host.processes import CROWD, ProcessTable
 from ikigai_actors.system.remote.client import Client
-from tests.kit.databases import eventually
+from ikigai_actors.testing.simulation.world import simulated
+from tests.kit.blocking_provider import Gate
+from tests.kit.databases import eventually, sql
 from tests.kit.trees import record
 
 TEA = FunctionProvider(lambda request: "tea")
@@ -83,3 +89,70 @@ def test_what_a_commit_does_while_a_row_is_read_has_it_read_again() -> None:
     table._look_at = look
     assert table.wake("a") is None
     assert looks == [[2, 3], [2, 3], [3]]
+
+
+def put_to_sleep(system: ActorSystem, *agents: AgentRef) -> None:
+    """Have agents give up their actors as if nobody had used them for long."""
+    for agent in agents:
+        system._actor(agent.uuid).sleep()
+    eventually(lambda: all(system._here(agent.uuid) is None for agent in agents), "their sleep")
+
+
+def test_an_agent_that_rests_gives_up_its_actor_and_goes_on_when_it_is_asked(asleep: str) -> None:
+    with ActorSystem.open(asleep, TEA) as system:
+        a, b = system.agent("a"), system.agent("b")
+        for _ in range(3):
+            assert a.prompt("And now?").get(timeout=30).text == "tea"
+            b.configure(max_tokens=9)
+            put_to_sleep(system, a, b, system.root)
+            assert system.statistics().awake == 0
+        assert [one.content for one in a.history()][-4:] == ["And now?", "tea", "And now?", "tea"]
+
+
+def test_an_agent_with_anything_open_stays_awake(asleep: str) -> None:
+    gate = Gate()
+    with ActorSystem.open(asleep, gate.provider) as system:
+        a, b = system.agent("a"), system.agent("b")
+        turn = a.prompt("Wait.")
+        gate.wait_until_asked()
+        b.signal(Signal.STOP)
+        kept = b.prompt("Go.")
+        c = system.agent("c")
+        c.configure(notify=True)
+        for agent in (a, b, c):
+            actor = system._actor(agent.uuid)
+            actor.sleep()
+            heard = actor.heard()
+            assert heard is None or heard.get(timeout=30) is None
+            assert system._here(agent.uuid) is actor
+        assert (turn.done(), kept.done()) == (False, False)
+        gate.open()
+        b.signal(Signal.CONT)
+        assert (turn.get(timeout=30).text, kept.get(timeout=30).text) == ("done", "done")
+
+
+def test_what_comes_as_an_agent_falls_asleep_wakes_it(asleep: str) -> None:
+    with ActorSystem.open(asleep, TEA) as system:
+        a = system.agent("a")
+        actor = system._actor(a.uuid)
+        put_to_sleep(system, a)
+        answer = Future[Reply]()
+        actor.actor_inbox.put_urgent(on.Prompt("And now?", answer))  # as one who has found it a moment ago
+        finished = threading.Event()
+        actor.actor_inbox.put_urgent(Finish(finished.set))
+        assert answer.get(timeout=30).text == "tea"
+        assert finished.is_set()
+
+
+def test_many_that_nobody_has_used_fall_asleep_and_lose_their_marks_later() -> None:
+    with simulated() as world:
+        world.checks = False  # there are many
+        system = world.open(TEA, sleep_after=40.0)
+        children = system.root.fork(prompts=["What is there?"] + [None] * (CROWD - 1))
+        assert children[0].reply().text == "tea"
+        for _ in range(4):
+            world.sleep(25.0)
+            assert children[1].prompt("And now?").get().text == "tea"
+        assert system.statistics().awake == 1
+        marked = world.process.looked_at.read(lambda tx: sql(tx, "SELECT uuid FROM agents WHERE awake = 1"))
+        assert marked == [(children[1].uuid,)]  # and no boot looks at the first one any more

@@ -199,6 +199,11 @@ def count_living(tx: Transaction, host: str) -> int:
     return int(tx.run("living_of", host=host)[0][0])
 
 
+def many_are_marked(tx: Transaction, host: str) -> bool:
+    """Whether at least `MOST_PUT_TO_SLEEP` agents of a host are marked as awake though they rest."""
+    return len(tx.run("idle_awake", host=host, most=MOST_PUT_TO_SLEEP)) == MOST_PUT_TO_SLEEP
+
+
 class PutToSleep(Unit):
     """Clear the marks of agents that rest, so that no boot looks at them; answered with how many there may be left.
 

@@ -11,6 +11,7 @@ Its modules:
     reply_streams       replies on their way, written while other processes listen
     stuck_watch         agents in a turn that give no sign of life
     sign_board          the signs of those that do, for other processes
+    sleep_watch         who has rested for long, and gives up its actor
     importing           an import while no agents run
     wait_board          which agents wait for which, for other hosts
 """

@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CROWD = 1_000
+"""From this many actors on, agents sleep that nobody has used for some time."""
+
 
 class LookAt(Protocol):
     """Looks at the row of an agent that may sleep."""
@@ -66,6 +69,16 @@ class _Look:
 
     def __init__(self) -> None:
         self.is_late = False  # whether the row may have changed since
+
+
+class _Sleeper(Successor):
+    """Takes what came to the actor of an agent as that fell asleep: it is woken, and gets it."""
+
+    def __init__(self, uuid: str, hand_on: Callable[[str, object], object]) -> None:
+        self._uuid, self._hand_on = uuid, hand_on
+
+    def take_over(self, message: object) -> None:
+        self._hand_on(self._uuid, message)
 
 
 class Supervision(Protocol):
@@ -92,6 +105,12 @@ class Supervision(Protocol):
     def watch(self, uuid: str) -> None:
         """Watch whether an agent gives signs of life. Never waits."""
 
+    def hand_on(self, uuid: str, message: object) -> None:
+        """Wake an agent, and give it a message. Never waits."""
+
+    def crowded(self) -> None:
+        """Let agents sleep after some time that nobody has used, since there are many actors. Never waits."""
+
 
 class ProcessTable(Processes):
     """The actors of one host, by uuid."""
@@ -108,6 +127,7 @@ class ProcessTable(Processes):
         self._last_status: dict[str, Status] = {}  # what actors were sent last, without `Status.RUNNING`
         self._looks: dict[str, list[_Look]] = {}  # at the rows of agents that are being woken
         self._shards: Collection[int] = ()  # whose agents may be woken
+        self._slept: list[str] = []  # since `take_slept`
         self._closed = False
         self.changes = 0
         """Counts births and deaths, as far as this process has heard of them."""
@@ -210,6 +230,7 @@ class ProcessTable(Processes):
             if agent.uuid in self._actors:  # it was born into the shard after that was taken
                 return
             actor = self._actors[agent.uuid] = self._new_actor(agent)
+            self._note_crowd()
             if agent.lifecycle.status is not Status.RUNNING:
                 self._last_status[agent.uuid] = agent.lifecycle.status
         if agent.lifecycle.status is Status.TERMINATING:
@@ -240,6 +261,26 @@ class ProcessTable(Processes):
         else:
             (actor.actor_inbox.release if held else actor.actor_inbox.put_urgent)(Departed(done))
         return done
+
+    def sleep(self, old: Predecessor) -> Successor | None:
+        uuid = old.origin.uuid
+        assert self._supervision is not None
+        with self._lock:
+            actor = self._actors.get(uuid)
+            if actor is not old or actor is None or uuid in self._held or uuid in self._receipts:
+                return None
+            if not actor.actor_inbox.empty():
+                return None
+            del self._actors[uuid]
+            self._last_status.pop(uuid, None)
+            self._slept.append(uuid)
+        return _Sleeper(uuid, self._supervision.hand_on)
+
+    def take_slept(self) -> list[str]:
+        """The agents that have fallen asleep since the last call."""
+        with self._lock:
+            slept, self._slept = self._slept, []
+        return slept
 
     def depart(self, old: Predecessor, handover: Handover) -> Successor:
         uuid = old.origin.uuid
@@ -289,6 +330,12 @@ class ProcessTable(Processes):
         actor = self._new_actor(child)
         actor.actor_inbox.held = True
         self._actors[birth.uuid] = actor
+        self._note_crowd()
+
+    def _note_crowd(self) -> None:
+        if len(self._actors) >= CROWD:
+            assert self._supervision is not None
+            self._supervision.crowded()
 
     def spawn(self, birth: Birth, log: Log | None) -> None:
         self.changes += 1
@@ -389,6 +436,19 @@ class ProcessTable(Processes):
             return False
         actor.actor_inbox.put_urgent(command)
         return True
+
+    def give(self, uuid: str, message: object, store: "RowReader") -> None:
+        """Wake an agent, and give it a message before any other, wherever it lives.
+
+        Raises `AgentDead` when no actor of it takes messages any more, and `StoreError`.
+        """
+        actor = self.wake(uuid, store)
+        if actor is not None:
+            actor.take_over(message)
+        elif self._alone:
+            raise AgentDead(f"Agent {uuid} is dead, or no longer runs on this host.", uuid)
+        else:
+            self._remote(uuid).take_over(message)
 
     def resume_cut_off(self, uuid: str) -> None:
         """Go on with the turn of an agent, if that was cut off."""

@@ -14,16 +14,13 @@ and callers who wait for the end of a turn, go to the remote agent: they are ans
 (`ikigai_actors.system.remote.agents`).
 """
 
-import contextlib
 import logging
-import queue
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.actors.garbage import everything_stays
-from ikigai_actors.actors.service import Worker
+from ikigai_actors.actors.service import RefusableTask, Worker
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.boot import Survey, clear_left_behind, survey
 from ikigai_actors.agent.remote_commands import Move, RemoteCaller
@@ -51,17 +48,6 @@ BALANCE = 5.0
 
 LEAVING = 30.0
 """Seconds that the actors of a shard have to end."""
-
-
-@dataclass(frozen=True, slots=True)
-class RefusableTask:
-    """A task of the thread; it is either done or refused, once."""
-
-    do: Callable[[], None]
-    refuse: Callable[[SystemClosed], object] = lambda error: None
-
-    def __call__(self) -> None:
-        self.do()
 
 
 class Parting:
@@ -142,7 +128,6 @@ class Rebalancer(Worker):
     def close(self, timeout: float | None = None) -> None:
         """End the thread. Callers that wait are answered with `SystemClosed`."""
         super().close(timeout)
-        self._refuse_rest()
         for parting in self._partings:
             parting.go.refuse(SystemClosed("The system was closed before the agents had gone."))
         for drained in self._drained:
@@ -154,7 +139,7 @@ class Rebalancer(Worker):
 
     def look_again(self) -> None:
         """Look at the shards soon: another host may have given one. Never waits."""
-        self._add(RefusableTask(self._look))
+        self.add(RefusableTask(self._look))
 
     def drain(self) -> Future[None]:
         """Give all shards away, and take no more.
@@ -173,24 +158,12 @@ class Rebalancer(Worker):
                 self._drained.append(drained)
                 self._look()
 
-        self._add(RefusableTask(begin, drained.settle))
+        self.add(RefusableTask(begin, drained.settle))
         return drained
 
     def _move_as_asked(self, move: Move, caller: RemoteCaller) -> None:
         """Move a branch of this host, as the row of its top asks, which the caller represents. Never waits."""
-        self._add(RefusableTask(lambda: self._prepare_move(caller.key.agent, move.host, caller), caller.settle))
-
-    def _add(self, task: RefusableTask) -> None:
-        """Put a task at the end. Closing refuses all that it finds; this refuses what it missed."""
-        self.post(task)
-        if self._stopped:
-            self._refuse_rest()
-
-    def _refuse_rest(self) -> None:
-        with contextlib.suppress(queue.Empty):
-            while True:
-                if isinstance(task := self._tasks.get(timeout=0), RefusableTask):
-                    task.refuse(SystemClosed("The system was closed before this was done."))
+        self.add(RefusableTask(lambda: self._prepare_move(caller.key.agent, move.host, caller), caller.settle))
 
     def on_failure(self, error: IkigaiError) -> None:
         if isinstance(error, Fenced):
@@ -309,7 +282,7 @@ class Rebalancer(Worker):
         parting = Parting(agents, self._clock.monotonic() + self._host.lease, go)
         self._partings.append(parting)
         for uuid in agents:
-            self._processes.finish(uuid, partial(self._add, RefusableTask(partial(self._finished, parting, uuid))))
+            self._processes.finish(uuid, partial(self.add, RefusableTask(partial(self._finished, parting, uuid))))
         self._part(lambda one: not one.busy)
 
     def _finished(self, parting: Parting, uuid: str) -> None:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, TimedOut
-from ikigai_actors.actors.service import Worker
+from ikigai_actors.actors.service import RefusableTask, Worker
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.boot import Survey
 from ikigai_actors.agent.messages import Restarted
@@ -60,6 +60,7 @@ from ikigai_actors.system.host.due_timers import DueTimers
 from ikigai_actors.system.host.processes import ProcessTable, Supervision
 from ikigai_actors.system.host.remote_commands import RemoteCommands
 from ikigai_actors.system.host.sign_board import SignBoard
+from ikigai_actors.system.host.sleep_watch import SleepWatch
 from ikigai_actors.system.host.stuck_watch import StuckWatch
 from supervisors import supervisor as otp
 from supervisors.causes import Cause
@@ -117,6 +118,7 @@ class SupervisionLoop(Worker, Supervision):
         clock: Clock,
         threads: Threads,
         listen: Callable[[float], object],
+        sleep_after: float | None = None,
     ) -> None:
         """Make the loop of a host; `start` starts its thread.
 
@@ -126,6 +128,7 @@ class SupervisionLoop(Worker, Supervision):
             host: its id.
             clock: for deadlines, and for the times of restarts.
             listen: see `RemoteCommands`.
+            sleep_after: seconds after which agents sleep that nobody has used; None for never.
         """
         super().__init__("ikigai-supervision", threads, clock)
         self._reader, self._journal, self._processes = RetryingReader(store, threads), journal, processes
@@ -137,6 +140,7 @@ class SupervisionLoop(Worker, Supervision):
         self.remote_commands.handle(Fail, self._decide_as_asked)
         self._due_timers = DueTimers(self._reader, journal, host, clock, self.post, self.after)
         self._stuck_watch = StuckWatch(processes, journal, clock, self.after)
+        self._sleep_watch = SleepWatch(processes, journal, host, self.after, sleep_after)
         self.sign_board = SignBoard(processes, journal, host, clock, self.post, self.after)
         """Publishes signs of life to other processes."""
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet
@@ -158,6 +162,8 @@ class SupervisionLoop(Worker, Supervision):
         """
         if found.gave_up:
             self.post(lambda: self._journal.perform(ReviveAll(self._host)))
+        if found.marked:
+            self.post(self._sleep_watch.clear_marks)
         self.serve({one.paused.budget for one in found.restored if one.paused is not None})
         self.post(self._watch_deadlines)
         self.watch_time()
@@ -224,6 +230,25 @@ class SupervisionLoop(Worker, Supervision):
 
     def watch(self, uuid: str) -> None:
         self.post(lambda: self._stuck_watch.begin(uuid))
+
+    def crowded(self) -> None:
+        if not self._sleep_watch.looks:
+            self.post(self._sleep_watch.begin)
+
+    def hand_on(self, uuid: str, message: object) -> None:
+        caller = getattr(message, "caller", None)
+
+        def refuse(error: IkigaiError) -> None:
+            if caller is not None:
+                caller.settle(error)
+
+        def give() -> None:
+            try:
+                self._processes.give(uuid, message, self._reader)
+            except IkigaiError as error:
+                refuse(error)
+
+        self.add(RefusableTask(give, refuse))
 
     def on_lifecycle_change(self, change: LifecycleChange) -> None:
         """Watch the deadlines of agents that terminate since a commit, and look at the budgets of the dead."""

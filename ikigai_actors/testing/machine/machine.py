@@ -40,6 +40,7 @@ After every rule, and at rest:
     mail                  every mail that was sent is read once at most, in order, by programs and by models
     wait                  what ends a wait has happened, and what has happened ends it
     cascade               nobody lives below an agent that a cascade has hit
+    actors                the dead have no actors
     supervised            every living agent has a living supervisor
     quiescence            with nothing left to happen nobody is in the middle of a turn, and every prompt has its answer
 """

@@ -169,6 +169,8 @@ class Ledger:
         """Check ``quiescence``; called when nothing can happen any more."""
         system = world.system
         living = [record for record in system.agents() if record.living]
+        if dead := set(system._processes.uuids()) - {record.uuid for record in living}:
+            raise Broken(f"actors: {', '.join(sorted(dead))} are dead, and have actors")
         stopped = any(record.status == "stopped" for record in living)
         for record in living:
             state = system._actor(record.uuid).state

@@ -6,7 +6,9 @@ from hypothesis.stateful import invariant, rule
 from ikigai_actors.agent.turn.ways import PICK, RESULT, SUMMARY, WAYS
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply, Stream
+from ikigai_actors.records.agents.registry import PutToSleep
 from ikigai_actors.system.births import Child
+from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
 from ikigai_actors.testing.machine.fixtures import GIVEN, NOTES, SLOW, SUMMARIES, TOOL_CALLS, WORK
 from ikigai_actors.testing.simulation.faults import CrashPoint
@@ -72,6 +74,16 @@ class AgentRules(Stage):
                 lambda: by.fork_many([child], note={"why": "a rule"}, timeout=PATIENCE),
                 lambda born: self.ledger.known.setdefault(born[0].uuid),
             )
+
+    @rule(who=AGENTS)
+    def sleep(self, who: int) -> None:
+        """An agent that nobody has used for long gives up its actor, if nothing of it is open; then its mark goes."""
+        agent = self.agent(who)
+        system = agent.system
+        assert isinstance(system, ActorSystem)
+        if (actor := system._processes.get(agent.uuid)) is not None:
+            actor.sleep()
+        self.attempt(lambda: system._writer.perform(PutToSleep(system._runtime.host.id, (agent.uuid,))))
 
     @rule(who=AGENTS)
     def note(self, who: int) -> None:

@@ -1,0 +1,80 @@
+"""Sleep: agents that nobody has used for some time give up their actors, so that a host may run for months.
+
+    few         there are fewer actors than `CROWD`: nobody looks, and nobody sleeps
+    looking     several times within `sleep_after`: it asks the actors of those who have rested for that long to end. An
+                actor does that between two messages, and only if nothing of its agent is open
+    asleep      the agent is a row. Its mark for the next boot is cleared later, together with those of others
+
+A crash before that leaves marks, at which the next boot looks once more.
+"""
+
+from collections.abc import Callable
+
+from ikigai_actors.records.agents.registry import MOST_PUT_TO_SLEEP, PutToSleep
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.system.host.processes import CROWD, ProcessTable
+
+SLEEP_AFTER = 600.0
+"""Seconds after which an agent sleeps that nobody has used, unless a system says otherwise."""
+
+_LOOKS = 4
+"""How often it looks within that time."""
+
+_PAUSE = 1.0
+"""Seconds between two units that clear marks."""
+
+
+class SleepWatch:
+    """Lets the agents of one host sleep. For one thread."""
+
+    def __init__(
+        self,
+        processes: ProcessTable,
+        journal: Journal,
+        host: str,
+        after: Callable[[float, Callable[[], object]], object],
+        sleep_after: float | None,
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            journal: commits what clears marks.
+            host: the id of the host.
+            after: lets the thread call a function in this many seconds.
+            sleep_after: seconds after which an agent sleeps that nobody has used; None for never.
+        """
+        self._processes, self._journal, self._host = processes, journal, host
+        self._after, self._sleep_after = after, sleep_after
+        self.looks = sleep_after is None
+        """Whether it looks again by itself, or never does."""
+        self._marked: list[str] = []
+        self._clears = False
+
+    def begin(self) -> None:
+        """Look again and again while there are many actors."""
+        if not self.looks and self._sleep_after is not None:
+            self.looks = True
+            self._after(self._sleep_after / _LOOKS, self._look)
+
+    def _look(self) -> None:
+        self.looks = False
+        self._marked += self._processes.take_slept()
+        if self._marked and not self._clears:
+            self._clear_of_slept()
+        unused = [actor for actor in self._processes if actor.looks_unused() >= _LOOKS]
+        for actor in unused:
+            actor.sleep()
+        if unused or len(self._processes) >= CROWD:
+            self.begin()
+
+    def _clear_of_slept(self) -> None:
+        some, self._marked = self._marked[:MOST_PUT_TO_SLEEP], self._marked[MOST_PUT_TO_SLEEP:]
+        self._clears = bool(self._marked)
+        if self._clears:
+            self._after(_PAUSE, self._clear_of_slept)
+        self._journal.perform(PutToSleep(self._host, some))
+
+    def clear_marks(self) -> None:
+        """Clear the marks that a boot has found of agents that rest, some at a time."""
+        if self._journal.perform(PutToSleep(self._host)) == MOST_PUT_TO_SLEEP:
+            self._after(_PAUSE, self.clear_marks)
