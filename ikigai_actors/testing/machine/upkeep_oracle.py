@@ -65,6 +65,9 @@ class UpkeepOracle:
                     self._died.update(dict.fromkeys(given["uuids"], given["now"]))
                 case RanStatement("delete_mail", given):
                     self._taken_back.add((given["recipient"], given["id"]))
+                case RanStatement("withdraw_prompt", given):
+                    if given["id"] in self._commits.agents[given["recipient"]].prompts:  # else it was read before
+                        self._taken_back.add((given["recipient"], given["id"]))
                 case RanStatement("mark_pruned", given):
                     if set(given["uuids"]) != (due := self.due()):
                         self._broken(f"prune: {sorted(given['uuids'])} are pruned, and {sorted(due)} are to be")
