@@ -1,7 +1,7 @@
 """The table of what was found of which mutant:
 
 python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --rules | --spending | --steering |
-                         --hashes]
+                         --hashes | --sleep]
                         [--examples N] [--seconds S] [NAME …]
 """
 
@@ -25,6 +25,7 @@ from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
 from tests.mutants.rules import RULE_MUTANTS
+from tests.mutants.sleep import SLEEP_MUTANTS
 from tests.mutants.spending import SPENDING_MUTANTS
 from tests.mutants.steering import STEERING_MUTANTS, STEERING_MUTANTS_OF_HOSTS
 
@@ -129,6 +130,7 @@ def main() -> None:
     parser.add_argument("--steering", action="store_true", help="those of words into turns")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--hashes", action="store_true", help="those of the hashes of histories")
+    parser.add_argument("--sleep", action="store_true", help="those of agents that sleep")
     given = parser.parse_args()
     kinds = {
         "hosts": HOST_MUTANTS,
@@ -139,6 +141,7 @@ def main() -> None:
         "rules": RULE_MUTANTS,
         "spending": SPENDING_MUTANTS,
         "hashes": HASH_MUTANTS,
+        "sleep": SLEEP_MUTANTS,
         "steering": (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),
     }
     mutants = next((some for kind, some in kinds.items() if getattr(given, kind)), MUTANTS)
