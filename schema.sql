@@ -123,6 +123,9 @@ CREATE INDEX agents_shard ON agents (shard) WHERE status <> 'dead';
 -- Those at which a boot looks. The condition must not name the turn: then PostgreSQL would write all indexes at each turn.
 CREATE INDEX agents_awake ON agents (shard) WHERE awake = 1;
 
+-- Those that a person has looked at in a shell: few.
+CREATE INDEX agents_seen ON agents (active_at) WHERE active_at > 0;
+
 -- The living of a branch: a model's fork counts them.
 CREATE INDEX agents_branch ON agents (branch) WHERE status <> 'dead';
 

@@ -188,9 +188,11 @@ def greeting(system: "System") -> str:
     """The program's first line: its version, the database, and how many agents there are."""
     from importlib.metadata import version
 
+    from ikigai_actors.records.agents.registry import count_by_status
     from ikigai_actors.shell.text.tree import summary
 
-    return f"ikigai {version('ikigai-actors')} · {system._store.location} · {summary(system.agents())}"
+    counts = summary(system._store.read(count_by_status))
+    return f"ikigai {version('ikigai-actors')} · {system._store.location} · {counts}"
 
 
 def write_nowhere(*descriptors: int) -> None:

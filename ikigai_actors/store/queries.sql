@@ -125,6 +125,25 @@ SELECT batch FROM hosts WHERE id = :host FOR NO KEY UPDATE
 -- host has written before.
 UPDATE hosts SET batch = :batch WHERE id = :host AND ended_at IS NULL AND batch = :last RETURNING batch
 
+-- name: agents_after
+-- The registry, or one status of it, some at a time in the order of the primary key, which the database itself compares.
+SELECT {agent} FROM agents a
+ WHERE a.uuid > :after AND (CAST(:status AS TEXT) IS NULL OR a.status = :status) ORDER BY a.uuid LIMIT CAST(:most AS BIGINT)
+
+-- name: uuids_below
+-- All agents below one in the tree of supervisors. UNION: a damaged circle ends.
+WITH RECURSIVE below(uuid) AS (
+    SELECT uuid FROM agents WHERE supervisor_uuid = :uuid
+    UNION SELECT a.uuid FROM agents a JOIN below ON a.supervisor_uuid = below.uuid)
+SELECT uuid FROM below
+
+-- name: count_by_status
+SELECT a.status, COUNT(*) FROM agents a GROUP BY a.status
+
+-- name: seen_last
+-- The living agent that a person has looked at last. By agents_seen.
+SELECT {agent} FROM agents a WHERE a.active_at > 0 AND a.status <> 'dead' ORDER BY a.active_at DESC LIMIT 1
+
 -- name: agents
 -- The whole registry, or one status of it. Sorted by the caller: text sorts differently in the two databases.
 SELECT {agent} FROM agents a WHERE CAST(:status AS TEXT) IS NULL OR status = :status
@@ -331,9 +350,10 @@ SELECT uuid, status, turn, held_at FROM agents
  WHERE (status = 'dead' AND awake = 1) OR (status <> 'dead' AND awake = 0 AND (turn > 0 OR held_at > 0))
 
 -- name: turns_that_asked
--- The open turns in which a call asked for approval, decided since or not. By the index of these messages, which are few.
-SELECT DISTINCT a.uuid, a.turn FROM messages m JOIN agents a ON a.uuid = m.agent_uuid
- WHERE m.kind = 'approval' AND a.turn > 0 AND m.id > a.turn AND a.status <> 'dead'
+-- The open turns in which a call asked for approval, decided since or not. By agents_awake and the index of these messages.
+SELECT a.uuid, a.turn FROM agents a
+ WHERE a.awake = 1 AND a.turn > 0 AND a.status <> 'dead'
+   AND EXISTS (SELECT 1 FROM messages m WHERE m.agent_uuid = a.uuid AND m.id > a.turn AND m.kind = 'approval')
 
 -- name: counts
 -- How many messages each agent wrote itself: positions have no holes.
@@ -733,8 +753,8 @@ SELECT CAST(SUM(CASE WHEN s.host IS NULL OR h.ended_at IS NOT NULL THEN 1 ELSE 0
   FROM shards s LEFT JOIN hosts h ON h.id = s.host
 
 -- name: living_in
--- By agents_shard, whose condition stands here word for word.
-SELECT a.shard, COUNT(*), CAST(SUM(CASE WHEN a.turn > 0 THEN 1 ELSE 0 END) AS BIGINT) FROM agents a
+-- By agents_shard, whose condition stands here word for word, and agents_awake: no row is read of those that rest.
+SELECT a.shard, COUNT(*), (SELECT COUNT(*) FROM agents w WHERE w.awake = 1 AND w.shard = a.shard AND w.turn > 0) FROM agents a
  WHERE a.status <> 'dead' AND a.shard IN (SELECT s.id FROM shards s WHERE CAST(s.id AS TEXT) = ANY(:shards)) GROUP BY a.shard
 
 -- name: agents_in
@@ -784,7 +804,7 @@ SELECT id, beat, lease, COALESCE(name, id) FROM hosts WHERE ended_at IS NULL AND
 SELECT {host}, h.name,
        (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.status <> 'dead'),
        h.draining, '', h.ended_at, h.lease, (SELECT COUNT(*) FROM shards s WHERE s.host = h.id),
-       (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.status <> 'dead' AND a.turn > 0)
+       (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.awake = 1 AND a.turn > 0)
   FROM hosts h WHERE h.ended_at IS NULL OR h.ended_at > now_ms() - CAST(:within AS BIGINT) ORDER BY h.epoch
 
 -- name: without_host
@@ -1200,8 +1220,9 @@ ON CONFLICT (budget, unit, host) DO UPDATE SET held = portions.held + excluded.h
 
 -- name: held_in
 -- Whose requests are open, of the living in some shards, that another host has begun.
-SELECT a.uuid FROM shards s JOIN agents a ON a.shard = s.id AND a.status <> 'dead'
- WHERE CAST(s.id AS TEXT) = ANY(:shards) AND a.held_at > 0 AND a.held_host <> :host
+SELECT a.uuid FROM agents a
+ WHERE a.awake = 1 AND a.held_at > 0 AND a.held_host <> :host
+   AND a.shard IN (SELECT s.id FROM shards s WHERE CAST(s.id AS TEXT) = ANY(:shards))
 
 -- name: portions_of_ended
 -- Portions of hosts that have ended, in which nothing is held.
@@ -1388,7 +1409,7 @@ UPDATE agents SET stuck = :turn WHERE uuid = :uuid
 -- When those that are in a turn have written last.
 SELECT a.uuid, a.turn, COALESCE((SELECT m.created_at FROM messages m WHERE m.agent_uuid = a.uuid ORDER BY m.id DESC LIMIT 1), a.created_at),
        now_ms()
-  FROM agents a WHERE a.turn > 0 AND a.status <> 'dead'
+  FROM agents a WHERE a.awake = 1 AND a.turn > 0
 
 -- name: make_group
 INSERT INTO group_names (name) VALUES (:name) ON CONFLICT DO NOTHING

@@ -10,10 +10,10 @@ table; a process that is attached has an empty one. All others are remote agents
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, overload
@@ -352,10 +352,46 @@ class Directory(OfOneProcess, ABC):
     # Which agents exist
 
     def agents(self, status: str | None = None) -> list[AgentRecord]:
-        """The registry, oldest first, the dead too; or only agents with a status."""
+        """The registry, oldest first, the dead too; or only agents with a status.
+
+        It is read some at a time, while the agents go on; see `iter_agents` where there are very many.
+        """
+        return sorted(self.iter_agents(status), key=lambda record: (record.created_at, record.born))
+
+    def iter_agents(self, status: str | None = None, below: Handle | str | None = None) -> Iterator[AgentRecord]:
+        """The registry, a thousand agents at a time, in no order, while the agents go on.
+
+        Args:
+            status: only agents with this status; None for all, the dead too.
+            below: a handle, or a uuid, name, or unique prefix of a uuid: only agents below that one in the tree of
+                supervisors.
+
+        Returns:
+            An iterator; each thousand is read when it is needed. Raises `StoreError` then.
+
+        Raises:
+            BadInput: there is no such status.
+            AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
+        """
+        self._check_open()
         if status is not None:
             check_choice(status, "status", [*Status])
-        return self._store.read(lambda tx: registry.every(tx, status))
+        if below is None:
+            return self._pages(status)
+        top = registry.uuid_of(self._store, below)
+        uuids = self._store.read(lambda tx: (registry.get(tx, top), registry.uuids_below(tx, top))[1])
+        return self._pages_of(uuids, status)
+
+    def _pages(self, status: str | None) -> Iterator[AgentRecord]:
+        latest = ""
+        while found := self._store.read(partial(registry.after, uuid=latest, status=status)):
+            yield from found
+            latest = found[-1].uuid
+
+    def _pages_of(self, uuids: Sequence[str], status: str | None) -> Iterator[AgentRecord]:
+        for start in range(0, len(uuids), registry.AGENTS_AT_ONCE):
+            found = self._store.read(partial(registry.some, uuids=uuids[start : start + registry.AGENTS_AT_ONCE]))
+            yield from (record for record in found if status in (None, record.status))
 
     def spending(self, by: str | None = None, since: datetime | float | str | None = None) -> dict[str, Spending]:
         """The costs of requests to models, by the agents that caused them.

@@ -14,7 +14,7 @@ from ikigai_actors.records.agents.registry import AgentRecord, make_root
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.lives.deaths import Relative
 from ikigai_actors.records.log.append import FIRST_EPOCH
-from ikigai_actors.store import Store, Transaction
+from ikigai_actors.store import Row, Store, Transaction
 from ikigai_actors.store.migrations import schema_script
 from ikigai_actors.store.queries import for_sqlite
 from ikigai_actors.store.unit import Locked
@@ -229,3 +229,37 @@ def test_a_damaged_circle_of_supervisors_ends(store: Store) -> None:
     assert names(store.read(lambda tx: registry.descendants(tx, "b"))) == ["a", "b", "c", "d"]
     with pytest.raises(HistoryError):
         store.read(lambda tx: registry.ancestors(tx, "b"))
+
+
+def test_all_agents_are_read_some_at_a_time_each_once(store: Store) -> None:
+    plant(store, **{f"agent{number}": "root" for number in range(7)})
+    everybody = {one.uuid for one in store.read(registry.every)}
+    found, latest = list[str](), ""
+
+    def page_after(tx: Transaction) -> list[Row]:
+        return tx.run("agents_after", after=latest, status=None, most=3)
+
+    while page := store.read(page_after):
+        assert len(page) <= 3
+        found += [row[0] for row in page]
+        latest = found[-1]
+    assert (set(found), len(found)) == (everybody, 8)
+    store.write(lambda tx: tx.run("bury", uuids=["agent3"], cause="killed", sender=None, reason="test", now=2))
+    assert names(store.read(lambda tx: registry.after(tx, "", "dead"))) == ["agent3"]
+    assert store.read(registry.count_by_status) == {"running": 7, "dead": 1}
+
+
+def test_agents_below_one_are_found_whatever_their_depth(store: Store) -> None:
+    plant(store, a="root", b="a", c="b", d="root")
+    assert set(store.read(lambda tx: registry.uuids_below(tx, "a"))) == {"b", "c"}
+    assert store.read(lambda tx: registry.uuids_below(tx, "d")) == []
+
+
+def test_the_agent_that_a_person_has_looked_at_last_is_the_latest_that_lives(store: Store) -> None:
+    plant(store, a="root", b="root", c="root")
+    assert store.read(registry.seen_last) is None
+    store.write(lambda tx: [tx.run("touch", uuid=uuid, now=number) for number, uuid in enumerate("abc", 1)])
+    store.write(lambda tx: tx.run("bury", uuids=["c"], cause="killed", sender=None, reason="test", now=2))
+    latest = store.read(registry.seen_last)
+    assert latest is not None
+    assert latest.uuid == "b"

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentDead, AgentRef, FunctionProvider, Reply, Signal
+from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, AgentRef, BadInput, FunctionProvider, Reply, Signal
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.boot import Origin, Survey
 from ikigai_actors.agent.messages import Finish
@@ -14,9 +14,10 @@ from ikigai_actors.agent.turn.state import LifecycleState
 from ikigai_actors.system.host.processes import CROWD, ProcessTable
 from ikigai_actors.system.remote.client import Client
 from ikigai_actors.testing.simulation.world import simulated
-from tests.kit.blocking_provider import Gate
+from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually, sql
 from tests.kit.trees import record
+from tests.system.test_restarts import Worker
 
 TEA = FunctionProvider(lambda request: "tea")
 
@@ -156,3 +157,41 @@ def test_many_that_nobody_has_used_fall_asleep_and_lose_their_marks_later() -> N
         assert system.statistics().awake == 1
         marked = world.process.looked_at.read(lambda tx: sql(tx, "SELECT uuid FROM agents WHERE awake = 1"))
         assert marked == [(children[1].uuid,)]  # and no boot looks at the first one any more
+
+
+def test_agents_are_listed_without_a_read_of_all_at_once(asleep: str) -> None:
+    with ActorSystem.open(asleep, TEA) as system:
+        a, b, c = map(system.agent, "abc")
+        c.kill()
+        assert {one.uuid for one in system.iter_agents()} == {one.uuid for one in system.agents()}
+        assert [one.uuid for one in system.iter_agents(below=a)] == [b.uuid]
+        assert [one.name for one in system.iter_agents("dead", below="a")] == []
+        assert [one.name for one in system.iter_agents("dead")] == ["c"]
+        assert [one.name for one in system.agents("running")] == [None, "a", "b"]
+        with pytest.raises(AgentNotFound):
+            system.iter_agents(below="nobody")
+        with pytest.raises(BadInput, match="status"):
+            system.iter_agents("asleep")
+
+
+def test_supervisors_that_sleep_give_up_when_a_child_fails_too_often(durable: str) -> None:
+    with Worker().open(durable) as system:
+        top = system.root.fork(name="top")
+        middle = top.fork(name="middle")
+        leaf = middle.fork(name="leaf")
+        for agent in (top, middle):
+            agent.supervise(intensity=0)
+    with Worker(leaf=1).open(durable) as system:
+        again = [system.handle(agent.uuid) for agent in (top, middle, leaf)]
+        assert again[-1].prompt("go").get(timeout=DEADLINE).text == "leaf is done"
+        assert [agent.record.status for agent in again] == ["running"] * 3
+
+
+def test_siblings_that_sleep_are_restarted_together_with_one_that_fails(durable: str) -> None:
+    with Worker().open(durable) as system:
+        top = system.root.fork(name="top")
+        top.supervise(strategy="one_for_all")
+        kid, other = top.fork(name="kid"), top.fork(name="other")
+    with Worker(kid=1).open(durable) as system:
+        assert system.handle(kid.uuid).prompt("go").get(timeout=DEADLINE).text == "kid is done"
+        assert system.handle(other.uuid).prompt("go").get(timeout=DEADLINE).text == "other is done"

@@ -28,6 +28,9 @@ from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from ikigai_actors.text import storable, utc_time
 from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD
 
+AGENTS_AT_ONCE = 1_000
+"""How many agents a list reads at once."""
+
 MOST_PUT_TO_SLEEP = 1_000
 """How many agents one unit puts to sleep at most."""
 
@@ -148,6 +151,26 @@ def _records(rows: list[tuple[object, ...]]) -> list[AgentRecord]:
 def every(tx: Transaction, status: str | None = None) -> list[AgentRecord]:
     """All agents, or those with a status; oldest first."""
     return sorted(_records(tx.run("agents", status=status)), key=lambda record: (record.created_at, record.born))
+
+
+def after(tx: Transaction, uuid: str, status: str | None = None) -> list[AgentRecord]:
+    """Up to `AGENTS_AT_ONCE` agents whose uuids come next, of a status if that is given."""
+    return _records(tx.run("agents_after", after=uuid, status=status, most=AGENTS_AT_ONCE))
+
+
+def uuids_below(tx: Transaction, uuid: str) -> list[str]:
+    """The uuids of all agents below an agent in the tree of supervisors, the dead too."""
+    return [below for (below,) in tx.run("uuids_below", uuid=uuid)]
+
+
+def count_by_status(tx: Transaction) -> dict[str, int]:
+    """How many agents have each status."""
+    return dict(tx.run("count_by_status"))
+
+
+def seen_last(tx: Transaction) -> AgentRecord | None:
+    """The living agent at which a person has looked last; None when nobody has looked at any."""
+    return next(iter(_records(tx.run("seen_last"))), None)
 
 
 def living(tx: Transaction) -> list[AgentRecord]:

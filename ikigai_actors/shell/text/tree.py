@@ -14,7 +14,7 @@ do not count.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ikigai_actors.agent.turn.state import Phase
@@ -118,7 +118,7 @@ def tree_lines(
         return Line(text, record.uuid == current, not record.living, spans)
 
     lines = [line(*each) for each in zip(nodes, names, states, words, strict=True)]
-    return [*lines, Line(summary(records))]
+    return [*lines, Line(summary(Counter(record.status for record in records)))]
 
 
 def sign_text(sign: Sign) -> str:
@@ -127,11 +127,10 @@ def sign_text(sign: Sign) -> str:
     return f"sign of life {sign.seconds:.0f} s ago{came}"
 
 
-def summary(records: Iterable[AgentRecord]) -> str:
-    """How many agents there are: ``N running, M dead``, and those in between when there are any."""
-    counts = Counter(record.status for record in records)
-    between = [f"{counts[status]} {status}" for status in ("stopped", "terminating") if counts[status]]
-    return ", ".join([f"{counts['running']} running", *between, f"{counts['dead']} dead"])
+def summary(counts: Mapping[str, int]) -> str:
+    """How many agents there are, by status: ``N running, M dead``, and those in between when there are any."""
+    between = [f"{counts[status]} {status}" for status in ("stopped", "terminating") if counts.get(status)]
+    return ", ".join([f"{counts.get('running', 0)} running", *between, f"{counts.get('dead', 0)} dead"])
 
 
 def drawn(records: Sequence[AgentRecord], wanted: Callable[[AgentRecord], bool], deepest: int = DEEPEST) -> list[Node]:

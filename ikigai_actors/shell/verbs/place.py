@@ -176,5 +176,6 @@ class ScriptPlace(Place, Protocol):
 
 def last_active(system: "System") -> "AgentRecord":
     """The agent that a person looked at last, if it lives; else agent 0."""
-    seen = [record for record in system.agents() if record.living and record.active_at]
-    return max(seen, key=lambda record: record.active_at, default=system.root.record)
+    from ikigai_actors.records.agents.registry import seen_last
+
+    return system._store.read(seen_last) or system.root.record
