@@ -59,6 +59,8 @@ class TreeOracle:
         for one in ran:
             if one.query == "unregister":
                 born = {child: parent for child, parent in born.items() if child not in one.parameters["uuids"]}
+            elif one.query == "add_tree":  # of one that has worked in the directory itself
+                self._upper.setdefault(one.parameters["agent"], one.parameters["upper"])
             elif one.query == "freeze_tree" and one.parameters["agent"] in before:
                 self._upper[one.parameters["agent"]] += one.parameters["by"]
         for child, parent in born.items():
