@@ -93,6 +93,7 @@ def test_marks_are_cleared_of_those_alone_that_rest(family: Store) -> None:
     family.write(lambda tx: [tx.run("set_turn", uuid=uuid, turn=0) for uuid in ("child", "quiet")])
     change(family, "grandchild", "awake = 1, held_at = 5")
     assert write_alone(family, PutToSleep("another", ["child"])) == 1  # it is not that one's
+    assert write_alone(family, PutToSleep(HOST, ["root", "grandchild"])) == 2  # something of them is open
     assert write_alone(family, PutToSleep(HOST)) == 2
     marked = family.read(lambda tx: sql(tx, "SELECT uuid FROM agents WHERE awake = 1 ORDER BY uuid"))
     assert [uuid for (uuid,) in marked] == ["grandchild", "root"]
