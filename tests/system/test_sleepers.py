@@ -2,11 +2,13 @@
 
 import threading
 from collections.abc import Collection
+from functools import partial
 
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, AgentRef, BadInput, FunctionProvider, Reply, Signal
 from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Origin, Survey
 from ikigai_actors.agent.messages import Finish
 from ikigai_actors.agent.turn import events as on
@@ -92,6 +94,11 @@ def test_what_a_commit_does_while_a_row_is_read_has_it_read_again() -> None:
     assert looks == [[2, 3], [2, 3], [3]]
 
 
+def has_nothing_to_do(actor: AgentActor) -> bool:
+    """Whether an actor has handled all that it was sent."""
+    return actor.actor_inbox.empty() and not actor.actor_inbox.scheduled
+
+
 def put_to_sleep(system: ActorSystem, *agents: AgentRef) -> None:
     """Have agents give up their actors as if nobody had used them for long."""
     for agent in agents:
@@ -123,8 +130,7 @@ def test_an_agent_with_anything_open_stays_awake(asleep: str) -> None:
         for agent in (a, b, c):
             actor = system._actor(agent.uuid)
             actor.sleep()
-            inbox = actor.actor_inbox
-            eventually(lambda inbox=inbox: inbox.empty() and not inbox.scheduled, "the end of its slice")
+            eventually(partial(has_nothing_to_do, actor), "the end of its slice")
             assert system._here(agent.uuid) is actor
         assert (turn.done(), kept.done()) == (False, False)
         gate.open()

@@ -68,9 +68,10 @@ def settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> N
     """
     uuids = [uuid for (uuid,) in tx.run("held_in", host=host, shards=[str(shard) for shard in shards])]
     locked = LockedRows(tx.run("lock_agents", uuids=sorted(uuids), writers=[]) if uuids else ())
-    ledger = BudgetLedger(tx, locked, {row.budget for row in locked.values()}, {})
-    _spend(tx, ledger, locked.values())
-    ledger.write()
+    if locked:
+        ledger = BudgetLedger(tx, locked, {row.budget for row in locked.values()}, {})
+        _spend(tx, ledger, locked.values())
+        ledger.write()
     ended = tx.run("portions_of_ended")
     if ended:
         ledger = BudgetLedger(tx, locked, {budget for budget, _ in ended}, {})

@@ -80,8 +80,8 @@ class SQLiteTransaction(BaseTransaction):
 
     def misfits(self, table: str, most: int | None = None) -> list[str]:
         """The columns that hold a value of a wrong type: SQLite stores any value in any column."""
-        if most is not None and (self.execute(f"SELECT MAX(rowid) FROM {table}")[0][0] or 0) > most:
-            return []
+        if most is not None and not 0 < (self.execute(f"SELECT MAX(rowid) FROM {table}")[0][0] or 0) <= most:
+            return []  # it is long, or empty
         columns = tuple((row[1], row[2], row[3] or row[5]) for row in self.execute(f"PRAGMA table_info({table})"))
         [found] = self.execute(_count_misfits(table, columns))
         return [name for (name, _, _), count in zip(columns, found, strict=True) if count]
