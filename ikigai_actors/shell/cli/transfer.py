@@ -77,7 +77,7 @@ def import_agents(
     other = f"; {done.renewed} of them have other uuids than in the file" if done.renewed else ""
     if done.rehashed:
         other += f"; {counted(done.rehashed, 'message')} got another hash, since uuids in the histories are others"
-    told = f"Imported {counted(len(done.agents), 'agent')}, of which {living} live"
+    told = f"Imported {counted(len(done.agents), 'agent')}, of which {living} {'lives' if living == 1 else 'live'}"
     return f"{told}, with {top.short} on top{other}."
 
 
