@@ -184,8 +184,10 @@ def test_a_file_may_have_a_mark_other_line_ends_blank_lines_and_a_last_line_that
     session.rows.append({"type": "file-history-snapshot", "messageId": "x", "snapshot": {}})
     session.rows.append({"type": "of-a-later-version", "uuid": "y", "parentUuid": session.last})
     data = b"\xef\xbb\xbf" + session.data.replace(b"\n", b"\r\n\r\n") + session.data.splitlines()[0][:-7]
-    [top] = imported(system, tmp_path, data)
+    left_out: list[str] = []
+    [top] = imported(system, tmp_path, data, notice=left_out.append)
     assert said(top) == [("user", "One."), ("assistant", "Two.")]
+    assert left_out == ["ship.jsonl: the last line was cut off, and is left out."]
 
 
 def test_no_call_runs_until_the_setting_is_removed(system: ActorSystem, tmp_path: Path) -> None:
@@ -216,8 +218,11 @@ def test_a_folder_of_sessions_comes_below_one_agent(system: ActorSystem, tmp_pat
     for name in ("one", "two"):
         session = ClaudeCode(name)
         session.turn(name, "Well.")
-        (tmp_path / "projects" / "ship").mkdir(parents=True, exist_ok=True)
+        inner = ClaudeCode(name, agent=f"a{name}")
+        inner.turn("Search.", "Found.")
+        (tmp_path / "projects" / "ship" / name / "subagents").mkdir(parents=True)
         (tmp_path / "projects" / "ship" / f"{name}.jsonl").write_bytes(session.data)
+        (tmp_path / "projects" / "ship" / name / "subagents" / f"agent-a{name}.jsonl").write_bytes(inner.data)
     (tmp_path / "projects" / "other.jsonl").write_bytes(b'{"a": 1}\n')
     (tmp_path / "projects" / "empty.jsonl").write_bytes(b"\n")
     top = system.import_(read_sessions(tmp_path / "projects", notice=left_out.append))
@@ -225,6 +230,9 @@ def test_a_folder_of_sessions_comes_below_one_agent(system: ActorSystem, tmp_pat
         "projects",
         ["one", "two"],
     )
+    named = {one.uuid: one.name for one in system.agents()}
+    above = {one.name: named.get(str(one.supervisor_uuid)) for one in system.agents()}
+    assert (above["agent-aone"], above["agent-atwo"]) == ("one", "two")
     assert left_out == ["other.jsonl was left out: its format is not known."]
 
 

@@ -99,7 +99,9 @@ def test_what_this_program_exports_comes_back(system: ActorSystem, tmp_path: Pat
 
 
 def test_generations_of_langfuse_are_requests_with_their_costs(system: ActorSystem, tmp_path: Path) -> None:
-    [top] = imported(system, tmp_path, SAMPLES["langfuse"])
+    left_out: list[str] = []
+    [top] = imported(system, tmp_path, SAMPLES["langfuse"], notice=left_out.append)
+    assert left_out == []
     assert said(top) == LOOKED
     assert (top.record.name, replies(top), top.record.spent_usd) == ("shipyard", [("openai:gpt-5", 15)] * 2, 500_000)
 

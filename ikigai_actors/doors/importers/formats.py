@@ -77,7 +77,7 @@ def read_sessions(
             setting ``effects`` is removed.
         keep_model: whether the agents are asked with the model that they were recorded with; else with that of the
             host.
-        notice: hears which files of a folder were left out.
+        notice: hears which files of a folder were left out, and which last lines.
 
     Raises:
         ImportRefused: what is wrong with a file, and in which line.
@@ -93,6 +93,8 @@ def read_sessions(
         known = recorder if recorder != AUTO else recorder_of(one)
         if known is not None:
             found.setdefault(known, []).append(one)
+            if one.is_cut:
+                notice(f"{one.name}: the last line was cut off, and is left out.")
         elif path.is_dir():
             notice(f"{one.name} was left out: its format is not known.")
     if not found:

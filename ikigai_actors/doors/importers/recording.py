@@ -33,6 +33,12 @@ class Recording:
         """Its name without folders and the last suffix."""
         return self.name.replace("\\", "/").rpartition("/")[2].rpartition(".")[0] or self.name
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether its writer was killed in the middle of the last line, of several."""
+        before, _, last = self.data.removeprefix(_BOM).strip(b"\r").rpartition(b"\n")
+        return bool(last.strip()) and _is_json(before.partition(b"\n")[0]) and not _is_json(last)
+
     def lines(self) -> Iterator["RecordedLine"]:
         """Its lines that are not blank, as JSON objects.
 
