@@ -269,11 +269,11 @@ def calls(position: int, result: str) -> list[Message]:
 
 
 def at_hit(transcript: ReadableTranscript) -> str:
-    """The line of the hit at which the person is."""
+    """The first line of what the person is at: a hit, or the piece at the mark."""
     height = transcript.size.height
     lines = [transcript.render_line(y) for y in range(height)]
-    [line] = [line for line in lines if any(part.style and part.style.reverse for part in line)]
-    return line.text.strip()
+    here = [line for line in lines if any(part.style and part.style.reverse for part in line)]
+    return here[0].text.strip()
 
 
 @SLOW
@@ -332,7 +332,9 @@ def test_the_arrows_mark_what_folds_and_keys_fold_and_open_it() -> None:
         transcript.add([*calls(1, "one\ntwo"), *calls(3, "three\nfour")])
         await until(lambda: app.arranged)
         transcript.begin()
-        await pilot.press("up", "space")
+        await pilot.press("up")
+        assert at_hit(transcript).startswith("▸ erase  path: file 1")
+        await pilot.press("space")
         assert "▾ erase" in transcript.text
         assert ("two" in transcript.text, "four" in transcript.text) == (True, False)
         await pilot.press("left", "down", "enter")

@@ -15,12 +15,15 @@ from textual.message import Message as Notification
 from textual.strip import Strip
 
 from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.shell.app.theme import OWN, Palette
+from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.shell.app.transcript.block import ShownBlock
 from ikigai_actors.shell.app.transcript.layout import foldable, is_folded
 from ikigai_actors.shell.app.transcript.pieces import Piece
 from ikigai_actors.shell.app.transcript.text_search import TextSearch, restyled, with_marks
 from ikigai_actors.shell.app.transcript.widget import Transcript
+
+_MARKED = Style(reverse=True)
+"""The style of the piece at the mark, over its own: a prompt has the ground of a chosen row already."""
 
 
 class HitCount(NamedTuple):
@@ -235,7 +238,7 @@ class ReadableTranscript(Transcript):
             return line
         block, colours = self._blocks[index], self._frame.colours
         if block is self.at and self.reads and line.cell_length:
-            line = restyled(line.adjust_cell_length(self._frame.width), _ground(colours))
+            line = restyled(line.adjust_cell_length(self._frame.width), _MARKED)
         if self.search is None:
             return line
         parts = [
@@ -259,10 +262,6 @@ class ReadableTranscript(Transcript):
             self.scroll_to(y=max(0, line - margin), animate=False, immediate=True)
         elif line >= top + height - min(margin, 1):
             self.scroll_to(y=line - height + 1 + margin, animate=False, immediate=True)
-
-
-def _ground(colours: Palette) -> Style:
-    return Style(reverse=True) if colours is OWN else Style(bgcolor=colours.chosen)
 
 
 def _hit_style(colours: Palette, is_here: bool) -> Style:
