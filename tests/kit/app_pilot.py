@@ -6,7 +6,9 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from textual.events import Key
+from textual.drivers.headless_driver import HeadlessDriver
+from textual.events import Key, Resize
+from textual.geometry import Size
 from textual.message import Message
 from textual.notifications import Notify
 from textual.pilot import Pilot
@@ -75,6 +77,14 @@ class Stage:
         """Type a text and press Enter."""
         await self.type(text)
         await self.press("enter")
+
+    async def resize(self, columns: int, lines: int) -> None:
+        """Give the window another size. (The pilot's own waits until the whole process has nothing to do.)"""
+        driver, size = self.application._driver, Size(columns, lines)
+        assert isinstance(driver, HeadlessDriver)
+        driver._size = size
+        self.application.post_message(Resize(size, size))
+        await self.pilot.pause(0)
 
     async def until(self, condition: Callable[[], object], what: str = "it") -> None:
         """Let the application go on until something is the case.

@@ -6,18 +6,20 @@ same: uuids, times, the sign of the spinner.
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, ToolCall, Usage, tool
 from ikigai_actors.providers.scripted import Script, ScriptedReply
+from ikigai_actors.shell.app.widgets.approval_box import QUIET
 from ikigai_actors.shell.app.widgets.talk_lines import SPINNER
 from ikigai_actors.system.handles.ref import System
 from tests.kit.app_pilot import Stage, on_stage
 from tests.kit.blocking_provider import DEADLINE
 
-SIZE = (80, 24)
+SIZES = ((80, 24), (100, 30), (200, 60))
+"""Columns and lines: the pictures have the first."""
 
 ANSWER = """Saturday suits: it stays dry. The order, by price:
 
@@ -38,6 +40,17 @@ PRICES = """[tea]
 input = 3.0
 output = 15.0
 """
+
+
+ORDER = """Assam, 12 kilos, from the three farms;
+Sencha, 4 kilos, from Uji.
+Deliver on Friday, and pay by the end of the month."""
+
+
+@tool(policy="ask")
+def order(text: str) -> str:
+    """Order something from the farms."""
+    return "ordered"
 
 
 @tool(policy="allow")
@@ -65,7 +78,11 @@ async def _for_ever(_: Request) -> ScriptedReply:
 def _team() -> ScriptedProvider:
     call = ToolCall("forecast", {"day": "Saturday"})
     scripts: dict[str | None, Script] = {
-        "planner": [_reply("", 410, call, thinking="Is it dry on Saturday? I look."), _reply(ANSWER, 520)],
+        "planner": [
+            _reply("", 410, call, thinking="Is it dry on Saturday? I look."),
+            _reply(ANSWER, 520),
+            _reply("", 560, ToolCall("order", {"text": ORDER})),
+        ],
         "buyer": [_reply("Three farms answered.", 640)],
         "seller": _for_ever,
         "clerk": [_reply("Filed.", 95)],
@@ -102,6 +119,8 @@ class Scene(NamedTuple):
     """Told by the screen when it can take what is pressed after the first key."""
     back: tuple[str, ...] = ("escape",)
     """What is pressed to go back to the talk."""
+    prompt: str = ""
+    """What is said before that."""
 
 
 SCENES: Mapping[str, Scene] = {
@@ -111,8 +130,11 @@ SCENES: Mapping[str, Scene] = {
     "mail": Scene(("f5", "down", "enter"), r"mail 1 from buyer[\s\S]*I ask for a sample", "The offer is filed"),
     "documents": Scene(("f6", "enter"), r"On Saturday[\s\S]*written by buyer", r"\.md"),
     "find": Scene(("ctrl+p", "s", "e"), r"seller[\s\S]*/supervise"),
+    "keys": Scene(("f1",), r"Enter, Ctrl\+J"),
+    "menu": Scene(("/", "f", "o"), "Fork an agent", back=("escape", "ctrl+u")),
+    "question": Scene((), "Esc later", back=(), prompt="Order it."),
 }
-"""By name."""
+"""By name. Nothing comes after the question, which stays."""
 
 
 class Shown(NamedTuple):
@@ -120,36 +142,49 @@ class Shown(NamedTuple):
 
     text: str
     svg: str
+    """Empty for a large window."""
 
 
-def play(directory: Path, wanted: Mapping[str, str]) -> dict[str, Shown]:
-    """Play all scenes one after another.
+def play(directory: Path, wanted: Mapping[str, str], sizes: Sequence[tuple[int, int]] = SIZES) -> dict[str, Shown]:
+    """Play all scenes one after another, and resize the window in each.
 
     Args:
         directory: an empty one.
         wanted: the texts that are known to be right: a scene that looks so is waited for no longer. Others are taken
             when the screen has come to rest.
+        sizes: columns and lines.
+
+    Returns:
+        The screens, by names like ``talk-80``.
     """
     shown: dict[str, Shown] = {}
 
     async def show(stage: Stage) -> None:
         for name, scene in SCENES.items():
+            if scene.prompt:
+                await stage.say(scene.prompt)
+                await stage.expect("asks you")
+                stage.watch.seconds += QUIET
             await stage.press(*scene.keys[:1])
             await stage.expect(scene.loaded)
             await stage.press(*scene.keys[1:])
-            await stage.expect(scene.pattern)
-            await _rest(stage, wanted.get(name))
-            svg = self_contained(stage.application.export_screenshot(title=f"ikigai: {name}"))
-            shown[name] = Shown(same(stage.system, stage.text) + "\n", same(stage.system, svg))
+            for columns, lines in sizes:
+                await stage.resize(columns, lines)
+                await stage.expect(scene.pattern)
+                await _rest(stage, wanted.get(f"{name}-{columns}"))
+                picture = stage.application.export_screenshot(title=f"ikigai: {name}") if columns == 80 else ""
+                svg = same(stage.system, self_contained(picture))
+                shown[f"{name}-{columns}"] = Shown(same(stage.system, stage.text) + "\n", svg)
             await stage.press(*scene.back)
             await stage.expect("F1 keys")  # or what lies over it would show nothing behind it
 
     prices = directory / "prices.toml"
     prices.write_text(PRICES, encoding="utf-8")
     budget = {"usd": 0.05}
-    with ActorSystem.open("sqlite:///:memory:", _team(), tools=[forecast], prices=prices, budget=budget) as system:
+    options: dict[str, Any] = {"tools": [forecast, order], "prices": prices, "budget": budget, "approvals": "ask"}
+    with ActorSystem.open("sqlite:///:memory:", _team(), **options) as system:
         _prepare(system)
-        on_stage(system, show, SIZE, history=directory / "history", provider="tea")
+        on_stage(system, show, sizes[0], history=directory / "history", provider="tea")
     return shown
 
 

@@ -4,7 +4,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.kit.scenes import play
+from tests.kit.scenes import SIZES, play
+
+TAKEN = ("talk", "menu", "question", "tree", "agents", "mail", "documents", "find")
+"""The scenes that the page shows."""
 
 PICTURES = Path(__file__).parents[2] / "docs" / "screens"
 
@@ -14,9 +17,10 @@ def take(directory: Path) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     with tempfile.TemporaryDirectory() as empty:
-        for name, shown in play(Path(empty), {}).items():
-            written.append(directory / f"{name}.svg")
-            written[-1].write_text(shown.svg, encoding="utf-8")
+        shown = play(Path(empty), {}, SIZES[:1])
+    for name in TAKEN:
+        written.append(directory / f"{name}.svg")
+        written[-1].write_text(shown[f"{name}-{SIZES[0][0]}"].svg, encoding="utf-8")
     return written
 
 

@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import textwrap
 from contextlib import closing
 from pathlib import Path
 
@@ -198,17 +199,20 @@ def test_when_standard_error_is_no_terminal_there_are_lines(tmp_path: Path) -> N
 
 
 def test_textual_is_imported_by_the_application_alone(tmp_path: Path) -> None:
-    for code in (
-        "import ikigai_actors; ikigai_actors.ActorSystem",
-        "from ikigai_actors.shell import cli, commands, session, line",
-        f"from ikigai_actors.shell.cli.main import cli; cli(['--database', {str(tmp_path / 'a.db')!r}, '--plain'])",
-    ):
-        watched = "import sys, atexit\natexit.register(lambda: print('LOADED', {'textual', 'rich'} & {*sys.modules}))\n"
-        done = subprocess.run(
-            [sys.executable, "-c", watched + code], input="", capture_output=True, text=True, timeout=PATIENCE,
-            env=environment(), check=False,
-        )  # fmt: skip
-        assert "LOADED set()" in done.stdout, done
+    code = f"""
+        import atexit, sys
+        atexit.register(lambda: print('LOADED', {{'textual', 'rich'}} & {{*sys.modules}}))
+        import ikigai_actors
+        from ikigai_actors.shell import first_picture, ground
+        from ikigai_actors.shell.cli.main import cli
+        ikigai_actors.ActorSystem
+        cli(['--database', {str(tmp_path / "a.db")!r}, '--plain'])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], input="", capture_output=True, text=True, timeout=PATIENCE,
+        env=environment(), check=False,
+    )  # fmt: skip
+    assert "LOADED set()" in done.stdout, done
 
 
 def test_an_editor_gets_the_terminal_and_gives_it_back(tmp_path: Path) -> None:

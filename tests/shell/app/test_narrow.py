@@ -3,16 +3,12 @@
 import asyncio
 import signal
 
-import pytest
-
 from ikigai_actors.shell.app.application import Application
 from ikigai_actors.shell.line.interrupts import Interrupts
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 
 
-@pytest.mark.sample(1, "a width each")
-@pytest.mark.parametrize("size", [(40, 10), (80, 24)])
-def test_every_key_can_be_read_with_what_it_does(size: tuple[int, int]) -> None:
+def test_every_key_can_be_read_with_what_it_does() -> None:
     async def play(stage: Stage) -> None:
         seen = ""
         await stage.press("f1")
@@ -25,7 +21,7 @@ def test_every_key_can_be_read_with_what_it_does(size: tuple[int, int]) -> None:
             assert any(each in seen for each in told.split("|")), told
 
     with open_memory() as system:
-        on_stage(system, play, size=size)
+        on_stage(system, play, size=(40, 10))
 
 
 def test_what_a_dead_agent_is_told_stays_in_the_prompt() -> None:

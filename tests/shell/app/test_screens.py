@@ -1,17 +1,18 @@
-"""The main screens look as they are kept in ``screens`` beside this file.
+"""The main screens look as they are kept in ``screens`` beside this file, in windows of three sizes.
 
 ``pytest tests/shell/app/test_screens.py --new-screens`` keeps them as they look now. The pictures in docs/shell.md are
 made of the same scenes by ``python -m tests.kit.screenshots``.
 """
 
 import re
+from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.kit.scenes import SCENES, Shown, play
-from tests.kit.screenshots import PICTURES
+from tests.kit.scenes import SCENES, SIZES, Shown, play
+from tests.kit.screenshots import PICTURES, TAKEN
 
 KEPT = Path(__file__).parent / "screens"
 
@@ -28,14 +29,14 @@ def shown(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     return screens
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", [f"{name}-{columns}" for name, (columns, _) in product(SCENES, SIZES)])
 def test_a_screen_looks_as_it_is_kept(name: str, shown: dict[str, Shown]) -> None:
     assert shown[name].text == (KEPT / f"{name}.txt").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", TAKEN)
 def test_a_picture_loads_nothing_from_elsewhere(name: str, shown: dict[str, Shown]) -> None:
-    for svg in (shown[name].svg, (PICTURES / f"{name}.svg").read_text(encoding="utf-8")):
+    for svg in (shown[f"{name}-80"].svg, (PICTURES / f"{name}.svg").read_text(encoding="utf-8")):
         assert set(re.findall(r"\w+://[^\s\"')]*", svg)) == {"http://www.w3.org/2000/svg"}
         assert not re.search(r"@import|@font-face|href|<script|url\((?!#)", svg)
         ElementTree.fromstring(svg)
@@ -43,5 +44,5 @@ def test_a_picture_loads_nothing_from_elsewhere(name: str, shown: dict[str, Show
 
 def test_the_page_of_the_shell_shows_each_picture() -> None:
     page = (PICTURES.parent / "shell.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"screens/(\w+)\.svg", page)) == set(SCENES)
-    assert {path.stem for path in PICTURES.glob("*.svg")} == set(SCENES)
+    assert set(re.findall(r"screens/(\w+)\.svg", page)) == set(TAKEN)
+    assert {path.stem for path in PICTURES.glob("*.svg")} == set(TAKEN)

@@ -22,7 +22,7 @@ OTHERS = (
     ("Ctrl+_", "Undo"),
     ("Ctrl+D, Ctrl+Q", "Leave"),
     ("PageUp, PageDown", "Scroll the transcript"),
-    ("Ctrl+P", "Find a screen, an agent, a document, a command, a prompt"),
+    ("Ctrl+P", "Find screens, agents, documents, commands, prompts"),
     ("Click", "Fold a call, thinking or a long prompt"),
     ("n, N", "The next hit of a search: earlier, later"),
     ("ikigai --plain", "The same in lines of words, as for a screen reader"),
