@@ -22,7 +22,7 @@ from ikigai_actors.system.handles.ref import System
 DEADLINE = 60.0
 """Seconds after which what should be shown has failed to be."""
 
-_NAMES = {"\n": "ctrl+j", " ": "space"}
+_NAMES = {"\n": "ctrl+j", " ": "space", "/": "slash"}
 
 Play = Callable[["Stage"], Awaitable[None]]
 """What a test does."""

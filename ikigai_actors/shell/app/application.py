@@ -61,7 +61,8 @@ from ikigai_actors.shell.app.theme import (
     variables,
 )
 from ikigai_actors.shell.app.typed_key import as_typed
-from ikigai_actors.shell.app.widgets.agent_list import Doings
+from ikigai_actors.shell.app.widgets.agent_list import AgentList, Doings
+from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.tree_panel import Arranged
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.person_command import PersonCommand, TypedCommand, typed_command
@@ -233,6 +234,9 @@ class Application(App[int]):
                 return
             if self.screen is self.main:
                 self.main.turn_to(event)
+            rows = self.focused
+            if isinstance(rows, Rows) and isinstance(rows.parent, AgentList) and rows.parent.take(event):
+                return
         await super().on_event(event)
 
     def on_ground(self, event: "Ground") -> None:

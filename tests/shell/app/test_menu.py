@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from textual.events import Key
 
 from ikigai_actors.shell.app.choices import command_choices, file_choices
 from ikigai_actors.shell.app.theme import DARK
@@ -77,6 +78,12 @@ def test_the_menu_shows_what_may_follow_and_leaves_nothing_behind() -> None:
         await stage.press("enter")
         await stage.expect("3 running")
         assert "choose" not in stage.transcript
+        await stage.type("/")
+        await offers(stage, "/adopt")
+        for letter in ("f", "o", "r", "enter"):  # faster than the menu is drawn
+            stage.application.post_message(Key(letter, letter if len(letter) == 1 else None))
+        await stage.until(lambda: stage.application.main.page.prompt.text == "/fork ", "the command that was meant")
+        await stage.press("ctrl+u")
         await stage.type("/no-such")
         await stage.press("enter")
         await stage.expect("There is no command")

@@ -128,7 +128,7 @@ class MainScreen(Screen[None]):
         super().__init__()
         # Held, not looked up: while the application ends, events may arrive after these widgets are removed.
         self._tree, self._question = TreePanel(doings), ApprovalBox(clock)
-        self._menu, self._welcome = CommandMenu(), Static(id="welcome")
+        self._menu, self._welcome = CommandMenu(command_choices), Static(id="welcome")
         self._find = FindBar(lambda: self.page.transcript)
         self._transcripts, self._prompts = ContentSwitcher(id="transcripts"), ContentSwitcher(id="prompts")
         self._work, self._foot, self._sign = Static(id="work"), Static(id="foot"), Static("›", id="sign")
@@ -624,7 +624,7 @@ class MainScreen(Screen[None]):
         """Show what a text may become, if it is still the text of the prompt; None is whatever that is."""
         if text is None or text == self.page.prompt.text:
             below = self._box.outer_size.height + self._foot.outer_size.height
-            self._menu.offer(found, self._width - 6, below, self.colours)
+            self._menu.offer(found, self.page.prompt.text, self._width - 6, below, self.colours)
 
 
 def _question(snapshot: Snapshot, passed: int) -> Question | None:

@@ -121,18 +121,26 @@ class AgentList(Vertical):
             text.append(key, f"bold {colours.waits}").append(f" {what}  ", colours.ink)
         self._keys.update(text)
 
-    def on_key(self, event: events.Key) -> None:
-        """Do what a key says that neither the rows nor the entry has taken.
+    def take(self, event: events.Event) -> bool:
+        """Do what a key says to the rows; whether it was one for them.
 
-        Bindings would not do: such a key goes up to the application first, and later keys would overtake it.
+        The application asks before it hands the key on: in a queue it would be overtaken by the next ones, and the
+        letters of a filter would be orders to kill.
         """
+        if not isinstance(event, events.Key):
+            return False
+        if self._question is not None and (event.is_printable or event.key == "enter"):
+            self._answer(self._question, event.key)
+            return True
+        action = self.actions.get(event.key) or self.rows.actions.get(event.key)
+        if action is not None:
+            action()
+        return action is not None
+
+    def on_key(self, event: events.Key) -> None:
+        """Do what a key says that neither the rows nor the entry has taken."""
         if event.key == "escape":
             taken = self._take_back()
-        elif self._question is not None:
-            taken = self._answer(self._question, event.key)
-        elif self.rows.has_focus and (action := self.actions.get(event.key)) is not None:
-            taken = True
-            action()
         elif self._input.has_focus and event.key in ("up", "down"):
             taken = True
             self.rows.action_move(1 if event.key == "down" else -1)
@@ -204,7 +212,7 @@ class AgentList(Vertical):
 
     def _take_keyboard(self) -> None:
         self._entering = True
-        self._input.focus()
+        self.screen.set_focus(self._input)  # at once: the next key is for it
         self.paint()
 
     def _mark(self) -> None:
@@ -230,16 +238,15 @@ class AgentList(Vertical):
             self._question = kill_question(uuids, who, more)
             self.paint()
 
-    def _answer(self, question: _Question, key: str) -> bool:
+    def _answer(self, question: _Question, key: str) -> None:
         if (answer := question.answers.get(key)) is None:
-            return True  # a key that answers nothing
+            return  # a key that answers nothing
         self._question = None
         if (options := answer[1]) is not None:
             for uuid in question.uuids:
                 self._doings.press(f"/kill {uuid}{options}")
             self.marked = frozenset()
         self.paint()
-        return True
 
     def _called(self, uuid: str) -> str:
         return one_line(self.snapshot.names.get(uuid, uuid) if self.snapshot is not None else uuid)

@@ -3,7 +3,7 @@
 The prompt keeps the keyboard: it moves the mark, and takes the marked line.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -13,6 +13,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from ikigai_actors.shell.app.theme import DARK, Palette
+from ikigai_actors.shell.text.mentions import is_command
 
 MOST_ITEMS = 50
 """The most lines that are offered; one more letter finds the others."""
@@ -51,30 +52,38 @@ class CommandMenu(OptionList, can_focus=False):
     CommandMenu:ansi > .option-list--option-highlighted { text-style: reverse; }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, commands: Callable[[str], list[MenuItem]]) -> None:
+        """Make it; ``commands`` gives the choices for a text that begins a command, at once."""
         super().__init__(markup=False)
+        self._commands = commands
         self._choices: Sequence[MenuItem] = ()
+        self._text = ""  # what the choices are for
         self._colours = DARK
         self._moved = False
 
-    @property
-    def chosen(self) -> MenuItem | None:
-        """The marked choice; None while nothing is offered."""
-        return self._choices[self.highlighted] if self.display and self.highlighted is not None else None
-
     def meant(self, text: str) -> MenuItem | None:
         """The choice that Enter takes for a text: the marked one, unless the text is a prompt, or complete as it is."""
-        complete = not text.startswith("/") or any(one.line.rstrip() == text.rstrip() for one in self._choices)
-        return self.fitting(text) if self._moved or not complete else None
+        moved = self._moved and text == self._text
+        complete = not is_command(text) or any(one.line.rstrip() == text.rstrip() for one in self._choices_for(text))
+        return self.fitting(text) if moved or not complete else None
 
     def fitting(self, text: str) -> MenuItem | None:
-        """The marked choice, if the text may become it: what is offered for an argument may be older than the text."""
-        chosen = self.chosen
-        is_late = chosen is not None and " " in text and not chosen.line.startswith(text)
-        return None if is_late else chosen
+        """The marked choice for a text; None without one."""
+        choices = self._choices_for(text)
+        at = self.highlighted if text == self._text and self.highlighted is not None else 0
+        return choices[at] if choices else None
 
-    def offer(self, choices: Sequence[MenuItem], width: int, below: int, colours: Palette) -> None:
-        """Show choices, at most `MOST_ITEMS`, above this many rows; none hides the menu."""
+    def _choices_for(self, text: str) -> Sequence[MenuItem]:
+        """The choices for a text. Keys may come faster than the menu is drawn: then those that it would show."""
+        if text == self._text:
+            return self._choices
+        if is_command(text) and text.split() == [text]:
+            return self._commands(text)
+        return [one for one in self._choices if one.line.startswith(text)]
+
+    def offer(self, choices: Sequence[MenuItem], text: str, width: int, below: int, colours: Palette) -> None:
+        """Show choices for a text, at most `MOST_ITEMS`, above this many rows; none hides the menu."""
+        self._text = text
         self.styles.margin = (0, 0, below, 0)
         if (choices, colours) == (self._choices, self._colours) and self.display == bool(choices):
             return
@@ -89,9 +98,9 @@ class CommandMenu(OptionList, can_focus=False):
         more = f"{len(choices) - MOST_ITEMS} more: type on · " if len(choices) > MOST_ITEMS else ""
         self.border_subtitle = Content(f"{more}↑↓ choose · Tab takes · Esc closes")
 
-    def close(self) -> None:
-        """Hide it."""
-        self._choices, self.display = (), False
+    def close(self, text: str = "") -> None:
+        """Hide it; for this text it stays so."""
+        self._text, self._choices, self.display = text, (), False
 
     def move(self, by: int) -> None:
         """Move the mark: up for -1, down for 1."""

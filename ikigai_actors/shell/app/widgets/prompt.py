@@ -172,7 +172,7 @@ class PromptBox(TextArea):
 
     def _close_menu(self) -> bool:
         was_open = bool(self._menu.display)
-        self._menu.close()
+        self._menu.close(self.text)
         return was_open
 
     def _moved(self, by: int) -> bool:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from rich.console import Console
 from rich.text import Text
 from textual import events
-from textual.binding import Binding
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -24,16 +23,6 @@ class Rows(ScrollView, can_focus=True):
     Rows > .rows--cursor { background: $chosen; text-style: bold; }
     Rows:ansi > .rows--cursor { text-style: reverse; }
     """
-
-    BINDINGS: ClassVar[list[Any]] = [
-        Binding("up", "move(-1)", show=False),
-        Binding("down", "move(1)", show=False),
-        Binding("pageup", "page(-1)", show=False),
-        Binding("pagedown", "page(1)", show=False),
-        Binding("home", "move(-1000000000)", show=False),
-        Binding("end", "move(1000000000)", show=False),
-        Binding("enter", "choose", show=False),
-    ]
 
     @dataclass
     class Chosen(Message):
@@ -60,6 +49,13 @@ class Rows(ScrollView, can_focus=True):
         self._key, self._line, self._whole = key, line, whole
         self._items: Sequence[Any] = ()
         self._at = 0
+        self.actions: dict[str, Callable[[], None]] = {
+            "up": lambda: self.action_move(-1), "down": lambda: self.action_move(1),
+            "pageup": lambda: self.action_page(-1), "pagedown": lambda: self.action_page(1),
+            "home": lambda: self.action_move(-len(self._items)), "end": lambda: self.action_move(len(self._items)),
+            "enter": self.action_choose,
+        }  # fmt: skip
+        """What its keys do."""
 
     @property
     def item(self) -> Any:
@@ -70,6 +66,13 @@ class Rows(ScrollView, can_focus=True):
     def key(self) -> str | None:
         """The key of the row at the cursor; None in an empty list."""
         return self._key(self._items[self._at]) if self._items else None
+
+    def on_key(self, event: events.Key) -> None:
+        """Do what a key says."""
+        if (action := self.actions.get(event.key)) is not None:
+            action()
+            event.stop()
+            event.prevent_default()
 
     def go_to(self, key: str) -> None:
         """Move the cursor to the row with this key, if there is one."""
