@@ -121,6 +121,8 @@ class Scene(NamedTuple):
     """What is pressed to go back to the talk."""
     prompt: str = ""
     """What is said before that."""
+    over: bool = False
+    """Whether it lies over the talk: then it is opened anew in each window."""
 
 
 SCENES: Mapping[str, Scene] = {
@@ -129,8 +131,8 @@ SCENES: Mapping[str, Scene] = {
     "agents": Scene(("f4", "less_than_sign"), r"agent ▾[\s\S]*seller +thinking", "seller"),
     "mail": Scene(("f5", "down", "enter"), r"mail 1 from buyer[\s\S]*I ask for a sample", "The offer is filed"),
     "documents": Scene(("f6", "enter"), r"On Saturday[\s\S]*written by buyer", r"\.md"),
-    "find": Scene(("ctrl+p", "s", "e"), r"seller[\s\S]*/supervise"),
-    "keys": Scene(("f1",), r"Enter, Ctrl\+J"),
+    "find": Scene(("ctrl+p", "s", "e"), r"seller[\s\S]*/supervise", over=True),
+    "keys": Scene(("f1",), r"Enter, Ctrl\+J", over=True),
     "menu": Scene(("/", "f", "o"), "Fork an agent", back=("escape", "ctrl+u")),
     "question": Scene((), "Esc later", back=(), prompt="Order it."),
 }
@@ -146,7 +148,7 @@ class Shown(NamedTuple):
 
 
 def play(directory: Path, wanted: Mapping[str, str], sizes: Sequence[tuple[int, int]] = SIZES) -> dict[str, Shown]:
-    """Play all scenes one after another, and resize the window in each.
+    """Play all scenes one after another, and resize the window in those that lie over no other.
 
     Args:
         directory: an empty one.
@@ -165,10 +167,14 @@ def play(directory: Path, wanted: Mapping[str, str], sizes: Sequence[tuple[int, 
                 await stage.say(scene.prompt)
                 await stage.expect("asks you")
                 stage.watch.seconds += QUIET
-            await stage.press(*scene.keys[:1])
-            await stage.expect(scene.loaded)
-            await stage.press(*scene.keys[1:])
             for columns, lines in sizes:
+                if scene.over or (columns, lines) == sizes[0]:
+                    await stage.press(*scene.back if scene.over else ())
+                    await stage.resize(columns, lines)
+                    await stage.expect("F1 keys")  # or what lies over it would show nothing behind it
+                    await stage.press(*scene.keys[:1])
+                    await stage.expect(scene.loaded)
+                    await stage.press(*scene.keys[1:])
                 await stage.resize(columns, lines)
                 await stage.expect(scene.pattern)
                 await _rest(stage, wanted.get(f"{name}-{columns}"))
@@ -176,7 +182,7 @@ def play(directory: Path, wanted: Mapping[str, str], sizes: Sequence[tuple[int, 
                 svg = same(stage.system, self_contained(picture))
                 shown[f"{name}-{columns}"] = Shown(same(stage.system, stage.text) + "\n", svg)
             await stage.press(*scene.back)
-            await stage.expect("F1 keys")  # or what lies over it would show nothing behind it
+            await stage.resize(*sizes[0])
 
     prices = directory / "prices.toml"
     prices.write_text(PRICES, encoding="utf-8")

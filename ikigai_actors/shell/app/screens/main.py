@@ -290,6 +290,8 @@ class MainScreen(Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Lay out the new size."""
         self._lay_out()
+        if not self.is_current:  # what lies over it draws it too, and has drawn it as it was
+            self.call_later(self.app.screen.refresh)
 
     # Input of the person
 
@@ -565,6 +567,7 @@ class MainScreen(Screen[None]):
         if question is None and self.focused is bar:
             self.set_focus(self.page.prompt)
         bar.ask(question, colours, self._talk.size)
+        self._menu.fit(*self._above_box, colours)
         self._greet()
         self._show_work()
 
@@ -623,8 +626,12 @@ class MainScreen(Screen[None]):
     def _offer(self, found: list[MenuItem], text: str | None = None) -> None:
         """Show what a text may become, if it is still the text of the prompt; None is whatever that is."""
         if text is None or text == self.page.prompt.text:
-            below = self._box.outer_size.height + self._foot.outer_size.height
-            self._menu.offer(found, self.page.prompt.text, self._width - 6, below, self.colours)
+            self._menu.offer(found, self.page.prompt.text, *self._above_box, self.colours)
+
+    @property
+    def _above_box(self) -> tuple[int, int]:
+        """Columns of a line of the menu, and the rows below it."""
+        return self._width - 6, self._box.outer_size.height + self._foot.outer_size.height
 
 
 def _question(snapshot: Snapshot, passed: int) -> Question | None:

@@ -58,6 +58,7 @@ class CommandMenu(OptionList, can_focus=False):
         self._commands = commands
         self._choices: Sequence[MenuItem] = ()
         self._text = ""  # what the choices are for
+        self._width = 0
         self._colours = DARK
         self._moved = False
 
@@ -85,8 +86,9 @@ class CommandMenu(OptionList, can_focus=False):
         """Show choices for a text, at most `MOST_ITEMS`, above this many rows; none hides the menu."""
         self._text = text
         self.styles.margin = (0, 0, below, 0)
-        if (choices, colours) == (self._choices, self._colours) and self.display == bool(choices):
+        if (choices, colours, width) == (self._choices, self._colours, self._width) and self.display == bool(choices):
             return
+        self._width = width
         self._choices, self._colours, self._moved = choices[:MOST_ITEMS], colours, False
         self.clear_options()
         self.display = bool(choices)
@@ -97,6 +99,11 @@ class CommandMenu(OptionList, can_focus=False):
         self.highlighted = 0
         more = f"{len(choices) - MOST_ITEMS} more: type on · " if len(choices) > MOST_ITEMS else ""
         self.border_subtitle = Content(f"{more}↑↓ choose · Tab takes · Esc closes")
+
+    def fit(self, width: int, below: int, colours: Palette) -> None:
+        """Show what is shown in a window of another width."""
+        if self.display and width != self._width:
+            self.offer(self._choices, self._text, width, below, colours)
 
     def close(self, text: str = "") -> None:
         """Hide it; for this text it stays so."""
