@@ -84,6 +84,7 @@ class Stage:
         assert isinstance(driver, HeadlessDriver)
         driver._size = size
         self.application.post_message(Resize(size, size))
+        await self.until(lambda: self.application.screen.size == size, "the new size")
         await self.pilot.pause(0)
 
     async def until(self, condition: Callable[[], object], what: str = "it") -> None:

@@ -122,17 +122,17 @@ class Scene(NamedTuple):
     prompt: str = ""
     """What is said before that."""
     over: bool = False
-    """Whether it lies over the talk: then it is opened anew in each window."""
+    """Whether the talk is seen around it: then it is shown before the window changes."""
 
 
 SCENES: Mapping[str, Scene] = {
+    "find": Scene(("ctrl+p", "s", "e"), r"seller[\s\S]*/supervise", over=True),
     "talk": Scene((), r"└ Saturday[\s\S]*2 new mail", back=()),
     "tree": Scene(("f3",), r"seller  1 mail[\s\S]*clerk", back=("f3",)),
     "agents": Scene(("f4", "less_than_sign"), r"agent ▾[\s\S]*seller +thinking", "seller"),
     "mail": Scene(("f5", "down", "enter"), r"mail 1 from buyer[\s\S]*I ask for a sample", "The offer is filed"),
     "documents": Scene(("f6", "enter"), r"On Saturday[\s\S]*written by buyer", r"\.md"),
-    "find": Scene(("ctrl+p", "s", "e"), r"seller[\s\S]*/supervise", over=True),
-    "keys": Scene(("f1",), r"Enter, Ctrl\+J", over=True),
+    "keys": Scene(("f1",), r"Enter, Ctrl\+J"),
     "menu": Scene(("/", "f", "o"), "Fork an agent", back=("escape", "ctrl+u")),
     "question": Scene((), "Esc later", back=(), prompt="Order it."),
 }
@@ -147,8 +147,13 @@ class Shown(NamedTuple):
     """Empty for a large window."""
 
 
+def sizes_of(name: str, sizes: Sequence[tuple[int, int]] = SIZES) -> Sequence[tuple[int, int]]:
+    """The sizes in which a scene is shown."""
+    return sizes[:1] if SCENES[name].over else sizes
+
+
 def play(directory: Path, wanted: Mapping[str, str], sizes: Sequence[tuple[int, int]] = SIZES) -> dict[str, Shown]:
-    """Play all scenes one after another, and resize the window in those that lie over no other.
+    """Play all scenes one after another, and resize the window in each.
 
     Args:
         directory: an empty one.
@@ -167,14 +172,11 @@ def play(directory: Path, wanted: Mapping[str, str], sizes: Sequence[tuple[int, 
                 await stage.say(scene.prompt)
                 await stage.expect("asks you")
                 stage.watch.seconds += QUIET
-            for columns, lines in sizes:
-                if scene.over or (columns, lines) == sizes[0]:
-                    await stage.press(*scene.back if scene.over else ())
-                    await stage.resize(columns, lines)
-                    await stage.expect("F1 keys")  # or what lies over it would show nothing behind it
-                    await stage.press(*scene.keys[:1])
-                    await stage.expect(scene.loaded)
-                    await stage.press(*scene.keys[1:])
+            await stage.expect("F1 keys")  # or what lies over it would show nothing behind it
+            await stage.press(*scene.keys[:1])
+            await stage.expect(scene.loaded)
+            await stage.press(*scene.keys[1:])
+            for columns, lines in sizes_of(name, sizes):
                 await stage.resize(columns, lines)
                 await stage.expect(scene.pattern)
                 await _rest(stage, wanted.get(f"{name}-{columns}"))

@@ -235,7 +235,7 @@ class Application(App[int]):
             if self.screen is self.main:
                 self.main.turn_to(event)
             rows = self.focused
-            if isinstance(rows, Rows) and isinstance(rows.parent, AgentList) and rows.parent.take(event):
+            if isinstance(rows, Rows) and isinstance(rows.parent, AgentList) and rows.parent.take_key(event):
                 return
         await super().on_event(event)
 

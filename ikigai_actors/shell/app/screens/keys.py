@@ -39,7 +39,7 @@ class KeysScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[Any]] = [Binding("escape,f1,q,enter", "dismiss", "Back")]
 
     DEFAULT_CSS = """
-    KeysScreen { align: center middle; }
+    KeysScreen { align: center middle; background: $background; }
     KeysScreen VerticalScroll {
         width: auto; max-width: 100%; height: auto; max-height: 100%; padding: 0 2; background: $surface;
     }

@@ -121,7 +121,7 @@ class AgentList(Vertical):
             text.append(key, f"bold {colours.waits}").append(f" {what}  ", colours.ink)
         self._keys.update(text)
 
-    def take(self, event: events.Event) -> bool:
+    def take_key(self, event: events.Event) -> bool:
         """Do what a key says to the rows; whether it was one for them.
 
         The application asks before it hands the key on: in a queue it would be overtaken by the next ones, and the
