@@ -13,6 +13,7 @@ from ikigai_actors.agent.subscriptions import ToolTrouble as ToolTrouble
 from ikigai_actors.agent.subscriptions import WindowNearlyFull as WindowNearlyFull
 from ikigai_actors.records.agents.registry import Died as Died
 from ikigai_actors.records.agents.registry import Renamed as Renamed
+from ikigai_actors.records.agents.registry import StatusSet as StatusSet
 from ikigai_actors.records.messages.messages import Message as Message
 from ikigai_actors.system.event_feed import AsyncEventFeed as AsyncEventFeed
 from ikigai_actors.system.event_feed import EventFeed as EventFeed

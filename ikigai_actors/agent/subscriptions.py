@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self, get_args
 from ikigai_actors.actors.closing import ClosingStep, carry_out, declare_waited_for, is_waited_for, raise_first
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.agents.registry import Died, Renamed
+from ikigai_actors.records.agents.registry import Died, Renamed, StatusSet
 from ikigai_actors.records.mail.mail import Mail
 from ikigai_actors.records.messages.messages import Message
 
@@ -157,11 +157,11 @@ class HostEnded:
 SystemTrouble = StoreTrouble | ToolTrouble | WindowNearlyFull | HostChanged | HostEnded
 """Events that a person should know of, beside those of agents: every front end shows these."""
 
-Event = Message | Streamed | StreamCut | Mailed | PromptKept | Died | Renamed | SystemTrouble
+Event = Message | Streamed | StreamCut | Mailed | PromptKept | Died | Renamed | StatusSet | SystemTrouble
 Callback = Callable[[Event], object]
 CALLBACK = "a function that takes an event"
 EventTypes = tuple[type, ...]
-OF_AGENTS = (Message, Streamed, StreamCut, Mailed, PromptKept, Died, Renamed)
+OF_AGENTS = (Message, Streamed, StreamCut, Mailed, PromptKept, Died, Renamed, StatusSet)
 
 
 def is_no_event(record: logging.LogRecord) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.log.moments import Glance, LogMark
 from ikigai_actors.records.messages.messages import ENDINGS, Kind, Message
+from ikigai_actors.records.messages.replies import counts_as_request, spent_of
 
 ROW_COLUMNS = (
     "uuid", "name", "parent", "supervisor", "fork", "state", "rate", "sign", "born", "ended", "unread", "tokens", "usd",
@@ -113,6 +114,8 @@ class LiveRows:
             changed: dict[str, Any] = {"sign": max(at, message.created_at)}
             if row.values["state"] not in _GONE:
                 changed["state"] = state_after(mark, row.values["state"])
+            if counts_as_request(message) and (spent := spent_of(message)) is not None:
+                changed["tokens"] = (row.values["tokens"] or 0) + spent.usage.all_tokens
             self._set(message.agent_uuid, row, changed)
             self._marks.append((self.version, [message.agent_uuid, *mark]))
             if len(self._marks) > _MOST_MARKS:
@@ -143,6 +146,22 @@ class LiveRows:
             if (row := self._rows.get(uuid)) is not None:
                 self.version += 1
                 self._set(uuid, row, {"name": name, "label": called(uuid, name)})
+
+    def set_status(self, uuid: str, status: str) -> None:
+        """Take another status of a living agent. What one that goes on does, the next look knows."""
+        with self._lock:
+            if (row := self._rows.get(uuid)) is not None and row.values["state"] != "dead":
+                self.version += 1
+                goes_on = "thinking" if row.turn else "idle"
+                if status in _GONE or row.values["state"] in _GONE:
+                    self._set(uuid, row, {"state": status if status in _GONE else goes_on})
+
+    def add_unread(self, uuid: str) -> None:
+        """Take a mail that was sent to an agent; what it has read, the next look knows."""
+        with self._lock:
+            if (row := self._rows.get(uuid)) is not None:
+                self.version += 1
+                self._set(uuid, row, {"unread": (row.values["unread"] or 0) + 1})
 
     def tick(self, clock: float) -> None:
         """Take the rates of the last seconds."""

@@ -16,13 +16,14 @@ from typing import TypeVar
 
 from ikigai_actors.agent.subscriptions import (
     Event,
+    Mailed,
     StoreTrouble,
     StreamCut,
     Streamed,
     Subscription,
 )
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.records.agents.registry import Died, Renamed
+from ikigai_actors.records.agents.registry import Died, Renamed, StatusSet
 from ikigai_actors.records.log.moments import glances, latest_marks
 from ikigai_actors.records.messages.messages import BOUNDARIES, Kind, Message
 from ikigai_actors.sight.replies import RepliesOnTheirWay
@@ -47,7 +48,7 @@ _LINGER = 10.0
 _AT_ONCE = 4
 """Reads of the database at the same time."""
 
-_EVENTS = (Message, Streamed, StreamCut, Died, Renamed, StoreTrouble)
+_EVENTS = (Message, Streamed, StreamCut, Mailed, Died, Renamed, StatusSet, StoreTrouble)
 
 
 _NO_HOST = "No process runs the agents now. What you prompt waits in the database. Start a host: ikigai host."
@@ -170,6 +171,10 @@ class ObserverWatch:
                 self.rows.die(event.agent_uuid, now)
             case Renamed():
                 self.rows.rename(event.agent_uuid, event.name)
+            case StatusSet():
+                self.rows.set_status(event.agent_uuid, event.status)
+            case Mailed():
+                self.rows.add_unread(event.agent)
             case StoreTrouble():
                 self._trouble = event.reason or ""
 

@@ -471,7 +471,7 @@ class Directory(OfOneProcess, ABC):
     def _publish_news(self, news: News, before: Sequence[HostRecord]) -> None:
         """Publish what was committed since the latest look, when ``before`` ran the agents."""
         self._tallies.note(news, self._clock.now_ms())
-        events: list[Event] = [*news.messages, *news.died, *news.renamed]
+        events: list[Event] = [*news.messages, *news.died, *news.renamed, *news.statuses]
         for reply in news.replies:
             events += [StreamCut(reply.agent)] if reply.cut else []
             events += [Streamed(reply.agent, text, kind) for kind, text in reply.pieces]

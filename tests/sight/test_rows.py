@@ -39,6 +39,8 @@ happenings = st.lists(
         st.tuples(st.just("hear"), messages),
         st.tuples(st.just("stream"), st.sampled_from(AGENTS)),
         st.tuples(st.just("die"), st.sampled_from(AGENTS)),
+        st.tuples(st.just("status"), st.tuples(st.sampled_from(AGENTS), st.sampled_from(["running", "stopped"]))),
+        st.tuples(st.just("mail"), st.sampled_from(AGENTS)),
         st.tuples(st.just("ask"), st.none()),
     ),
     max_size=25,
@@ -58,6 +60,10 @@ def test_a_page_that_asks_now_and_then_has_what_there_is(told: list[tuple[str, A
                 rows.stream(given_, 8, clock, clock / 2)
             case "die":
                 rows.die(given_, clock)
+            case "status":
+                rows.set_status(*given_)
+            case "mail":
+                rows.add_unread(given_)
             case "ask":
                 rows.tick(clock / 2)
                 found = rows.since(version)
@@ -67,6 +73,21 @@ def test_a_page_that_asks_now_and_then_has_what_there_is(told: list[tuple[str, A
     table = {row[0]: dict(zip(ROW_COLUMNS, row, strict=True)) for row in rows.table()[1]}
     assert page == table
     assert rows.since(version).rows == []
+
+
+def test_what_is_heard_is_shown_before_the_next_look() -> None:
+    rows = LiveRows("epoch")
+    rows.refresh([glance("a"), glance("b", status="dead")], {})
+    usage = {"input_tokens": 10, "output_tokens": 5}
+    rows.hear(message("a", 1, Kind.ASSISTANT, usage=usage), 1)
+    rows.add_unread("a")
+    for uuid in ("a", "b", "c"):
+        rows.set_status(uuid, "stopped")
+    found = {row[0]: dict(zip(ROW_COLUMNS, row, strict=True)) for row in rows.table()[1]}
+    shown = [found["a"][name] for name in ("state", "tokens", "unread")]
+    assert (shown, found["b"]["state"]) == (["stopped", 15, 1], "dead")
+    rows.set_status("a", "running")
+    assert dict(zip(ROW_COLUMNS, rows.table()[1][0], strict=True))["state"] == "idle"
 
 
 def test_the_state_of_an_agent_is_that_of_its_latest_message() -> None:

@@ -497,6 +497,20 @@ class Renamed:
         return self.agent_uuid
 
 
+@dataclass(frozen=True, slots=True)
+class StatusSet:
+    """A living agent has another status: it was stopped, goes on, or is to end after its turn."""
+
+    agent_uuid: str
+    status: str
+    """``running``, ``stopped`` or ``terminating``."""
+
+    @property
+    def agent(self) -> str:
+        """The uuid of the agent."""
+        return self.agent_uuid
+
+
 class Rename(Unit):
     """Give an agent another name, or none; answered with `Renamed`.
 

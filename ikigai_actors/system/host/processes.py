@@ -27,7 +27,7 @@ from ikigai_actors.agent.succession import Heir, Predecessor, Processes, Success
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
 from ikigai_actors.errors import AgentDead, IkigaiError, SystemClosed
-from ikigai_actors.records.agents.registry import Died, Renamed
+from ikigai_actors.records.agents.registry import Died, Renamed, StatusSet
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.hosts.changes import AgentChange
 from ikigai_actors.records.hosts.liveness import Sign
@@ -650,6 +650,7 @@ class ProcessTable(Processes):
 
         Under the lock, so that the statuses arrive in the order in which they were noted.
         """
+        self._parts.publisher.publish(StatusSet(uuid, status.value))
         with self._lock:
             self._has_changed(uuid)
             actor = self._actors.get(uuid)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from heapq import merge
 from typing import NamedTuple
 
-from ikigai_actors.records.agents.registry import Died, Renamed
+from ikigai_actors.records.agents.registry import Died, Renamed, StatusSet
 from ikigai_actors.records.log.heads import EVERYBODY, Head, heads, heads_of, readable_section
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.pieces import PiecesRow, pieces_behind
@@ -49,6 +49,7 @@ class News:
     hosts: Sequence[HostRecord]
     """The hosts that run the agents now, the latest first."""
     renamed: Sequence[Renamed] = ()
+    statuses: Sequence[StatusSet] = ()
     replies: Sequence[ReplyNews] = ()
     """The news of replies on their way, after the messages; see `Follower.listen`."""
 
@@ -74,6 +75,7 @@ class Follower:
         self._places: dict[str, int] = {}
         self._told: set[str] = set()
         self._names: dict[str, str | None] = {}
+        self._statuses: dict[str, str] = {}
         self._since = 0
         self._after = ""  # the latest agent of a page that was not the last one
         self._unseen: set[str] = set()  # those who may come on a later page
@@ -94,6 +96,7 @@ class Follower:
         self._places = {head.uuid: head.position for head in found}
         self._told = {head.uuid for head in found if head.status == "dead"}
         self._names = {head.uuid: head.name for head in found}
+        self._statuses = {head.uuid: head.status for head in found}
         return News((), (), {head.uuid: head.turn for head in found}, hosts)
 
     def follow_all(self, now: int) -> News:
@@ -110,6 +113,7 @@ class Follower:
         self._agents = [*agents]
         self._places = {agent: self._places[agent] for agent in self._agents if agent in self._places}
         self._told, self._names, self._unseen, self._after = set(), {}, set(), ""
+        self._statuses = {}
 
     def listen(self, host: str) -> None:
         """Follow replies on their way, too, but for those that this host receives; what has come of them is new."""
@@ -203,6 +207,12 @@ class Follower:
         known = self._names
         renamed = [Renamed(head.uuid, head.name) for head in found if known.get(head.uuid, head.name) != head.name]
         known.update((head.uuid, head.name) for head in found)
+        before = self._statuses
+        living = [head for head in found if head.status != "dead"]
+        statuses = [
+            StatusSet(head.uuid, head.status) for head in living if before.get(head.uuid, head.status) != head.status
+        ]
+        before.update((head.uuid, head.status) for head in living)
         messages = list(merge(*sections, key=lambda message: message.created_at))
         replies = self._replies
         return News(
@@ -211,6 +221,7 @@ class Follower:
             {head.uuid: head.turn for head in found},
             hosts,
             renamed,
+            statuses,
             [] if replies is None else replies.follow(pieces, messages, [head.uuid for head in died]),
         )
 

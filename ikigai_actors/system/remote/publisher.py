@@ -2,11 +2,12 @@
 
 An agent may live here now, and on another host before and after. Its actor publishes what it commits; the loop that
 follows the database (`ikigai_actors.system.remote.following`) publishes what it reads, which may be the same. Each
-message, death and name is published once, by the first of the two, since both pass one gate:
+message, death, name and status is published once, by the first of the two, since both pass one gate:
 
     message     its id is above that of the agent's latest one here
     death       the agent's first one here
     name        another one than the agent's latest one here
+    status      the same; at first an agent runs
 
 Messages of one agent come in order: before a host lets an agent act it has the loop publish what the former host has
 committed (`FollowingLoop.catch_up`). While nobody listens nothing is remembered of agents.
@@ -15,7 +16,7 @@ committed (`FollowingLoop.catch_up`). While nobody listens nothing is remembered
 from typing import TYPE_CHECKING
 
 from ikigai_actors.agent.subscriptions import Event, Publisher
-from ikigai_actors.records.agents.registry import Died, Renamed
+from ikigai_actors.records.agents.registry import Died, Renamed, StatusSet
 from ikigai_actors.records.messages.messages import Message
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class SharedPublisher(Publisher):
         self._places: dict[str, int] = {}
         self._dead: set[str] = set()
         self._names: dict[str, str | None] = {}
+        self._statuses: dict[str, str] = {}
 
     def place(self, agent: str) -> int:
         """The id of the latest message of an agent that was published; 0 for none."""
@@ -39,6 +41,8 @@ class SharedPublisher(Publisher):
 
     def publish(self, event: Event) -> None:
         if not self.is_heard:
+            if isinstance(event, StatusSet):
+                self._statuses.pop(event.agent_uuid, None)
             super().publish(event)
             return
         with self._gate:
@@ -57,6 +61,9 @@ class SharedPublisher(Publisher):
             case Renamed(agent_uuid=uuid, name=name):
                 passes = self._names.get(uuid, "") != name  # no name is empty
                 self._names[uuid] = name
+            case StatusSet(agent_uuid=uuid, status=status):
+                passes = self._statuses.get(uuid, "running") != status
+                self._statuses[uuid] = status
             case _:
                 return True
         return passes
