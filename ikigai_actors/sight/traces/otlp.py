@@ -6,7 +6,7 @@ an export. Arize Phoenix refuses JSON over HTTP, so protobuf is what is sent.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from ikigai_actors.sight.traces.conventions import OWN_LINK, SCHEMA_URL
 from ikigai_actors.sight.traces.spans import AttributeValue, TraceSpan
@@ -15,6 +15,8 @@ SCOPE = "ikigai-actors"
 """The name of what made the spans; also the name of the service, where no other is given."""
 
 _NANOSECONDS = 1_000_000
+_LONG = 64
+"""Characters of a text that is not kept."""
 _ERROR = 2
 """The code of a status."""
 
@@ -66,6 +68,14 @@ def _span(span: TraceSpan) -> bytes:
 
 
 def _attribute(field: int, key: str, value: AttributeValue) -> bytes:
+    if isinstance(value, str) and len(value) > _LONG:
+        return _part(field, _key(key) + _part(2, _value(value)))
+    return _short_attribute(field, key, value)
+
+
+@lru_cache(4_096)
+def _short_attribute(field: int, key: str, value: AttributeValue) -> bytes:
+    """The same, kept: most of what spans say is the same in many."""
     return _part(field, _key(key) + _part(2, _value(value)))
 
 

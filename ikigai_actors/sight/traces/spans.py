@@ -117,6 +117,7 @@ class _Turn:
     """When what the next reply answers was there."""
     prompt: str
     again: int = 0
+    ids: tuple[bytes, bytes] | None = None
     first: bool = False
     requests: int = 0
     """Messages since it was opened that say what came of a request."""
@@ -221,7 +222,7 @@ class TurnFold:
     def _open_again(self) -> _Turn:
         before, self._failed = self._before, False
         assert before is not None  # it has failed
-        known = _Turn(before.opens, self._now, self._now, before.prompt, before.again + 1, before.first)
+        known = _Turn(before.opens, self._now, self._now, before.prompt, before.again + 1, first=before.first)
         self._turn = replace(known, requests=before.requests, provider=before.provider, model=before.model)
         return self._turn
 
@@ -310,9 +311,16 @@ class TurnFold:
         shown = f"{name.EXECUTE_TOOL} {called.tool}"
         return TraceSpan(*self._below(turn, own), shown, INTERNAL, called.start, self._now, facts, error)
 
+    def _ids(self, turn: _Turn) -> tuple[bytes, bytes]:
+        """The trace of a turn, and its span."""
+        if turn.ids is None:
+            agent = self._agent.uuid
+            turn.ids = trace_of(agent, turn.opens), turn_span(agent, turn.opens, turn.again)
+        return turn.ids
+
     def _below(self, turn: _Turn, own: bytes) -> tuple[bytes, bytes, bytes]:
-        agent = self._agent.uuid
-        return trace_of(agent, turn.opens), own, turn_span(agent, turn.opens, turn.again)
+        trace, root = self._ids(turn)
+        return trace, own, root
 
     def _facts(self, operation: str, turn: _Turn) -> dict[str, AttributeValue]:
         return {
@@ -342,7 +350,7 @@ class TurnFold:
         if self._content:
             facts[name.INPUT_MESSAGES] = _json([_said("user", turn.prompt)])
             facts[name.OUTPUT_MESSAGES] = _json([_said("assistant", turn.text)])
-        trace, own = trace_of(agent.uuid, turn.opens), turn_span(agent.uuid, turn.opens, turn.again)
+        trace, own = self._ids(turn)
         shown = f"{name.INVOKE_AGENT} {agent.name}"
         root = TraceSpan(trace, own, b"", shown, INTERNAL, turn.start, end, facts, error)
         references = turn.references
