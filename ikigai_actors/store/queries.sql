@@ -1070,19 +1070,30 @@ SELECT key, asked, gave FROM calls
 -- name: prune_calls
 DELETE FROM calls WHERE at < :before
 
+-- columns: level
+c.owner, c.above, b.strict, b.created_at, l.unit, l.granted, l.used, l.risk, l.notified
+
 -- name: budget_levels
 -- The budgets above some agents, whose nearest ones are given, and agent 0's; each with its limits. UNION: a damaged circle ends.
 WITH RECURSIVE chain(owner, above) AS (
     SELECT b.owner, b.above FROM budgets b
      WHERE b.owner = ANY(:budgets) OR b.owner = (SELECT a.uuid FROM agents a WHERE a.parent_uuid IS NULL)
     UNION SELECT b.owner, b.above FROM budgets b JOIN chain c ON b.owner = c.above)
-SELECT c.owner, c.above, b.strict, b.created_at, l.unit, l.granted, l.used, l.risk, l.notified
-  FROM chain c JOIN budgets b ON b.owner = c.owner LEFT JOIN limits l ON l.budget = c.owner
+SELECT {level} FROM chain c JOIN budgets b ON b.owner = c.owner LEFT JOIN limits l ON l.budget = c.owner
 
--- name: own_portions
--- Of one host, locked in the order that all writers keep.
-SELECT p.budget, p.unit, p.allotted, p.held, p.spent, p.risk, p.wanted FROM portions p
- WHERE p.host = :host AND p.budget = ANY(:budgets) ORDER BY p.budget, p.unit FOR NO KEY UPDATE
+-- name: own_budgets
+-- The same above some agents, with the portions of one host. These are locked, in the order that all writers keep.
+WITH RECURSIVE nearest(owner) AS (
+    SELECT a.budget FROM agents a WHERE a.uuid = ANY(:uuids) UNION SELECT a.uuid FROM agents a WHERE a.parent_uuid IS NULL),
+chain(owner, above) AS (
+    SELECT b.owner, b.above FROM nearest n JOIN budgets b ON b.owner = n.owner
+    UNION SELECT b.owner, b.above FROM budgets b JOIN chain c ON b.owner = c.above),
+own AS (
+    SELECT p.budget, p.unit, p.allotted, p.held, p.spent, p.risk, p.wanted FROM portions p
+     WHERE p.host = :host AND p.budget IN (SELECT c.owner FROM chain c) ORDER BY p.budget, p.unit FOR NO KEY UPDATE)
+SELECT {level}, p.allotted, p.held, p.spent, p.risk, p.wanted
+  FROM chain c JOIN budgets b ON b.owner = c.owner LEFT JOIN limits l ON l.budget = c.owner
+  LEFT JOIN own p ON p.budget = l.budget AND p.unit = l.unit
 
 -- name: use_portion
 UPDATE portions SET held = held + :held, spent = spent + :spent, risk = risk + :risk

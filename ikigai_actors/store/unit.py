@@ -165,6 +165,10 @@ class Unit:
         """The uuid of the agent to whose log it appends."""
         return None
 
+    def look_ahead(self, tx: Transaction, locked: LockedRows, agents: Collection[str]) -> None:
+        """Ask for what comes in the same trip as the rows of these agents (`Transaction.ask`); nothing by default."""
+        return
+
     def write(self, tx: Transaction, locked: LockedRows) -> Any:
         """Check, then write; return the answer. Raises an `IkigaiError` to refuse, `RunAlone` to be run otherwise."""
         raise NotImplementedError  # no ABC: see `Addressed`
@@ -211,6 +215,9 @@ class Around(Addressed):
     def writer(self) -> str | None:
         return self._act.writer
 
+    def look_ahead(self, tx: Transaction, locked: LockedRows, agents: Collection[str]) -> None:
+        self._act.look_ahead(tx, locked, agents)
+
 
 def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
     """Lock what units need, in the order that all writers keep: the tree, then the agents' rows."""
@@ -224,7 +231,13 @@ def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
             unit.look_up(tx)
     uuids = sorted({uuid for unit in units for uuid in unit.touches})
     writers = [unit.writer for unit in units if unit.writer is not None]
-    return LockedRows(tx.run("lock_agents", uuids=uuids, writers=writers) if uuids else ())
+    locked = LockedRows(())
+    if uuids:
+        rows = tx.ask("lock_agents", uuids=uuids, writers=writers)
+        for unit in units:
+            unit.look_ahead(tx, locked, uuids)
+        locked.update((row[0], Locked(*row)) for row in rows())
+    return locked
 
 
 def concerned(units: Iterable[Unit], locked: LockedRows) -> set[str] | None:

@@ -74,9 +74,9 @@ def test_a_turn_waits_for_the_server_at_each_of_its_two_commits_and_little_more(
 
         turn(free)
         turn(limited)  # its host gets portions of the budget
-        assert [waits(counted, partial(turn, agent)) for agent in (free, limited)] == [6, 8]
+        assert [waits(counted, partial(turn, agent)) for agent in (free, limited)] == [4, 4]
         assert waits(counted, lambda: free.mark("here")) == 2
-        assert [waits(counted, agent.fork) for agent in (free, limited)] == [4, 5]
+        assert [waits(counted, agent.fork) for agent in (free, limited)] == [3, 3]
 
 
 def fails_at_the_next_change(state: str) -> Callable[[Transaction], None]:

@@ -1,24 +1,29 @@
 """The portions of this host in a transaction that the units of many agents share.
 
-They are read, and locked, at the first need of them, for all agents of the transaction at once. What does not fit in
-them raises `RunAlone`, before anything is written: that unit runs again with a `BudgetLedger`.
+They are read, and locked, for all agents of the transaction at once, together with the rows of these agents where a
+unit is to spend. What does not fit in them raises `RunAlone`, before anything is written: that unit runs again with a
+`BudgetLedger`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from ikigai_actors.records.budgets.amounts import Charge, Held, Need
 from ikigai_actors.records.budgets.ceilings import BudgetLimit, Chain, Level, Portion, is_strict, whole
-from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import Locked
 
 
 def read_levels(tx: Transaction, budgets: Iterable[str | None]) -> dict[str, Level]:
     """These budgets and all above them, without portions, by their owners. None is agent 0's, which is always there."""
+    return _levels(tx.run("budget_levels", budgets=sorted({budget for budget in budgets if budget is not None})))
+
+
+def _levels(rows: Iterable[Row]) -> dict[str, Level]:
+    """Levels, from rows that begin with the columns ``level`` of ``queries.sql``."""
     levels: dict[str, Level] = {}
-    for owner, above, strict, created_at, unit, granted, used, risk, notified in tx.run(
-        "budget_levels", budgets=sorted({budget for budget in budgets if budget is not None})
-    ):
+    for owner, above, strict, created_at, unit, granted, used, risk, notified, *_ in rows:
         level = levels.setdefault(owner, Level(owner, above, bool(strict), created_at))
         if unit is not None:
             level.limits[unit] = BudgetLimit(granted, used, risk, notified)
@@ -52,21 +57,23 @@ class Short(Exception):
 class Purse:
     """The amounts that a host may spend by itself. Made once for a transaction."""
 
-    def __init__(self, tx: Transaction, host: str, rows: Iterable[Locked]) -> None:
-        """Read and lock the portions above these agents, whose rows are locked."""
+    def __init__(self, tx: Transaction, host: str, agents: Collection[str]) -> None:
+        """Ask for the budgets above these agents, and lock the portions; the agents' rows are locked just before."""
         self._host = host
-        self._levels = read_levels(tx, {row.budget for row in rows})
+        self._rows = tx.ask("own_budgets", host=host, uuids=sorted(agents))
         self._chains: dict[str | None, Chain] = {}
-        limited = sorted(owner for owner, level in self._levels.items() if level.money)
-        for budget, unit, allotted, held, spent, risk, wanted in (
-            tx.run("own_portions", host=host, budgets=limited) if limited else ()
-        ):
-            self._levels[budget].portions[unit, host] = Portion(allotted, held, spent, risk, wanted)
-        self._before = {
-            (level.owner, unit): (portion.held, portion.spent, portion.risk)
-            for level in self._levels.values()
-            for (unit, _), portion in level.portions.items()
-        }
+        self._before: dict[tuple[str, str], tuple[int, int, int]] = {}
+
+    @cached_property
+    def _levels(self) -> dict[str, Level]:
+        """The budgets by their owners, each with the portions of this host."""
+        rows = self._rows()
+        levels = _levels(rows)
+        for owner, _, _, _, unit, _, _, _, _, allotted, held, spent, risk, wanted in rows:
+            if allotted is not None:
+                levels[owner].portions[unit, self._host] = Portion(allotted, held, spent, risk, wanted)
+                self._before[owner, unit] = held, spent, risk
+        return levels
 
     def chain(self, budget: str | None) -> Chain:
         """The budgets above an agent that limit something."""

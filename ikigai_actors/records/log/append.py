@@ -1,6 +1,6 @@
 """The writes of an agent about itself, under the fence of the host that runs it: its log, its turn, its children."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -203,9 +203,16 @@ class Append(Unit):
             return NO_CHARGE
         return whole_hold(row) if unit.turn is not None or unit.need is not None else None
 
+    def look_ahead(self, tx: Transaction, locked: LockedRows, agents: Collection[str]) -> None:
+        if self._unit.need is not None or self._unit.charge is not None or self._unit.births:
+            self._own_purse(tx, locked, agents)
+
+    def _own_purse(self, tx: Transaction, locked: LockedRows, agents: Collection[str]) -> Purse:
+        return locked.part(Purse, lambda: Purse(tx, self._fence.host, agents))
+
     def _prepare(self, tx: Transaction, locked: LockedRows, row: Locked, charge: Charge | None) -> None:
         """Look whether the portions of this host suffice, before anything is written."""
-        self._purse = locked.part(Purse, lambda: Purse(tx, self._fence.host, locked.values()))
+        self._purse = self._own_purse(tx, locked, locked)
         try:
             if self._unit.births:
                 self._purse.bear(row.budget)
@@ -241,6 +248,9 @@ class AppendAlone(Append, Addressed):
     def look_up(self, tx: Transaction) -> None:
         self._hearers = hearers(tx, [self._unit.agent])
         self.touches = (*_touched(self._unit), *(hearer.uuid for hearer in self._hearers.values()))
+
+    def look_ahead(self, tx: Transaction, locked: LockedRows, agents: Collection[str]) -> None:
+        """Ask for nothing: it locks whole budgets, from the top."""
 
     def _prepare(self, tx: Transaction, locked: LockedRows, row: Locked, charge: Charge | None) -> None:
         if any(locked[hearer.uuid].status == "dead" for hearer in self._hearers.values()):
