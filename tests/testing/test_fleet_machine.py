@@ -116,6 +116,7 @@ def test_an_agent_that_nobody_runs_at_rest_is_found(machine: FleetMachine) -> No
     machine.comes_to_rest()
     [*_, record] = machine.living()
     owner = next(host for host in machine.world.hosts if host.host_id == record.owner)
+    owner.system._processes.serve_shards([])
     owner.system._processes.leave(record.uuid).get(timeout=5)
     with pytest.raises(Broken, match=f"placed: agent {record.uuid} is host {record.owner}'s, and has actors at"):
         machine.facts.check_rest(machine.living())

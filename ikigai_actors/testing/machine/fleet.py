@@ -13,7 +13,7 @@ has, and
     once, mail, rule, timer, group, monitor, cascade, supervised, quiescence
                           as `AgentTreeMachine` has them
     together              siblings that are restarted together live in the shard of their supervisor
-    placed                at rest every living agent has one actor, at the host that has its shard
+    placed                at rest every living agent has one actor, or is woken, at the host of its shard alone
     followed              an actor follows what another host has done to its agent
     told                  nobody who asks an agent for something hears that it has moved
     heard                 who prompts an agent hears the answer that its log has, and a watcher of a host hears each

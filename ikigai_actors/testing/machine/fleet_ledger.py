@@ -167,9 +167,8 @@ class FleetLedger:
 def check_followed(host: SimulatedHost, uuid: str) -> None:
     """Check ``followed``, when there was time for it: an actor of the agent is as the registry says."""
     record = host.process.looked_at.read(lambda tx: registry.get(tx, uuid))
-    if not _has_actor(host, uuid):
+    if (actor := host.system._processes.get(uuid)) is None:
         return
-    actor = host.system._actor(uuid)
     if not record.living or (record.owner == host.host_id and actor.state.status != record.status):
         raise Broken(f"followed: agent {uuid} is {record.status}, and its actor at host {host.name} is not")
 
@@ -182,6 +181,7 @@ def _is_reply(future: Future[Reply]) -> bool:
 
 
 def _has_actor(host: SimulatedHost, uuid: str) -> bool:
+    """Whether an agent has its actor at a host, perhaps since it was woken by this."""
     try:
         host.system._actor(uuid)
     except (HostElsewhere, AgentDead):
