@@ -43,6 +43,9 @@ from ikigai_actors.system.host_events import host_events
 
 logger = logging.getLogger(__name__)
 
+PACE = 50
+"""A count of the agents is not repeated for this many times as long as it takes."""
+
 BALANCE = 5.0
 """Seconds between two gifts of shards with agents: their logs are read again by the host that gets them."""
 
@@ -103,8 +106,9 @@ class Rebalancer(Worker):
         self._given = float("-inf")  # when shards with agents were last given
         self._partings: list[Parting] = []
         self._leaving: set[int] = set()  # the shards of these that go as a whole
-        self._counted: tuple[int, Mapping[int, int]] | None = None  # births and deaths, and the shards, at a count
-        self._agents = 0
+        self._counted: Mapping[int, Living] = {}  # who lived in the shards of this host at the latest count
+        self._counted_at: tuple[int, Mapping[int, int]] = (0, {})  # births and deaths, and the shards, by then
+        self._count_due = float("-inf")
         self._looked = self._clock.monotonic()
         host.on_vacancy = self.look_again
         supervision.remote_commands.handle(Move, self._move_as_asked)
@@ -226,16 +230,27 @@ class Rebalancer(Worker):
         """Let the agents of the shards be woken that this host runs, and is not about to leave."""
         self._processes.serve_shards({*self._runs, *new} - self._leaving)
 
-    def _count(self, own: Mapping[int, int]) -> None:
-        """Count who lives in the shards of this host, where that may be another number than at the latest count."""
-        now = (self._processes.changes, own)
-        if now != self._counted:
-            living = self._store.read(lambda tx: living_in(tx, own))
-            self._counted, self._agents = now, sum(one.agents for one in living.values())
+    def _count(self, own: Mapping[int, int], *, fresh: bool = False) -> Mapping[int, Living]:
+        """Count who lives in the shards of this host, where that may be another number than at the latest count.
+
+        It reads an entry of an index for each agent, so it is paced, unless the host has other shards now.
+
+        Args:
+            own: the shards, each with its epoch.
+            fresh: whether the number of turns matters, too.
+        """
+        changes, began = self._processes.changes, self._clock.monotonic()
+        before, shards = self._counted_at
+        if own != shards or ((fresh or changes != before) and began >= self._count_due):
+            self._counted = self._store.read(lambda tx: living_in(tx, own))
+            self._counted_at = changes, dict(own)
+            ended = self._clock.monotonic()
+            self._count_due = ended + PACE * (ended - began)
+        return self._counted
 
     def count(self) -> Living:
         """How many agents this host runs, as it has counted them lately, and how many of them work."""
-        return Living(self._agents, self._processes.working())
+        return Living(sum(one.agents for one in self._counted.values()), self._processes.working())
 
     def _begin(self, found: Survey) -> None:
         """Make the actors of agents that have none here."""
@@ -259,7 +274,8 @@ class Rebalancer(Worker):
         moves = self._rest is not None and now - self._given >= self._rest and not self._leaving
         if moves:
             self._given = now
-        counted = self._store.read(lambda tx: living_in(tx, found.own.keys() - self._leaving))
+        living = self._count(found.own, fresh=True)
+        counted = {shard: one for shard, one in living.items() if shard not in self._leaving}
         empty: dict[str, list[int]] = {}
         for gift in gifts(self._host.id, found.members, counted, moves):
             if not counted[gift.shard].agents:
