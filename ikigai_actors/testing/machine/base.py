@@ -187,7 +187,8 @@ class Stage(RuleBasedStateMachine):
         )
         self.world.askers += [self.memory.asked, self.words.asked]
         self.world.watchers += self.watchers()
-        self.world.open(self.provider(), self.providers(), [*self.tools(), Files()], **self.options())
+        options = {"instruments": [self.spans.places], **self.options()}
+        self.world.open(self.provider(), self.providers(), [*self.tools(), Files()], **options)
         self.ledger.known[self.system.root.uuid] = None
 
     def teardown(self) -> None:

@@ -2,16 +2,18 @@
 
 A turn has ended when a commit says so in the registry; how often each has is counted here. What `sight.traces` derives
 from the logs has a span ``invoke_agent`` for each of these ends, and for nothing else. Spans that were exported once
-are exported again as they were, whatever was killed meanwhile.
+are exported again as they were, whatever was killed meanwhile. A tool that ran has the span whose id it was given.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ikigai_actors.agent.instruments import Instrument
+from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.records.agents import registry
 from ikigai_actors.sight.traces.conventions import OWN_AGENT, OWN_TURN
-from ikigai_actors.sight.traces.ids import turn_span
+from ikigai_actors.sight.traces.ids import call_span, turn_span
 from ikigai_actors.sight.traces.reading import TraceScope, ended_turns
 from ikigai_actors.sight.traces.spans import TraceSpan
 from ikigai_actors.store.base import Store
@@ -32,6 +34,17 @@ class _Told(NamedTuple):
     error: str
 
 
+class _Places(Instrument):
+    """Keeps the ids that the spans of tools will have, as a tool hears them while it runs."""
+
+    def __init__(self) -> None:
+        self.ids: set[tuple[str, int, bytes]] = set()
+        """The agent, the position that opened its turn, and the id."""
+
+    def tool_runs(self, agent: Tally, turn: int, reply: int, place: int) -> None:
+        self.ids.add((agent.uuid, turn, call_span(agent.uuid, reply, place)))
+
+
 class SpanOracle:
     """Follows the ends of turns of a run."""
 
@@ -43,6 +56,8 @@ class SpanOracle:
         self._ends: Counter[tuple[str, int]] = Counter()
         """How often each turn has ended: by agent and the position that opened it."""
         self._told: dict[bytes, _Told] = {}
+        self.places = _Places()
+        """Hears which tools run."""
         self._latest: dict[str, int] = {}
         """When each agent wrote last."""
         self._set_back = False
@@ -90,6 +105,10 @@ class SpanOracle:
         if [[one.id for one in turn] for turn in turns] != [[one.id for one in turn] for turn in joined]:
             raise Broken("span: joined to one another, turns have other spans")
         self._check_since(store, joined)
+        over = {(agent, turn) for agent, turn in ends if self._turns.get(agent) != turn}
+        ran = {one for agent, turn, one in self.places.ids if (agent, turn) in over}
+        if lost := ran - told.keys():
+            raise Broken(f"span: {len(lost)} tools ran whose spans have other ids, or are missing")
         self._told = told
 
     def _check_since(self, store: Store, turns: list[list[TraceSpan]]) -> None:
