@@ -6,11 +6,15 @@ history is its parent's. The model is a plain function that reads the last messa
 server in another process answers; beside it the least that such a request costs: its bytes, written to a plain socket.
 Histories are made in bulk. Turns with hashes of the messages are beside turns without, in alternation in one process.
 
+On PostgreSQL also: how often a turn waits for the server, with and without a budget, and how long it takes when the
+server is `AWAY` seconds away in each direction, through a proxy in this process.
+
 Peers do the same by their public interfaces: a prompt, and the answer of a plain function that reads the last message.
 """
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from statistics import median
 from unittest.mock import patch
@@ -21,10 +25,11 @@ from benchmarks.messages_sink import MessagesSink, post
 from benchmarks.peers.sessions import PEERS, Peer, Unavailable
 from benchmarks.places import Place
 from benchmarks.results import Row
-from ikigai_actors import ActorSystem, AgentRef, AnthropicProvider, FunctionProvider, Request
+from ikigai_actors import ActorSystem, AgentRef, AnthropicProvider, Budget, FunctionProvider, Request
 from ikigai_actors.records.log.chain import EMPTY_HASH, HashChain
 from ikigai_actors.store.base import Row as Values
 from ikigai_actors.store.base import Transaction
+from tests.kit.trips import Trips
 
 SIZES = (100, 1_000, 10_000, 100_000)
 QUICK_SIZES = (100, 1_000)
@@ -34,6 +39,9 @@ BLOCK = 20
 COLD = 3
 """Starts, each with one turn."""
 PEER_TURNS = 5
+AWAY = 0.001
+"""Seconds that a statement travels to a server that is away, and its answer back."""
+BUDGET = Budget(tokens=1_000_000_000, usd=1_000_000)
 COUNTED = "messages before"
 
 
@@ -42,6 +50,8 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
     for place in places:
         for size in QUICK_SIZES if quick else SIZES:
             yield from _measured(place, size, 20 if quick else 50)
+        if place.name == "PostgreSQL":
+            yield from _away(place, 20 if quick else 50)
     for peer in PEERS:
         for size in QUICK_SIZES if quick else SIZES:
             yield from _peer(places, peer, size)
@@ -89,6 +99,27 @@ def _measured(place: Place, size: int, repetitions: int) -> Iterator[Row]:
             yield Row("turn: Anthropic, the bytes alone, processor", *head, median(written), "s")
         with ActorSystem.open(database.url, provider=_provider()) as system:  # last: it makes the history long
             yield Row("turn: with hashes, processor", *head, *_paired(system.root, repetitions))
+    finally:
+        database.drop()
+
+
+def _away(place: Place, repetitions: int) -> Iterator[Row]:
+    """Round trips of a turn, and its time on a server that is away."""
+    database = place.fresh()
+    try:
+        for delay in (0.0, AWAY):
+            with closing(Trips(database.url, delay)) as way, ActorSystem.open(way.url, provider=_provider()) as system:
+                for name, budget in (("turn", None), ("turn with a budget", BUDGET)):
+                    agent = system.root.fork(budget=budget)
+                    _warm(agent, 0)
+                    head = ("ikigai", place.name, 1, "agents")
+                    if delay:
+                        taken = min(each_time(partial(_ask, agent), repetitions))
+                        yield Row(f"{name}: a server {delay * 1_000:.0f} ms away", *head, taken, "s")
+                    else:
+                        before = way.lines[0]  # the line that writes
+                        _ask(agent)
+                        yield Row(f"{name}: round trips", *head, way.lines[0] - before, "trips")
     finally:
         database.drop()
 
