@@ -137,7 +137,7 @@ def _drafts(
         top = Draft(f"{format_name} {recording.name} {number} {root}", found.name)
         file = None if recording.name in noted else recording
         noted.add(recording.name)
-        top.begin(file, {"format": format_name, "conversation": found.name}, own, spoken[root].at or 1)
+        top.begin(file, {"format": format_name, "conversation": found.name}, own, spoken[root].at or number + 1)
         drafts.append(top)
         base = top.head
         _write_path(top, tree, spoken, tree.path(of_root[-1]))

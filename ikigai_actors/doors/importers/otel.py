@@ -27,6 +27,8 @@ def is_otlp(line: Mapping[str, Any]) -> bool:
 class _Span(NamedTuple):
     line: RecordedLine
     group: str
+    id: str
+    parent: str
     start: int
     end: int
     facts: Mapping[str, Any]
@@ -114,7 +116,9 @@ def _spans_in(line: RecordedLine) -> Iterable[_Span]:
                 if not isinstance(trace, str):
                     line.refuse("expected a span to have a traceId")
                 group = facts.get("gen_ai.conversation.id") or trace
-                yield _Span(line, str(group), _milliseconds(line, start), _milliseconds(line, end or start), facts)
+                own, parent = (f"{trace} {span.get(name) or ''}" for name in ("spanId", "parentSpanId"))
+                times = _milliseconds(line, start), _milliseconds(line, end or start)
+                yield _Span(line, str(group), own, parent, *times, facts)
 
 
 def _milliseconds(line: RecordedLine, nanoseconds: object) -> int:
@@ -156,7 +160,7 @@ def _conversation(spans: Sequence[_Span]) -> RecordedChat:
                 found.add(messages)
         return found
     path: list[ChatMessage] = []
-    for one in sorted(spans, key=lambda one: one.start if one.operation == "invoke_agent" else one.end):
+    for one in _in_turns(spans):
         match one.operation:
             case "invoke_agent":
                 path += one.asked
@@ -168,3 +172,16 @@ def _conversation(spans: Sequence[_Span]) -> RecordedChat:
     if any(one.role == "assistant" for one in path):
         found.paths.append(path)
     return found
+
+
+def _in_turns(spans: Sequence[_Span]) -> list[_Span]:
+    """Spans in the order in which what they have was said: within a millisecond, a prompt comes before its replies."""
+    turns = [one for one in spans if one.operation == "invoke_agent"]
+    numbers = {one.id: number for number, one in enumerate(turns)}
+
+    def place(one: _Span) -> tuple[int, int, bool]:
+        if one.operation == "invoke_agent":
+            return one.start, numbers[one.id], False
+        return one.end, numbers.get(one.parent, len(turns)), True
+
+    return sorted(spans, key=place)
