@@ -363,17 +363,19 @@ def shown_names(records: Collection[AgentRecord]) -> dict[str, str]:
     Args:
         records: all agents, the dead too.
     """
-    named: dict[str, AgentRecord] = {}
+    having = (record for record in records if record.name is not None)
+    named = {record.name: record.uuid for record in sorted(having, key=_precedence)}
+    found = {uuid: name for name, uuid in named.items()}
+    words = {record.uuid: words_of(record.uuid) for record in records}
     sharing: dict[str, list[str]] = {}
-    for record in sorted(records, key=_precedence):
-        if record.name is not None:
-            named[record.name] = record
-        sharing.setdefault(words_of(record.uuid), []).append(record.uuid)
-    found = {record.uuid: name for name, record in named.items()}
+    for uuid, text in words.items():
+        sharing.setdefault(text, []).append(uuid)
     return {
-        record.uuid: found.get(record.uuid)
-        or _spelled(record.uuid, sharing[words_of(record.uuid)], lambda text: text in named)
-        for record in records
+        uuid: found.get(uuid)
+        or (
+            text if len(sharing[text]) == 1 and text not in named else _spelled(uuid, sharing[text], named.__contains__)
+        )
+        for uuid, text in words.items()
     }
 
 

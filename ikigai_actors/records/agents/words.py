@@ -40,10 +40,11 @@ def words_of(uuid: str, letters: int = 0) -> str:
     One letter more follows where the text would have the length of a uuid and be taken for one. What a damaged row has
     for a uuid is left as it is.
     """
-    values = [_VALUES[letter] for letter in uuid[: _KNOWN + 1] if letter in _VALUES]
-    if len(values) <= _KNOWN:
+    try:
+        first, second, third, fourth = (_VALUES[letter] for letter in uuid[: _KNOWN + 1])
+    except (KeyError, ValueError):
         return uuid
-    number = (values[0] << 16) + (values[1] << 10) + (values[2] << 4) + (values[3] >> 2)
+    number = (first << 16) + (second << 10) + (third << 4) + (fourth >> 2)
     adjectives, nouns = _lists()
     words = f"{adjectives[number >> _BITS]}-{nouns[number % (1 << _BITS)]}"
     if not letters:

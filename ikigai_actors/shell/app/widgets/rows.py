@@ -106,9 +106,10 @@ class Rows(ScrollView, can_focus=True):
 
     def action_move(self, by: int) -> None:
         """Move the cursor by rows: up when ``by`` is negative."""
-        self._at = max(0, min(self._at + by, len(self._items) - 1))
-        self._keep_in_sight()
-        self.refresh()
+        before, self._at = self._at, max(0, min(self._at + by, len(self._items) - 1))
+        self._keep_in_sight()  # which draws all when it scrolls
+        self.refresh_line(before)
+        self.refresh_line(self._at)
 
     def action_page(self, by: int) -> None:
         """Move the cursor by windows: up when ``by`` is negative."""
