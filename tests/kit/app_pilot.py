@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from textual._context import visible_screen_stack
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.events import Key, Resize
 from textual.geometry import Size
@@ -49,6 +50,8 @@ class Stage:
     @property
     def text(self) -> str:
         """What the screen shows."""
+        # A screen that is drawn without those below it has a blank ground, and keeps it until it is drawn again.
+        visible_screen_stack.set(self.application._background_screens)
         strips = self.application.screen._compositor.render_strips()
         return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
 

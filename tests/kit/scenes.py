@@ -121,12 +121,10 @@ class Scene(NamedTuple):
     """What is pressed to go back to the talk."""
     prompt: str = ""
     """What is said before that."""
-    over: bool = False
-    """Whether the talk is seen around it: then it is shown before the window changes."""
 
 
 SCENES: Mapping[str, Scene] = {
-    "find": Scene(("ctrl+p", "s", "e"), r"seller[\s\S]*/supervise", over=True),
+    "find": Scene(("ctrl+p", "s", "e"), r"seller[\s\S]*/supervise"),
     "talk": Scene((), r"└ Saturday[\s\S]*2 new mail", back=()),
     "tree": Scene(("f3",), r"seller  1 mail[\s\S]*clerk", back=("f3",)),
     "agents": Scene(("f4", "less_than_sign"), r"agent ▾[\s\S]*seller +thinking", "seller"),
@@ -145,11 +143,6 @@ class Shown(NamedTuple):
     text: str
     svg: str
     """Empty for a large window."""
-
-
-def sizes_of(name: str, sizes: Sequence[tuple[int, int]] = SIZES) -> Sequence[tuple[int, int]]:
-    """The sizes in which a scene is shown."""
-    return sizes[:1] if SCENES[name].over else sizes
 
 
 def play(directory: Path, wanted: Mapping[str, str], sizes: Sequence[tuple[int, int]] = SIZES) -> dict[str, Shown]:
@@ -172,11 +165,10 @@ def play(directory: Path, wanted: Mapping[str, str], sizes: Sequence[tuple[int, 
                 await stage.say(scene.prompt)
                 await stage.expect("asks you")
                 stage.watch.seconds += QUIET
-            await stage.expect("F1 keys")  # or what lies over it would show nothing behind it
             await stage.press(*scene.keys[:1])
             await stage.expect(scene.loaded)
             await stage.press(*scene.keys[1:])
-            for columns, lines in sizes_of(name, sizes):
+            for columns, lines in sizes:
                 await stage.resize(columns, lines)
                 await stage.expect(scene.pattern)
                 await _rest(stage, wanted.get(f"{name}-{columns}"))

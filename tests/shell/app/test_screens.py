@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.kit.scenes import SCENES, Shown, play, sizes_of
+from tests.kit.scenes import SCENES, SIZES, Shown, play
 from tests.kit.screenshots import PICTURES, TAKEN
 
 KEPT = Path(__file__).parent / "screens"
@@ -28,7 +28,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     return screens
 
 
-@pytest.mark.parametrize("name", [f"{name}-{columns}" for name in SCENES for columns, _ in sizes_of(name)])
+@pytest.mark.parametrize("name", [f"{name}-{columns}" for name in SCENES for columns, _ in SIZES])
 def test_a_screen_looks_as_it_is_kept(name: str, shown: dict[str, Shown]) -> None:
     assert shown[name].text == (KEPT / f"{name}.txt").read_text(encoding="utf-8")
 

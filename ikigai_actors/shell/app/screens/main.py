@@ -290,8 +290,6 @@ class MainScreen(Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Lay out the new size."""
         self._lay_out()
-        if not self.is_current:  # what lies over it draws it too, and has drawn it as it was
-            self.call_later(self.app.screen.refresh)
 
     # Input of the person
 
