@@ -280,3 +280,9 @@ def test_code_has_the_colours_of_the_theme_and_no_other(colours: Palette) -> Non
     wanted = {"# why": colours.past, "12": colours.accent, "-old": colours.failed, "+new": colours.accent}
     assert {text: used[text] for text in wanted} == wanted
     assert {*used.values()} <= {colours.ink, colours.past, colours.accent, colours.failed}
+
+
+def test_headings_are_bold_at_the_left() -> None:
+    lines = lay_out(Piece(Look.MARKDOWN, "# The fair\n\n## Tea"), Frame(40))
+    assert [strip.text.rstrip() for strip in lines] == ["", "The fair", "", "Tea"]
+    assert all(style is not None and style.bold for strip in lines for text, style, _ in strip if text.strip())

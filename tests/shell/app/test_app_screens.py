@@ -116,7 +116,7 @@ def mast() -> int:
 LOOKS_LIKE = """\
   › What is the plan?
 
-                                     Plan
+  Plan
 
   A mast of oak, 茶.
 

@@ -20,6 +20,7 @@ from ikigai_actors.shell.app.widgets.talk_lines import (
     edge,
     facts,
     foot,
+    placeholder,
     way,
     welcome,
     work_line,
@@ -61,6 +62,12 @@ def test_no_line_around_the_prompt_is_wider_than_it(names: list[str], mail: int,
     full = replace(found, current=replace(found.current, unread=mail), previous=found.parent, following=found.parent)
     assert edge(way(full, DARK), facts(full, "default"), width, DARK).cell_len <= width
     assert foot(full, width, DARK).cell_len <= width
+    assert placeholder(names[0], width).cell_length <= width
+
+
+def test_an_empty_prompt_leaves_out_the_commands_before_it_cuts_the_name() -> None:
+    shown = [placeholder("ageless-dolphin", width).plain for width in (60, 34, 12)]
+    assert shown == ["Ask ageless-dolphin, or / for commands", "Ask ageless-dolphin", "Ask ageles…"]
 
 
 def test_the_edge_says_where_one_is_and_what_it_cost_and_leaves_out_what_does_not_fit() -> None:

@@ -24,7 +24,8 @@ from ikigai_actors.shell.app.agent_table import (
     widths,
 )
 from ikigai_actors.shell.app.snapshot import Snapshot
-from ikigai_actors.shell.app.widgets.agent_list import AgentList, Doings, Keys
+from ikigai_actors.shell.app.widgets.agent_list import AgentList, Doings
+from ikigai_actors.shell.app.widgets.key_line import Keys
 from ikigai_actors.shell.app.widgets.rows import Rows
 
 

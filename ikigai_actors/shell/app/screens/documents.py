@@ -15,9 +15,12 @@ from ikigai_actors.shell.app.theme import palette
 from ikigai_actors.shell.app.transcript.code_block import ThemedMarkdown
 from ikigai_actors.shell.app.transcript.layout import HUGE
 from ikigai_actors.shell.app.transcript.pieces import tidy
+from ikigai_actors.shell.app.widgets.key_line import KeyLine
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.system.handles.ref import System
+
+_KEYS = (("Enter", "opens"), ("Tab", "scrolls it"), ("r", "reloads"), ("Esc", "back"), ("/doc write", "changes one"))
 
 
 class DocumentScreen(Screen[None]):
@@ -45,7 +48,7 @@ class DocumentScreen(Screen[None]):
         yield self._rows
         with VerticalScroll():
             yield self._body
-        yield Static("Enter opens · Tab scrolls it · r reloads · Esc · /doc write changes one")
+        yield KeyLine(_KEYS)
 
     def on_mount(self) -> None:
         """Read the list for the first time."""

@@ -15,7 +15,7 @@ from ikigai_actors.shell.app.agent_page import Later
 from ikigai_actors.shell.app.agent_rows import colour_of
 from ikigai_actors.shell.app.finding import Group, Thing, by_kind, found_by, letters
 from ikigai_actors.shell.app.theme import Palette, palette
-from ikigai_actors.shell.app.widgets.agent_list import key_line
+from ikigai_actors.shell.app.widgets.key_line import KeyLine
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.words import SIGNS
@@ -45,7 +45,6 @@ class FindScreen(ModalScreen[Thing | None]):
     FindScreen #entry Static { width: 2; color: $accent; text-style: bold; }
     FindScreen Input, FindScreen Input:focus { width: 1fr; background: $surface; background-tint: 0%; }
     FindScreen Rows { scrollbar-background: $surface; scrollbar-background-hover: $surface; }
-    FindScreen #keys { height: 1; padding: 0 1; }
     """
 
     def __init__(self, text: str, known: Iterable[Thing], read: Callable[[], Iterable[Thing]], later: Later) -> None:
@@ -61,7 +60,6 @@ class FindScreen(ModalScreen[Thing | None]):
         self._things, self._read, self._later = by_kind(known), read, later
         self._rows = Rows(lambda one: f"{one.group}{one.value or one.name}", self._row)
         self._input = Input(text, placeholder="a few letters of a name", compact=True, select_on_focus=False)
-        self._keys = Static(id="keys")
 
     def compose(self) -> ComposeResult:
         """Lay out the input, what it finds, and the keys."""
@@ -70,12 +68,11 @@ class FindScreen(ModalScreen[Thing | None]):
                 yield Static("›")
                 yield self._input
             yield self._rows
-            yield self._keys
+            yield KeyLine(_KEYS)
 
     def on_mount(self) -> None:
         """Begin with what is there."""
         self._input.focus()
-        self._keys.update(key_line(_KEYS, min(86, self.app.size.width - 4), self._colours))
         self._search()
         self._later(self._read, self._add)
 

@@ -12,6 +12,7 @@ from textual.widgets import Static
 from ikigai_actors.records.mail.mail import A_PERSON, Mail, preview
 from ikigai_actors.shell.app.agent_page import Later
 from ikigai_actors.shell.app.transcript.pieces import tidy
+from ikigai_actors.shell.app.widgets.key_line import KeyLine
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.text.harmless import harmless
 from ikigai_actors.shell.text.naming import named
@@ -45,7 +46,7 @@ class MailScreen(Screen[None]):
         yield self._rows
         with VerticalScroll(can_focus=False):
             yield self._body
-        yield Static("Enter opens · d deletes · r reloads · Esc")
+        yield KeyLine((("Enter", "opens"), ("d", "deletes"), ("r", "reloads"), ("Esc", "back")))
 
     def on_mount(self) -> None:
         """Read the mailbox for the first time."""

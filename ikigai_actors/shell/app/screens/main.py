@@ -511,7 +511,6 @@ class MainScreen(Screen[None]):
         picture = None if self.app.no_color else self._picture
         transcript = ReadableTranscript(self._threads, picture=picture, called=self._called)
         prompt = PromptBox(self._recall, self._menu)
-        prompt.placeholder = f"Ask {self._called(uuid) or 'anything'}, or / for commands"
         transcript.id = prompt.id = f"page-{id(transcript)}"  # not the uuid: the page before may not be removed yet
         transcript.paint(self.colours)
         self._transcripts.mount(transcript)
@@ -559,6 +558,7 @@ class MainScreen(Screen[None]):
             self._box.border_title = Content.from_rich_text(shown[0])
             self._box.border_subtitle = lower
             self._foot.update(shown[1], layout=False)
+        self.page.prompt.placeholder = talk_lines.placeholder(self._called(self._current), width - 6)
         bar, question = self._question, _question(snapshot, self._passed) if snapshot is not None else None
         if question is not None:
             question = self._with_text(question)

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.screen import Screen
-from textual.widgets import Static
 
 from ikigai_actors.shell.app.theme import palette
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece
 from ikigai_actors.shell.app.transcript.readable import ReadableTranscript
 from ikigai_actors.shell.app.widgets.find_bar import FindBar
+from ikigai_actors.shell.app.widgets.key_line import KeyLine
 
 _LINES = 200
 """The most lines of a piece of the text: each is laid out by itself, so that a long text keeps no key waiting."""
@@ -42,10 +42,7 @@ class PagerScreen(Screen[None]):
         Binding("space", "page", show=False),
     ]
 
-    DEFAULT_CSS = """
-    PagerScreen ReadableTranscript { padding: 0 1 0 2; }
-    PagerScreen #keys { height: 1; padding: 0 1; color: $past; }
-    """
+    DEFAULT_CSS = "PagerScreen ReadableTranscript { padding: 0 1 0 2; }"
 
     def __init__(self, piece: Piece, workers: Executor) -> None:
         """Make it, with the threads that lay out what takes long."""
@@ -58,7 +55,7 @@ class PagerScreen(Screen[None]):
         """Lay out the text, the search and the keys."""
         yield self._reader
         yield self._find
-        yield Static("↑↓ PgUp PgDn scroll · / finds · Esc", id="keys")
+        yield KeyLine((("↑↓ PgUp PgDn", "scroll"), ("/", "finds"), ("Esc", "back")))
 
     def on_mount(self) -> None:
         """Show the beginning."""

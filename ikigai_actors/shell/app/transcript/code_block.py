@@ -1,4 +1,4 @@
-"""Markdown whose blocks of code have the colours of the theme.
+"""Markdown in the colours of the theme.
 
 Keywords are bold, remarks are past, and literals have the accent. So no amber is in code, which waits for a person, and
 red is what goes, as in a diff.
@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import ClassVar
 
 from markdown_it.token import Token
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Markdown, MarkdownElement
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
+from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
 from rich.style import Style
 from rich.syntax import Syntax, SyntaxTheme
+from rich.theme import Theme
 
 from ikigai_actors.shell.app.theme import DARK, OWN, Palette
 
@@ -52,6 +53,31 @@ code_theme = lru_cache(8)(CodeTheme)
 """The theme of a palette."""
 
 
+@lru_cache(8)
+def _markdown_theme(colours: Palette) -> Theme:
+    """Rich's names for the parts of markdown: headings are bold, not coloured, and code has a ground of its own."""
+    ink, past, accent = colours.ink, colours.past, colours.accent
+    code = "bold" if colours is OWN else f"{ink} on {colours.raised}"
+    link = f"underline {accent}"
+    return Theme({
+        **{f"markdown.h{level}": f"bold {ink}" for level in range(2, 7)},
+        "markdown.h1": f"bold underline {ink}",
+        "markdown.paragraph": ink,
+        "markdown.text": ink,
+        "markdown.list": ink,
+        "markdown.item.bullet": past,
+        "markdown.item.number": past,
+        "markdown.code": code,
+        "markdown.code_block": code,
+        "markdown.block_quote": f"italic {past}",
+        "markdown.hr": colours.line,
+        "markdown.link": link,
+        "markdown.link_url": link,
+        "markdown.table.border": colours.line,
+        "markdown.table.header": f"bold {past}",
+    })  # fmt: skip
+
+
 class _ThemedCode(CodeBlock):
     """A block of code."""
 
@@ -68,11 +94,18 @@ class _ThemedCode(CodeBlock):
         yield Syntax(code, self.lexer_name, theme=theme, word_wrap=True, padding=1)
 
 
+class _LeftHeading(Heading):
+    """A heading at the left, whatever its level."""
+
+    LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
+
+
 class ThemedMarkdown(Markdown):
     """Markdown in a palette."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
+        "heading_open": _LeftHeading,
         "fence": _ThemedCode,
         "code_block": _ThemedCode,
     }
@@ -81,3 +114,7 @@ class ThemedMarkdown(Markdown):
         """Parse a text."""
         super().__init__(text, hyperlinks=False)
         self.colours = colours
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        with console.use_theme(_markdown_theme(self.colours)):
+            yield from super().__rich_console__(console, options)

@@ -15,7 +15,6 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
-from rich.theme import Theme
 from textual.strip import Strip
 
 from ikigai_actors.shell.app.theme import DARK, OWN, Palette
@@ -136,35 +135,10 @@ def _looks(colours: Palette) -> _Looks:
     )  # fmt: skip
 
 
-@lru_cache(8)
-def _markdown_theme(colours: Palette) -> Theme:
-    """Rich's names for the parts of markdown: headings are bold, not coloured, and code has a ground of its own."""
-    ink, past, accent = colours.ink, colours.past, colours.accent
-    code = "bold" if colours is OWN else f"{ink} on {colours.raised}"
-    link = f"underline {accent}"
-    return Theme({
-        **{f"markdown.h{level}": f"bold {ink}" for level in range(2, 7)},
-        "markdown.h1": f"bold underline {ink}",
-        "markdown.paragraph": ink,
-        "markdown.text": ink,
-        "markdown.list": ink,
-        "markdown.item.bullet": past,
-        "markdown.item.number": past,
-        "markdown.code": code,
-        "markdown.code_block": code,
-        "markdown.block_quote": f"italic {past}",
-        "markdown.hr": colours.line,
-        "markdown.link": link,
-        "markdown.link_url": link,
-        "markdown.table.border": colours.line,
-        "markdown.table.header": f"bold {past}",
-    })  # fmt: skip
-
-
 def _markdown(text: str, width: int, colours: Palette) -> list[Strip]:
     console = Console(
         file=io.StringIO(), width=width, force_terminal=True, color_system="truecolor", legacy_windows=False,
-        markup=False, emoji=False, highlight=False, theme=_markdown_theme(colours),
+        markup=False, emoji=False, highlight=False,
     )  # fmt: skip
     options = console.options.update(width=width, height=None)
     lines = console.render_lines(ThemedMarkdown(text, colours), options, pad=False)

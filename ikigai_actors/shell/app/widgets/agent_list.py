@@ -4,11 +4,10 @@ The keys act on the agent at the cursor, or on those that are marked. Below the 
 before somebody is killed, or an input for a filter or a prompt.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
@@ -19,12 +18,10 @@ from textual.widgets import Input, Static
 from ikigai_actors.shell.app.agent_rows import below
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette, palette
+from ikigai_actors.shell.app.widgets.key_line import Keys, key_line
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.words import counted
-
-Keys = Sequence[tuple[str, str]]
-"""Keys, and what they do."""
 
 FILTER_KEYS: Keys = (("Enter", "keeps"), ("↑↓", "move"), ("Esc", "shows all"))
 
@@ -259,13 +256,3 @@ def kill_question(uuids: tuple[str, ...], who: str, more: int) -> _Question:
     only = "only it" if len(uuids) == 1 else "only them"
     answers = {"y": ("all", " --cascade"), "o": (only, ""), "n": ("keep", None)}
     return _Question(uuids, f"Kill {who} and {more:,} below?", answers)
-
-
-def key_line(keys: Keys, width: int, colours: Palette) -> Text:
-    """Keys and what they do, as many as fit."""
-    text = Text()
-    for key, what in keys:
-        if text.cell_len + cell_len(f"{key} {what}") > width:
-            break
-        text.append(key, colours.accent).append(f" {what}  ", colours.past)
-    return text

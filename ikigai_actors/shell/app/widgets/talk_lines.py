@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.text import Text
+from textual.content import Content
 
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.records.agents.registry import AgentRecord
@@ -145,6 +146,15 @@ def lower_edge(busy: bool, outputs: int) -> str:
     """The lower edge of the prompt: what Enter does while the agent works, and what goes along with the next prompt."""
     along = f"{counted(outputs, 'output')} with your next prompt · Ctrl+U drops" if outputs else ""
     return along or ("Enter steers · Alt+Enter queues" if busy else "")
+
+
+def placeholder(name: str | None, width: int) -> Content:
+    """What an empty prompt says, for an agent of this name; without the commands in a narrow window."""
+    asks = f"Ask {one_line(name) if name else 'anything'}"
+    whole = f"{asks}, or / for commands"
+    text = Text(whole if cell_len(whole) < width else asks)
+    text.truncate(max(1, width - 1), overflow="ellipsis")
+    return Content(text.plain)
 
 
 def edge(left: Text, right: Sequence[str], width: int, colours: Palette) -> Text:

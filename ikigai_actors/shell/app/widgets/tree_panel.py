@@ -13,7 +13,8 @@ from ikigai_actors.shell.app.agent_rows import agent_rows, colour_of
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.shell.app.tree_rows import TreeRow, TreeView, tree_rows
-from ikigai_actors.shell.app.widgets.agent_list import AgentList, Doings, Keys
+from ikigai_actors.shell.app.widgets.agent_list import AgentList, Doings
+from ikigai_actors.shell.app.widgets.key_line import Keys
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.words import counted, duration
