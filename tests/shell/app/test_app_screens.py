@@ -168,8 +168,8 @@ def test_a_long_history_is_read_in_parts_as_one_scrolls_up() -> None:
 
 
 def lines(stage: Stage) -> list[str]:
-    """The transcript, without its scroll bar."""
-    return [re.sub("[▁-█ ]+$", "", line) for line in stage.text.split("\n")[:-3]]
+    """The transcript, without its scroll bar, and without what is below it."""
+    return [re.sub("[▁-█ ]+$", "", line) for line in stage.text.split("\n")[:-5]]
 
 
 def test_what_is_drawn_in_parts_looks_as_if_it_were_drawn_whole() -> None:

@@ -32,7 +32,10 @@ class DocumentScreen(Screen[None]):
         Binding("tab", "turn", "Scroll"),
     ]
 
-    DEFAULT_CSS = "DocumentScreen VerticalScroll { height: 2fr; border-top: solid $foreground 30%; padding: 0 1; }"
+    DEFAULT_CSS = """
+    DocumentScreen #head { padding: 0 1; }
+    DocumentScreen VerticalScroll { height: 2fr; border-top: solid $edge; padding: 0 1; }
+    """
 
     def __init__(self, system: System, later: Later, path: str | None = None) -> None:
         """Make it; it opens the document at ``path``, if that is given."""
@@ -92,4 +95,4 @@ class DocumentScreen(Screen[None]):
         self._body.update(Group(Text(one_line(document.path), "bold"), Text(), shown, log))
 
     def _row(self, document: DocumentVersion) -> Text:
-        return Text(f"{one_line(document.path)}  ").append(f"version {document.version}", "dim")
+        return Text(f" {one_line(document.path)}  ").append(f"version {document.version}", "dim")

@@ -21,7 +21,7 @@ from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.words import SIGNS
 
 _NAME = 26
-"""Columns of a name, after which its description begins; a longer name takes more."""
+"""Columns of a name, after which its description begins; fewer in a narrow window, and a longer name takes more."""
 
 _KEYS = (("Enter", "opens"), ("@", "agents"), (">", "commands"), ("#", "documents"), ("^", "prompts"), ("Esc", ""))
 
@@ -109,17 +109,18 @@ class FindScreen(ModalScreen[Thing | None]):
         self._rows.show(found_by(self._things, self._input.value))
 
     def _row(self, one: Thing) -> Text:
-        return thing_line(one, letters(self._input.value), self._colours)
+        columns = min(_NAME, self._rows.size.width * 2 // 5)
+        return thing_line(one, letters(self._input.value), columns, self._colours)
 
 
-def thing_line(one: Thing, wanted: str, colours: Palette) -> Text:
+def thing_line(one: Thing, wanted: str, columns: int, colours: Palette) -> Text:
     """A thing with the letters that were found, and its description."""
     sign, colour = (SIGNS[one.kind], colour_of(one.kind, colours)) if one.kind else (_SIGNS[one.group], colours.past)
     name = Text(one_line(one.name), colours.ink)
     if wanted and (found := re.search(re.escape(wanted), name.plain, re.IGNORECASE)):
         name.stylize(f"bold {colours.accent}", *found.span())
     line = Text().append(f" {sign} ", colour).append_text(name)
-    line.append(" " * max(2, _NAME - name.cell_len))
+    line.append(" " * max(2, columns - name.cell_len))
     return line.append(one_line(one.about), colours.past)
 
 

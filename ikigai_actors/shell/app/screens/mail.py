@@ -31,7 +31,10 @@ class MailScreen(Screen[None]):
         Binding("r", "read", "Reload"),
     ]
 
-    DEFAULT_CSS = "MailScreen VerticalScroll { height: 1fr; border-top: solid $foreground 30%; padding: 0 1; }"
+    DEFAULT_CSS = """
+    MailScreen #head { padding: 0 1; }
+    MailScreen VerticalScroll { height: 1fr; border-top: solid $edge; padding: 0 1; }
+    """
 
     def __init__(self, agent: AgentRef, later: Later) -> None:
         super().__init__()
@@ -87,5 +90,5 @@ class MailScreen(Screen[None]):
 
     def _row(self, mail: Mail) -> Text:
         star = "*" if mail.read_at is None else " "
-        told = f"{star}{mail.id:>5}  {self._names.get(mail.sender, '?'):<16}  {harmless(preview(mail.body))}"
+        told = f" {star}{mail.id:>5}  {self._names.get(mail.sender, '?'):<16}  {harmless(preview(mail.body))}"
         return Text(told, "bold" if mail.read_at is None else "")
