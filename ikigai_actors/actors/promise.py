@@ -53,14 +53,14 @@ class Promise(Generic[T]):
         return self._state == _CANCELLED
 
     def set_result(self, value: T) -> None:
-        """Settle it with a value. Raises `concurrent.futures.InvalidStateError` when it is done."""
+        """Settle it with a value. Raises `InvalidStateError` when it is done."""
         if not self._end(_SET, value):
             raise InvalidStateError(f"{self!r} is done.")
         if self._callbacks is not None:
             self._call_back()
 
     def set_exception(self, error: BaseException) -> None:
-        """Settle it with an exception. Raises `concurrent.futures.InvalidStateError` when it is done."""
+        """Settle it with an exception. Raises `InvalidStateError` when it is done."""
         if not self._end(_SET, error=error):
             raise InvalidStateError(f"{self!r} is done.")
         self._call_back()

@@ -21,6 +21,7 @@ NO_LIMITS = {
     "format.HASHED",
     "merging._SHOWN",
     "migrations.FIRST",
+    "migrations.MOST_CHECKED",
     "migrations._ATTEMPTS",
     "prices.MICRO",  # a unit
     "session._TWICE",  # a time between two keys

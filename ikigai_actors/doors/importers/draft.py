@@ -30,10 +30,6 @@ NO_CALLS: Mapping[str, Any] = {"missing": "tell", IMPORTED: True}
 """The setting ``effects`` of an agent that was imported: no call runs, and its model reads that."""
 
 
-_BEGINNINGS = (Kind.USER, Kind.ASSISTANT)
-"""With these a step begins, from which a summary may keep what is said."""
-
-
 class DraftMessage(NamedTuple):
     """A message of a draft."""
 
@@ -182,7 +178,8 @@ class Draft:
         if not text.strip():
             return
         place = keep_from - self.fork - 1
-        begins = place >= 0 and self.messages[place : place + 1] and self.messages[place].kind in _BEGINNINGS
+        known = 0 <= place < len(self.messages)
+        begins = known and self.messages[place].kind in (Kind.USER, Kind.ASSISTANT)  # a step
         self._kept = keep_from if begins and keep_from > self._kept else self.head + 1
         self._write(Kind.SUMMARY, text, {"keep_from": self._kept, "how": "given"}, at, line, (), usd)
 

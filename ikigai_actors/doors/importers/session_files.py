@@ -24,15 +24,15 @@ from ikigai_actors.records.log.lineage import check_unpruned, read_lineage
 from ikigai_actors.records.log.stored_history import StoredHistory
 from ikigai_actors.records.messages.blob_references import blobs_of
 from ikigai_actors.records.messages.blobs import read_blobs
-from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.messages import CONVERSATION, ENDINGS, Kind, Message
 from ikigai_actors.records.messages.replies import calls_in, is_whole_reply, spent_of
 from ikigai_actors.records.messages.settings import IMPORTED, is_trial
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.new_file import new_file
 from ikigai_actors.text import iso_time
 
-_SAID = (Kind.USER, Kind.STEER, Kind.MAIL, Kind.REPAIR, Kind.MERGE)
-_WRITTEN = (*_SAID, Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.SUMMARY, Kind.INTERRUPTED, Kind.ERROR, Kind.OUTPUT)
+_WRITTEN = CONVERSATION | ENDINGS | {Kind.SUMMARY.value}
+"""What has a line in a file."""
 
 _Row = dict[str, Any]
 

@@ -11,7 +11,7 @@ from ikigai_actors.shell.text.harmless import harmless
 
 @click.group()
 def trace() -> None:
-    """Give the turns of agents to tools for traces: Phoenix, Jaeger, Grafana, Logfire and others."""
+    """Give the turns of agents to tools for traces, such as Phoenix, Jaeger, Grafana and Logfire."""
 
 
 @trace.command()

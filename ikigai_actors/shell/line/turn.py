@@ -10,7 +10,7 @@
 The text of an answer is printed as it arrives. When the finished answer is committed, the two are compared: what is
 missing is printed, and if they differ the whole answer is. A turn that ended before anybody looked is shown by its
 outcome. A turn is over when its outcome is known: after a reply it may go on with the words that its agent got
-meanwhile. Thinking is not shown. At a terminal, a line also says when a call begins, and another what the turn took.
+meanwhile. Thinking is not shown. At a terminal, a line also says when a call begins, and another what a long turn took.
 """
 
 import textwrap
@@ -33,6 +33,15 @@ from ikigai_actors.text import storable
 
 RESULT_LENGTH = 100
 """Characters that are shown of a tool's result."""
+
+
+LONG = 5.0
+"""Seconds from which on a person is told what a turn took."""
+
+
+def whole_turn(seconds: float, tokens: int) -> str:
+    """The line that ends a turn at a terminal; empty for a short one."""
+    return f"[{took(seconds, tokens)}]" if seconds >= LONG and tokens else ""
 
 
 class ShownTurn:
@@ -124,8 +133,8 @@ class ShownTurn:
                     self._fail(screen, event.content)
                 case Message(kind=Kind.INTERRUPTED):
                     self._end(screen, "[interrupted]")
-        if self.over and screen.in_words and self._span.tokens:
-            screen.line(f"[{took(self._span.seconds, self._span.tokens)}]", dim=True)
+        if self.over and screen.in_words and (told := whole_turn(self._span.seconds, self._span.tokens)):
+            screen.line(told, dim=True)
 
     def _finish_step(self, screen: Screen, text: str, stop_reason: str) -> None:
         streamed, self._step = storable(self._step), ""

@@ -25,7 +25,9 @@ from ikigai_actors.sight.traces.ids import call_span, request_span, trace_of, tu
 INTERNAL, CLIENT = 1, 3
 """The kinds of spans, as OpenTelemetry's protocol numbers them."""
 
-FORKED, MAILED, MERGED = "fork", "mail", "merge"
+FORKED = "fork"
+MAILED = "mail"
+MERGED = "merge"
 """The reasons of links."""
 
 AttributeValue = str | int | tuple[str, ...]

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from ikigai_actors import ActorSystem, Reply, ScriptedProvider, ToolCall, Usage, tool
+from ikigai_actors.shell.line.turn import whole_turn
 from tests.kit.sessions import Session, Typist
 
 
@@ -21,12 +22,14 @@ def test_trees_histories_and_work_are_told_in_words(capsys: pytest.CaptureFixtur
         system.root.rename("planner")
         session = Session(system, capsys, lambda: 80)
         printed = session.by(Typist("Is it dry?", "/fork --name buyer", "Go on.", "/agents", "/diff planner"))
-    told = [re.sub(r"\d+ s ·", "0 s ·", line) for line in printed]
-    assert told[:4] == [
-        "[running forecast day: Saturday]", "[forecast: Saturday: dry]", "  It stays dry.", "[0 s · 43 out]"
-    ]  # fmt: skip
-    assert "*   buyer  idle  5 inherited + 3 own, below planner" in told
+    assert printed[:3] == ["[running forecast day: Saturday]", "[forecast: Saturday: dry]", "  It stays dry."]
+    assert "*   buyer  idle  5 inherited + 3 own, below planner" in printed
     assert not re.search("[─-╿]", "".join(printed))  # no lines and boxes
+
+
+def test_a_long_turn_ends_with_what_it_took() -> None:
+    assert whole_turn(61.4, 340) == "[61 s · 340 out]"
+    assert whole_turn(4.9, 340) == ""
 
 
 def test_a_notice_is_folded_between_words(capsys: pytest.CaptureFixture[str]) -> None:
