@@ -26,7 +26,8 @@ class FindBar(Horizontal):
     DEFAULT_CSS = """
     FindBar { height: 1; max-width: 104; display: none; background: $surface; padding: 0 1; }
     FindBar Static { width: auto; color: $past; }
-    FindBar Input { width: 1fr; height: 1; border: none; background: $surface; background-tint: 0%; }
+    FindBar Input { width: 1fr; height: 1; border: none; }
+    FindBar Input, FindBar Input:focus { background: $surface; background-tint: 0%; }
     """
 
     class Closed(Message):
