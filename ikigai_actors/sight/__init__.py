@@ -8,6 +8,7 @@ server, reading, acting   its requests
 watch                     hears the system while a page is open
 metrics                   what Prometheus scrapes
 rows, replies, streams    what pages get, and in which order
+served_pages              how one page finds another of the same database
 http/                     the guard and the acceptor, of `ikigai serve` too
 page/                     the page itself
 traces/                   turns as spans of OpenTelemetry

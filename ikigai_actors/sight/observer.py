@@ -11,6 +11,7 @@ import os
 import secrets
 import threading
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -21,6 +22,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.sight.http.acceptor import Acceptor, ConnectionLimits, listen
 from ikigai_actors.sight.http.guard import OWN_FILES_POLICY, Guard
+from ikigai_actors.sight.served_pages import link_to
 from ikigai_actors.sight.server import PageServer
 from ikigai_actors.sight.watch import ObserverWatch
 from ikigai_actors.system.handles.ref import System
@@ -45,6 +47,7 @@ class Observer:
         """The host and the port that it listens at."""
         self._guard = Guard(self.address, OWN_FILES_POLICY, token)
         self._system, self._read_only = system, read_only
+        self._may_lead_on = host in OWN_ADDRESSES and not read_only  # the shell's link has its token
         self._loop = asyncio.new_event_loop()
         self._ended = asyncio.Event()
         self._ready = threading.Event()
@@ -94,7 +97,8 @@ class Observer:
 
     async def _serve(self) -> None:
         watch = ObserverWatch(self._system, secrets.token_hex(8))
-        server = PageServer(watch, self._guard, self._read_only)
+        shell = partial(link_to, "serve", self._system._store.location) if self._may_lead_on else None
+        server = PageServer(watch, self._guard, self._read_only, shell)
         acceptors: list[Acceptor] = []
         app = server.application(lambda transport: not acceptors or acceptors[0].admit(transport))
         # No access log: it would hold the link.

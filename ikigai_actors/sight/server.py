@@ -55,8 +55,12 @@ _STATUSES: tuple[tuple[type[IkigaiError], int], ...] = (
 class PageServer:
     """Answers the requests of pages."""
 
-    def __init__(self, watch: ObserverWatch, guard: Guard, read_only: bool) -> None:
+    def __init__(
+        self, watch: ObserverWatch, guard: Guard, read_only: bool, shell: Callable[[], str | None] | None = None
+    ) -> None:
+        """Prepare; ``shell`` gives the link to a shell in the browser, on a thread."""
         self._watch, self._guard, self._read_only = watch, guard, read_only
+        self._shell = shell
         self._files = {one.name: one.read_bytes() for one in files("ikigai_actors.sight").joinpath("page").iterdir()}
         self.ending = asyncio.Event()
         """Set when the streams are to end."""
@@ -111,6 +115,7 @@ class PageServer:
                 "database": watch.system._store.location,
                 "host": watch.system.attached,
                 "read_only": self._read_only,
+                "shell": None if self._shell is None else await asyncio.to_thread(self._shell),
             }
         )
 

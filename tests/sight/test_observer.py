@@ -10,6 +10,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, BadInput, OfflineProvider, Reply, ScriptedProvider, ToolCall, tool
 from ikigai_actors.sight import Observer, observe
+from ikigai_actors.sight.served_pages import published
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.tools import Policy
 
@@ -234,6 +235,17 @@ def test_a_call_that_waits_is_decided_on() -> None:
         assert asker.post("decide", agent=ann.uuid, call=call["call"], approve=True) is True
         assert reply.get(timeout=TIMEOUT).text == "done"
         assert asker.post("decide", agent=ann.uuid, call=call["call"], approve=True) is False
+
+
+def test_a_page_leads_to_the_shell_in_the_browser_unless_nothing_may_be_done_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IKIGAI_HOME", str(tmp_path / "home"))
+    with ActorSystem.open(tmp_path / "team.db", OfflineProvider()) as system, observe(system) as observer:
+        assert Asker(observer).get("tree")["shell"] is None
+        with published("serve", system._store.location, observer.link), observe(system, read_only=True) as reader:
+            assert Asker(observer).get("tree")["shell"] == observer.link
+            assert Asker(reader).get("tree")["shell"] is None
 
 
 def test_read_only_does_nothing_and_a_remote_address_must_be_allowed(system: ActorSystem) -> None:

@@ -393,7 +393,20 @@ class Application(App[int]):
             "Keys": ("and what they do", self.action_keys),
             "Theme": ("change the colours", self.action_change_theme),
             "Quit": ("leave", partial(self.exit, 0)),
+            **({"Observer": ("what all agents did and do, in a tab", self._open_observer)} if self.is_web else {}),
         }
+
+    def _open_observer(self) -> None:
+        """Open the observer of these agents in the browser."""
+        from ikigai_actors.sight.served_pages import link_to  # for pages alone
+
+        def open_link(link: str | None) -> None:
+            if link is None:
+                self.notify("Nobody observes these agents. Run ikigai observe, and try again.")
+            else:
+                self.open_url(link)
+
+        self.later(partial(link_to, "observe", self.system._store.location), open_link)
 
     def _open(self, found: Thing | None) -> None:
         if found is None:

@@ -380,7 +380,7 @@ def _serve(options: Options, port: int) -> int:
         notice(greeting(system))
         if system._stand_in_notice:
             notice(system._stand_in_notice)
-        status = while_it_lasts(system, lambda: serve_pages(port, click.echo, notice))
+        status = while_it_lasts(system, lambda: serve_pages(system._store.location, port, click.echo, notice))
         if told := leaving(system):
             notice(told)
         return status

@@ -8,6 +8,7 @@ import click
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.sight.observer import OWN_ADDRESSES, observe
+from ikigai_actors.sight.served_pages import published
 from ikigai_actors.system.attached import AttachedSystem
 
 
@@ -37,6 +38,7 @@ def run_observer(
         with (
             AttachedSystem.open(options.database) as system,
             observe(system, port, address, read_only, allow_remote=allow_remote, token_file=token_file) as observer,
+            published("observe", system._store.location, observer.link),
         ):
             if address not in OWN_ADDRESSES:
                 click.echo("Nothing is encrypted: another machine on the way can read the link.", err=True)

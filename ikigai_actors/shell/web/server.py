@@ -1,6 +1,6 @@
 """The server: textual-serve on loopback, through the guard.
 
-    serve_pages(8000, print, print)     # until SIGINT, SIGTERM or SIGHUP
+    serve_pages("team.db", 8000, print, print)     # until SIGINT, SIGTERM or SIGHUP
 
 The port is bound before anything is made: the pages need to know it, and no other program can take it meanwhile.
 textual-serve starts a process for each page through a shell, and ends it when the page is closed.
@@ -24,6 +24,7 @@ from textual_serve.server import Server, to_int
 
 from ikigai_actors.sight.http.acceptor import Acceptor, ConnectionLimits, listen
 from ikigai_actors.sight.http.guard import Guard
+from ikigai_actors.sight.served_pages import published
 
 _KEPT = 60.0
 """Seconds for which a browser's connection is kept between two requests."""
@@ -136,10 +137,11 @@ class Pages(Server):
         return browser
 
 
-def serve_pages(port: int, tell: Callable[[str], object], notice: Callable[[str], object]) -> int:
+def serve_pages(database: str, port: int, tell: Callable[[str], object], notice: Callable[[str], object]) -> int:
     """Serve until a signal ends it; return the exit status.
 
     Args:
+        database: the location of the database, by which an observer finds the pages.
         port: the port, on loopback; 0 takes a free one.
         tell: called with the link to open.
         notice: called with a line when it ends.
@@ -149,10 +151,12 @@ def serve_pages(port: int, tell: Callable[[str], object], notice: Callable[[str]
     """
     logging.getLogger("textual-serve").addHandler(logging.NullHandler())
     listening = listen(LOOPBACK, port)
-    return asyncio.run(_serve(listening, tell, notice))
+    return asyncio.run(_serve(database, listening, tell, notice))
 
 
-async def _serve(listening: socket.socket, tell: Callable[[str], object], notice: Callable[[str], object]) -> int:
+async def _serve(
+    database: str, listening: socket.socket, tell: Callable[[str], object], notice: Callable[[str], object]
+) -> int:
     port = listening.getsockname()[1]
     guard = Guard(f"{LOOPBACK}:{port}")
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -171,8 +175,9 @@ async def _serve(listening: socket.socket, tell: Callable[[str], object], notice
     acceptor = Acceptor(listening, runner.server, ConnectionLimits.of_process())
     pages.open(acceptor)
     try:
-        tell(guard.link)
-        return await ended
+        with published("serve", database, guard.link):
+            tell(guard.link)
+            return await ended
     finally:
         notice(f"Ending: {len(pages)} open page{'s' * (len(pages) != 1)}.")
         await acceptor.close()

@@ -48,6 +48,8 @@ class Page {
     this.model.take(table);
     this.asking = new Set(this.model.rows.filter(row => row.state === "asking").map(row => row.uuid));
     $("where").textContent = table.host ? `${table.database} · ${table.host}` : table.database;
+    $("shell").hidden = !table.shell;
+    if (table.shell) $("shell").href = table.shell;
     const [, uuid, , at] = /^#\/([^@]+)(@(\d+))?$/.exec(location.hash) ?? [];
     for (const one of ["send", "fork", "text"]) $(one).disabled = this.model.readOnly;
     if (at) this.at = Number(at);

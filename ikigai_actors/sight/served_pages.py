@@ -1,0 +1,69 @@
+"""The pages that this user's programs serve now, by which one page leads to another.
+
+    with published("serve", "team.db", link):       while the pages are served
+        ...
+    link_to("serve", "team.db")                     the link; None when nobody serves such pages
+
+Each has a file that only its user may read, since a link has a token. The file that a killed program leaves is removed
+by the next one that looks.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from ikigai_actors.store.location import MEMORY, home
+
+_Kind = Literal["serve", "observe"]
+"""The command that serves a page."""
+
+_PATIENCE = 0.2
+"""Seconds in which a server of this machine takes a connection."""
+
+
+@contextlib.contextmanager
+def published(kind: _Kind, database: str, link: str, folder: Path | None = None) -> Iterator[None]:
+    """Let other programs of this user find a page for the length of a block; where no file can be made, they do not."""
+    file = (folder or _folder()) / f"{kind}-{secrets.token_hex(4)}.json"
+    if database != MEMORY:  # which no other program opens
+        with contextlib.suppress(OSError):
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            made = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            with os.fdopen(made, "w", encoding="utf-8") as opened:
+                json.dump({"database": database, "link": link}, opened)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            file.unlink()
+
+
+def link_to(kind: _Kind, database: str, folder: Path | None = None) -> str | None:
+    """The link to the pages of a kind on a database; None when nobody serves them. Connects, so it is for a thread."""
+    for file in sorted((folder or _folder()).glob(f"{kind}-*.json")):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            told = json.loads(file.read_text(encoding="utf-8"))
+            if told["database"] == database and _is_served(link := str(told["link"]), file):
+                return link
+    return None
+
+
+def _is_served(link: str, file: Path) -> bool:
+    """Whether a server listens at a link. The file of one that has ended is removed."""
+    place = urlsplit(link)
+    try:
+        socket.create_connection((place.hostname or "", place.port or 80), _PATIENCE).close()
+    except ConnectionRefusedError:
+        file.unlink()
+        return False
+    return True
+
+
+def _folder() -> Path:
+    return home() / "pages"
