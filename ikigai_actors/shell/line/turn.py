@@ -35,13 +35,13 @@ RESULT_LENGTH = 100
 """Characters that are shown of a tool's result."""
 
 
-LONG = 5.0
-"""Seconds from which on a person is told what a turn took."""
+_LONG = 5.0
+"""The fewest seconds of a turn after which a line says what it took."""
 
 
 def whole_turn(seconds: float, tokens: int) -> str:
     """The line that ends a turn at a terminal; empty for a short one."""
-    return f"[{took(seconds, tokens)}]" if seconds >= LONG and tokens else ""
+    return f"[{took(seconds, tokens)}]" if seconds >= _LONG and tokens else ""
 
 
 class ShownTurn:
