@@ -168,6 +168,8 @@ def recover(messages: Iterable[Message]) -> Calls:
         match message.kind:
             case Kind.ASSISTANT:
                 calls = calls_of(message)
+            case Kind.ERROR:  # it was opened again, with a new request
+                calls = ()
             case Kind.APPROVAL:
                 now = Progress.APPROVED if message.data.get("approved") else Progress.ASKING
                 calls = progress(calls, (message.data.get("tool_use_id"),), now)
