@@ -22,7 +22,7 @@ from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import write_alone
 from supervisors.signals import Signal
 from tests.conftest import NewDatabase
-from tests.kit.databases import DEADLINE, Admin, eventually, sql
+from tests.kit.databases import DEADLINE, Admin, sql
 from tests.kit.faults import HeldStore
 from tests.kit.races import Writer, meet, somebody_waits
 from tests.kit.trees import HOST, add, add_host, append, fork, ids, plant, record
