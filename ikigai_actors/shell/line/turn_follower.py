@@ -163,7 +163,9 @@ class TurnFollower:
                     return False
                 if turn.asks and self._keyboard.interactive:
                     turn.asks = False
-                    return False
+                    if self._has_question(turn.agent):  # else somebody has answered before it was heard of
+                        return False
+                    continue
                 if self._wait(self._keyboard.descriptor()):
                     if self._keyboard.consume():
                         self._screen.line("[goes on in the background; Enter shows the rest]", dim=True)
@@ -174,6 +176,9 @@ class TurnFollower:
         if isinstance(outcome, SystemClosed):
             raise outcome
         return True
+
+    def _has_question(self, agent: AgentRef) -> bool:
+        return any(call.agent == agent.uuid for call in self.questions.open().values())
 
     def _wait(self, keyboard: int | None) -> bool:
         """Wait until something is new; return whether it is a line that was typed at this keyboard."""
