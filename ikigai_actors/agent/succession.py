@@ -84,7 +84,7 @@ class Processes(Protocol):
         """
 
     def sleep(self, old: Predecessor) -> Successor | None:
-        """Let an agent sleep whose actor is about to end.
+        """Let an agent sleep: its actor is about to end.
 
         Args:
             old: its actor, of which nothing is open.

@@ -29,7 +29,7 @@ class ExperimentResult(ABC):
         return self._report(facts).html(facts.described())
 
     def _repr_html_(self) -> str | None:
-        """The page, as a notebook shows it: in a frame, whose style is its own and in which nothing runs.
+        """The page for a notebook. It is in a frame with a style of its own, in which nothing runs.
 
         None without the database: a notebook then shows a line.
         """

@@ -146,7 +146,7 @@ def updates_of(
 
 
 def sent_mail(message: Message, reply: Message | None) -> tuple[str, str] | None:
-    """The recipient and the text of a mail, if a message is the result of the call that sent it; else None.
+    """The recipient and the text of a mail. None if the message is not the result of a call that sent one.
 
     Args:
         reply: the latest reply of the agent, which has the call.

@@ -26,7 +26,7 @@ from ikigai_actors.doors.importers.tree import LinePlace, LineTree
 from ikigai_actors.providers.base import Reply, ToolCall, Usage
 
 _NEWEST = "2.1"
-"""The latest version of Claude Code whose lines are known; those of a later one are taken if they are understood."""
+"""The latest known version of Claude Code. Lines of a later one are taken if they are understood."""
 
 _INTERRUPTED = "[Request interrupted by user"
 _COMMANDS = ("<command-name>", "<command-message>", "<local-command-", "Caveat: ")

@@ -31,7 +31,7 @@ from ikigai_actors.doors.importers.tree import LinePlace, LineTree
 from ikigai_actors.providers.base import Reply, ToolCall, Usage
 
 _NEWEST = "0.150"
-"""The latest version of Codex whose lines are known; those of a later one are taken if they are understood."""
+"""The latest known version of Codex. Lines of a later one are taken if they are understood."""
 
 _TYPES = ("session_meta", "turn_context", "response_item", "compacted", "event_msg")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
@@ -327,7 +327,7 @@ def _call_in(line: RecordedLine, item: Mapping[str, Any]) -> ToolCall:
 
 
 def _summary_in(payload: Mapping[str, Any]) -> str:
-    """The text of a summary; else the texts of what has taken the place of the history."""
+    """The text of a summary, or the texts that replaced the history."""
     if (text := _text(payload, "message")).strip():
         return text
     replaced = (_text_in(one) for one in objects_in(payload.get("replacement_history")))

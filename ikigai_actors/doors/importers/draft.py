@@ -172,7 +172,7 @@ class Draft:
             self._write(Kind.INTERRUPTED, text, {}, at, line)
 
     def summarise(self, line: RecordedLine, text: str, at: int, keep_from: int = 0, usd: int = 0) -> None:
-        """Put a text in the place of all before a position, if a step begins there; else of all before it."""
+        """Replace what was said before a position by a text. Where no step begins, the text replaces the whole history."""
         if self._waiting:
             self.interrupt(at)
         if not text.strip():
@@ -238,7 +238,7 @@ class Draft:
         usd: int = 0,
     ) -> int:
         given = dict(data)
-        if kind is not Kind.CONFIGURE:  # whose data are settings
+        if kind is not Kind.CONFIGURE:  # its data are settings
             given[LINES] = sorted({*lines, *(() if line is None else (line.number,))})
         if (wrong := problem_of(kind.form, given)) is not None and line is not None:
             line.refuse(wrong)

@@ -17,7 +17,7 @@ from ikigai_actors.doors.importers.tree import LinePlace, LineTree
 from ikigai_actors.providers.base import Reply, ToolCall, Usage
 
 _NEWEST = 3
-"""The latest version of pi's sessions whose lines are known; those of a later one are taken if they are understood."""
+"""The latest known version of pi's sessions. Lines of a later one are taken if they are understood."""
 
 _SHOWN = ("message", "compaction", "branch_summary", "custom_message", "model_change")
 _STOPPED = {"stop": "end_turn", "length": "max_tokens", "toolUse": "tool_use"}
