@@ -172,7 +172,7 @@ class Draft:
             self._write(Kind.INTERRUPTED, text, {}, at, line)
 
     def summarise(self, line: RecordedLine, text: str, at: int, keep_from: int = 0, usd: int = 0) -> None:
-        """Replace what was said before a position by a text. Where no step begins, the text replaces the whole history."""
+        """Replace what was said before a position by a text; the whole history, where no step begins there."""
         if self._waiting:
             self.interrupt(at)
         if not text.strip():
