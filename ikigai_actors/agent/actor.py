@@ -246,7 +246,8 @@ class AgentActor(PooledActor):
             log: its log, when it is in memory; None to read it when the child needs it.
         """
         if log is None:
-            self.actor_inbox.release(Restarted(self.state.turn, self.state.status) if self.state.turn else Wake())
+            born = Restarted(self.state.turn, self.state.status, born=True)
+            self.actor_inbox.release(born if self.state.turn else Wake())
             return
         if self.state.turn:
             self.actor_inbox.put_urgent(on.Resume(Future()), first=True)
@@ -329,7 +330,7 @@ class AgentActor(PooledActor):
     def _go_on_after(self, restarted: Restarted) -> None:
         """Resume the turn or close it, as the supervisor has decided. Without a turn, its callers get an error."""
         self._restarted = restarted
-        for hook in self.runtime.instruments.restart_ends:
+        for hook in () if restarted.born or restarted.attempt > 1 else self.runtime.instruments.restart_ends:
             hook(self.tally)
         lifecycle = self.state.lifecycle._replace(status=restarted.status)
         self._become(replace(self.state, turn=restarted.turn, lifecycle=lifecycle))

@@ -133,6 +133,8 @@ class Restarted(NamedTuple):
     """Why that turn is closed instead of resumed; empty when it is resumed."""
     attempt: int = 1
     """The number of this attempt: a log that cannot be read now is read later."""
+    born: bool = False
+    """Whether the agent was just born with this turn. Nobody decided then, and nothing was restarted."""
 
 
 @dataclass(frozen=True, slots=True)

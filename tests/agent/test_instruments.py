@@ -112,6 +112,13 @@ def test_a_request_that_is_cut_off_ends_without_an_answer() -> None:
         assert listening.heard == [("request", 1), ("answer", None)]
 
 
+def test_a_birth_with_a_prompt_is_no_restart() -> None:
+    listening = Listening()
+    with ActorSystem.open(":memory:", "offline", instruments=[listening]) as system:
+        assert system.root.fork("go").reply(timeout=DEADLINE).text
+    assert not [told for told in listening.heard if told[0].startswith("restart")]
+
+
 def test_an_agent_that_fails_is_heard_until_it_goes_on() -> None:
     answers = iter((LookupError("a defect of its own"), None))
     listening = Listening()

@@ -262,7 +262,7 @@ class TurnFold:
         provider, _, model = str(data.get("model") or "").partition(":")
         turn.provider, turn.model = provider or turn.provider, model or turn.model
         if spent is not None:
-            turn.input_tokens += _all_input(spent)
+            turn.input_tokens += all_input(spent)
             turn.output_tokens += spent.usage.output_tokens
         if _was_asked(turn, message):
             turn.spans.append(self._request_span(turn, message, model or turn.model, spent))
@@ -395,7 +395,8 @@ def _error_of(message: Message) -> str:
     return ""
 
 
-def _all_input(spent: Spent) -> int:
+def all_input(spent: Spent) -> int:
+    """All tokens that a request sent, those from a cache too."""
     usage = spent.usage
     return usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens
 
@@ -408,7 +409,7 @@ def _usage_facts(spent: Spent) -> dict[str, AttributeValue]:
     }
     return {
         **({name.RESPONSE_MODEL: spent.model} if spent.model else {}),
-        name.INPUT_TOKENS: _all_input(spent),
+        name.INPUT_TOKENS: all_input(spent),
         name.OUTPUT_TOKENS: usage.output_tokens,
         **{key: count for key, count in cached.items() if count},
     }
