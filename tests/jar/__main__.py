@@ -19,19 +19,22 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the first; each has the next one")
     parser.add_argument("--sessions", type=int, default=3)
     parser.add_argument("--units", type=int, default=2, help="of each session")
+    parser.add_argument("--first", action="store_true", help="end with the first one that is wrong")
     given = parser.parse_args()
-    wrong = waits = 0
+    done = wrong = waits = 0
     with postgres_server() as server, psycopg.connect(server, autocommit=True) as admin:
         pool = SchemaPool(server, admin)
         for seed in range(given.seed, given.seed + given.interleavings):
             with pool.lend() as url:
                 seen = interleave(url, admin, seed, given.sessions, given.units)
-            waits += seen.waits
+            done, waits = done + 1, waits + seen.waits
             if seen.problems:
                 wrong += 1
                 print(*seen.lines(), sep="\n", flush=True)
+                if given.first:
+                    break
         pool.close()
-    print(f"{given.interleavings} interleavings, {waits} waits, {wrong} wrong")
+    print(f"{done} interleavings, {waits} waits, {wrong} wrong")
     return int(wrong > 0)
 
 

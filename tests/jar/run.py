@@ -8,11 +8,12 @@ from urllib.parse import quote
 
 from ikigai_actors.errors import IkigaiError, StoreError
 from ikigai_actors.store import open_store
-from ikigai_actors.store.base import Row, Store
+from ikigai_actors.store.base import Row
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.store.unit import write_alone
-from tests.jar.scheduler import Crash, GatedStore, Scheduler
+from tests.jar.gates import GatedStore, HearingStore
+from tests.jar.scheduler import Crash, Scheduler
 from tests.jar.world import AGENTS, Draw, Make, contents, found
 from tests.kit.databases import DEADLINE, Admin
 
@@ -22,8 +23,11 @@ CRASHES = 0.02
 Place = tuple[int, int]
 """A session, and the number of its unit."""
 
-Outcome = tuple[Mapping[Place, str], Mapping[str, list[Row]]]
-"""The answer or refusal of each unit, and the tables at the end."""
+Answer = tuple[object, str | None]
+"""What a unit answers, or its refusal as text; and the agents that NOTIFY has named."""
+
+Outcome = tuple[Mapping[Place, Answer], Mapping[str, list[Row]]]
+"""The answer of each unit, and the tables at the end."""
 
 
 @dataclass
@@ -37,6 +41,8 @@ class Interleaving:
     order: list[Place] = field(default_factory=list)
     """The units in the order of their commits; of those that were refused, of their ends."""
     problems: list[str] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
+    """What is otherwise where the units come one after another in that order."""
 
     def lines_of_problems(self) -> list[str]:
         """The same, if anything is wrong."""
@@ -47,6 +53,7 @@ class Interleaving:
         yield f"seed {self.seed}: {'; '.join(self.problems)}"
         yield from (f"  unit {place}: {self.words[place]}" for place in sorted(self.words))
         yield from (f"  {step}" for step in self.trace)
+        yield from (f"  {difference}" for difference in self.differences)
 
 
 def interleave(url: str, admin: Admin, seed: int, sessions: int, units: int) -> Interleaving:
@@ -54,10 +61,10 @@ def interleave(url: str, admin: Admin, seed: int, sessions: int, units: int) -> 
     draw = Draw(seed, sessions)
     drawn = {(who, number): draw.unit(who) for number in range(units) for who in range(sessions)}
     with closing(open_store(url)) as store:
-        found(store)
+        found(store, sessions)
         scheduler = Scheduler(seed, admin, [_name(who) for who in range(sessions)], frozenset(AGENTS), CRASHES)
         order: list[Place] = []
-        answers: dict[Place, str] = {}
+        answers: dict[Place, Answer] = {}
         with ExitStack() as stack:
             threads = [
                 threading.Thread(target=_session, args=(url, who, units, drawn, scheduler, order, answers))
@@ -73,15 +80,17 @@ def interleave(url: str, admin: Admin, seed: int, sessions: int, units: int) -> 
     made.problems += sorted(set(scheduler.missing))
     makes = {place: make for place, (_, make) in drawn.items() if answers[place] != CRASHED}
     committed = [place for place in order if place in makes]
-    if one_after_another(makes, committed) != _without(done, makes):
-        if any(one_after_another(makes, other) == _without(done, makes) for other in _orders(committed)):
+    kept, alone = _without(done, makes), one_after_another(makes, committed, sessions)
+    if alone != kept:
+        made.differences += _differences(kept, alone)
+        if any(one_after_another(makes, other, sessions) == kept for other in _orders(committed)):
             made.problems.append("it equals another order than that of the commits")
         else:
             made.problems.append("it equals no order of its units")
     return made
 
 
-CRASHED = "the session ended"
+CRASHED: Answer = "the session ended", None
 
 
 def _session(
@@ -91,7 +100,7 @@ def _session(
     drawn: Mapping[Place, tuple[str, Make]],
     scheduler: Scheduler,
     order: list[Place],
-    answers: dict[Place, str],
+    answers: dict[Place, Answer],
 ) -> None:
     name = _name(who)
     joined = f"{url}{'&' if '?' in url else '?'}application_name={quote(name)}"
@@ -107,29 +116,41 @@ def _session(
         scheduler.ended(name)
 
 
-def one_after_another(makes: Mapping[Place, Make], order: Sequence[Place]) -> Outcome:
+def one_after_another(makes: Mapping[Place, Make], order: Sequence[Place], sessions: int) -> Outcome:
     """What becomes of units that run one at a time."""
     with closing(SQLiteStore(None, now_ms=lambda: 9)) as store:
         ensure_schema(store)
-        found(store)
-        answers = {place: _answer(store, makes[place]) for place in order}
+        found(store, sessions)
+        hearing = HearingStore(store)
+        answers = {place: _answer(hearing, makes[place]) for place in order}
         return answers, contents(store)
 
 
-def _answer(store: Store, make: Make) -> str:
+def _answer(store: HearingStore, make: Make) -> Answer:
     try:
-        return repr(write_alone(store, make()))
+        return write_alone(store, make()), store.heard
     except Crash:
         return CRASHED
     except StoreError as error:
-        return type(error).__name__
+        return type(error).__name__, None
     except IkigaiError as error:
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}", None
 
 
 def _without(done: Outcome, kept: Mapping[Place, Make]) -> Outcome:
     """The same without the units whose sessions ended: of these nothing may be left."""
     return {place: answer for place, answer in done[0].items() if place in kept}, done[1]
+
+
+def _differences(done: Outcome, alone: Outcome) -> Iterator[str]:
+    """What differs, for a person."""
+    for place in sorted(done[0]):
+        if done[0][place] != alone[0][place]:
+            yield f"unit {place}: {done[0][place]}\n    alone: {alone[0][place]}"
+    for table, rows in done[1].items():
+        if rows != alone[1][table]:
+            more, less = set(rows) - set(alone[1][table]), set(alone[1][table]) - set(rows)
+            yield f"{table}: {sorted(more, key=repr)}\n    alone: {sorted(less, key=repr)}"
 
 
 def _orders(places: Sequence[Place]) -> Iterator[list[Place]]:

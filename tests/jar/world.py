@@ -2,6 +2,10 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ikigai_actors.records.agents.registry import Rename, Touch
 from ikigai_actors.records.budgets.budget import Budget
@@ -10,50 +14,83 @@ from ikigai_actors.records.budgets.limits import SetBudget
 from ikigai_actors.records.documents import WriteVersion
 from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.records.lives.membership import Demonitor, JoinGroup, LeaveGroup, MonitorAgent, SendToGroup
+from ikigai_actors.records.lives.moves import MoveBranch
 from ikigai_actors.records.lives.signals import KillByAgent, SendSignal
-from ikigai_actors.records.lives.supervision import AdoptChild, SetSupervision, StopChildren
+from ikigai_actors.records.lives.supervision import AdoptChild, SetGroupSupervision, SetSupervision, StopChildren
 from ikigai_actors.records.log.append import Append, AppendCall, FencingToken
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.mail.mail import Delete, KeepPrompt, Open, Read, Send
 from ikigai_actors.records.mail.schedules import Appointment
 from ikigai_actors.records.mail.timers import CancelTimer, DueTimer, Fire, SetTimer
 from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.transfer.export import export_file
+from ikigai_actors.records.transfer.format import RecordFile, read_file
+from ikigai_actors.records.transfer.graft import DOCUMENTS, Import, ImportFile
 from ikigai_actors.store.base import Row, SchemaTransaction, Store, Transaction
+from ikigai_actors.store.hosts.shards import GiveShards
+from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.store.unit import Unit, write_alone
 from supervisors.signals import Signal
-from tests.kit.trees import HOST, plant, says
+from supervisors.strategies import Strategy
+from tests.kit.trees import HOST, append, fork, plant, says
 
 PARENTS = {"a": "root", "b": "root", "c": "a", "d": "b", "e": "a", "f": "c"}
 AGENTS = ("root", *PARENTS)
 
-APART = frozenset({"hosts", "listeners", "schema_version", "shards"})
-"""Tables with the server's own times, or of which a server has more rows."""
+APART = frozenset({"hosts", "listeners", "schema_version"})
+"""Tables with the server's own times."""
+
+ELSEWHERE = "elsewhere"
+"""The host that has the shards which no session has."""
 
 NOW = 5
 
+STRAYS = 0.2
+"""How likely a session writes as the host of any agent: it may have come there."""
+
 DUE = Appointment(4, None, "UTC")
 """When a timer fires: it is due."""
-
-FENCE = FencingToken(HOST, 1)
 
 Make = Callable[[], Unit]
 """Makes a unit: each run needs one of its own."""
 
 
 class Draw:
-    """Draws units, so that they collide. Each agent's log is written by one session, as each agent has one host."""
+    """Draws units, so that they collide. Each session is a host; it mostly writes to the logs of its own agents.
+
+    A run has some of the kinds only, so that these meet more often.
+    """
 
     def __init__(self, seed: int, sessions: int) -> None:
         self._random, self._sessions = random.Random(seed), sessions
+        self._kinds = self._random.sample(KINDS, self._random.randint(4, len(KINDS)))
         self._heads = dict.fromkeys(AGENTS, 0)
         self._born = 0
+        self.session = 0
+        """Whose unit is drawn."""
 
     def unit(self, session: int) -> tuple[str, Make]:
         """A unit for a session, with words for it."""
-        kind = self._random.choice(KINDS)
+        self.session = session
+        kind = self._random.choice(self._kinds)
         one, other = self._random.sample(AGENTS, 2)
-        own = [agent for place, agent in enumerate(AGENTS) if place % self._sessions == session]
-        return f"{kind.__name__} {one} {other}", kind(self, one, other, self._random.choice(own))
+        theirs = AGENTS if self._random.random() < STRAYS else agents_of(session, self._sessions)
+        return f"{kind.__name__} {one} {other}", kind(self, one, other, self._random.choice(theirs))
+
+    @property
+    def host(self) -> str:
+        """The host that the session is."""
+        return host_of(self.session)
+
+    @property
+    def fence(self) -> FencingToken:
+        """With which the session writes."""
+        return FencingToken(self.host, 1)
+
+    def taker(self) -> str:
+        """A host to which agents move."""
+        return host_of(self._random.randrange(self._sessions))
 
     def place(self, own: str) -> int:
         """The next position in the log of an agent of the session."""
@@ -70,36 +107,46 @@ class Draw:
         return self._random.choice(among)
 
 
+def host_of(session: int) -> str:
+    """The host that a session is."""
+    return f"host {session + 1}"
+
+
+def agents_of(session: int, sessions: int) -> Sequence[str]:
+    """The agents that a session runs at first."""
+    return AGENTS[session::sessions]
+
+
 Kind = Callable[[Draw, str, str, str], Make]
 
 
 def opens_turn(draw: Draw, one: str, other: str, own: str) -> Make:
-    place = draw.place(own)
-    return lambda: Append(LogUnit(own, says(own, place), turn=place), FENCE)
+    place, fence = draw.place(own), draw.fence
+    return lambda: Append(LogUnit(own, says(own, place), turn=place), fence)
 
 
 def closes_turn(draw: Draw, one: str, other: str, own: str) -> Make:
-    place = draw.place(own)
-    return lambda: Append(LogUnit(own, says(own, place), turn=0), FENCE)
+    place, fence = draw.place(own), draw.fence
+    return lambda: Append(LogUnit(own, says(own, place), turn=0), fence)
 
 
 def forks(draw: Draw, one: str, other: str, own: str) -> Make:
-    place, child = draw.place(own), draw.child()
+    place, child, fence = draw.place(own), draw.child(), draw.fence
     name = draw.choose("tea", "gum", child)
     born = says(child, place, kind="fork")
     birth = Birth(child, name, own, place - 1, 0, "transient", NOW, born, place)
-    return lambda: Append(LogUnit(own, says(own, place, kind="fork"), births=(birth,)), FENCE)
+    return lambda: Append(LogUnit(own, says(own, place, kind="fork"), births=(birth,)), fence)
 
 
 def calls(draw: Draw, one: str, other: str, own: str) -> Make:
-    place, acts = draw.place(own), draw.choose("kill", "send", "group")
+    place, fence, acts = draw.place(own), draw.fence, draw.choose("kill", "send", "group")
 
     def act() -> Unit:
         if acts == "kill":
             return KillByAgent(one, own, NOW, "because", spread=False)
         return Send(one, own, "by a call", NOW) if acts == "send" else SendToGroup("team", own, "all", NOW)
 
-    return lambda: AppendCall(own, act(), lambda answer: Message(own, place, "note", "done", {}, NOW), FENCE)
+    return lambda: AppendCall(own, act(), lambda answer: Message(own, place, "note", "done", {}, NOW), fence)
 
 
 def signals(draw: Draw, one: str, other: str, own: str) -> Make:
@@ -108,7 +155,8 @@ def signals(draw: Draw, one: str, other: str, own: str) -> Make:
 
 
 def dies(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: WriteDeath(one, HOST, "test", NOW)
+    host = draw.host
+    return lambda: WriteDeath(own, host, "test", NOW)
 
 
 def adopts(draw: Draw, one: str, other: str, own: str) -> Make:
@@ -120,8 +168,9 @@ def stops_children(draw: Draw, one: str, other: str, own: str) -> Make:
 
 
 def supervises(draw: Draw, one: str, other: str, own: str) -> Make:
-    policy = draw.choose("cascade", "stop", "reparent")
-    return lambda: SetSupervision(one, policy=policy)
+    policy, strategy = draw.choose("cascade", "stop", "reparent"), Strategy(draw.choose(*Strategy))
+    kind = SetSupervision if strategy is Strategy.ONE_FOR_ONE else SetGroupSupervision
+    return lambda: kind(one, policy=policy, strategy=strategy)
 
 
 def renames(draw: Draw, one: str, other: str, own: str) -> Make:
@@ -199,32 +248,84 @@ def touches(draw: Draw, one: str, other: str, own: str) -> Make:
     return lambda: Touch(one, NOW)
 
 
+def moves(draw: Draw, one: str, other: str, own: str) -> Make:
+    host, taker = draw.host, draw.taker()
+    return lambda: MoveBranch(own, host, taker)
+
+
+def gives_shard(draw: Draw, one: str, other: str, own: str) -> Make:
+    shard, host, taker = draw.session, draw.host, draw.taker()
+    return lambda: GiveShards((shard,), host, taker, lambda: (own,))
+
+
+def imports(draw: Draw, one: str, other: str, own: str) -> Make:
+    file = ImportFile.of(exported(), draw.choose(*DOCUMENTS), stopped=draw.choose("stopped", "as it is") == "stopped")
+    host, made = draw.host, draw.child()
+    return lambda: Import(file, own, host, NOW, random.Random(made).randbytes)
+
+
 KINDS: Sequence[Kind] = (
     opens_turn, opens_turn, closes_turn, forks, forks, calls, calls, signals, signals, signals, dies, adopts,
     stops_children, supervises, renames, sends, sends, prompts, reads, opens, deletes, joins, leaves, sends_to_all,
     sends_to_all, monitors, demonitors, writes_document, touches, sets_timer, cancels_timer, fires, grants, limits,
+    moves, moves, gives_shard, imports, imports,
 )  # fmt: skip
 """What is drawn; what is there twice comes twice as often."""
 
 
-def found(store: Store) -> None:
-    """Agent 0 and six more; some are in a group, one monitors another, some have mail, one a timer and a budget."""
-    plant(store, **PARENTS)
+def found(store: Store, sessions: int) -> None:
+    """Agent 0 and six more; most are in a group, one monitors another, some have mail, one a timer and a budget.
 
-    units: list[Unit] = [JoinGroup(agent, "team", 1) for agent in ("a", "c", "d")]
+    Each session is a host with one shard, which has the number of the session, and lives there with some agents.
+    """
+    plant(store, **PARENTS)
+    store.write(lambda tx: _settle(tx, sessions))
+    units: list[Unit] = [JoinGroup(agent, "team", 1) for agent in ("a", "c", "d", "e", "f")]
     units += [MonitorAgent("c", "b", 1), Send("a", "root", "one", 1), Send("b", None, "two", 1)]
-    units += [SetTimer("a", "b", "wake up", DUE, 1, "mail"), SetBudget("a", Budget(agents=2))]
+    units += [SetTimer("a", "b", "wake up", DUE, 1, "mail"), SetBudget("a", Budget(agents=3))]
     for unit in units:
         write_alone(store, unit)
 
 
+def _settle(tx: Transaction, sessions: int) -> None:
+    shards = [shard for shard, _ in tx.run("shards")]
+    for host in (*map(host_of, range(1, sessions)), ELSEWHERE):
+        tx.run("register_host", id=host, hostname="here", pid=1, lease=0)
+    for session in range(1, sessions):
+        tx.run("give_shards", shards=[str(session)], host=HOST, to=host_of(session))
+    for session in range(sessions):
+        tx.run("move_agents", uuids=list(agents_of(session, sessions)), shard=session)
+    tx.run("give_shards", shards=[str(one) for one in shards if one >= sessions], host=HOST, to=ELSEWHERE)
+
+
+@cache
+def exported() -> RecordFile:
+    """An agent with a child, some mail and a document, as the file of another database has them."""
+    top, below = ("a" * 21 + "A", "b" * 21 + "A")
+    with closing(SQLiteStore(None, now_ms=lambda: 9)) as store, TemporaryDirectory() as made:
+        ensure_schema(store)
+        plant(store)
+        units: Sequence[Unit] = (
+            append("root", 1), fork("root", top, 2, name="tea"), append(top, 3), fork(top, below, 4, name="gum"),
+            Send(below, top, "hello", 2), WriteVersion("plan.md", "another text", top, None, 2),
+        )  # fmt: skip
+        for unit in units:
+            write_alone(store, unit)
+        file = Path(made, "branch.jsonl")
+        export_file(store, top, file, now=3)
+        return RecordFile(file, tuple(read_file(file)))
+
+
 def contents(store: Store) -> Mapping[str, list[Row]]:
-    """All tables but those with the server's times."""
+    """All tables but those with the server's times, and all shards but those elsewhere, of which a server has more."""
 
     def look(tx: Transaction) -> Mapping[str, list[Row]]:
         schema = tx.schema
         return {
-            table: sorted((row for some in schema.scan(table, _compared(schema, table)) for row in some), key=repr)
+            table: sorted(
+                (row for some in schema.scan(table, _compared(schema, table)) for row in some if ELSEWHERE not in row),
+                key=repr,
+            )
             for table in sorted(schema.tables() - APART)
         }
 
@@ -232,5 +333,5 @@ def contents(store: Store) -> Mapping[str, list[Row]]:
 
 
 def _compared(schema: SchemaTransaction, table: str) -> list[str]:
-    """The columns that are compared: a server has other shards, and its own clock for budgets."""
-    return [name for name in schema.columns(table) if name != "shard" and (table, name) != ("budgets", "created_at")]
+    """The columns that are compared: a server has its own clock for budgets."""
+    return [name for name in schema.columns(table) if (table, name) != ("budgets", "created_at")]

@@ -1,7 +1,7 @@
 """The table of what was found of which mutant:
 
 python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --rules | --spending | --steering |
-                         --hashes | --sleep]
+                         --hashes | --sleep | --interleavings]
                         [--examples N] [--seconds S] [NAME …]
 """
 
@@ -22,6 +22,7 @@ from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
 from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.hashes import HASH_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
+from tests.mutants.interleavings import INTERLEAVING_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
 from tests.mutants.rules import RULE_MUTANTS
@@ -78,6 +79,8 @@ def hunt(mutant: Mutant, examples: int, seconds: float, shrink: bool) -> dict[st
         plant(mutant, where)
         if mutant.test:
             return found_by_test(mutant.test, where)
+        if mutant in INTERLEAVING_MUTANTS:
+            return found_by_interleavings(examples, where)
         command = [
             sys.executable,
             "-m",
@@ -113,6 +116,15 @@ def found_by_test(file: str, where: Path) -> dict[str, Any]:
     return {"by": failed[1]} if failed is not None else {}
 
 
+def found_by_interleavings(most: int, where: Path) -> dict[str, Any]:
+    """The first interleaving of `tests.jar` that goes wrong in a copy of the runtime; nothing, if none does."""
+    command = [sys.executable, "-m", "tests.jar", "--first", "--interleavings", str(most)]
+    environment = {**os.environ, "PYTHONPATH": str(where)}
+    done = subprocess.run(command, cwd=where, env=environment, capture_output=True, text=True, check=False)
+    wrong = re.search(r"^seed (\d+): ([^;\n]*)", done.stdout, re.MULTILINE)
+    return {"found": int(wrong[1]), "by": wrong[2]} if wrong is not None else {}
+
+
 def main() -> None:
     """Hunt them, some at a time."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
@@ -131,6 +143,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--hashes", action="store_true", help="those of the hashes of histories")
     parser.add_argument("--sleep", action="store_true", help="those of agents that sleep")
+    parser.add_argument("--interleavings", action="store_true", help="those of transactions on PostgreSQL")
     given = parser.parse_args()
     kinds = {
         "hosts": HOST_MUTANTS,
@@ -142,6 +155,7 @@ def main() -> None:
         "spending": SPENDING_MUTANTS,
         "hashes": HASH_MUTANTS,
         "sleep": SLEEP_MUTANTS,
+        "interleavings": INTERLEAVING_MUTANTS,
         "steering": (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),
     }
     mutants = next((some for kind, some in kinds.items() if getattr(given, kind)), MUTANTS)

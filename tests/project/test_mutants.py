@@ -10,6 +10,7 @@ from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
 from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.hashes import HASH_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
+from tests.mutants.interleavings import INTERLEAVING_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
 from tests.mutants.rules import RULE_MUTANTS
@@ -19,7 +20,7 @@ from tests.mutants.steering import STEERING_MUTANTS, STEERING_MUTANTS_OF_HOSTS
 
 def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
     others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS, *BEHAVIOUR_MUTANTS, *SPENDING_MUTANTS)
-    steering = (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS)
+    steering = (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS, *INTERLEAVING_MUTANTS)
     assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering, *HASH_MUTANTS, *RULE_MUTANTS))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
