@@ -21,6 +21,7 @@ command, a screen, a part of fsck. The rooms, top first; each knows those below 
     agent                                one agent: its turn, commands, calls, requests to models, log in memory
     records                              what the database says, a module for each subject: budgets, mail, forks; fsck
     store, tools, providers              the database, its writer, hosts; functions, MCP, a workspace; models
+    http_server                          which requests come in to a server of ours
     actors                               inbox, dispatcher, futures, the seam to threads and time
     errors, arguments, text, attachments, frozen, lazy    words that all use
     budgets, events, types               the public names of one subject each, from the rooms above

@@ -11,7 +11,7 @@
     langgraph_saver     checkpoints of LangGraph
     openai_session      sessions of the OpenAI Agents SDK
     guest_database      the database for adapters of other libraries
-    json_rpc, lines, http, bell     messages; standard input and output; HTTP; who waits for news
+    json_rpc, lines, mcp_http, bell     messages; standard input and output; HTTP; who waits for news
 
 A door is a process of its own, attached to the database. It decides nothing, owns no agent and holds nothing that a
 ``kill -9`` may take.

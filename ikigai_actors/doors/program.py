@@ -7,19 +7,19 @@ import asyncio
 import logging
 import os
 import signal
-import socket
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ikigai_actors.doors.bell import NewsBell
 from ikigai_actors.doors.json_rpc import INVALID_REQUEST, RpcConnection
 from ikigai_actors.doors.lines import LONGEST_MESSAGE, StandardLines
-from ikigai_actors.errors import BadInput, IkigaiError, NoHost
+from ikigai_actors.errors import IkigaiError, NoHost
 
 if TYPE_CHECKING:
     from ikigai_actors.doors.access import Access
@@ -164,27 +164,30 @@ async def _serve_http(options: DoorOptions, opening: DoorOpening, port: int, sho
     from aiohttp import web
 
     from ikigai_actors.doors.agui import WebRuns
-    from ikigai_actors.doors.http import LARGEST_BODY, Gatekeeper, HttpMcp
+    from ikigai_actors.doors.mcp_http import LARGEST_BODY, HttpMcp
+    from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
+    from ikigai_actors.http_server.guard import Guard
+    from ikigai_actors.http_server.serving import serving
+    from ikigai_actors.http_server.token_file import token_in
     from ikigai_actors.store.location import home
-    from ikigai_actors.system.secret_file import secret_in
 
     over, bell = asyncio.Event(), NewsBell(asyncio.get_running_loop())
     _end_by_signals(over)
-    token = secret_in(home() / "door-token")
-    listening = _listening(port)
+    token = token_in(home() / "door-token")
+    listening = listen("127.0.0.1", port)
     port = listening.getsockname()[1]
-    application = web.Application(middlewares=[Gatekeeper(token, port).middleware], client_max_size=LARGEST_BODY)
+    application = web.Application(client_max_size=LARGEST_BODY)
     application.router.add_post("/mcp", HttpMcp(_mcp(options, opening, bell)).post)
     if not options.read_only:
         runs = WebRuns(opening.access())
         application.router.add_post("/agui/{agent}", runs.post)
         application.router.add_get("/agui/{agent}", runs.get)
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    await web.SockSite(runner, listening).start()
-    show(f'claude mcp add --transport http ikigai http://127.0.0.1:{port}/mcp --header "Authorization: Bearer {token}"')
-    await over.wait()
-    await runner.cleanup()
+    guard = Guard(f"127.0.0.1:{port}", f"localhost:{port}", token=token)
+    limits = replace(ConnectionLimits.of_process(), guests=sys.maxsize)  # one client may have many runs
+    command = "claude mcp add --transport http ikigai"
+    async with serving(application, guard, listening, limits, TO_CLOSE):
+        show(f'{command} http://127.0.0.1:{port}/mcp --header "Authorization: Bearer {token}"')
+        await over.wait()
 
 
 def _end_by_signals(over: asyncio.Event) -> None:
@@ -209,15 +212,3 @@ def _ring_at_news(opening: DoorOpening, bell: NewsBell) -> None:
                 subscribed = True
 
     threading.Thread(target=begin, name="ikigai-door-news", daemon=True).start()
-
-
-def _listening(port: int) -> socket.socket:
-    """A bound socket; port 0 takes a free one. Raises `BadInput`."""
-    listening = socket.socket()
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(("127.0.0.1", port))
-    except OSError as error:
-        listening.close()
-        raise BadInput(f"Port {port} is not available: {error.strerror}. Name another, or 0 for a free one.") from error
-    return listening

@@ -1,17 +1,15 @@
 """Sight: one page on which a tree of agents is seen, as it is and as it was at any time; and its turns as traces.
 
-with observe(system) as observer:
-print(observer.link)
+Its modules:
 
-observer                  serves the page of a system until it is closed
-server, reading, acting   its requests
-watch                     hears the system while a page is open
-metrics                   what Prometheus scrapes
-rows, replies, streams    what pages get, and in which order
-served_pages              how one page finds another of the same database
-http/                     the guard and the acceptor, of `ikigai serve` too
-page/                     the page itself
-traces/                   turns as spans of OpenTelemetry
+    observer                  serves the page of a system until it is closed
+    server, reading, acting   its requests
+    watch                     hears the system while a page is open
+    metrics                   what Prometheus scrapes
+    rows, replies, streams    what pages get, and in which order
+    served_pages              how one page finds another of the same database
+    page/                     the page itself
+    traces/                   turns as spans of OpenTelemetry
 """
 
 from ikigai_actors.lazy import handed_on

@@ -15,18 +15,17 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from aiohttp import web
-
 from ikigai_actors.arguments import check_flag, shown
 from ikigai_actors.errors import BadInput
+from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
+from ikigai_actors.http_server.guard import OWN_FILES_POLICY, PageGuard
+from ikigai_actors.http_server.serving import serving
+from ikigai_actors.http_server.token_file import token_in
 from ikigai_actors.records.transfer.export import as_path
-from ikigai_actors.sight.http.acceptor import Acceptor, ConnectionLimits, listen
-from ikigai_actors.sight.http.guard import OWN_FILES_POLICY, Guard
 from ikigai_actors.sight.served_pages import link_to
 from ikigai_actors.sight.server import PageServer
 from ikigai_actors.sight.watch import ObserverWatch
 from ikigai_actors.system.handles.ref import System
-from ikigai_actors.system.secret_file import secret_in
 
 OWN_ADDRESSES = ("127.0.0.1", "localhost")
 
@@ -45,7 +44,7 @@ class Observer:
         self._listening = listen(host, port)
         self.address = f"{host}:{self._listening.getsockname()[1]}"
         """The host and the port that it listens at."""
-        self._guard = Guard(self.address, OWN_FILES_POLICY, token)
+        self._guard = PageGuard(self.address, OWN_FILES_POLICY, token)
         self._system, self._read_only = system, read_only
         self._may_lead_on = host in OWN_ADDRESSES and not read_only  # the shell's link has its token
         self._loop = asyncio.new_event_loop()
@@ -98,22 +97,14 @@ class Observer:
     async def _serve(self) -> None:
         watch = ObserverWatch(self._system, secrets.token_hex(8))
         shell = partial(link_to, "serve", self._system._store.location) if self._may_lead_on else None
-        server = PageServer(watch, self._guard, self._read_only, shell)
-        acceptors: list[Acceptor] = []
-        app = server.application(lambda transport: not acceptors or acceptors[0].admit(transport))
-        # No access log: it would hold the link.
-        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_ENDING)
-        await runner.setup()
-        assert runner.server is not None
+        server = PageServer(watch, self._read_only, shell)
         limits = ConnectionLimits.of_process()
-        acceptors.append(Acceptor(self._listening, runner.server, replace(limits, guests=min(_PAGES, limits.guests))))
-        self._ready.set()
+        limits = replace(limits, guests=min(_PAGES, limits.guests))
         try:
-            await self._ended.wait()
+            async with serving(server.application(), self._guard, self._listening, limits, _ENDING):
+                self._ready.set()
+                await self._ended.wait()
         finally:
-            server.ending.set()
-            await acceptors[0].close()
-            await runner.cleanup()
             await watch.close()
 
 
@@ -156,5 +147,5 @@ def observe(
             f"The host {host} is no address of this machine alone, and nothing would be encrypted. Observe from here "
             "through a tunnel, or allow it: allow_remote=True (--allow-remote)."
         )
-    token = "" if token_file is None else secret_in(as_path(token_file))
+    token = "" if token_file is None else token_in(as_path(token_file))
     return Observer(system, port, host, read_only, token)

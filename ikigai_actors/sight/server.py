@@ -1,4 +1,4 @@
-"""The server of the page: aiohttp, and a guard before it. Its requests are functions of `reading` and `acting`.
+"""The server of the page, by aiohttp. Its requests are functions of `reading` and `acting`.
 
     GET  /                  the page            GET /page/NAME      its files, read once
     GET  /api/tree          all rows            GET /api/events     the stream of a page
@@ -31,7 +31,6 @@ from ikigai_actors.errors import (
     StoreError,
 )
 from ikigai_actors.sight.acting import PAGE_ACTS, PageBody
-from ikigai_actors.sight.http.guard import Guard
 from ikigai_actors.sight.metrics import EXPOSITION, exposition, read_metrics
 from ikigai_actors.sight.reading import READINGS, PageQuery, messages_after
 from ikigai_actors.sight.rows import ROW_COLUMNS
@@ -55,21 +54,16 @@ _STATUSES: tuple[tuple[type[IkigaiError], int], ...] = (
 class PageServer:
     """Answers the requests of pages."""
 
-    def __init__(
-        self, watch: ObserverWatch, guard: Guard, read_only: bool, shell: Callable[[], str | None] | None = None
-    ) -> None:
+    def __init__(self, watch: ObserverWatch, read_only: bool, shell: Callable[[], str | None] | None = None) -> None:
         """Prepare; ``shell`` gives the link to a shell in the browser, on a thread."""
-        self._watch, self._guard, self._read_only = watch, guard, read_only
+        self._watch, self._read_only = watch, read_only
         self._shell = shell
         self._files = {one.name: one.read_bytes() for one in files("ikigai_actors.sight").joinpath("page").iterdir()}
-        self.ending = asyncio.Event()
-        """Set when the streams are to end."""
+        self._ended = asyncio.Event()
 
-    def application(self, admit: Callable[[asyncio.BaseTransport | None], bool]) -> web.Application:
-        """The application; ``admit`` gets connections that may come in."""
-        app = web.Application(
-            middlewares=[self._guard.middleware(admit), self._reporting], client_max_size=_LARGEST_BODY
-        )
+    def application(self) -> web.Application:
+        """The application, which `serving` guards."""
+        app = web.Application(middlewares=[self._reporting], client_max_size=_LARGEST_BODY)
         app.router.add_get("/", partial(self._file, "index.html"))
         app.router.add_get("/page/{name}", self._named_file)
         app.router.add_get("/api/tree", self._tree)
@@ -79,8 +73,11 @@ class PageServer:
             app.router.add_get(f"/api/{name}", partial(self._reading, read))
         for name, act in PAGE_ACTS.items():
             app.router.add_post(f"/api/{name}", partial(self._acting, act))
-        app.on_response_prepare.append(self._guard.harden)
+        app.on_shutdown.append(self._end_streams)
         return app
+
+    async def _end_streams(self, app: web.Application) -> None:
+        self._ended.set()
 
     @web.middleware
     async def _reporting(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -149,7 +146,7 @@ class PageServer:
             await response.prepare(request)
             await response.write(b"retry: 300\n\n" + (b"event: reset\ndata: {}\n\n" if is_other else b""))
             written = due = monotonic()
-            while not self.ending.is_set():
+            while not self._ended.is_set():
                 places = stream.due(watch.rows, monotonic())
                 news = await watch.read(partial(messages_after, watch.system, places)) if places else {}
                 text = stream.tell(watch.rows, watch.replies, news, watch.trouble)
@@ -158,7 +155,7 @@ class PageServer:
                     written = monotonic()
                 due = max(due + PAGE_TICK, monotonic())
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self.ending.wait(), due - monotonic())
+                    await asyncio.wait_for(self._ended.wait(), due - monotonic())
         except ConnectionResetError:  # the page has gone
             pass
         finally:

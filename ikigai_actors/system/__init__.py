@@ -13,7 +13,6 @@ Its modules:
     notebook                        agents as a tree in HTML
     lateness                        why an agent has not answered in time
     agents_tool, configuration      the tool that lists agents; where ``ikigai.toml`` is
-    secret_file                     a secret that a server keeps across its restarts
     stored_trees                    what the database says of files that fork, for toolsets
     host/                           runs agents, supervises them, shares them
     remote/                         asks and follows agents that other processes run

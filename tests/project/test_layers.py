@@ -19,7 +19,7 @@ ROOMS = (
     {"system"},
     {"agent"},
     {"records"},
-    {"store", "tools", "providers"},
+    {"store", "tools", "providers", "http_server"},
     {"actors"},
     {"errors", "arguments", "text", "attachments", "frozen", "lazy", "budgets", "events", "types"},
 )
@@ -30,7 +30,7 @@ LIBRARIES = {
     "sqlite3 psycopg filelock": {"store"},
     "anthropic": {"providers", "tools"},
     "openai pydantic_ai": {"providers"},
-    "aiohttp": {"providers", "shell", "doors", "sight"},
+    "aiohttp": {"providers", "shell", "doors", "sight", "http_server"},
     "httpx2": {"providers", "shell", "doors"},
     "mcp anyio": {"tools"},
     "agents claude_agent_sdk langchain_core langgraph": {"doors"},

@@ -3,7 +3,7 @@
 import stat
 from pathlib import Path
 
-from ikigai_actors.sight.http.acceptor import listen
+from ikigai_actors.http_server.acceptor import listen
 from ikigai_actors.sight.served_pages import link_to, published
 
 

@@ -1,4 +1,4 @@
-"""The server: textual-serve on loopback, through the guard.
+"""The server: textual-serve on loopback, with a guard.
 
     serve_pages("team.db", 8000, print, print)     # until SIGINT, SIGTERM or SIGHUP
 
@@ -22,8 +22,9 @@ from aiohttp import web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from ikigai_actors.sight.http.acceptor import Acceptor, ConnectionLimits, listen
-from ikigai_actors.sight.http.guard import Guard
+from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
+from ikigai_actors.http_server.guard import TERMINAL_POLICY, PageGuard
+from ikigai_actors.http_server.serving import serving
 from ikigai_actors.sight.served_pages import published
 
 _KEPT = 60.0
@@ -69,29 +70,19 @@ class ServedPage(AppService):
 class Pages(Server):
     """Serves pages of the application, each a process that is attached to the database of the environment."""
 
-    def __init__(self, port: int, guard: Guard) -> None:
+    def __init__(self, port: int) -> None:
         """Prepare."""
         page = shlex.join([sys.executable, "-m", "ikigai_actors", "page"])
         super().__init__(f"exec {page}", LOOPBACK, port, "ikigai", templates_path=TEMPLATES)
-        self._guard = guard
-        self._acceptor: Acceptor | None = None
         self._open: set[ServedPage] = set()
 
     def __len__(self) -> int:
         """How many pages are open."""
         return len(self._open)
 
-    async def close(self, seconds: float) -> None:
-        """End all pages within a time."""
-        await asyncio.gather(*(page.end_within(seconds) for page in tuple(self._open)))
-
-    def open(self, acceptor: Acceptor) -> None:
-        """Connect the guard with the acceptor."""
-        self._acceptor = acceptor
-
     async def make_app(self) -> web.Application:
-        """The aiohttp application: the handlers of textual-serve, without a list of its files, through the guard."""
-        app = web.Application(middlewares=[self._guard.middleware(self._admit)])
+        """The aiohttp application: the handlers of textual-serve, without a list of its files."""
+        app = web.Application()
         aiohttp_jinja2.setup(app, loader=jinja2.FileSystemLoader(self.templates_path), autoescape=True)
         app.add_routes(
             [
@@ -102,15 +93,15 @@ class Pages(Server):
                 web.static("/static", self.statics_path, name="static"),
             ]
         )
-        app.on_response_prepare.append(self._guard.harden)
+        app.on_shutdown.append(self._end_pages)
         return app
+
+    async def _end_pages(self, app: web.Application) -> None:
+        await asyncio.gather(*(page.end_within(_ENDING) for page in tuple(self._open)))
 
     async def _handle_script(self, request: web.Request) -> web.FileResponse:
         """The script that gives the keyboard to the terminal, and the page its title."""
         return web.FileResponse(TEMPLATES / "page.js")
-
-    def _admit(self, transport: asyncio.BaseTransport | None) -> bool:
-        return self._acceptor is None or self._acceptor.admit(transport)
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Run a page for as long as its browser is there."""
@@ -158,7 +149,7 @@ async def _serve(
     database: str, listening: socket.socket, tell: Callable[[str], object], notice: Callable[[str], object]
 ) -> int:
     port = listening.getsockname()[1]
-    guard = Guard(f"{LOOPBACK}:{port}")
+    guard = PageGuard(f"{LOOPBACK}:{port}", TERMINAL_POLICY)
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def stop(number: int) -> None:
@@ -167,19 +158,11 @@ async def _serve(
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop, number)
-    # No access log: it would hold the link.
-    pages = Pages(port, guard)
-    runner = web.AppRunner(await pages.make_app(), access_log=None, shutdown_timeout=_ENDING, keepalive_timeout=_KEPT)
-    await runner.setup()
-    assert runner.server is not None
-    acceptor = Acceptor(listening, runner.server, ConnectionLimits.of_process())
-    pages.open(acceptor)
-    try:
+    pages = Pages(port)
+    limits = ConnectionLimits.of_process()
+    async with serving(await pages.make_app(), guard, listening, limits, _ENDING, _KEPT):
         with published("serve", database, guard.link):
             tell(guard.link)
-            return await ended
-    finally:
+            status = await ended
         notice(f"Ending: {len(pages)} open page{'s' * (len(pages) != 1)}.")
-        await acceptor.close()
-        await pages.close(_ENDING)
-        await runner.cleanup()
+    return status

@@ -1,64 +1,23 @@
-"""MCP by HTTP: who may come in is decided before anything is read, and each request is answered by its response."""
+"""MCP by HTTP: each request is answered by its response, after the guard has let it in."""
 
 import asyncio
 import json
-import stat
 from collections.abc import Awaitable, Callable, Mapping
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from ikigai_actors import OfflineProvider
-from ikigai_actors.doors.http import LARGEST_BODY, Gatekeeper, HttpMcp
-from ikigai_actors.errors import BadInput
-from ikigai_actors.system.secret_file import secret_in
-from tests.kit.blocking_provider import Gate
+from ikigai_actors.doors.mcp_http import LARGEST_BODY, HttpMcp
+from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
+from ikigai_actors.http_server.guard import Guard
+from ikigai_actors.http_server.serving import serving
+from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.doors import mcp_server, opened
 
 TOKEN = "t" * 43
-SOUND = {"Host": "127.0.0.1:8000", "Authorization": f"Bearer {TOKEN}"}
-
-
-@pytest.mark.parametrize(
-    ("change", "status"),
-    [
-        ({}, None),
-        ({"Host": "localhost:8000"}, None),
-        ({"Origin": "http://127.0.0.1:8000"}, None),
-        ({"Authorization": f"bearer {TOKEN}"}, None),
-        ({"Authorization": ""}, 401),
-        ({"Authorization": f"Basic {TOKEN}"}, 401),
-        ({"Authorization": f"Bearer {TOKEN[1:]}"}, 401),
-        ({"Authorization": "Bearer \udcff"}, 401),
-        ({"Host": "evil.example:8000"}, 403),
-        ({"Host": "127.0.0.1:8001"}, 403),
-        ({"Host": ""}, 403),
-        ({"Origin": "http://evil.example"}, 403),
-        ({"Origin": "null"}, 403),
-    ],
-)
-def test_only_a_request_with_the_token_for_this_machine_comes_in(change: dict[str, str], status: int | None) -> None:
-    assert Gatekeeper(TOKEN, 8000).refusal({**SOUND, **change}) == status
-
-
-def test_the_token_is_made_once_and_private(tmp_path: Path) -> None:
-    file = tmp_path / "home" / "door-token"
-    token = secret_in(file)
-    assert (secret_in(file), len(token) >= 43, stat.S_IMODE(file.stat().st_mode)) == (token, True, 0o600)
-    file.chmod(0o644)
-    with pytest.raises(BadInput, match="others may read it"):
-        secret_in(file)
-    file.unlink()
-    file.write_text("short")
-    file.chmod(0o600)
-    with pytest.raises(BadInput, match="too short"):
-        secret_in(file)
-
 
 Scene = Callable[[aiohttp.ClientSession, str], Awaitable[None]]
 
@@ -68,18 +27,16 @@ def play(database: str, scene: Scene, provider: Any = None) -> None:
     with opened(database, provider or OfflineProvider()) as (_, access):
 
         async def run() -> None:
-            guards: list[Gatekeeper] = []
-
-            @web.middleware
-            async def guard(request: web.Request, handler: Any) -> web.StreamResponse:
-                answer: web.StreamResponse = await guards[0].middleware(request, handler)
-                return answer
-
-            application = web.Application(middlewares=[guard], client_max_size=LARGEST_BODY)
+            application = web.Application(client_max_size=LARGEST_BODY)
             application.router.add_post("/mcp", HttpMcp(mcp_server(access)).post)
-            async with TestServer(application) as server, aiohttp.ClientSession() as client:
-                guards.append(Gatekeeper(TOKEN, server.port or 0))
-                await scene(client, f"http://127.0.0.1:{server.port}/mcp")
+            listening = listen("127.0.0.1", 0)
+            place = f"127.0.0.1:{listening.getsockname()[1]}"
+            guard = Guard(place, token=TOKEN)
+            async with (
+                serving(application, guard, listening, ConnectionLimits(), DEADLINE),
+                aiohttp.ClientSession() as client,
+            ):
+                await scene(client, f"http://{place}/mcp")
 
         asyncio.run(run())
 
@@ -105,8 +62,11 @@ def test_a_request_is_answered_by_its_response(durable: str) -> None:
         assert (await post(b"no json"))[0] == 400
         assert (await post({"jsonrpc": "2.0", "method": "notifications/initialized"})) == (202, None)
         assert (await post(b" " * (LARGEST_BODY + 1)))[0] == 413
-        assert (await post(request("ping"), Authorization="Bearer no"))[0] == 401
-        assert (await post(request("ping"), Origin="http://evil.example"))[0] == 403
+        for refused, foreign in ((401, {"Authorization": "Bearer no"}), (403, {"Origin": "http://evil.example"})):
+            async with client.post(url, json=request("ping"), headers=headers(**foreign)) as response:
+                assert response.status == refused
+                assert response.headers["Connection"] == "close"
+                assert response.headers["Content-Security-Policy"].startswith("default-src 'none'")
         async with client.get(url, headers=headers()) as response:
             assert response.status == 405
 

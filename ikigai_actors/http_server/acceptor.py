@@ -138,5 +138,5 @@ def listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        raise BadInput(f"Port {port} is not available: {error.strerror}. Leave --port out, or name another.") from error
+        raise BadInput(f"Port {port} is not available: {error.strerror}. Name another, or 0 for a free one.") from error
     return listening

@@ -14,7 +14,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from ikigai_actors.sight.http.acceptor import Acceptor, ConnectionLimits, listen
+from ikigai_actors.http_server.acceptor import Acceptor, ConnectionLimits, listen
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.program import PATIENCE
 from tests.shell.web.test_serve import served, visit
@@ -135,7 +135,7 @@ def test_a_door_that_closes_puts_out_the_strangers() -> None:
 
 EXHAUSTED = """
 import asyncio, logging, os, resource, socket
-from ikigai_actors.sight.http.acceptor import Acceptor, ConnectionLimits, listen
+from ikigai_actors.http_server.acceptor import Acceptor, ConnectionLimits, listen
 logging.basicConfig(format="%(message)s")
 async def main():
     listening = listen("127.0.0.1", 0)

@@ -1,13 +1,8 @@
-"""Doors by HTTP on this machine: which requests are let in, and MCP over HTTP.
-
-A request must have the token, name this machine as its Host, and not come from a page of another origin. Any other
-request is refused before its body is read. The token is made once, in a file that only its user may read.
-"""
+"""MCP over HTTP: a request is a POST, and its response is the answer."""
 
 import asyncio
 import json
-import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
@@ -16,42 +11,6 @@ from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND, RpcConnection, RpcErr
 
 LARGEST_BODY = 4 * 1024 * 1024
 """Bytes of a request."""
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-class Gatekeeper:
-    """Lets those in who may come in."""
-
-    def __init__(self, token: str, port: int) -> None:
-        self._token = token
-        self._places = {f"{host}:{port}" for host in ("127.0.0.1", "localhost")}
-
-    def refusal(self, headers: Mapping[str, str]) -> int | None:
-        """The status with which a request is refused, by its headers; None for one that may come in."""
-        origin = headers.get("Origin")
-        if headers.get("Host") not in self._places or (
-            origin is not None and origin not in {f"http://{place}" for place in self._places}
-        ):
-            return 403
-        kind, _, given = headers.get("Authorization", "").partition(" ")
-        sound = kind.lower() == "bearer" and secrets.compare_digest(
-            given.strip().encode(errors="replace"), self._token.encode()
-        )
-        return None if sound else 401
-
-    @property
-    def middleware(self) -> Any:
-        """The middleware before every handler."""
-
-        @web.middleware
-        async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-            if (status := self.refusal(request.headers)) is not None:
-                needed = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
-                return web.Response(status=status, headers=needed, text="Refused: this door needs its token.\n")
-            return await handler(request)
-
-        return guarded
 
 
 class HttpMcp:

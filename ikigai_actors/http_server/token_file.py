@@ -1,4 +1,4 @@
-"""A secret in a file that only its user may read: the token of a server that programs know across its restarts."""
+"""The token of a server in a file that only its user may read: programs know it across restarts of the server."""
 
 import os
 import secrets
@@ -9,8 +9,8 @@ from pathlib import Path
 from ikigai_actors.errors import BadInput
 
 
-def secret_in(file: Path) -> str:
-    """The secret in a file, made when there is none. Raises `BadInput`."""
+def token_in(file: Path) -> str:
+    """The token in a file, made when there is none. Raises `BadInput`."""
     file.parent.mkdir(parents=True, exist_ok=True)
     if not file.exists():
         made, name = tempfile.mkstemp(dir=file.parent)  # which only its user may read

@@ -1,0 +1,9 @@
+"""What the HTTP servers of this program have in common: which requests come in, and how many connections.
+
+Its modules:
+
+    guard         Host, Origin and a secret
+    acceptor      connections, few at a time from strangers
+    serving       an application with both before it, until it ends
+    token_file    a secret that programs know across restarts of a server
+"""
