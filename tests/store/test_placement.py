@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ikigai_actors.store.hosts.placement import (
     FEW_TURNS,
     MOVED_AT_ONCE,
+    UNCLAIMED,
     Gift,
     Living,
     SharingHost,
@@ -32,6 +33,12 @@ def test_who_is_alone_takes_all() -> None:
 
 def test_of_three_each_takes_a_third_rounded_up() -> None:
     assert room("b", [SharingHost("a", 22), SharingHost("b", 2), SharingHost("c", 0)], SHARDS) == 20
+
+
+def test_what_nobody_has_taken_for_some_looks_is_taken_whoever_should() -> None:
+    members = [SharingHost("a", 32), SharingHost("b", 31), SharingHost("c", 0, draining=True)]
+    assert [room(name, members, SHARDS, UNCLAIMED) for name in "abc"] == [SHARDS, SHARDS, 0]
+    assert room("a", members, SHARDS, UNCLAIMED / 2) == 0
 
 
 def test_who_drains_is_not_counted_and_takes_none() -> None:

@@ -80,6 +80,14 @@ def test_the_shards_of_a_host_that_was_killed_are_taken_as_soon_as_it_is_judged(
     assert times["claim_some_shards"] == times["end_suspect"]
 
 
+def test_what_a_host_that_hangs_would_take_of_a_dead_one_is_taken_before_its_lease_is_over(world: Simulation) -> None:
+    _, b, c = world.hosts
+    b.kill()
+    c.freeze()
+    world.sleep(8)
+    assert parts(world) == {"a": 32, "c": 32}
+
+
 def test_a_call_of_a_host_that_has_ended_ends_with_it(world: Simulation) -> None:
     a, b, _ = world.hosts
     handle = b.system.root

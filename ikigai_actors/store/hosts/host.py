@@ -279,15 +279,19 @@ class Host(Service):
         tx.run("end_namesake", name=self.name)
         _register(tx, self.id, self._milliseconds, self.name)
 
-    def claim(self) -> None:
-        """Take shards that nobody has, up to this host's share of them. Raises `Fenced`, `StoreError`."""
-        self._store.write(self._claim)
+    def claim(self, waited: float = 0.0) -> None:
+        """Take shards that nobody has, up to this host's share of them, or all. Raises `Fenced`, `StoreError`.
 
-    def _claim(self, tx: Transaction) -> None:
+        Args:
+            waited: seconds for which this host has seen some that nobody has; after `placement.UNCLAIMED` it takes all.
+        """
+        self._store.write(lambda tx: self._claim(tx, waited))
+
+    def _claim(self, tx: Transaction, waited: float) -> None:
         tx.run("tree_change")  # of two hosts that claim at once the second one sees what the first has taken
         if not tx.run("renew_lease", id=self.id, lease=self._milliseconds):
             raise why_ended(tx, self.id)
-        claim(tx, self.id)
+        claim(tx, self.id, waited)
 
     def release(self) -> None:
         """Give the database up: a second call does nothing."""

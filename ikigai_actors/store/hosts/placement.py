@@ -1,7 +1,8 @@
 """Placement: how many shards a host takes, and which ones it gives to which host. Pure.
 
-Nobody decides for all. A host takes shards that nobody has until it has its share of them, by their number. A host that
-has more than another one gives:
+Nobody decides for all. A host takes shards that nobody has until it has its share of them, by their number. What is
+left after some seconds it takes beyond its share: the host whose share that is may be gone, and not judged yet. A host
+that has more than another one gives:
 
     shards without agents     at once, until the two have equally many shards, give or take one
     shards with turns         one at a time, while it has `FEW_TURNS` turns more than twice those of the other
@@ -23,6 +24,10 @@ MOVED_AT_ONCE = 4
 
 FEW_TURNS = 8
 """Fewer turns than that are no load: an agent that moves has its request to the model cut, and asked again."""
+
+
+UNCLAIMED = 3.0
+"""Seconds for which shards that nobody has wait for the hosts whose share they are."""
 
 
 class Living(NamedTuple):
@@ -54,16 +59,19 @@ class Gift(NamedTuple):
     to: str
 
 
-def room(me: str, members: Sequence[SharingHost], shards: int) -> int:
+def room(me: str, members: Sequence[SharingHost], shards: int, waited: float = 0.0) -> int:
     """How many more shards a host should take when nobody has them.
 
     Args:
         members: all living hosts, itself among them.
         shards: how many shards there are.
+        waited: seconds for which this host has seen some that nobody has.
     """
     takers = [one for one in members if not one.draining]
     own = next((one for one in takers if one.host == me), None)
-    return 0 if own is None else max(0, -(-shards // len(takers)) - own.shards)
+    if own is None:
+        return 0
+    return shards if waited >= UNCLAIMED else max(0, -(-shards // len(takers)) - own.shards)
 
 
 def may_give(me: str, members: Sequence[SharingHost]) -> bool:

@@ -38,10 +38,10 @@ def shares(tx: Transaction, host: str) -> Shares:
     return Shares(members, dict(tx.run("shards_of", host=host)), vacant, shards)
 
 
-def claim(tx: Transaction, host: str) -> None:
-    """Take shards that nobody has, up to the share of a host. The row of the tree is locked, and the host lives."""
+def claim(tx: Transaction, host: str, waited: float) -> None:
+    """Take shards that nobody has, as `room` says. The row of the tree is locked, and the host lives."""
     found = shares(tx, host)
-    if most := min(found.vacant, room(host, found.members, found.shards)):
+    if most := min(found.vacant, room(host, found.members, found.shards, waited)):
         tx.run("claim_some_shards", host=host, most=most)
 
 

@@ -2,7 +2,7 @@
 
 A thread looks again and again at who has which shards (`ikigai_actors.store.hosts.shards`), and does what follows:
 
-    a shard that nobody has       is claimed, up to the share of this host
+    a shard that nobody has       is claimed, up to the share of this host, and after some looks beyond it
     a shard that is new here      its agents are looked at in the registry, and get actors; cut-off turns go on
     a shard too many              its agents begin nothing more outside; what runs there has a lease's time to end; its
                                   actors end; then it is given to another host, which finds it at its next look
@@ -110,6 +110,7 @@ class Rebalancer(Worker):
         self._counted_at: tuple[int, Mapping[int, int]] = (0, {})  # births and deaths, and the shards, by then
         self._count_due = float("-inf")
         self._looked = self._clock.monotonic()
+        self._vacant_since: float | None = None  # at every look since then there were shards that nobody has
         host.on_vacancy = self.look_again
         supervision.remote_commands.handle(Move, self._move_as_asked)
 
@@ -184,10 +185,7 @@ class Rebalancer(Worker):
 
     def _look(self) -> None:
         self._looked = self._clock.monotonic()
-        found = self._shares()
-        if found.vacant and any(one.host == self._host.id and not one.draining for one in found.members):
-            self._host.claim()
-            found = self._shares()
+        found = self._claim(self._shares())
         for shard in self._runs.keys() - found.own.keys():
             del self._runs[shard]
         self._serve()
@@ -198,6 +196,16 @@ class Rebalancer(Worker):
         self._balance(found)
         if self._drained:
             self._settle_drained(self._shares())
+
+    def _claim(self, found: Shares) -> Shares:
+        """Take of the shards that nobody has, if there are any and this host may; returns who has which then."""
+        if not found.vacant:
+            self._vacant_since = None
+        elif any(one.host == self._host.id and not one.draining for one in found.members):
+            self._vacant_since = self._looked if self._vacant_since is None else self._vacant_since
+            self._host.claim(self._looked - self._vacant_since)
+            return self._shares()
+        return found
 
     def _settle_drained(self, found: Shares) -> None:
         """Answer those who wait for the end of a drain, when it has come. A gift may have failed: then it has not."""
