@@ -22,6 +22,8 @@ from tests.torture.victim import (
     Entered,
     Forked,
     Heard,
+    Joined,
+    Reminded,
     Report,
     Said,
     TookBack,
@@ -58,8 +60,19 @@ def lost(reports: Iterable[Report], now: Snapshot) -> Iterator[str]:
                 found = now.logs.get(agent, {}).get(position)
                 if found is None or found.content != token or found.kind not in (Kind.STEER, Kind.USER):
                     yield f"lost: {report}; there is {found}"
+            case Reminded(agent=agent, text=text) if not _is_kept(now, agent, text):
+                yield f"lost: {report}; there are {now.reminders.get((agent, text), 0)} of it"
+            case Joined(agent=agent, group=group, stays=stays):
+                if ((group, agent) in now.members) != (stays and now.records[agent].living):
+                    yield f"lost: {report}; it is {'no' if stays else 'a'} member"
             case Complaint(text):
                 yield f"complaint: {text}"
+
+
+def _is_kept(now: Snapshot, agent: str, text: str) -> bool:
+    """Whether a timer waits or has fired, once. It ends with its agent."""
+    times = now.reminders.get((agent, text), 0)
+    return times == 1 or (times == 0 and not now.records[agent].living)
 
 
 def _has_ended(report: Ended, log: Mapping[int, Message]) -> bool:

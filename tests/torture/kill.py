@@ -74,7 +74,7 @@ def kill(victims: ForkServerContext, url: str, world: Path, seed: str, resumes: 
 
 
 def _until(reader: "Connection[None, Report]", moment: Aim) -> Iterator[Report]:
-    """What a victim reports until its moment has come."""
+    """What a victim reports until its moment has come, or it has been silent for too long."""
     deadline, left, aimed, timed = time.monotonic() + PATIENCE, moment.reports, False, False
     while reader.poll(max(0.0, deadline - time.monotonic())):
         try:
@@ -82,6 +82,8 @@ def _until(reader: "Connection[None, Report]", moment: Aim) -> Iterator[Report]:
         except EOFError:
             return
         yield report
+        if not timed:
+            deadline = time.monotonic() + PATIENCE
         if isinstance(report, Stage) and report.name == moment.stage:
             aimed = True
         if aimed and moment.seconds is None:

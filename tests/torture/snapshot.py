@@ -1,5 +1,6 @@
 """What a database holds at one moment, and what is open in it."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -25,6 +26,10 @@ class Snapshot(NamedTuple):
     """The texts of all words, by agent and mail."""
     unread: int = 0
     """How many of them are unread."""
+    reminders: Mapping[tuple[str, str], int] = {}
+    """How many timers and mails of timers there are, by agent and text."""
+    members: frozenset[tuple[str, str]] = frozenset()
+    """Who is in which group: group and agent."""
 
     @property
     def messages(self) -> Iterator[Message]:
@@ -39,7 +44,7 @@ NOTHING = Snapshot({}, {})
 
 def take(store: Store) -> Snapshot:
     """Read everything at one moment."""
-    return store.read(_take)
+    return store.read(take_in)
 
 
 def logs_of(tx: Transaction, agents: Iterable[str]) -> dict[str, dict[int, Message]]:
@@ -51,14 +56,20 @@ def logs_of(tx: Transaction, agents: Iterable[str]) -> dict[str, dict[int, Messa
     return logs
 
 
-def _take(tx: Transaction) -> Snapshot:
+def take_in(tx: Transaction) -> Snapshot:
+    """Read everything within a transaction."""
     records = {record.uuid: record for record in registry.every(tx)}
     logs = logs_of(tx, records)
     mails = sql(tx, "SELECT recipient, sender FROM mail WHERE kind = 'exit'")
     obituaries = tuple((str(recipient), str(sender)) for recipient, sender in mails)
     rows = sql(tx, "SELECT recipient, id, body, read_at FROM mail WHERE kind = 'prompt' AND data LIKE '%\"steer\":%'")
     words = {(str(agent), int(mail)): str(body) for agent, mail, body, _ in rows}
-    return Snapshot(records, logs, obituaries, words, sum(read_at is None for *_, read_at in rows))
+    unread = sum(read_at is None for *_, read_at in rows)
+    timers = sql(tx, "SELECT agent_uuid, body FROM timers")
+    fired = sql(tx, "SELECT recipient, body FROM mail WHERE kind = 'notice' OR kind = 'prompt'")
+    members = frozenset((str(name), str(agent)) for name, agent in sql(tx, "SELECT name, agent_uuid FROM groups"))
+    reminders = Counter((str(agent), str(body)) for agent, body in (*timers, *fired))
+    return Snapshot(records, logs, obituaries, words, unread, reminders, members)
 
 
 @dataclass(slots=True)

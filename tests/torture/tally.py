@@ -17,6 +17,8 @@ from tests.torture.victim import (
     Forked,
     Heard,
     Idle,
+    Joined,
+    Reminded,
     Report,
     Said,
     Stage,
@@ -54,11 +56,14 @@ class Tally:
                 case (
                     Wrote(hand=hand) | Forked(hand=hand) | Ended(hand=hand) | Died(hand=hand) | Doomed(hand=hand)
                     | Bereft(hand=hand) | Idle(hand=hand) | Said(hand=hand) | Entered(hand=hand)
-                    | TookBack(hand=hand)
+                    | TookBack(hand=hand) | Reminded(hand=hand) | Joined(hand=hand)
                 ):  # fmt: skip
                     counts["words"] += isinstance(report, Said | TookBack)
                     counts["receipts"] += isinstance(report, Entered)
                     counts["withdrawn"] += isinstance(report, TookBack)
+                    counts["timers"] += isinstance(report, Reminded)
+                    counts["groups"] += isinstance(report, Joined)
+                    counts["merges"] += isinstance(report, Wrote) and report.kind == Kind.MERGE
                     counts["commands"] += not isinstance(report, Idle | Bereft)
                     under_way.pop(hand, None)
         counts["kills"] += 1
@@ -102,6 +107,7 @@ model asked {seen["model asked"]}, of which in mid-stream {seen["mid-stream"]}; 
   messages     {seen["messages"]:,} acknowledged
   words        {seen["words"]:,} kept, {seen["receipts"]:,} receipts, {seen["withdrawn"]:,} withdrawn; \
 {seen["unread"]:,} unread at a kill
+  and          {seen["timers"]:,} timers, {seen["groups"]:,} memberships, {seen["merges"]:,} merges acknowledged
   deaths       {seen["dead"]:,}: {seen["killed"]:,} killed, {seen["terminated"]:,} terminated, \
 {seen["exited"]:,} exited, {seen["orphaned"]:,} orphaned
   calls        {seen["calls ran"]:,} ran; {seen["calls cut off"]:,} cut off, \

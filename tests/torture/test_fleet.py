@@ -1,7 +1,7 @@
 """Hosts that share agents, under faults of every kind, while hands do all that agents can be asked for."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import psycopg
 import pytest
 
-from ikigai_actors import ActorSystem, FunctionProvider
+from ikigai_actors import ActorSystem, FunctionProvider, Reply
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import ensure_schema
@@ -17,8 +17,8 @@ from tests.conftest import NewDatabase
 from tests.torture.fleet.audit import audit, audited, second_writers
 from tests.torture.fleet.campaign import torture
 from tests.torture.fleet.facts import Asked, Fact, Sent
-from tests.torture.fleet.hands import DEEDS, Hand, Work
-from tests.torture.fleet.hosts import SHORT_LEASE
+from tests.torture.fleet.hands import DEEDS, MEMBERS, Hand, Work
+from tests.torture.fleet.hosts import PRICE, SHORT_LEASE
 from tests.torture.fleet.judge import Found, blamed, find, violations
 from tests.torture.script import place
 from tests.torture.victim import Died
@@ -37,10 +37,10 @@ def test_hosts_under_faults_lose_nothing_and_answer_everything_once() -> None:
 @pytest.fixture
 def work() -> Iterator[Work]:
     """Hands without a fleet."""
-    provider = FunctionProvider(lambda request: f"answer to {place(request)[0]}")
+    provider = FunctionProvider(lambda request: Reply(f"answer to {place(request)[0]}", usage=PRICE), "code")
     with ActorSystem.open("sqlite:///:memory:", provider=provider) as system:
         made = Work(system, "1.0")
-        made.populate(2)
+        made.populate(MEMBERS + 1)
         yield made
 
 
@@ -90,6 +90,12 @@ def test_the_judge_finds_nothing_wrong_with_what_was_done(life: Life) -> None:
         "Died",
         "Said",
         "Entered",
+        "Wrote",
+        "Reminded",
+        "Addressed",
+        "Grouped",
+        "TookIn",
+        "Granted",
     }
     assert life.faults() == set()
 
@@ -107,7 +113,8 @@ def test_a_prompt_that_was_answered_twice_or_never_is_found(life: Life) -> None:
 def test_a_mail_that_is_lost_or_there_twice_is_found(life: Life) -> None:
     [sent] = [one for one in life.facts if isinstance(one, Sent)]
     place, mail = (sent.recipient, sent.number), life.found.mails[sent.recipient, sent.number]
-    for mails in ({}, {place: mail, (sent.recipient, 99): mail}):
+    others = {number: one for number, one in life.found.mails.items() if one != mail}
+    for mails in (others, {**others, place: mail, (sent.recipient, 99): mail}):
         assert life._replace(found=life.found._replace(mails=mails)).faults() == {"undelivered"}
 
 
@@ -119,6 +126,52 @@ def test_an_agent_that_lives_below_a_tree_that_was_killed_is_found(life: Life) -
     born = replace(late, uuid="late", parent_uuid=top)
     agents = life.found.agents._replace(records={**records, "late": born}, logs={**life.found.agents.logs, "late": {}})
     assert life._replace(found=life.found._replace(agents=agents)).faults() == {"escaped"}
+
+
+def never_reminded(found: Found) -> Found:
+    return found._replace(notices=Counter(), waiting=frozenset())
+
+
+def out_of_its_groups(found: Found) -> Found:
+    return found._replace(groups={})
+
+
+def merged_elsewhere(found: Found) -> Found:
+    logs = {uuid: {one.id + 1: one for one in log.values()} for uuid, log in found.agents.logs.items()}
+    return found._replace(agents=found.agents._replace(logs=logs))
+
+
+def spent_too_much(found: Found) -> Found:
+    return found._replace(
+        budgets={owner: (limit, limit + 1, told) for owner, (limit, _, told) in found.budgets.items()}
+    )
+
+
+def spent_by_nobody(found: Found) -> Found:
+    return found._replace(budgets={owner: (limit, told - 1, told) for owner, (limit, _, told) in found.budgets.items()})
+
+
+def written_by_another_clock(found: Found) -> Found:
+    logs = {
+        uuid: {one.id: replace(one, created_at=one.created_at - 60_000 * (one.id % 2)) for one in log.values()}
+        for uuid, log in found.agents.logs.items()
+    }
+    return found._replace(agents=found.agents._replace(logs=logs))
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (never_reminded, "forgotten"),
+        (out_of_its_groups, "scattered"),
+        (merged_elsewhere, "unmerged"),
+        (spent_too_much, "overspent"),
+        (spent_by_nobody, "overspent"),
+        (written_by_another_clock, "back"),
+    ],
+)
+def test_the_judge_sees_damage(life: Life, damage: Callable[[Found], Found], expected: str) -> None:
+    assert expected in life._replace(found=damage(life.found)).faults()
 
 
 MESSAGE = "INSERT INTO messages VALUES ('agent', %s, 'user', 'text', NULL, 1, 'none')"

@@ -24,6 +24,8 @@ from tests.torture.victim import (
     Entered,
     Forked,
     Heard,
+    Joined,
+    Reminded,
     Report,
     Said,
     TookBack,
@@ -101,6 +103,10 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
         reports.append(Said(0, root.uuid, receipt.kept.get(timeout=PATIENCE), "word"))
         reports.append(Entered(0, root.uuid, receipt.get(timeout=PATIENCE).position, "word"))
         reports.append(Forked(0, root.uuid, root.fork("prompt 8").uuid, "prompt 8"))
+        reports.append(Wrote(0, root.uuid, root.undo(), Kind.REWIND, ""))
+        root.remind("later", after=1000)
+        root.join("some")
+        reports += [Reminded(0, root.uuid, "later"), Joined(0, root.uuid, "some", True)]
         top = root.fork()
         kid = top.fork(on_orphan="continue")
         grandchild = kid.fork()
@@ -173,6 +179,14 @@ def word_elsewhere(life: Life) -> Life:
     )
 
 
+def timer_lost(life: Life) -> Life:
+    return life._replace(now=life.now._replace(reminders={}))
+
+
+def member_lost(life: Life) -> Life:
+    return life._replace(now=life.now._replace(members=frozenset()))
+
+
 def answer_lost(life: Life) -> Life:
     answer = next(one for one in life.now.messages if one.content == "done with prompt 7")
     return life.change(answer, replace(answer, content="something else"))
@@ -229,6 +243,8 @@ def left_alone(life: Life) -> Life:
         (word_lost, "lost"),
         (word_not_withdrawn, "lost"),
         (word_elsewhere, "lost"),
+        (timer_lost, "lost"),
+        (member_lost, "lost"),
         (answer_lost, "lost"),
         (child_lost, "lost"),
         (came_back, "undead"),

@@ -25,7 +25,7 @@ from ikigai_actors import (
     TurnInterrupted,
 )
 from ikigai_actors.agent.subscriptions import Event, Streamed
-from ikigai_actors.errors import MarkNotFound
+from ikigai_actors.errors import AlreadyMerged, HeadMoved, MarkNotFound, NotBelow, NothingToMerge, NoTurn, TurnOpen
 from ikigai_actors.records.messages.messages import Kind
 from supervisors.orphans import OrphanPolicy
 from tests.kit import outside
@@ -118,6 +118,23 @@ class TookBack(NamedTuple):
     token: str
 
 
+class Reminded(NamedTuple):
+    """An agent has a timer, which fires once."""
+
+    hand: int
+    agent: str
+    text: str
+
+
+class Joined(NamedTuple):
+    """An agent has joined a group, and perhaps left it."""
+
+    hand: int
+    agent: str
+    group: str
+    stays: bool
+
+
 class Died(NamedTuple):
     """A command that ends agents returned."""
 
@@ -154,8 +171,8 @@ class Complaint(NamedTuple):
 
 
 Report = (
-    Stage | Heard | Delta | Trying | Wrote | Forked | Ended | Said | Entered | TookBack | Died | Doomed | Bereft | Idle
-    | Complaint
+    Stage | Heard | Delta | Trying | Wrote | Forked | Ended | Said | Entered | TookBack | Reminded | Joined | Died
+    | Doomed | Bereft | Idle | Complaint
 )  # fmt: skip
 
 
@@ -238,6 +255,7 @@ class _Hand:
         commands = {
             self._prompt: 12, self._steer: 8, self._fork: 5, self._mark: 2, self._rewind: 2, self._clear: 1,
             self._configure: 1, self._interrupt: 1, self._pause: 1, self._kill: 2, self._terminate: 1, self._exit: 1,
+            self._undo: 2, self._merge: 3, self._remind: 3, self._join: 2,
         }  # fmt: skip
         while True:
             self._commands += 1
@@ -285,6 +303,33 @@ class _Hand:
 
     def _clear(self, agent: AgentRef, token: str) -> Report:
         return Wrote(self._number, agent.uuid, agent.clear(timeout=PATIENCE), Kind.CLEAR, "")
+
+    def _undo(self, agent: AgentRef, token: str) -> Report:
+        try:
+            return Wrote(self._number, agent.uuid, agent.undo(timeout=PATIENCE), Kind.REWIND, "")
+        except NoTurn:
+            return Idle(self._number)
+
+    def _merge(self, agent: AgentRef, token: str) -> Report:
+        """One of its children, if it has said something new and does nothing."""
+        if not (children := agent.children()):
+            return Idle(self._number)
+        try:
+            merged = agent.merge(self._chance.choice(children), timeout=PATIENCE)
+        except (AlreadyMerged, HeadMoved, NothingToMerge, NotBelow, TurnOpen):
+            return Idle(self._number)
+        return Wrote(self._number, agent.uuid, merged.position, Kind.MERGE, "")
+
+    def _remind(self, agent: AgentRef, token: str) -> Report:
+        agent.remind(token, after=self._chance.uniform(0.01, 2), prompt=self._chance.random() < 0.5, timeout=PATIENCE)
+        return Reminded(self._number, agent.uuid, token)
+
+    def _join(self, agent: AgentRef, token: str) -> Report:
+        group = name_of(token)
+        agent.join(group, timeout=PATIENCE)
+        if leaves := self._chance.random() < 0.3:
+            agent.leave(group, timeout=PATIENCE)
+        return Joined(self._number, agent.uuid, group, not leaves)
 
     def _configure(self, agent: AgentRef, token: str) -> Report:
         position = agent.configure(system=token, timeout=PATIENCE)

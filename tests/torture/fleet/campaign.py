@@ -12,11 +12,13 @@
 
 Hands do all that agents can be asked for from an attached process meanwhile: see `tests.torture.fleet.hands`. At the
 end all that was acknowledged is there once: prompts, each with one answer, which its hand has got unless it was told
-that no host runs; mails, versions of documents, forks and deaths. No tool that must not run twice did, nobody lives
-below one that was killed with its tree, and each message was written by the host that had the agent: a trigger has
-noted that (`tests.torture.fleet.audit`). What the older copy does not know is not asked for.
+that no host runs; mails, versions of documents, forks, deaths, timers, groups, merges and grants. No tool that must not
+run twice did, no strict budget is exceeded, and nobody lives below one that was killed with its tree. No message is
+older than the one before it, and each was written by the host that had the agent: a trigger has noted that
+(`tests.torture.fleet.audit`). What the older copy does not know is not asked for.
 
-Whoever ends is started again; every other life has the default lease, the rest a short one. A fault hits only when two
+Whoever ends is started again; every other life has the default lease, the rest a short one, and two of three have a
+wall clock that is a minute wrong. A fault hits only when two
 hosts run, so that nearly always one is left that can answer.
 """
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tests.torture.victim import Bereft, Died, Entered, Forked, Said
+from tests.torture.victim import Bereft, Died, Entered, Forked, Said, Wrote
 
 
 class Asked(NamedTuple):
@@ -29,4 +29,46 @@ class Published(NamedTuple):
     body: str
 
 
-Fact = Asked | Sent | Published | Forked | Said | Entered | Died | Bereft
+class Reminded(NamedTuple):
+    """An agent has a timer, which fires once, as mail."""
+
+    agent: str
+    body: str
+    cancelled: bool | None
+    """Whether it was taken back before it fired; None where the answer to that was lost."""
+
+
+class Addressed(NamedTuple):
+    """A mail to a group has reached those who were members."""
+
+    body: str
+    members: frozenset[str]
+
+
+class Grouped(NamedTuple):
+    """Agents are members of a group, and nobody else is."""
+
+    group: str
+    members: frozenset[str]
+
+
+class TookIn(NamedTuple):
+    """An agent has merged a child."""
+
+    agent: str
+    child: str
+    position: int
+
+
+class Granted(NamedTuple):
+    """A strict budget grants so many tokens: at least what was acknowledged, at most what was asked for."""
+
+    owner: str
+    least: int
+    most: int
+
+
+Told = Forked | Said | Entered | Died | Bereft | Wrote
+"""What the judge of one host knows, too."""
+
+Fact = Asked | Sent | Published | Reminded | Addressed | Grouped | TookIn | Granted | Told

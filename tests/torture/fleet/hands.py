@@ -7,27 +7,37 @@ send       an agent sends another one a mail
 publish    a document gets a version; several hands write the same ones
 look       all versions of a document are read, or all mail of an agent, while others write
 fell       a tree grows, part of it on another host, and is killed as a whole, while others work and fork in it
+undo       an agent answers, and takes its latest prompt back
+remind     an agent gets a timer, which is taken back, perhaps too late
+gather     agents join a group, get a mail together, and one of them leaves
+merge      an agent takes in the answer of a new child
+pay        two agents ask at once under one strict budget, which is raised whenever it is used up
 """
 
+import contextlib
 import random
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
-from ikigai_actors import ActorSystem, AgentDead, AgentRef, IkigaiError
-from ikigai_actors.errors import NoHost, StoreUnavailable
+from ikigai_actors import ActorSystem, AgentDead, AgentRef, Budget, Future, IkigaiError, Reply
+from ikigai_actors.actors.futures import TimedOut
+from ikigai_actors.errors import NoHost, NoTurn, StoreUnavailable, TimerNotFound
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.system.attached import AttachedSystem
 from tests.foreign.histories import Operation
 from tests.kit.databases import sql
-from tests.torture.fleet.facts import Asked, Fact, Published, Sent
-from tests.torture.fleet.hosts import PATIENCE, task
-from tests.torture.victim import Bereft, Died, Entered, Forked, Said
+from tests.torture.fleet.facts import Addressed, Asked, Fact, Granted, Grouped, Published, Reminded, Sent, TookIn
+from tests.torture.fleet.hosts import PATIENCE, payment, task
+from tests.torture.victim import Bereft, Died, Entered, Forked, Said, Wrote
 
-DEEDS = {"prompt": 60, "use": 15, "send": 15, "publish": 10, "look": 10, "fork": 4, "fell": 5, "steer": 15}
+DEEDS = {
+    "prompt": 60, "use": 15, "send": 15, "publish": 10, "look": 10, "fork": 4, "fell": 5, "steer": 15,
+    "undo": 8, "remind": 8, "gather": 4, "merge": 5, "pay": 4,
+}  # fmt: skip
 """How often each is done."""
 
 DOCUMENTS = 5
@@ -37,6 +47,21 @@ BRANCHES = 3
 
 LISTENERS = 2
 """Agents that get words alone."""
+
+MEMBERS = 3
+"""Agents that join a group."""
+
+ALLOWANCE = 3_000
+"""Tokens of a strict budget, and of each grant: enough for one request at a time."""
+
+SLOW = 3.0
+"""Seconds after which an answer probably waits for its budget."""
+
+POLL = 0.2
+"""Seconds between two tries to reach a server that restarts."""
+
+ENOUGH = 1_000_000
+"""Tokens of the grant after which nobody waits."""
 
 IN_TREES = 0.2
 """How often an agent is chosen that is about to be killed."""
@@ -77,7 +102,7 @@ class Work:
                 assert time.monotonic() < until, "no host runs"
                 self._over.wait(0.1)
 
-    @contextmanager
+    @contextlib.contextmanager
     def under_way(self, hands: int) -> Iterator[None]:
         """Let so many hands work for the length of a block, and until each has its last answer."""
         self._over.clear()
@@ -119,7 +144,8 @@ class Hand:
         self._deeds = {
             "prompt": self._prompt, "use": self._use, "send": self._send,
             "publish": self._publish, "look": self._look, "fork": self._fork, "fell": self._fell,
-            "steer": self._steer,
+            "steer": self._steer, "undo": self._undo, "remind": self._remind, "gather": self._gather,
+            "merge": self._merge, "pay": self._pay,
         }  # fmt: skip
 
     def tokens(self) -> Iterator[str]:
@@ -170,8 +196,7 @@ class Hand:
 
     def _ask(self, agent: AgentRef, text: str) -> None:
         began = time.monotonic()
-        waiting = agent.prompt(text)
-        self._work.facts.append(Asked(agent.uuid, text))
+        waiting = self._begin_to_ask(agent, text)
         try:
             got = waiting.get(timeout=PATIENCE).text
         except (NoHost, AgentDead):  # the next host answers, or nobody needs to: the judge will see
@@ -181,6 +206,11 @@ class Hand:
         if got != f"answer to {text}":
             self._work.complaints.append(f"{text} was answered with {got!r}")
         self._work.waits.append(time.monotonic() - began)
+
+    def _begin_to_ask(self, agent: AgentRef, text: str) -> Future[Reply]:
+        waiting = agent.prompt(text)
+        self._work.facts.append(Asked(agent.uuid, text))
+        return waiting
 
     def _steer(self, _: AgentRef, token: str) -> None:
         """Several hands steer one agent: some words open its turn, others come in the middle of it."""
@@ -193,13 +223,13 @@ class Hand:
 
     def _send(self, agent: AgentRef, token: str) -> None:
         recipient = self._chance.choice(self._work.agents)
-        with self._noted(("append", f"mail {recipient.uuid}", token)):
+        with self._noted(token, ("append", f"mail {recipient.uuid}", token)):
             number = agent.send(recipient, token, timeout=PATIENCE)
         self._work.facts.append(Sent(agent.uuid, recipient.uuid, number, token))
 
     def _publish(self, agent: AgentRef, token: str) -> None:
         path = self._choose_document()
-        with self._noted(("append", path, token)):
+        with self._noted(token, ("append", path, token)):
             version = self._work.system.documents.write(path, token, author=agent, timeout=PATIENCE)
         self._work.facts.append(Published(path, version, token))
 
@@ -214,11 +244,11 @@ class Hand:
         }
         key = self._chance.choice([*looks])
         bodies: list[str] = []
-        with self._noted(("read", key, bodies)):
+        with self._noted(token, ("read", key, bodies)):
             bodies += [row[0] for row in self._work.system._store.read(lambda tx: sql(tx, looks[key]))]
 
-    @contextmanager
-    def _noted(self, operation: tuple[str, str, object]) -> Iterator[None]:
+    @contextlib.contextmanager
+    def _noted(self, token: str, *operations: tuple[str, str, object]) -> Iterator[None]:
         """Note when something was asked and answered. What fails may have happened all the same."""
         begin, end = time.monotonic(), None
         try:
@@ -226,8 +256,8 @@ class Hand:
             end = time.monotonic()
         finally:
             how = "info" if end is None else "ok"
-            process = f"{self._seed} {operation[2]}" if end is None else self._seed
-            self._work.history.append({"process": process, "begin": begin, "end": end, "how": how, "ops": [operation]})
+            process = f"{self._seed} {token}" if end is None else self._seed
+            self._work.history.append({"process": process, "begin": begin, "end": end, "how": how, "ops": operations})
 
     def _fork(self, agent: AgentRef, token: str) -> None:
         [family] = [tree for tree in [*self._work.trees.values()] if agent in tree] or [self._work.agents]
@@ -271,6 +301,65 @@ class Hand:
             return
         self._work.counts["move"] += 1
 
+    def _undo(self, agent: AgentRef, token: str) -> None:
+        self._ask(agent, token)
+        with contextlib.suppress(NoTurn):
+            position = agent.undo(timeout=PATIENCE)
+            self._work.facts.append(Wrote(self._number, agent.uuid, position, Kind.REWIND, ""))
+
+    def _remind(self, agent: AgentRef, token: str) -> None:
+        after = self._chance.choice((0.05, 1.0, 3.0))
+        if self._chance.random() < 0.3:
+            agent.remind(token, after=after, prompt=True, timeout=PATIENCE)
+            self._work.facts.append(Asked(agent.uuid, token))
+            return
+        number = agent.remind(token, after=after, timeout=PATIENCE)
+        cancelled = None if self._chance.random() < 0.5 else False
+        try:
+            if cancelled is None:
+                self._work.pause(after * self._chance.choice((0.0, 0.9, 1.1)))
+                cancelled = self._is_cancelled(agent, number)
+        finally:
+            self._work.facts.append(Reminded(agent.uuid, token, cancelled))
+
+    def _is_cancelled(self, agent: AgentRef, number: int) -> bool:
+        try:
+            agent.cancel_timer(number, timeout=PATIENCE)
+        except TimerNotFound:
+            return False
+        return True
+
+    def _gather(self, _: AgentRef, token: str) -> None:
+        sender, *members = self._chance.sample(self._work.agents, MEMBERS + 1)
+        group = token.replace(".", "-")
+        for one in members:
+            one.join(group, timeout=PATIENCE)
+        with self._noted(token, *(("append", f"mail {one.uuid}", token) for one in members)):
+            sender.send(f"group:{group}", token, timeout=PATIENCE)
+        self._work.facts.append(Addressed(token, frozenset(one.uuid for one in members)))
+        members.pop().leave(group, timeout=PATIENCE)
+        self._work.facts.append(Grouped(group, frozenset(one.uuid for one in members)))
+
+    def _merge(self, agent: AgentRef, token: str) -> None:
+        child = self._work.fork(self._number, agent, token)
+        self._ask(child, f"{token} for its parent")
+        position = agent.merge(child, timeout=PATIENCE).position
+        self._work.facts.append(TookIn(agent.uuid, child.uuid, position))
+
+    def _pay(self, agent: AgentRef, token: str) -> None:
+        budget, name = Budget(tokens=ALLOWANCE, strict=True), token.replace(".", "-")
+        top = agent.fork(name=name, budget=budget, timeout=PATIENCE)
+        self._work.facts.append(Forked(self._number, agent.uuid, top.uuid, None))
+        purse = _Purse(top)
+        try:
+            payers = [self._work.fork(self._number, top, f"{token}.{number}") for number in range(2)]
+            asked = [self._begin_to_ask(one, payment(f"{token}.{number}")) for number, one in enumerate(payers)]
+            for one in asked:
+                purse.raise_until(one)
+        finally:  # whoever waits for more has it then, whatever became of this hand's calls
+            purse.fill()
+            self._work.facts.append(Granted(top.uuid, purse.least, purse.most))
+
     def _heads(self, dead: list[AgentRef]) -> tuple[tuple[str, int], ...]:
         """How far the logs of the dead go."""
         store = self._work.system._store
@@ -281,6 +370,43 @@ class Hand:
                 self._work.pause()
             else:
                 return tuple((one.uuid, head or 0) for one, head in zip(dead, heads, strict=True))
+
+
+class _Purse:
+    """A strict budget, and what was granted of it."""
+
+    def __init__(self, owner: AgentRef) -> None:
+        self._owner = owner
+        self.least = self.most = ALLOWANCE
+
+    def raise_until(self, answer: Future[Reply]) -> None:
+        """Grant more whenever an answer takes long. Raises `TimedOut` when that is of no use."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                answer.get(timeout=SLOW)
+            except TimedOut:
+                if time.monotonic() > until:
+                    raise
+                self._grant(ALLOWANCE)
+            else:
+                return
+
+    def fill(self) -> None:
+        """Grant enough for everybody who waits, as soon as the server is there."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self._grant(ENOUGH)
+            except StoreUnavailable:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(POLL)
+
+    def _grant(self, tokens: int) -> None:
+        self.most += tokens
+        self._owner.grant(tokens=tokens, timeout=PATIENCE)
+        self.least += tokens
 
 
 def attached(url: str) -> AttachedSystem:

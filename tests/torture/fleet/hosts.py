@@ -15,7 +15,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ikigai_actors import FunctionProvider, Reply, Request, ToolCall
+from ikigai_actors import FunctionProvider, Reply, Request, ToolCall, Usage
 from ikigai_actors.shell.cli.host import REPLACED, START_AGAIN
 from ikigai_actors.store.hosts.host import LEASE as DEFAULT_LEASE
 from tests.kit.proxy import Proxy
@@ -29,6 +29,12 @@ LEASES = (SHORT_LEASE, DEFAULT_LEASE)
 LEASE = "IKIGAI_TORTURE_LEASE"
 """The variable that has the lease of a host, in seconds."""
 
+CLOCKS = (0, 60, -60)
+"""Seconds by which the clocks of hosts are wrong, one life after the other."""
+
+CLOCK = "IKIGAI_TORTURE_CLOCK"
+"""The variable that says by how many seconds the clock of a host is wrong."""
+
 RECORDS = "IKIGAI_TORTURE_RECORDS"
 """The variable that names the directory in which the tools of hosts record what they did."""
 
@@ -41,15 +47,25 @@ MEANT = (-signal.SIGKILL, -signal.SIGTERM, 0, START_AGAIN, REPLACED)
 NO_SERVER = ("it does not answer", "it starts or stops")
 """What a host says that ends at its start, since the server is down at that moment."""
 
+PRICE = Usage(input_tokens=10, output_tokens=100)
+"""What an answer costs that is paid for."""
+
 PATIENCE = 60.0
 """Seconds after which what has not come is a defect."""
 
 
 def app() -> Mapping[str, Any]:
     """The options of a host. See ``ikigai host --app``."""
+    _set_clock(int(os.environ[CLOCK]))
     world = World(Path(os.environ[RECORDS], str(os.getpid())))
     provider, lease = FunctionProvider(_answer, "code"), float(os.environ[LEASE])
     return {"provider": provider, "tools": tools_of(world), "lease": lease, "balance": 1.0}
+
+
+def _set_clock(wrong: int) -> None:
+    """Make the wall clock of this process wrong by so many seconds; the one that leases go by stays as it is."""
+    right, ahead = time.time_ns, wrong * 1_000_000_000
+    time.time_ns = lambda: right() + ahead
 
 
 def runs(records: Path) -> Counter[str]:
@@ -62,9 +78,16 @@ def task(token: str) -> str:
     return f"use tools: {token}"
 
 
+def payment(token: str) -> str:
+    """A prompt whose answer costs something."""
+    return f"pay: {token}"
+
+
 def _answer(request: Request) -> Reply | str:
     time.sleep(random.uniform(0, 0.05))  # as a model does
     told, replies = place(request)
+    if told.startswith(payment("")):
+        return Reply(f"answer to {told}", usage=PRICE)
     if told != task(told.removeprefix(task(""))) or replies:
         return f"answer to {told}"
     keys = {name: hashlib.sha256(f"{request.agent} {told} {name}".encode()).hexdigest()[:16] for name in CALLS}
@@ -94,7 +117,7 @@ class Hosts:
         self.records = Path(self._directory.name, "records")
         """Where their tools record what they did."""
         self.records.mkdir()
-        self._leases = cycle(leases)
+        self._leases, self._clocks = cycle(leases), cycle(CLOCKS)
         self.lives = {name: self._started(name) for name in names}
         self._over = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="keeper")
@@ -129,13 +152,14 @@ class Hosts:
         return Path(self._directory.name, name)
 
     def _started(self, name: str) -> Life:
-        lease = next(self._leases)
+        lease, wrong = next(self._leases), next(self._clocks)
         command = [sys.executable, "-m", "ikigai_actors", "--database", self.networks[name].url, "host"]
         command += ["--name", name, "--app", f"{__name__}:app"]
         with self._words(name).open("wb") as words:
-            known = {**os.environ, RECORDS: str(self.records), LEASE: str(lease)}
+            known = {**os.environ, RECORDS: str(self.records), LEASE: str(lease), CLOCK: str(wrong)}
             process = subprocess.Popen(command, stderr=words, env=known)
         self.counts[f"lives with a lease of {lease:g} s"] += 1
+        self.counts[f"lives with a clock that is {wrong:+d} s wrong"] += 1
         return Life(process, lease)
 
     def _keep(self) -> None:

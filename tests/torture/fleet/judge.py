@@ -2,16 +2,28 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
+from ikigai_actors.records.budgets.audit import left_behind
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.store.base import Store, Transaction
 from tests.foreign.histories import Operation, anomalies
 from tests.kit.databases import sql
 from tests.torture import judge
-from tests.torture.fleet.facts import Asked, Fact, Published, Sent
-from tests.torture.snapshot import NOTHING, Snapshot, take
-from tests.torture.victim import Bereft, Died, Entered, Forked, Said
+from tests.torture.fleet.facts import (
+    Addressed,
+    Asked,
+    Fact,
+    Granted,
+    Grouped,
+    Published,
+    Reminded,
+    Sent,
+    Told,
+    TookIn,
+)
+from tests.torture.snapshot import NOTHING, Snapshot, take_in
 
 
 class Found(NamedTuple):
@@ -22,18 +34,62 @@ class Found(NamedTuple):
     """Sender and body of each mail, by recipient and number."""
     versions: dict[tuple[str, int], str]
     """The body of each version, by path and number."""
+    notices: Counter[tuple[str, str]]
+    """How often an agent was reminded of something."""
+    waiting: frozenset[tuple[str, str]]
+    """The agent and the text of each timer whose time has not come."""
+    groups: dict[str, frozenset[str]]
+    """The members of each group."""
+    budgets: dict[str, tuple[int, int, int]]
+    """Of each strict budget: tokens granted, spent by its own account, and spent as messages tell."""
+    unsettled: list[str]
+    """Agents with a request that counts as under way, whose host has ended."""
 
 
 def find(store: Store) -> Found:
     """Read everything at one moment after all is quiet."""
 
-    def read(tx: Transaction) -> tuple[dict[tuple[str, int], tuple[str, str]], dict[tuple[str, int], str]]:
-        mails = sql(tx, "SELECT recipient, id, sender, body FROM mail WHERE kind = 'mail'")
-        versions = sql(tx, "SELECT path, version, body FROM documents")
-        return {(row[0], row[1]): (row[2], row[3]) for row in mails}, {(row[0], row[1]): row[2] for row in versions}
+    return store.read(lambda tx: _find(tx, take_in(tx)))
 
-    mails, versions = store.read(read)
-    return Found(take(store), mails, versions)
+
+def _find(tx: Transaction, agents: Snapshot) -> Found:
+    mails = sql(tx, "SELECT recipient, id, sender, body FROM mail WHERE kind = 'mail'")
+    versions = sql(tx, "SELECT path, version, body FROM documents")
+    notices = sql(tx, "SELECT recipient, body FROM mail WHERE kind = 'notice'")
+    [(now,)] = tx.run("time")
+    groups: dict[str, frozenset[str]] = {}
+    for name, agent in sql(tx, "SELECT name, agent_uuid FROM groups"):
+        groups[name] = groups.get(name, frozenset()) | {agent}
+    return Found(
+        agents,
+        {(row[0], row[1]): (row[2], row[3]) for row in mails},
+        {(row[0], row[1]): row[2] for row in versions},
+        Counter((row[0], row[1]) for row in notices),
+        frozenset((row[0], row[1]) for row in sql(tx, f"SELECT agent_uuid, body FROM timers WHERE due_at > {now}")),
+        groups,
+        _budgets(tx, agents),
+        left_behind(tx),
+    )
+
+
+def _budgets(tx: Transaction, agents: Snapshot) -> dict[str, tuple[int, int, int]]:
+    told = Counter[str]()
+    for agent, tokens in sql(tx, "SELECT agent_uuid, tokens FROM spendings"):
+        above: str | None = agent
+        while above is not None:
+            told[above] += tokens
+            above = agents.records[above].parent_uuid
+    limits = sql(
+        tx,
+        "SELECT l.budget, l.granted, l.used - l.base + COALESCE((SELECT SUM(p.spent) FROM portions p"
+        " WHERE p.budget = l.budget AND p.unit = l.unit), 0)"
+        " FROM limits l JOIN budgets b ON b.owner = l.budget WHERE b.strict = 1 AND l.unit = 'tokens'",
+    )
+    return {owner: (granted, int(spent), told[owner]) for owner, granted, spent in limits}
+
+
+MOST_BACK = 5_000
+"""Milliseconds by which a message may be older than the one before it: hosts learn the server's time by asking."""
 
 
 def violations(facts: Sequence[Fact], found: Found, ran: Counter[str]) -> Iterator[str]:
@@ -44,15 +100,20 @@ def violations(facts: Sequence[Fact], found: Found, ran: Counter[str]) -> Iterat
         found: the database, after all is quiet.
         ran: how often each call ran, by the name of its tool and its key.
     """
-    reports = [one for one in facts if isinstance(one, Forked | Said | Entered | Died | Bereft)]
+    reports = [one for one in facts if isinstance(one, Told)]
     yield from judge.lost(reports, found.agents)
     yield from judge.undead(NOTHING, reports, found.agents)
     yield from judge.doubled(found.agents)
     yield from judge.untrue(found.agents, ran)
+    yield from _back(found.agents)
     yield from _unanswered([one for one in facts if isinstance(one, Asked)], found.agents)
     yield from _escaped(found.agents)
     yield from _undelivered([one for one in facts if isinstance(one, Sent)], found)
     yield from _unpublished([one for one in facts if isinstance(one, Published)], found)
+    yield from _forgotten([one for one in facts if isinstance(one, Reminded)], found)
+    yield from _scattered([one for one in facts if isinstance(one, Addressed | Grouped)], found)
+    yield from _unmerged([one for one in facts if isinstance(one, TookIn)], found.agents)
+    yield from _overspent([one for one in facts if isinstance(one, Granted)], found)
 
 
 def blamed(history: Sequence[Operation]) -> list[str]:
@@ -87,9 +148,9 @@ def _undelivered(sent: Sequence[Sent], found: Found) -> Iterator[str]:
     for sender, recipient, number, body in sent:
         if (there := found.mails.get((recipient, number))) != (sender, body):
             yield f"undelivered: mail {number} of {recipient} is {there}, and {body!r} was sent"
-    for body, times in Counter(body for _, body in found.mails.values()).items():
+    for (recipient, body), times in Counter((to, body) for (to, _), (_, body) in found.mails.items()).items():
         if times > 1:
-            yield f"undelivered: {body!r} was sent {times} times"
+            yield f"undelivered: {body!r} was sent to {recipient} {times} times"
 
 
 def _unpublished(published: Sequence[Published], found: Found) -> Iterator[str]:
@@ -100,3 +161,52 @@ def _unpublished(published: Sequence[Published], found: Found) -> Iterator[str]:
     for body, times in Counter(found.versions.values()).items():
         if times > 1:
             yield f"unpublished: {body!r} was written {times} times"
+
+
+def _forgotten(reminded: Sequence[Reminded], found: Found) -> Iterator[str]:
+    """Each timer fires once, and none that was taken back; of the dead, at most once."""
+    for agent, body, cancelled in reminded:
+        times, living = found.notices[agent, body], found.agents.records[agent].living
+        expected = {True: (0,), False: (1,), None: (0, 1)}[cancelled] if (agent, body) not in found.waiting else (0,)
+        if times not in (expected if living else (0, 1)):
+            yield f"forgotten: {agent} was reminded of {body!r} {times} times, cancelled: {cancelled}"
+
+
+def _scattered(told: Sequence[Addressed | Grouped], found: Found) -> Iterator[str]:
+    """A mail to a group has reached its members of then, and nobody else; who has joined is a member."""
+    reached: dict[str, set[str]] = {}
+    for (recipient, _), (_, body) in found.mails.items():
+        reached.setdefault(body, set()).add(recipient)
+    for one in told:
+        there = reached.get(one.body, set()) if isinstance(one, Addressed) else found.groups.get(one.group, frozenset())
+        if there != one.members:
+            yield f"scattered: {one}; there are {sorted(there)}"
+
+
+def _unmerged(merged: Sequence[TookIn], now: Snapshot) -> Iterator[str]:
+    """Each merge is where it was said to be, and no child was taken in twice: none says more afterwards."""
+    for agent, child, position in merged:
+        there = now.logs[agent].get(position)
+        if there is None or there.kind != Kind.MERGE or there.data["from"] != child:
+            yield f"unmerged: {child} was merged at {position} of {agent}; there is {there}"
+    told = Counter((one.agent_uuid, one.data["from"]) for one in now.messages if one.kind == Kind.MERGE)
+    for (agent, child), times in told.items():
+        if times > 1:
+            yield f"unmerged: {agent} has merged {child} {times} times"
+
+
+def _overspent(granted: Sequence[Granted], found: Found) -> Iterator[str]:
+    """A strict budget grants what it was said to, and no more was spent; it knows of all that messages tell of."""
+    for owner, least, most in granted:
+        limit, spent, told = found.budgets[owner]
+        if not least <= limit <= most or not told <= spent <= limit:
+            yield f"overspent: {owner} grants {limit} of {least} to {most}; spent {spent}, and messages tell of {told}"
+    yield from (f"overspent: {agent} holds something, and its host has ended" for agent in found.unsettled)
+
+
+def _back(now: Snapshot) -> Iterator[str]:
+    """No message is older than the one before it: all hosts go by the server's clock, however wrong their own are."""
+    for log in now.logs.values():
+        for before, one in pairwise(log.values()):
+            if one.created_at < before.created_at - MOST_BACK:
+                yield f"back: {one} is {before.created_at - one.created_at} ms older than the message before it"
