@@ -151,6 +151,15 @@ def budgets(tx: Transaction) -> None:
         tx.schema.execute(statement)
 
 
+LAWLESS = (
+    "PRAGMA foreign_keys = OFF",
+    "PRAGMA ignore_check_constraints = ON",
+    "DROP INDEX IF EXISTS agents_root",
+    "DROP INDEX IF EXISTS agents_name",
+)
+"""Statements after which a connection to SQLite, which is in no transaction, may do what no program of ours could."""
+
+
 def damage(url: str, *statements: str, hashes: bool = True) -> None:
     """Run statements as no program of ours could: without foreign keys, checks and unique indexes.
 
@@ -158,9 +167,7 @@ def damage(url: str, *statements: str, hashes: bool = True) -> None:
     """
     if url.startswith("sqlite:///"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as connection:
-            connection.execute("PRAGMA foreign_keys = OFF")
-            connection.execute("PRAGMA ignore_check_constraints = ON")
-            for statement in ("DROP INDEX IF EXISTS agents_root", "DROP INDEX IF EXISTS agents_name", *statements):
+            for statement in (*LAWLESS, *statements):
                 connection.execute(statement)
             if hashes:
                 for given in _new_hashes(lambda sql: connection.execute(sql).fetchall()):
@@ -174,6 +181,15 @@ def damage(url: str, *statements: str, hashes: bool = True) -> None:
         if hashes:
             for given in _new_hashes(lambda sql: server.execute(sql.encode()).fetchall()):
                 server.execute("UPDATE messages SET hash = %s WHERE agent_uuid = %s AND id = %s", given)
+
+
+def damage_within(tx: Transaction, *statements: str, hashes: bool = True) -> None:
+    """The same in a transaction of SQLite, which can be rolled back; its connection has run `LAWLESS`."""
+    for statement in statements:
+        tx.schema.execute(statement)
+    if hashes:
+        for digest, uuid, position in _new_hashes(tx.schema.execute):
+            tx.schema.execute(message(uuid, position, f"hash = x'{digest.hex()}'"))
 
 
 def _new_hashes(select: Callable[[str], list[Row]]) -> Iterator[tuple[bytes, str, int]]:

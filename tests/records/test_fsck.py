@@ -3,12 +3,11 @@
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from ikigai_actors import ActorSystem, Reply, ScriptedProvider, ToolCall
 from ikigai_actors.agent.boot import survey
@@ -18,9 +17,25 @@ from ikigai_actors.records.fsck.check import check, climb, inspect
 from ikigai_actors.records.fsck.invariants import Invariant
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.base import T
+from ikigai_actors.store.forwarding import ForwardingStore
+from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.tools.function import tool
 from tests.kit.blocking_provider import DEADLINE
-from tests.kit.damage import LOGS, MESSAGES, NOW, agent, damage, found_family, mail, message, more, without
+from tests.kit.damage import (
+    LAWLESS,
+    LOGS,
+    MESSAGES,
+    NOW,
+    agent,
+    damage,
+    damage_within,
+    found_family,
+    mail,
+    message,
+    more,
+    without,
+)
 from tests.kit.databases import sql
 from tests.kit.program import Program, run
 from tests.kit.trees import add_host, plant
@@ -325,28 +340,63 @@ def test_hosts_with_names_share_the_agents_and_wait_for_one_that_shares_with_nob
     assert check(store) == []  # nobody has its shards at the moment
 
 
-def on_each_database() -> Iterator[ParameterSet]:
-    """Every case on SQLite and PostgreSQL, where each run has the first of each invariant."""
-    seen: set[Invariant] = set()
-    again = pytest.mark.thorough("another way to break an invariant, on PostgreSQL too")
-    for place, case in enumerate(CASES):
-        yield pytest.param("sqlite", *case, id=f"sqlite-{place}-{case[0]}")
-        marks = (again,) if case[0] in seen else ()
-        yield pytest.param("postgres", *case, id=f"postgres-{place}-{case[0]}", marks=marks)
-        seen.add(case[0])
+class Within(ForwardingStore):
+    """A store whose readers see what a transaction has done that is still open."""
+
+    def __init__(self, store: Store, tx: Transaction) -> None:
+        super().__init__(store)
+        self._tx = tx
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        return work(self._tx)
 
 
-@pytest.mark.parametrize(
-    ("durable_url", "invariant", "uuid", "statements"), [*on_each_database()], indirect=["durable_url"]
+class Found(Exception):
+    """Ends a transaction that did damage."""
+
+
+each_violation = pytest.mark.parametrize(
+    ("invariant", "uuid", "statements"), [pytest.param(*case, id=f"{n}-{case[0]}") for n, case in enumerate(CASES)]
 )
+
+
+@pytest.fixture(scope="module")
+def lawless() -> Iterator[Store]:
+    """The family in memory, where a transaction may do any damage. Each rolls back, so the tests share it."""
+    with closing(SQLiteStore()) as store:
+        found_family(store)
+        for statement in LAWLESS:
+            store._writer.connection.execute(statement)
+        yield store
+
+
+@each_violation
 def test_each_violation_is_found_and_is_the_only_one_reported(
+    lawless: Store, invariant: Invariant, uuid: str | None, statements: str | list[str]
+) -> None:
+    given = [statements] if isinstance(statements, str) else statements
+
+    def harm(tx: Transaction) -> None:
+        damage_within(tx, *given, hashes=invariant is not Invariant.HASH)
+        within = Within(lawless, tx)
+        raise Found(check(within), inspect(within, batch=1).violations)
+
+    with pytest.raises(Found) as caught:
+        lawless.write(harm)
+    found, in_small_batches = caught.value.args
+    assert [(violation.invariant, violation.agent) for violation in found] == [(invariant, uuid)], found
+    assert in_small_batches == found
+
+
+@pytest.mark.thorough("the server's statements; every run has them all on a sound database")
+@pytest.mark.parametrize("durable_url", ["postgres"], indirect=True)
+@each_violation
+def test_each_violation_is_found_on_a_server(
     family: Store, durable: str, invariant: Invariant, uuid: str | None, statements: str | list[str]
 ) -> None:
     given = [statements] if isinstance(statements, str) else statements
     damage(durable, *given, hashes=invariant is not Invariant.HASH)
-    found = check(family)
-    assert [(violation.invariant, violation.agent) for violation in found] == [(invariant, uuid)], found
-    assert inspect(family, batch=1).violations == found
+    assert [(violation.invariant, violation.agent) for violation in check(family)] == [(invariant, uuid)]
 
 
 def test_sound_summaries_are_no_violation(family: Store, durable: str) -> None:
