@@ -106,7 +106,8 @@ class Prices:
     def over(self, others: "Prices") -> "Prices":
         """These prices, and for models that they do not have those of others."""
         behind = self._others
-        return Prices(self._prices, self._exact, lambda: others if behind is None else behind().over(others))
+        found = cache(lambda: others if behind is None else behind().over(others))  # each step of each turn asks
+        return Prices(self._prices, self._exact, found)
 
     def __len__(self) -> int:
         return len(self._prices)
