@@ -5,6 +5,7 @@ is the one that ``IKIGAI_TEST_DATABASE_URL`` names, else one that a wheel carrie
 they never skip.
 """
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -61,30 +62,27 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True)
-def no_database_of_the_user(
-    request: pytest.FixtureRequest, homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No test touches what belongs to the person who runs it. To make ``tmp_path`` takes a third of an empty test."""
+def alone(request: pytest.FixtureRequest, homes: Iterator[Path]) -> Iterator[None]:
+    """Nothing of the person who runs a test, and nothing of the test before it. One fixture, since each costs time.
+
+    To make ``tmp_path`` takes a third of an empty test. A program in this process takes signals, and the next test may
+    interrupt itself. A simulation that is not ended would run the systems of later tests, on threads of its own.
+    """
     uses_it = "tmp_path" in request.fixturenames
     home = request.getfixturevalue("tmp_path") / "home" if uses_it else next(homes)
-    monkeypatch.delenv("IKIGAI_DATABASE_URL", raising=False)
-    monkeypatch.setenv("IKIGAI_HOME", str(home))
-
-
-@pytest.fixture(autouse=True)
-def handlers_of_signals() -> Iterator[None]:
-    """Give back the signals that a program in this process takes: the next test may interrupt itself."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {name: os.environ.get(name) for name in ("IKIGAI_DATABASE_URL", "IKIGAI_HOME")}
+    os.environ.pop("IKIGAI_DATABASE_URL", None)
+    os.environ["IKIGAI_HOME"] = str(home)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
-    for number, handler in before.items():
+    for number, handler in handlers.items():
         if signal.getsignal(number) is not handler:
             signal.signal(number, handler)
-
-
-@pytest.fixture(autouse=True)
-def no_simulation_goes_on() -> Iterator[None]:
-    """A simulation that a test does not end would run the systems of those behind it, on threads of its own."""
-    yield
+    for name, value in before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
     assert current_threads() is SYSTEM_THREADS
 
 

@@ -105,9 +105,7 @@ def test_a_model_forks_no_further_than_the_limit_of_living_agents() -> None:
         return "done" if results(request) else Reply(tool_calls=calls)
 
     with ActorSystem.open("sqlite:///:memory:", provider=ScriptedProvider(answer)) as system:
-        forks = [system.root.aio.fork(name=f"n{number}") for number in range(LIVING_LIMIT - 2)]
-        for future in forks:
-            future.get(timeout=DEADLINE)
+        system.root.fork(names=[f"n{number}" for number in range(LIVING_LIMIT - 2)], count=LIVING_LIMIT - 2)
         system.root.prompt("go").get(timeout=DEADLINE)
         made, refused = (message for message in system.root.history() if message.kind == "tool_result")
         assert made.content.startswith("Forked: ")

@@ -81,7 +81,7 @@ def bustle(world: Simulation) -> None:
 
 
 @pytest.mark.slow("a run for each seed")
-@cheaper("seeds", 4, 12, "more schedules")
+@cheaper("seeds", 2, 12, "more schedules")
 def test_prompts_forks_and_interrupts_keep_their_promises_whichever_threads_run_them(seeds: int) -> None:
     for seed in range(seeds):
         with simulated(seed) as world:

@@ -227,7 +227,7 @@ def end_of_turn(agent: AgentRef, turn: int) -> int:
 
 @pytest.mark.sample(1, "a judge each")
 @pytest.mark.parametrize("probe", ["In which currency?", None])
-@each_commit(17)
+@each_commit(23)
 def test_a_bisection_is_the_same_at_whichever_commit_its_host_ends(step: int, probe: str | None) -> None:
     def found(crash: CrashPoint | None) -> tuple[bool, Any]:
         with simulated() as world:

@@ -473,41 +473,41 @@ def test_a_replay_is_the_same_at_whichever_commit_its_host_ends(step: int) -> No
 Wrong = Callable[[Turn], Mapping[str, Any]]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        (lambda turn: {"turns": []}, "one or more"),
-        (lambda turn: {"turns": "support.jsonl"}, "a Turn"),
-        (lambda turn: {"change": {"colour": "red"}}, "no setting 'colour'"),
-        (lambda turn: {"change": {"model": "nowhere:big"}}, "not registered"),
-        (lambda turn: {"change": {"tools": ["fly"]}}, "no tool 'fly'"),
-        (lambda turn: {"change": {"effects": None}}, "has no effects"),
-        (lambda turn: {"change": "system"}, "a dict of settings"),
-        (lambda turn: {"run": ["sell"]}, "read_only"),
-        (lambda turn: {"run": ["fly"]}, "no tool 'fly'"),
-        (lambda turn: {"each": "reply"}, "one of turn, log, step"),
-        (lambda turn: {"missing": "run"}, "one of stop, tell"),
-        (lambda turn: {"samples": 0}, "samples"),
-        (lambda turn: {"parallel": 0}, "parallel"),
-        (lambda turn: {"edit": {turn.end: "Never."}}, "nothing goes on from it"),
-        (lambda turn: {"edit": {9_999: "x"}}, "in none of the turns"),
-        (lambda turn: {"edit": {turn.calls[0].position + 1: "x"}}, "of kind tool_call"),
-        (lambda turn: {"edit": {turn.opens: 5}}, "text"),
-        (lambda turn: {"edit": {turn.opens: "\0"}}, "The edit of 3 holds"),
-        (lambda turn: {"edit": {turn.opens: "x"}, "each": "step"}, "replays every request"),
-        (lambda turn: {"edit": {turn.calls[0].position: "a", turn.calls[1].position: "b"}}, "several steps"),
-        (lambda turn: {"edit": {turn.opens: "a", turn.calls[1].position: "b"}}, "edit nothing else"),
-        (lambda turn: {"under": "root"}, "a handle"),
-        (lambda turn: {"turns": [replace(turn, end=turn.opens)], "each": "step"}, "no step"),
-    ],
-)
-def test_a_wrong_argument_is_named_and_nothing_is_made(wrong: Wrong, told: str) -> None:
+MISTAKES: list[tuple[Wrong, str]] = [
+    (lambda turn: {"turns": []}, "one or more"),
+    (lambda turn: {"turns": "support.jsonl"}, "a Turn"),
+    (lambda turn: {"change": {"colour": "red"}}, "no setting 'colour'"),
+    (lambda turn: {"change": {"model": "nowhere:big"}}, "not registered"),
+    (lambda turn: {"change": {"tools": ["fly"]}}, "no tool 'fly'"),
+    (lambda turn: {"change": {"effects": None}}, "has no effects"),
+    (lambda turn: {"change": "system"}, "a dict of settings"),
+    (lambda turn: {"run": ["sell"]}, "read_only"),
+    (lambda turn: {"run": ["fly"]}, "no tool 'fly'"),
+    (lambda turn: {"each": "reply"}, "one of turn, log, step"),
+    (lambda turn: {"missing": "run"}, "one of stop, tell"),
+    (lambda turn: {"samples": 0}, "samples"),
+    (lambda turn: {"parallel": 0}, "parallel"),
+    (lambda turn: {"edit": {turn.end: "Never."}}, "nothing goes on from it"),
+    (lambda turn: {"edit": {9_999: "x"}}, "in none of the turns"),
+    (lambda turn: {"edit": {turn.calls[0].position + 1: "x"}}, "of kind tool_call"),
+    (lambda turn: {"edit": {turn.opens: 5}}, "text"),
+    (lambda turn: {"edit": {turn.opens: "\0"}}, "The edit of 3 holds"),
+    (lambda turn: {"edit": {turn.opens: "x"}, "each": "step"}, "replays every request"),
+    (lambda turn: {"edit": {turn.calls[0].position: "a", turn.calls[1].position: "b"}}, "several steps"),
+    (lambda turn: {"edit": {turn.opens: "a", turn.calls[1].position: "b"}}, "edit nothing else"),
+    (lambda turn: {"under": "root"}, "a handle"),
+    (lambda turn: {"turns": [replace(turn, end=turn.opens)], "each": "step"}, "no step"),
+]
+
+
+def test_a_wrong_argument_is_named_and_nothing_is_made() -> None:
     with TeaShop().open() as system:
         turns = recorded(clerk(system, TEAS[:1]))
-        how: dict[str, Any] = {"turns": turns, **wrong(turns[0])}
-        with pytest.raises(BadInput, match=told):
-            replay(**how)
-        assert len(system.agents()) == 2
+        for wrong, told in MISTAKES:
+            how: dict[str, Any] = {"turns": turns, **wrong(turns[0])}
+            with pytest.raises(BadInput, match=told):
+                replay(**how)
+            assert len(system.agents()) == 2, told
 
 
 def test_turns_of_a_log_that_was_deleted_meanwhile_are_refused() -> None:

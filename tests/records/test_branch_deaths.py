@@ -88,7 +88,7 @@ def grow(seed: int, number: int) -> Store:
     return store
 
 
-@pytest.mark.parametrize(("seed", "number"), [*((seed, 40) for seed in range(6)), (6, 300)])
+@pytest.mark.parametrize(("seed", "number"), [*((seed, 40) for seed in range(6)), (6, 120)])
 def test_a_branch_dies_as_if_each_death_had_been_decided(seed: int, number: int) -> None:
     whole, one_by_one = grow(seed, number), grow(seed, number)
     done = write_alone(whole, SendSignal(TOP, Signal.KILL, NOW, spread=True, reason="enough"))

@@ -177,7 +177,7 @@ def test_mail_whose_commit_the_disk_refuses_until_the_system_gives_up_may_be_wri
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         system.close()
     """
-    said = printed(python(script, tmp_path / "a.db", fresh=True))
+    said = printed(python(script, tmp_path / "a.db"))
     assert said.splitlines()[0].startswith("It may or may not be written: COMMIT failed")
     assert said.splitlines()[1:] == ["SystemClosed"]
 

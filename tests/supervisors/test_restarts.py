@@ -1,5 +1,6 @@
 """The tables that a supervisor decides by: ends, strategies, intensity, backoff, poison."""
 
+from functools import cache
 from itertools import product
 
 import pytest
@@ -60,9 +61,14 @@ def test_a_temporary_sibling_is_taken_along_but_not_started_again(strategy: Stra
     assert (names(planned.stop), names(planned.start)) == ("cb", "ac")
 
 
+@cache
+def a_hundred_thousand() -> tuple[SupervisedChild, ...]:
+    return tuple(SupervisedChild(str(number)) for number in range(100_000))
+
+
 @pytest.mark.parametrize("strategy", Strategy)
 def test_a_restart_among_a_hundred_thousand_children_is_planned_in_one_pass(strategy: Strategy) -> None:
-    children = tuple(SupervisedChild(str(number)) for number in range(100_000))
+    children = a_hundred_thousand()
     planned = plan(strategy, children, children[50_000])
     assert len(planned.start) - len(planned.stop) == 1
 

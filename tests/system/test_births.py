@@ -98,34 +98,32 @@ def test_a_child_has_the_settings_of_now_of_the_agent_whose_history_it_inherits(
     assert own_choice.reply(timeout=DEADLINE).text.endswith("mine")
 
 
-@pytest.mark.parametrize(
-    ("children", "error", "told"),
-    [
-        ([], BadInput, "number of children"),
-        ("worker", BadInput, "list of Child"),
-        (["worker"], BadInput, "each of children"),
-        ([Child("nobody")], AgentNotFound, "nobody"),
-        ([Child(7)], BadInput, "an agent"),  # type: ignore[arg-type]
-        ([Child("worker", at=3)], NotABoundary, "nearest"),
-        ([Child("worker", at=99)], NotABoundary, "none of its positions"),
-        ([Child("worker", at=True)], BadInput, "at"),
-        ([Child("worker", prompt="a", go=True)], BadInput, "got both"),
-        ([Child("worker", go=True)], BadInput, "nothing waits"),
-        ([Child("worker", prompt=7)], BadInput, "prompt"),  # type: ignore[arg-type]
-        ([Child("worker", settings={"sytem": "x"})], BadInput, "no setting"),
-    ],
-)
-def test_children_that_cannot_be_are_refused_all_together(
-    system: ActorSystem, children: Any, error: type[Exception], told: str
-) -> None:
+IMPOSSIBLE: list[tuple[Any, type[Exception], str]] = [
+    ([], BadInput, "number of children"),
+    ("worker", BadInput, "list of Child"),
+    (["worker"], BadInput, "each of children"),
+    ([Child("nobody")], AgentNotFound, "nobody"),
+    ([Child(7)], BadInput, "an agent"),  # type: ignore[arg-type]
+    ([Child("worker", at=3)], NotABoundary, "nearest"),
+    ([Child("worker", at=99)], NotABoundary, "none of its positions"),
+    ([Child("worker", at=True)], BadInput, "at"),
+    ([Child("worker", prompt="a", go=True)], BadInput, "got both"),
+    ([Child("worker", go=True)], BadInput, "nothing waits"),
+    ([Child("worker", prompt=7)], BadInput, "prompt"),  # type: ignore[arg-type]
+    ([Child("worker", settings={"sytem": "x"})], BadInput, "no setting"),
+]
+
+
+def test_children_that_cannot_be_are_refused_all_together(system: ActorSystem) -> None:
     worker = system.root.fork("the price, please", name="worker")
     worker.reply(timeout=DEADLINE)
     before = system.root.history(all=True)
-    good = [Child(worker, prompt="x")] if isinstance(children, list) and children else []
-    with pytest.raises(error, match=told):
-        system.root.fork_many([*good, *children] if good else children)
-    assert system.root.history(all=True) == before
-    assert len(system.agents("running")) == 2
+    for children, error, told in IMPOSSIBLE:
+        good = [Child(worker, prompt="x")] if isinstance(children, list) and children else []
+        with pytest.raises(error, match=told):
+            system.root.fork_many([*good, *children] if good else children)
+        assert system.root.history(all=True) == before, told
+        assert len(system.agents("running")) == 2, told
 
 
 def test_a_history_that_was_pruned_has_no_children(system: ActorSystem) -> None:

@@ -239,7 +239,8 @@ def test_subscribers_of_each_host_hear_every_message_death_and_name_once_whereve
     simulate(team, examples=examples, hosts=3)
 
 
-def test_another_host_sees_a_reply_as_it_comes_and_that_it_is_cut_off_with_its_host() -> None:
+@cheaper("examples", 2, 5, "more schedules")
+def test_another_host_sees_a_reply_as_it_comes_and_that_it_is_cut_off_with_its_host(examples: int) -> None:
     reply = tuple(f"{number} " for number in range(30))
     ends = set[str]()
 
@@ -270,7 +271,7 @@ def test_another_host_sees_a_reply_as_it_comes_and_that_it_is_cut_off_with_its_h
                     said = "none may come behind it: "
         assert world.system._store.read(lambda tx: tx.run("pieces")) == []
 
-    simulate(team, examples=5, hosts=3)
+    simulate(team, examples=examples, hosts=3)
     assert ends == {"cut", "reply"}
 
 

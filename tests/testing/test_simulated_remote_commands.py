@@ -120,7 +120,7 @@ BEFORE_AND_AFTER = [
 """Each command, with hosts that end before each commit, or after; the thorough tier has both of each."""
 
 
-@pytest.mark.sample(3, "a run for each commit")
+@pytest.mark.sample(2, "a run for each commit")
 @pytest.mark.parametrize(("kind", "committed"), BEFORE_AND_AFTER)
 def test_a_request_is_carried_out_once_at_whichever_commit_the_host_ends(kind: str, committed: bool) -> None:
     _, plain, answer = carried_out(kind, None)

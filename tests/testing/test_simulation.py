@@ -31,9 +31,9 @@ from ikigai_actors.testing import (
 from ikigai_actors.testing.simulation.faults import ALL
 from tests.kit.bustle import Post, a_bit_of_everything, answer
 from tests.kit.echo import echo, kinds
+from tests.kit.programs import cheaper
 
 
-@pytest.mark.slow("takes a second")
 def test_a_seed_gives_another_order_than_the_plain_one() -> None:
     def order(schedule: Schedule | int) -> list[str]:
         with simulated(schedule) as world:
@@ -46,7 +46,7 @@ def test_a_seed_gives_another_order_than_the_plain_one() -> None:
             return [request.name or "" for request in world.requests]
 
     assert order(Schedule({})) == list("abcd")
-    assert len({tuple(order(seed)) for seed in range(20)}) > 3
+    assert len({tuple(order(seed)) for seed in range(10)}) > 3
 
 
 def test_time_passes_only_when_nothing_else_can_happen() -> None:
@@ -157,8 +157,8 @@ class Ending:
         return self._left % stop
 
 
-@pytest.mark.slow("takes half a second")
-def test_what_chance_raises_goes_to_the_test_wherever_the_run_is() -> None:
+@cheaper("step", 17, 7, "more moments of a run")
+def test_what_chance_raises_goes_to_the_test_wherever_the_run_is(step: int) -> None:
     def until_it_ends(draws: int) -> None:
         with simulated(Ending(draws), faults=ALL) as world:
             goes_on: Callable[[Simulation], object] = a_bit_of_everything
@@ -173,7 +173,7 @@ def test_what_chance_raises_goes_to_the_test_wherever_the_run_is() -> None:
     def busy(world: Simulation) -> None:
         world.sleep(1)
 
-    for draws in range(0, 120, 7):
+    for draws in range(0, 120, step):
         with pytest.raises(StopTest):
             until_it_ends(draws)
 
