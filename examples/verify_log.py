@@ -8,9 +8,11 @@ its agents those are compared that are in the file.
 
 import json
 import sys
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
+from re import fullmatch
 from typing import Any
 
 EMPTY = sha256(b"ikigai history 1").digest()
@@ -31,6 +33,17 @@ def hash_after(before: str, message: Record) -> str:
     return digest.hexdigest()
 
 
+def attachments_missed(records: list[Record]) -> Iterator[str]:
+    """Every attachment whose bytes are others than its message says, or are not there."""
+    there = {sha256(b64decode(one["bytes"])).hexdigest() for one in records if one["record"] == "blob"}
+    for one in records:
+        if one["record"] == "message" and isinstance(one["data"], dict):
+            for attached in one["data"].get("attached") or ():
+                if attached["sha256"] not in there:
+                    there.add(attached["sha256"])  # each is named once
+                    yield f"attachment: {one['agent']} {one['id']}"
+
+
 def read(path: str, count: str) -> list[Record]:
     """The records of a file, whose last line has the number of the lines before it, and their SHA-256."""
     lines = Path(path).read_bytes().splitlines(keepends=True)
@@ -38,6 +51,9 @@ def read(path: str, count: str) -> list[Record]:
     end = records.pop()
     if (end.get(count), end.get("sha256")) != (len(records), sha256(b"".join(lines[:-1])).hexdigest()):
         raise ValueError("it was changed or cut off, since its checksum differs")
+    for number, one in enumerate(records, 1):
+        if (given := one.get("hash")) is not None and not fullmatch("[0-9a-f]{64}", given):
+            raise ValueError(f"expected the hash in line {number} to be 64 hexadecimal digits, got {given!r}")
     return records
 
 
@@ -88,6 +104,7 @@ def problems(records: list[Record], heads: Mapping[str, tuple[int, str]]) -> Ite
             if comparable and hash_after(str(before), one) != one["hash"]:
                 yield f"altered: {uuid} {one['id']}"
             before, due = one["hash"], one["id"] + 1
+    yield from attachments_missed(records)
     for uuid, (head, known) in heads.items():
         if uuid in logs and logs[uuid][3]["pruned_at"] is not None:
             if logs[uuid][3]["pruned_hash"] != known:

@@ -15,8 +15,10 @@ from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.records.proof.chain_check import Problem
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.damage import damage
-from tests.kit.exported_files import Records, rehash, signed
+from tests.kit.exported_files import Records, of, rehash, signed
 from tests.kit.program import run
+
+PICTURE = b"GIF89a\x01\x00\x01\x00"
 
 
 def session(database: str) -> ActorSystem:
@@ -28,6 +30,7 @@ def session(database: str) -> ActorSystem:
     kid.reply(timeout=DEADLINE)
     system.root.fork("four", name="early", at=2).reply(timeout=DEADLINE)
     kid.fork("five", name="leaf").reply(timeout=DEADLINE)
+    kid.prompt("look", attach=[PICTURE]).get(timeout=DEADLINE)
     return system
 
 
@@ -228,6 +231,8 @@ CHANGES: dict[str, tuple[Callable[[Records], object], bool]] = {
     "a message less": (drop(1), False),
     "two that changed places": (exchange, False),
     "a message twice": (repeat, False),
+    "a picture": (lambda records: of(records, "blob").update(bytes="Z3Vt"), False),
+    "no picture": (lambda records: records.remove(of(records, "blob")), False),
     "the end cut off": (shorten, True),
     "all hashes made again": (forge, True),
 }
@@ -254,6 +259,29 @@ def test_each_change_of_a_file_is_found_by_ours_and_by_a_verifier_without_our_co
             assert capsys.readouterr().out.splitlines() == ([*map(str, alone.problems)] or ["every hash fits"])
             assert verify_log.main(str(path), str(checkpoint)) == found
             assert capsys.readouterr().out.splitlines() == ([*map(str, against.problems)] or ["every hash fits"])
+
+
+@pytest.mark.parametrize("given", ["", "00" * 16, "zz" * 32])
+def test_what_is_no_hash_is_found_by_ours_and_by_a_verifier_without_our_code(
+    exported: tuple[Path, Path], tmp_path: Path, given: str
+) -> None:
+    records = [json.loads(line) for line in exported[0].read_bytes().splitlines()]
+    put(1, hash=given)(records)
+    (tmp_path / "file").write_bytes(signed(records, hashes=False))
+    with ActorSystem.open("sqlite:///:memory:", "offline") as system:
+        assert system.verify(tmp_path / "file").problems
+    assert verify_log.main(str(tmp_path / "file")) == 1
+
+
+@pytest.mark.parametrize("change", ["UPDATE blobs SET bytes = CAST('gum' AS BYTEA)", "DELETE FROM blobs"])
+def test_a_picture_that_was_exchanged_or_is_gone_is_found_where_it_was_sent(database: str, change: str) -> None:
+    damage(database, change, hashes=False)
+    with ActorSystem.attach(database) as system:
+        kid = system.agent("kid")
+        [position] = [one.id for one in kid.history(all=True) if one.content == "look"]
+        for what in (None, kid):
+            assert system.verify(what).problems == (Problem("attachment", kid.uuid, position),)
+        assert system.verify("early").problems == ()
 
 
 def test_a_byte_that_was_changed_in_a_file_is_a_problem_of_the_file(

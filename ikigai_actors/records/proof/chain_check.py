@@ -4,11 +4,15 @@ Each hash is compared with what its message and the hash before it give. So a me
 the one after each that was added, dropped or exchanged; what follows counts as sound if it follows from there.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.log.chain import EMPTY_HASH, hash_after
+from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
+from ikigai_actors.records.messages.blobs import hashes_in
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.store.base import Row, Transaction
 
@@ -29,7 +33,7 @@ class Problem(NamedTuple):
 
     what: str
     """``altered``: the hash of the message is another one. ``missing``: there is no such message, though others follow,
-    or an agent inherits it.
+    or an agent inherits it. ``attachment``: the bytes of a picture, PDF or sound are other ones, or are not there.
     """
     agent: str
     """The agent in whose log it is, by uuid. Empty where a file is wrong by itself."""
@@ -98,6 +102,8 @@ class ChainCheck:
         """How many messages were read."""
         self.omitted = 0
         """How many of them replace one that was left out of a file: their hashes cannot be compared."""
+        self.attached: dict[str, tuple[str, int]] = {}
+        """The hash of each attachment, with a message that has it: its agent and its position."""
         self._first: list[Row] = []  # messages that come before those that they follow
         self._agent, self._next = "", 0  # the log that is read, and the position that should come
         self._before: bytes | None = None  # the hash of the message before; None where that is not known
@@ -123,6 +129,8 @@ class ChainCheck:
         before, self._before = self._before, stored
         self._next, self.heads[uuid] = position + 1, position
         self.omitted += kind == Kind.OMITTED
+        for name in _attached(row[4]):
+            self.attached.setdefault(name, (uuid, position))
         if stored is None and (start.hashed is None or position <= start.hashed):
             yield Problem("altered", uuid, position)
         yield from _compared(before, row)
@@ -136,6 +144,20 @@ class ChainCheck:
         points = {place for place in self._points.values() if place[0] in self._starts}
         for uuid, position in sorted(unread | (points - self.kept.keys())):
             yield Problem("missing", uuid, position)
+
+    def attachments_missed(self, stored: Iterable[str]) -> Iterator[Problem]:
+        """The messages whose attachments are not there; ``stored`` are the hashes that the bytes have which are."""
+        there = set(stored)
+        for name, (uuid, position) in self.attached.items():
+            if name not in there:
+                yield Problem("attachment", uuid, position)
+
+
+def _attached(data: str | None) -> Iterator[str]:
+    """The hashes of the attachments that the data of a message names."""
+    if data and f'"{ATTACHMENTS_KEY}":' in data:
+        with suppress(ValueError, RecursionError):  # damage, which its own hash shows
+            yield from hashes_in(json.loads(data))
 
 
 def _compared(before: bytes | None, row: Row) -> Iterator[Problem]:

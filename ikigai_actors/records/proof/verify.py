@@ -1,11 +1,13 @@
 """Whether the histories of a database are as they were written, and as a checkpoint has them. Reads only."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import NamedTuple
 
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.messages.blobs import read_blobs
 from ikigai_actors.records.proof.chain_check import ChainCheck, LogStart, Problem, messages_of_all, starts_of
 from ikigai_actors.store.base import Row, Transaction
 
@@ -54,7 +56,7 @@ def verify_histories(
     records = registry.every(tx)
     check = ChainCheck(starts_of(records), [(uuid, head.position) for uuid, head in (since or {}).items()])
     found = [problem for row in messages_of_all(tx) for problem in check.read(row)]
-    found += check.conclude()
+    found += [*check.conclude(), *check.attachments_missed(_stored(tx, check.attached))]
     pruned = {one.uuid for one in records if one.pruned_at is not None}
     if since:
         found += heads_missed(check, since, pruned, dict(tx.run("pruned_hashes")))
@@ -76,8 +78,16 @@ def _verify_history(tx: Transaction, uuid: str, since: Mapping[str, HashedHead])
     heads = {one: head for one, head in since.items() if one in starts and head.position <= ends[one]}
     check = ChainCheck(starts, [(one, head.position) for one, head in heads.items()])
     found = [problem for row in _history(tx, starts, ends) for problem in check.read(row)]
-    found += [*check.conclude(), *heads_missed(check, heads, set(), {})]
+    found += [*check.conclude(), *check.attachments_missed(_stored(tx, check.attached))]
+    found += heads_missed(check, heads, set(), {})
     return Verified(1, check.messages, 0, _once(found), check.omitted)
+
+
+def _stored(tx: Transaction, names: Iterable[str]) -> Iterator[str]:
+    """The hashes that the bytes of attachments have, which are read one at a time."""
+    for name in names:
+        for data in read_blobs(tx, [name]).values():
+            yield sha256(data).hexdigest()
 
 
 def _history(tx: Transaction, starts: Mapping[str, LogStart], ends: Mapping[str, int]) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 
 from ikigai_actors.errors import BadInput, ImportRefused
@@ -12,7 +13,7 @@ from ikigai_actors.records.proof.checkpoint import check_root, read_checkpoint, 
 from ikigai_actors.records.proof.verify import HashedHead, Verified, heads_missed, verify_histories
 from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.records.transfer.format import HASHED, read_file
-from ikigai_actors.records.transfer.manifest import agent_record, hash_bytes, log_starts, message_row
+from ikigai_actors.records.transfer.manifest import agent_record, blob_bytes, hash_bytes, log_starts, message_row
 from ikigai_actors.store.base import Store, Transaction
 
 
@@ -24,6 +25,7 @@ def verify_file(path: Path, since: Mapping[str, HashedHead] | None = None) -> Ve
     """
     agents: dict[str, AgentRecord] = {}
     pruned: dict[str, bytes | None] = {}
+    stored: set[str] = set()
     found: list[Problem] = []
     check: ChainCheck | None = None
     number = 0
@@ -41,12 +43,14 @@ def verify_file(path: Path, since: Mapping[str, HashedHead] | None = None) -> Ve
                 if check is None:
                     check = _check_of(agents, since)
                 found += check.read(message_row(record))
+            if record.kind == "blob":
+                stored.add(sha256(blob_bytes(record)).hexdigest())
     except ImportRefused as error:
         if not number:
             raise BadInput(f"The file {path} cannot be verified. {error}") from error
         found.append(Problem("altered", "", number))
     check = check or _check_of(agents, since)
-    found += check.conclude()
+    found += [*check.conclude(), *check.attachments_missed(stored)]
     if since:
         here = {uuid: head for uuid, head in since.items() if uuid in agents}
         found += heads_missed(check, here, set(pruned), {uuid: last for uuid, last in pruned.items() if last})
