@@ -4,6 +4,7 @@ A tree is a mapping from each agent to its supervisor, in order of creation. Eve
 no recursion, and ends even when damaged rows run in a circle.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 Supervisors = Mapping[str, str | None]
@@ -12,9 +13,9 @@ Supervisors = Mapping[str, str | None]
 
 def top_down(supervisors: Supervisors, tops: Iterable[str]) -> Iterator[str]:
     """The agents at and below each top: every agent once, before those below it, siblings in the mapping's order."""
-    children: dict[str | None, list[str]] = {}
+    children = defaultdict[str | None, list[str]](list)
     for agent, supervisor in supervisors.items():
-        children.setdefault(supervisor, []).append(agent)
+        children[supervisor].append(agent)
     seen: set[str] = set()
     for top in tops:
         ahead = [top]

@@ -10,6 +10,8 @@ SQL is written once, in what SQLite and PostgreSQL both understand, with the few
     FOR KEY SHARE      likewise                                  unchanged
     %                  %                                         %%
     {name}             the columns of this name                  the same
+    row_key            rowid: it finds a row at once             uuid, of agents
+    json_agg(x)        json_group_array(x)                       unchanged
     uuid = ANY(:uuids) rowid IN (SELECT rowid FROM agents WHERE  = ANY(%(uuids)s)
                        uuid IN …), of an UPDATE of agents
 
@@ -34,6 +36,8 @@ _TOKEN = re.compile(
       | (?P<any>    =\s*ANY\s*\(\s*:(?P<list>[a-zA-Z_]\w*)\s*\) )
       | (?P<name>   :(?P<parameter>[a-zA-Z_]\w*) )
       | (?P<now>    \bnow_ms\(\) )
+      | (?P<key>    \brow_key\b )
+      | (?P<list_of> \bjson_agg\b )
       | (?P<lock>   \s*\bFOR\s+(?:NO\s+KEY\s+UPDATE|KEY\s+SHARE)\b (?:\s+OF\s+\w+)? )
       | (?P<end>    ; )
     """,
@@ -108,6 +112,10 @@ def to_sqlite(sql: str) -> Statement:
     def token(found: re.Match[str]) -> str:
         if found["any"]:
             return f"IN (SELECT value FROM json_each(:{found['list']}))"
+        if found["key"]:
+            return "rowid"
+        if found["list_of"]:
+            return "json_group_array"
         return "" if found["lock"] else found[0]
 
     return _translate(sql, token, str)
@@ -121,6 +129,8 @@ def to_postgres(sql: str) -> Statement:
             return f"= ANY(%({found['list']})s)"
         if found["name"]:
             return f"%({found['parameter']})s"
+        if found["key"]:
+            return "uuid"
         return _POSTGRES_NOW if found["now"] else _double_percent(found[0])
 
     return _translate(sql, token, _double_percent)

@@ -22,6 +22,14 @@ a.uuid, a.supervisor_uuid AS supervisor, a.status, a.on_orphan AS policy, a.shar
 a.uuid, a.status, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.mailed, a.unread, a.budget, a.held_at,
        a.held_tokens, a.held_usd, a.held_risk_tokens, a.held_risk_usd, a.held_host, a.turn
 
+-- columns: doomed
+a.uuid, a.supervisor_uuid, a.created_at, a.born, a.name, a.row_key, a.status <> 'dead', a.held_at > 0 OR a.budget IS NOT NULL
+
+-- columns: buried
+-- What a death writes. The epoch grows, so whatever they still do is fenced. Their logs are left as they are.
+status = 'dead', turn = 0, awake = 0, epoch = epoch + 1, deadline = NULL, ended_at = :now, exit_reason = :reason,
+       exit_cause = CAST(:cause AS TEXT), exit_sender = :sender, changed = (SELECT version FROM tree WHERE one = 1)
+
 -- columns: timer
 -- A timer: the fields of Timer.
 t.agent_uuid, t.id, t.due_at, t.schedule, t.zone, t.fires_as, t.sender, t.body, t.missed, t.since, t.latest, t.notified, t.created_at
@@ -420,12 +428,15 @@ SELECT {relative} FROM agents a WHERE a.uuid = :uuid
 
 -- name: doomed
 -- An agent and all its descendants, as far as the death of all of them concerns it. UNION ALL: the agent is not its own descendant.
-WITH RECURSIVE sub(uuid, supervisor, status, born, created_at, name, budget, held_at) AS (
-    SELECT a.uuid, a.supervisor_uuid, a.status, a.born, a.created_at, a.name, a.budget, a.held_at FROM agents a
-     WHERE a.uuid = :uuid
-    UNION ALL SELECT a.uuid, a.supervisor_uuid, a.status, a.born, a.created_at, a.name, a.budget, a.held_at
-      FROM agents a JOIN sub ON a.supervisor_uuid = sub.uuid)
-SELECT uuid, supervisor, status, born, created_at, name, budget, held_at FROM sub
+-- One row, with a list for each field of Doomed: to hand over a row for each agent would take as long as to find them.
+WITH RECURSIVE sub(uuid, supervisor, created_at, born, name, key, lives, counts) AS (
+    SELECT {doomed} FROM agents a WHERE a.uuid = :uuid
+    UNION ALL SELECT {doomed} FROM agents a JOIN sub ON a.supervisor_uuid = sub.uuid)
+SELECT CAST(json_agg(uuid) AS TEXT), CAST(json_agg(supervisor) AS TEXT),
+       CAST(json_agg(uuid) FILTER (WHERE name IS NOT NULL) AS TEXT), CAST(json_agg(name) FILTER (WHERE name IS NOT NULL) AS TEXT),
+       CAST(json_agg(uuid) FILTER (WHERE NOT lives) AS TEXT), CAST(json_agg(uuid) FILTER (WHERE lives AND counts) AS TEXT),
+       CAST(json_agg(key) FILTER (WHERE lives) AS TEXT)
+  FROM (SELECT * FROM sub ORDER BY created_at, born) s
 
 -- name: supervisors_of
 -- Everybody above an agent.
@@ -438,10 +449,11 @@ SELECT {relative} FROM agents a JOIN above ON a.uuid = above.uuid
 SELECT {relative} FROM agents a WHERE a.parent_uuid IS NULL
 
 -- name: bury
--- The epoch grows, so whatever they still do is fenced. Their logs are left as they are.
-UPDATE agents SET status = 'dead', turn = 0, awake = 0, epoch = epoch + 1, deadline = NULL, ended_at = :now,
-       exit_reason = :reason, exit_cause = CAST(:cause AS TEXT), exit_sender = :sender, changed = (SELECT version FROM tree WHERE one = 1)
- WHERE uuid = ANY(:uuids)
+UPDATE agents SET {buried} WHERE uuid = ANY(:uuids)
+
+-- name: bury_rows
+-- The same, of rows that were just read.
+UPDATE agents SET {buried} WHERE row_key = ANY(:keys)
 
 -- name: adopt
 -- Who was stopped because its supervisor gave up is no business of the new one's restart: a person lets it go on. The reason

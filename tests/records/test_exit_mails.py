@@ -1,15 +1,7 @@
 """What survivors are told of deaths: pure."""
 
-from typing import NamedTuple
-
 from ikigai_actors.records.lives.exit_mails import MOST_SINGLE, End, ExitMail, exit_mails
 from supervisors.causes import Cause
-
-
-class Gone(NamedTuple):
-    supervisor: str | None
-    called: str
-
 
 KILLED = End(Cause.KILLED, "no longer needed")
 
@@ -18,8 +10,8 @@ def line(count: int, why: End) -> list[ExitMail]:
     """What "root" hears when a chain of so many agents dies of its topmost one, whose end is this."""
     uuids = [f"{place:04}" for place in range(count)]
     dead = {uuid: End(Cause.ORPHANED, "its supervisor died") for uuid in reversed(uuids[1:])} | {uuids[0]: why}
-    agents = {uuid: Gone(above, f"agent {uuid}") for uuid, above in zip(uuids, ["root", *uuids], strict=False)}
-    return exit_mails(dead, {"root": [*dead]}, agents)
+    supervisors = dict(zip(uuids, ["root", *uuids], strict=False))
+    return exit_mails(dead, {"root": [*dead]}, supervisors, "agent {}".format)
 
 
 def test_few_deaths_are_told_of_singly_leaves_first() -> None:
@@ -53,5 +45,5 @@ def test_the_result_of_an_agent_is_whole_in_the_mail_of_its_end_whoever_dies_wit
 def test_each_survivor_is_told_of_those_that_it_outlives() -> None:
     dead = {f"{place:02}": KILLED for place in range(22)}
     told = {"b": ["00"], "c": ["00"], "a": [uuid for uuid in dead if uuid != "00"]}
-    mails = exit_mails(dead, told, {uuid: Gone(None, uuid) for uuid in dead})
+    mails = exit_mails(dead, told, dict.fromkeys(dead), str)
     assert [(mail.recipient, mail.sender) for mail in mails] == [("b", "00"), ("c", "00"), ("a", "21")]

@@ -49,6 +49,14 @@ def test_sqlite_changes_many_agents_in_the_order_in_which_they_lie() -> None:
     assert to_postgres(text).sql == "UPDATE agents SET turn = 0 WHERE uuid = ANY(%(uuids)s)"
 
 
+def test_each_database_has_its_own_key_of_a_row_and_its_own_list_of_values() -> None:
+    text = "SELECT json_agg(a.row_key) FROM agents a WHERE row_key = ANY(:keys)"
+    assert to_sqlite(text).sql == (
+        "SELECT json_group_array(a.rowid) FROM agents a WHERE rowid IN (SELECT value FROM json_each(:keys))"
+    )
+    assert to_postgres(text).sql == "SELECT json_agg(a.uuid) FROM agents a WHERE uuid = ANY(%(keys)s)"
+
+
 def test_the_lock_is_dropped_for_sqlite_alone() -> None:
     text = "SELECT 1 FROM a ORDER BY uuid\n   FOR NO KEY UPDATE OF a"
     assert to_sqlite(text).sql == "SELECT 1 FROM a ORDER BY uuid"

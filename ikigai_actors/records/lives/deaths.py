@@ -17,7 +17,8 @@ The database does not hold the actors of the agents that died or paused. The hos
 the unit's answer, a `LifecycleChange`, names them.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
@@ -25,7 +26,7 @@ from typing import NamedTuple
 from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, RootProtected
 from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.holds import bury_holds
-from ikigai_actors.records.lives.exit_mails import Deceased, End, exit_mails
+from ikigai_actors.records.lives.exit_mails import End, ExitMail, exit_mails
 from ikigai_actors.records.lives.membership import forget_dead, watchers_of
 from ikigai_actors.records.mail.mail import EXIT, write_mail
 from ikigai_actors.store.base import Transaction
@@ -42,21 +43,22 @@ MANY = 100
 
 
 class Doomed(NamedTuple):
-    """An agent of a branch that dies whole: a row of the query ``doomed``."""
+    """An agent and all its descendants, as far as the death of all of them concerns it."""
 
-    uuid: str
-    supervisor: str | None
-    status: str
-    born: int
-    created_at: int
-    name: str | None
-    budget: str | None
-    held_at: int
+    supervisors: Mapping[str, str | None]
+    """The supervisor of each, the dead too, in order of creation."""
+    names: Mapping[str, str]
+    """The name of each that has one."""
+    dead: Set[str]
+    """Those that are dead already."""
+    counting: Sequence[str]
+    """The living that have a budget of their own or an open request."""
+    keys: Sequence[int | str]
+    """Where the rows of the living are, in the order in which they lie."""
 
-    @property
-    def called(self) -> str:
-        """Its name for people."""
-        return called(self.uuid, self.name)
+    def called(self, uuid: str) -> str:
+        """The name of one of them, for people."""
+        return called(uuid, self.names.get(uuid))
 
 
 class Relative(NamedTuple):
@@ -101,7 +103,6 @@ Family = Mapping[str, Relative]
 
 _STATUS = {one.value: one for one in Status}
 _POLICY = {one.value: one for one in OrphanPolicy}
-_CREATED = itemgetter(Doomed._fields.index("created_at"), Doomed._fields.index("born"))
 _CREATION = itemgetter(Relative._fields.index("created_at"), Relative._fields.index("born"))
 
 
@@ -136,16 +137,20 @@ def way_up(tx: Transaction, uuid: str) -> Family:
     return family
 
 
-def doomed_by(tx: Transaction, uuid: str) -> "Mapping[str, Doomed] | None":
-    """An agent and all its descendants, the dead too, in order of creation; None where damaged rows run in a circle."""
+def doomed_by(tx: Transaction, uuid: str) -> Doomed | None:
+    """An agent and all its descendants; None where there is no such agent, or damaged rows run in a circle."""
     if any(row[0] == uuid for row in tx.run("supervisors_of", uuid=uuid)):
         return None
-    doomed = sorted(map(Doomed._make, tx.run("doomed", uuid=uuid)), key=_CREATED)
-    return {one.uuid: one for one in doomed}
+    [row] = tx.run("doomed", uuid=uuid)
+    uuids, supervisors, named, names, dead, counting, keys = (json.loads(texts or "[]") for texts in row)
+    if not uuids:
+        return None
+    above = dict(zip(uuids, supervisors, strict=True))
+    return Doomed(above, dict(zip(named, names, strict=True)), set(dead), counting, sorted(keys))
 
 
 def end_branch(
-    tx: Transaction, locked: LockedRows, family: Family, doomed: "Mapping[str, Doomed]", top: str, why: End, now: int
+    tx: Transaction, locked: LockedRows, family: Family, doomed: Doomed, top: str, why: End, now: int
 ) -> LifecycleChange:
     """Let an agent and all its descendants die: no policy decides, since nobody is left below them.
 
@@ -160,15 +165,15 @@ def end_branch(
         why: why they die.
         now: milliseconds since 1970.
     """
-    dead_before = {uuid for uuid, one in doomed.items() if one.status == Status.DEAD}
-    order = cascade(top, {uuid: one.supervisor for uuid, one in doomed.items()}, dead_before)
-    dead = dict.fromkeys(order, why)
+    dead = dict.fromkeys(cascade(top, doomed.supervisors, doomed.dead), why)
     tied = _tied(tx, dead)
     nearest = survivors_above(family, {top})[top]
-    told = _told(dead, dict.fromkeys(order, nearest), watchers_of(tx, tied))
-    counting = [uuid for uuid, one in doomed.items() if uuid in dead and (one.held_at or one.budget is not None)]
-    locked.lock_dying(tx, dead, list(dict.fromkeys((*told, top))), counting)
-    notified, freed = _bury(tx, locked, dead, tied, told, doomed, now)
+    watched = watchers_of(tx, tied)
+    told = _told(dead, dict.fromkeys(dead, nearest), watched) if watched else {nearest: [*dead]}
+    locked.lock_dying(tx, dead, list(dict.fromkeys((*told, top))), doomed.counting)
+    tx.run("bury_rows", keys=doomed.keys, **_written(why, now))
+    mails = exit_mails(dead, told, doomed.supervisors, doomed.called)
+    notified, freed = _settle(tx, locked, dead, tied, mails, now)
     return LifecycleChange(dead, notified=notified, freed=freed)
 
 
@@ -201,7 +206,14 @@ def end_agents(
     tied = _tied(tx, dead)
     told = _told(dead, survivors_above(family, dead.keys()), watchers_of(tx, tied))
     locked.lock_dying(tx, dead, list(dict.fromkeys((*adopted, *adopted.values(), *told, *kept))))
-    notified, freed = _bury(tx, locked, dead, tied, told, family, now)
+    alike: dict[End, list[str]] = {}
+    for uuid, how in dead.items():
+        alike.setdefault(how, []).append(uuid)
+    for how, uuids in alike.items():
+        tx.run("bury", uuids=uuids, **_written(how, now))
+    above = {uuid: one.supervisor for uuid, one in family.items()}
+    mails = exit_mails(dead, told, above, lambda uuid: family[uuid].called)
+    notified, freed = _settle(tx, locked, dead, tied, mails, now)
     children: dict[tuple[str, str], list[str]] = {}
     for child, by in adopted.items():
         children.setdefault((by, _supervisor(family, child)), []).append(child)
@@ -216,25 +228,18 @@ def end_agents(
     return LifecycleChange(dead, dict.fromkeys(paused, Status.STOPPED), notified=notified, freed=freed)
 
 
-def _bury(
-    tx: Transaction,
-    locked: LockedRows,
-    dead: Mapping[str, End],
-    tied: Sequence[str],
-    told: Mapping[str, Sequence[str]],
-    agents: Mapping[str, Deceased],
-    now: int,
+def _written(why: End, now: int) -> dict[str, str | int | None]:
+    """What a death writes into the agent's row."""
+    return {"cause": why.cause.value, "sender": why.sender, "reason": why.reason, "now": now}
+
+
+def _settle(
+    tx: Transaction, locked: LockedRows, dead: Collection[str], tied: Sequence[str], mails: Sequence[ExitMail], now: int
 ) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
-    """Write the deaths of agents whose rows are locked, and the mails about them; gives `notified` and `freed`."""
-    alike: dict[End, list[str]] = {}
-    for uuid, how in dead.items():
-        alike.setdefault(how, []).append(uuid)
-    for how, uuids in alike.items():
-        tx.run("bury", uuids=uuids, cause=how.cause.value, sender=how.sender, reason=how.reason, now=now)
+    """End what agents had that are dead now, and write the mails about them; gives `notified` and `freed`."""
     tx.run("end_timers", agents=tied)
     forget_dead(tx, tied)
-    freed = bury_holds(tx, locked, dead.keys(), tied)
-    mails = exit_mails(dead, told, agents)
+    freed = bury_holds(tx, locked, dead, tied)
     for mail in mails:
         write_mail(tx, locked, mail.recipient, mail.sender, mail.body, now, EXIT)
     return tuple((mail.recipient, mail.sender) for mail in mails), freed

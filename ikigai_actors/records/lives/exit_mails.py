@@ -5,10 +5,11 @@ the mail that sums up is of the topmost agent that died, and begins with what th
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple, Protocol
+from operator import attrgetter
+from typing import NamedTuple
 
 from ikigai_actors.records.mail.mail import preview
 from supervisors.causes import Cause
@@ -36,6 +37,9 @@ class End:
         return self.reason if self.cause is Cause.EXITED else f"{self.cause}: {self.reason}"
 
 
+_CAUSE = attrgetter("cause")
+
+
 class ExitMail(NamedTuple):
     """A mail of kind ``exit``."""
 
@@ -45,46 +49,44 @@ class ExitMail(NamedTuple):
     body: str
 
 
-class Deceased(Protocol):
-    """The facts of an agent in a mail, beside its end."""
-
-    @property
-    def supervisor(self) -> str | None:
-        """Its supervisor."""
-
-    @property
-    def called(self) -> str:
-        """Its name for people."""
-
-
 def exit_mails(
-    dead: Mapping[str, End], told: Mapping[str, Sequence[str]], agents: Mapping[str, Deceased]
+    dead: Mapping[str, End],
+    told: Mapping[str, Sequence[str]],
+    supervisors: Mapping[str, str | None],
+    called: Callable[[str], str],
 ) -> list[ExitMail]:
     """The mails about the deaths of one transaction.
 
     Args:
         dead: why each agent dies, leaves first.
         told: of whose deaths each survivor hears, leaves first: the nearest above them, and those that monitor them.
-        agents: the agents that die, and maybe others.
+        supervisors: those of the agents that die, and maybe of others.
+        called: gives what people call an agent that dies.
     """
     mails: list[ExitMail] = []
     for hearer, uuids in told.items():
         if len(uuids) > MOST_SINGLE:
-            mails.append(_summed_up(hearer, uuids, dead, agents))
+            mails.append(_summed_up(hearer, uuids, dead, supervisors, called))
         else:
             mails += [ExitMail(hearer, uuid, dead[uuid].text) for uuid in uuids]
     return mails
 
 
-def _summed_up(hearer: str, uuids: Sequence[str], dead: Mapping[str, End], agents: Mapping[str, Deceased]) -> ExitMail:
+def _summed_up(
+    hearer: str,
+    uuids: Sequence[str],
+    dead: Mapping[str, End],
+    supervisors: Mapping[str, str | None],
+    called: Callable[[str], str],
+) -> ExitMail:
     from_the_top = uuids[::-1]
-    top = dict.fromkeys(uuid for uuid in from_the_top if agents[uuid].supervisor not in dead)
+    top = dict.fromkeys(uuid for uuid in from_the_top if supervisors[uuid] not in dead)
     first = next((uuid for uuid in top if dead[uuid].cause is not Cause.ORPHANED), from_the_top[0])
-    causes = Counter([dead[uuid].cause for uuid in uuids])
+    causes = Counter(map(_CAUSE, map(dead.__getitem__, uuids)))
     counted = ", ".join(f"{count:,} {cause}" for cause, count in sorted(causes.items()))
     below = (uuid for uuid in (*top, *(one for one in from_the_top if one not in top)) if uuid != first)
-    lines = [f"{agents[uuid].called}: {preview(dead[uuid].text)}" for uuid in islice(below, TOPMOST_NAMED)]
+    lines = [f"{called(uuid)}: {preview(dead[uuid].text)}" for uuid in islice(below, TOPMOST_NAMED)]
     unnamed = len(uuids) - 1 - len(lines)
     more = f"\n({unnamed:,} more)" if unnamed else ""
-    told = f"{len(uuids):,} agents died at once: {counted}. Beside {agents[first].called}, from the top:"
+    told = f"{len(uuids):,} agents died at once: {counted}. Beside {called(first)}, from the top:"
     return ExitMail(hearer, first, "\n".join([f"{dead[first].text}\n", told, *lines]) + more)

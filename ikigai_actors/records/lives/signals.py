@@ -93,14 +93,14 @@ class SendSignal(Unit):
             return done
         return LifecycleChange(ignored=told.reason if not isinstance(told, Delivered) else "")
 
-    def _end_branch(self, tx: Transaction, locked: LockedRows, doomed: Mapping[str, Doomed]) -> LifecycleChange:
+    def _end_branch(self, tx: Transaction, locked: LockedRows, doomed: Doomed) -> LifecycleChange:
         """Kill the agent and all below it: what is left for `_carry_out` to decide where nobody survives."""
         family = way_up(tx, self._target)
         top = family[self._target]
         told = deliver(top.status, self._signal, protected=top.parent is None)
         if isinstance(told, Rejected):
             raise refusal_of(top, told.refusal)
-        why = End(Cause.KILLED, self._reason or f"{self._signal} by {self._by(doomed, family)}", self._sender)
+        why = End(Cause.KILLED, self._reason or f"{self._signal} by {self._by(family, doomed)}", self._sender)
         done = end_branch(tx, locked, family, doomed, self._target, why, self._now)
         self._record(tx, locked)
         return replace(done, reason=why.reason)
@@ -144,12 +144,13 @@ class SendSignal(Unit):
         if open_turns := [uuid for uuid in remote if locked[uuid].turn]:
             tx.run("interrupt", uuids=open_turns)
 
-    def _by(self, *families: Mapping[str, Relative | Doomed]) -> str:
-        """The sender in words, with its name if it is of one of the families."""
+    def _by(self, family: Family, doomed: Doomed | None = None) -> str:
+        """The sender in words, with its name if it is of the family or dies itself."""
         if self._sender is None:
             return "a person"
-        names = (family[self._sender].name for family in families if self._sender in family)
-        return called(self._sender, next(names, None))
+        if doomed is not None and self._sender in doomed.names:
+            return doomed.called(self._sender)
+        return called(self._sender, family[self._sender].name if self._sender in family else None)
 
     def _why(self, status: Status, why: End, family: Family) -> str | None:
         """The reason that the registry shows for agents with this new status.
