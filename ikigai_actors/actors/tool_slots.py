@@ -127,7 +127,10 @@ class Slots:
                 self.change(slot, taken=True)
 
 
+_NOTHING = contextlib.nullcontext()
+
+
 def lent() -> contextlib.AbstractContextManager[None]:
     """Let another tool have the calling thread's slot, if it has one, while it waits in this block."""
     slot: Slot | None = getattr(_thread, "slot", None)
-    return contextlib.nullcontext() if slot is None else slot.lend()
+    return _NOTHING if slot is None else slot.lend()

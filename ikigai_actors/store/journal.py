@@ -228,7 +228,7 @@ class Journal(Service, Writer):
         timeout: float | None = None,
         waits: bool = False,
     ) -> Future[Any]:
-        answer = Future[Any](make=make, timeout=timeout)
+        answer = Future(make=make, timeout=timeout)
         if waits:
             refuse_to_block()
             started = self._clock.monotonic()

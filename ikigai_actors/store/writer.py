@@ -68,7 +68,7 @@ class DirectWriter(Writer):
         timeout: float | None = None,
         waits: bool = False,
     ) -> Future[Any]:
-        asked = Future[Any](make=make, timeout=timeout)
+        asked = Future(make=make, timeout=timeout)
         if waits:
             refuse_to_block()
         if not waits and not may_block():
