@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument("--interleavings", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1, help="of the first; each has the next one")
     parser.add_argument("--sessions", type=int, default=3)
-    parser.add_argument("--units", type=int, default=2, help="of each session")
+    parser.add_argument("--units", type=int, default=3, help="of each session")
     parser.add_argument("--first", action="store_true", help="end with the first one that is wrong")
     given = parser.parse_args()
     done = wrong = waits = 0

@@ -64,7 +64,7 @@ class Draw:
 
     def __init__(self, seed: int, sessions: int) -> None:
         self._random, self._sessions = random.Random(seed), sessions
-        self._kinds = self._random.sample(KINDS, self._random.randint(4, len(KINDS)))
+        self._kinds = self._random.sample(KINDS, self._random.randint(3, 9))
         self._heads = dict.fromkeys(AGENTS, 0)
         self._born = 0
         self.session = 0
