@@ -407,8 +407,7 @@ def take_in(system: System, timeout: float) -> None:
 
     What they have not begun in that time waits, and the statistics count it.
     """
-    actors = [system._here(record.uuid) for record in system.agents() if record.living]
-    waited = [heard for actor in actors if actor is not None and (heard := actor.heard()) is not None]
+    waited = [heard for actor in system._processes if (heard := actor.heard()) is not None]
     until = monotonic() + timeout
     with suppress(TimedOut):
         for heard in waited:
