@@ -135,8 +135,11 @@ CREATE INDEX agents_changed ON agents (changed) WHERE changed > 0;
 CREATE INDEX agents_paused ON agents (status) WHERE status = 'stopped' OR status = 'terminating';
 -- A name that nobody living has finds the one who had it last.
 CREATE INDEX agents_dead_name ON agents (name, ended_at) WHERE status = 'dead' AND name IS NOT NULL;
--- The living children of a supervisor, which may have outlived any number of others. A death does not write it.
-CREATE INDEX agents_children ON agents (supervisor_uuid) WHERE status <> 'dead';
+-- The living children of a supervisor, which may have outlived any number of others, by age: a screen shows some of them.
+-- A death does not write it.
+CREATE INDEX agents_children ON agents (supervisor_uuid, created_at, born) WHERE status <> 'dead';
+-- The newest of the living: what a list begins with that cannot show all.
+CREATE INDEX agents_newest ON agents (created_at, born) WHERE status <> 'dead';
 
 -- Logs. Only its owner appends to an agent's log. A child's first id is its fork_message_id + 1, without holes, so the
 -- primary key refuses a second writer. An ordinary table: clustered by its key, SQLite appends three times slower. No

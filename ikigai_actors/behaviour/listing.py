@@ -13,7 +13,7 @@ from ikigai_actors.records.mail.mail import preview
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Transaction
 
-MOST_LISTED = 5
+MOST_TRIALS = 5
 """How many trials of an experiment a list shows, if it has more than twice as many."""
 
 
@@ -43,20 +43,24 @@ def books_in(tx: Transaction, records: Iterable[AgentRecord]) -> dict[str, Book]
 
 
 def listed_trials(
-    records: Sequence[AgentRecord], books: Mapping[str, Book], current: str | None = None
+    records: Sequence[AgentRecord],
+    books: Mapping[str, Book],
+    current: str | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> ListedTrials:
     """Make the texts about experiments for a list of agents. Pure.
 
     Args:
         books: the experiments' books, by uuid.
         current: an agent that is not left out.
+        labels: what people are shown for each agent, by uuid; None where these are all agents.
     """
-    names = shown_names(records)
+    names = shown_names(records) if labels is None else labels
     notes: dict[str, str] = {}
     folded: set[str] = set()
     for uuid, book in books.items():
         trials = [one for _, one in sorted(book.trials.items())]
-        left_out = [one.agent for one in trials[MOST_LISTED:]] if len(trials) > 2 * MOST_LISTED else []
+        left_out = [one.agent for one in trials[MOST_TRIALS:]] if len(trials) > 2 * MOST_TRIALS else []
         more = f", {len(left_out):,} of them not shown: ikigai log {names.get(uuid, uuid)}" if left_out else ""
         notes[uuid] = f"{summary_of(book, names)}{more}"
         folded.update(one for one in left_out if one != current)

@@ -15,7 +15,7 @@ from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.figures import FIRST_PLACE, MessagePlace, spending_after
 from ikigai_actors.records.messages.messages import SPENDING, Message
 from ikigai_actors.records.messages.replies import spent_of
-from ikigai_actors.store.base import Store
+from ikigai_actors.store.base import Store, Transaction
 
 _BATCH = 2_000
 """Messages that are read at once."""
@@ -99,7 +99,22 @@ def in_all(models: Models) -> Usage:
     return tokens
 
 
-def spent_by_branches(records: Iterable[AgentRecord]) -> dict[str, tuple[int, int]]:
+class OwnSpending(NamedTuple):
+    """What an agent has spent itself."""
+
+    uuid: str
+    parent_uuid: str | None
+    spent_tokens: int
+    spent_usd: int
+    """In micro-dollars."""
+
+
+def branch_spendings(tx: Transaction) -> dict[str, tuple[int, int]]:
+    """As `spent_by_branches`, of all agents: it reads some columns of each."""
+    return spent_by_branches(OwnSpending._make(row) for row in tx.run("spent_by_lineage"))
+
+
+def spent_by_branches(records: Iterable[AgentRecord | OwnSpending]) -> dict[str, tuple[int, int]]:
     """The spending of each agent with all that descend from it, by uuid: tokens and micro-dollars."""
     everybody = list(records)
     sums = {one.uuid: (one.spent_tokens, one.spent_usd) for one in everybody}

@@ -9,6 +9,7 @@ A program that brings its own system shows it by `run`; see ``examples/supervise
     web/        the application in a browser
     verbs/      what people, scripts and programs have agents do: each verb once
     text/       agents, histories and trouble as text (pure)
+    agent_lists the lists of /agents and ikigai agents
     start       the first moments of the program; first_picture, what they show; ground, whether it is light
     init        the program as process 1 of a container
 

@@ -12,6 +12,13 @@ a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a
        a.spent_tokens, a.spent_usd, a.timed, (SELECT w.unit FROM pauses w WHERE w.agent_uuid = a.uuid) AS waits_for, a.imported_at,
        a.pruned_at, a.branch, a.labels
 
+-- columns: called_so
+-- Whether an agent is called so: a part of its name, or of the two words of one without a name, as words_having gives them.
+(lower(a.name) LIKE :pattern ESCAPE '!'
+    OR (a.name IS NULL AND CASE WHEN substr(a.uuid, 1, 2) = ANY(:adjectives) THEN 1 ELSE 0 END
+          + CASE WHEN substr(a.uuid, 3, 2) || CASE WHEN substr(a.uuid, 2, 1) = ANY(:even) THEN '0' ELSE '1' END = ANY(:nouns)
+                 THEN 1 ELSE 0 END >= CAST(:both AS BIGINT)))
+
 -- columns: relative
 -- What a death must know of an agent: the fields of Relative.
 a.uuid, a.supervisor_uuid AS supervisor, a.status, a.on_orphan AS policy, a.shard, a.parent_uuid AS parent, a.born,
@@ -138,6 +145,14 @@ UPDATE hosts SET batch = :batch WHERE id = :host AND ended_at IS NULL AND batch 
 SELECT {agent} FROM agents a
  WHERE a.uuid > :after AND (CAST(:status AS TEXT) IS NULL OR a.status = :status) ORDER BY a.uuid LIMIT CAST(:most AS BIGINT)
 
+-- name: spent_by_lineage
+-- What everybody has spent, as little as it takes to sum branches up.
+SELECT a.uuid, a.parent_uuid, a.spent_tokens, a.spent_usd FROM agents a
+
+-- name: ages
+-- Everybody by age, as little as that takes: the caller reads the rows some at a time.
+SELECT a.uuid, a.created_at, a.born FROM agents a
+
 -- name: uuids_below
 -- All agents below one in the tree of supervisors. UNION: a damaged circle ends.
 WITH RECURSIVE below(uuid) AS (
@@ -147,6 +162,74 @@ SELECT uuid FROM below
 
 -- name: count_by_status
 SELECT a.status, COUNT(*) FROM agents a GROUP BY a.status
+
+-- name: census
+-- How many agents there are; of the living all, and those that are stopped or terminate; and how many turns are open. By agents_shard,
+-- agents_paused and agents_awake, whose conditions stand here word for word: no row of one that rests is read.
+SELECT (SELECT COUNT(*) FROM agents), (SELECT COUNT(*) FROM agents a WHERE a.status <> 'dead'),
+       (SELECT COUNT(*) FROM agents a WHERE a.status = 'stopped'), (SELECT COUNT(*) FROM agents a WHERE a.status = 'terminating'),
+       (SELECT COUNT(*) FROM agents a WHERE a.awake = 1 AND a.turn > 0)
+
+-- name: latest_used
+-- Up to :most of each kind of the living: those that wait for a budget, those in a turn, those that a person has seen last, and the
+-- newest. By the indexes of these, so it costs as much among a million.
+SELECT {agent} FROM agents a WHERE a.uuid IN (
+    SELECT p.agent_uuid FROM (SELECT w.agent_uuid FROM pauses w LIMIT CAST(:most AS BIGINT)) p
+    UNION SELECT t.uuid FROM (SELECT b.uuid FROM agents b WHERE b.awake = 1 AND b.turn > 0 LIMIT CAST(:most AS BIGINT)) t
+    UNION SELECT s.uuid FROM (SELECT b.uuid FROM agents b WHERE b.active_at > 0 AND b.status <> 'dead'
+                               ORDER BY b.active_at DESC LIMIT CAST(:most AS BIGINT)) s
+    UNION SELECT n.uuid FROM (SELECT b.uuid FROM agents b WHERE b.status <> 'dead'
+                               ORDER BY b.created_at DESC, b.born DESC LIMIT CAST(:most AS BIGINT)) n)
+
+-- name: latest_ended
+-- The dead that died last: for who asks for them, one look at all of the dead.
+SELECT {agent} FROM agents a WHERE a.status = 'dead' ORDER BY a.ended_at DESC LIMIT CAST(:most AS BIGINT)
+
+-- name: living_called
+-- The newest of the living that are called so. It goes through agents_newest until it has found that many.
+SELECT {agent} FROM agents a WHERE a.status <> 'dead' AND {called_so}
+ ORDER BY a.created_at DESC, a.born DESC LIMIT CAST(:most AS BIGINT)
+
+-- name: dead_called
+SELECT {agent} FROM agents a WHERE a.status = 'dead' AND {called_so} ORDER BY a.ended_at DESC LIMIT CAST(:most AS BIGINT)
+
+-- name: namesakes
+-- Whoever has one of these names, alive or dead. By agents_name and agents_dead_name.
+SELECT {agent} FROM agents a WHERE a.name IS NOT NULL AND a.name = ANY(:names) AND a.status <> 'dead'
+UNION ALL SELECT {agent} FROM agents a WHERE a.name IS NOT NULL AND a.name = ANY(:names) AND a.status = 'dead'
+
+-- name: beginning_so
+SELECT {agent} FROM agents a WHERE substr(uuid, 1, 4) = ANY(:starts)
+
+-- name: all_above
+-- Everybody above some agents in the tree of supervisors, without them. UNION: a damaged circle ends.
+WITH RECURSIVE above(uuid) AS (
+    SELECT b.supervisor_uuid FROM agents b WHERE b.uuid = ANY(:uuids)
+    UNION SELECT b.supervisor_uuid FROM agents b JOIN above ON b.uuid = above.uuid)
+SELECT {agent} FROM agents a JOIN above ON a.uuid = above.uuid
+
+-- name: count_children
+-- How many living agents each of these supervises. By agents_children.
+SELECT a.supervisor_uuid, COUNT(*) FROM agents a
+ WHERE a.supervisor_uuid = ANY(:uuids) AND a.status <> 'dead' GROUP BY a.supervisor_uuid
+
+-- name: some_supervised
+-- Some of those whom an agent supervises, the dead too: the first in the order of their rows.
+SELECT {agent} FROM agents a WHERE a.supervisor_uuid = :uuid LIMIT CAST(:most AS BIGINT)
+
+-- name: some_children
+-- The living that an agent supervises, the oldest first, from the place of one of them on. By agents_children.
+SELECT {agent} FROM agents a
+ WHERE a.supervisor_uuid = :uuid AND a.status <> 'dead'
+   AND (a.created_at, a.born, a.uuid) > (CAST(:at AS BIGINT), CAST(:born AS BIGINT), CAST(:after AS TEXT))
+ ORDER BY a.created_at, a.born, a.uuid LIMIT CAST(:most AS BIGINT)
+
+-- name: some_children_before
+-- The same backwards.
+SELECT {agent} FROM agents a
+ WHERE a.supervisor_uuid = :uuid AND a.status <> 'dead'
+   AND (a.created_at, a.born, a.uuid) < (CAST(:at AS BIGINT), CAST(:born AS BIGINT), CAST(:before AS TEXT))
+ ORDER BY a.created_at DESC, a.born DESC, a.uuid DESC LIMIT CAST(:most AS BIGINT)
 
 -- name: seen_last
 -- The living agent that a person has looked at last. By agents_seen.
@@ -368,6 +451,11 @@ SELECT a.uuid, a.turn FROM agents a
 SELECT a.uuid, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.fork_message_id) - a.fork_message_id
   FROM agents a
 
+-- name: counts_of
+-- The same of these agents.
+SELECT a.uuid, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.fork_message_id) - a.fork_message_id
+  FROM agents a WHERE a.uuid = ANY(:uuids)
+
 -- name: sizes
 -- How many agents and messages there are, whatever the values are.
 SELECT (SELECT COUNT(*) FROM agents), (SELECT COUNT(*) FROM messages)
@@ -543,7 +631,7 @@ SELECT r.created_at FROM restarts r
 SELECT COALESCE(MAX(id), 0) FROM restarts WHERE agent_uuid = :agent
 
 -- name: restart_counts
-SELECT agent_uuid, MAX(id) FROM restarts GROUP BY agent_uuid
+SELECT agent_uuid, MAX(id) FROM restarts WHERE agent_uuid = ANY(:uuids) GROUP BY agent_uuid
 
 -- name: those_that_gave_up
 -- The children that their supervisor stopped when it gave up, and those that they had stopped likewise before.

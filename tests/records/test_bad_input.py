@@ -91,7 +91,7 @@ def test_to_a_pipe_an_answer_is_printed_as_it_is() -> None:
 
 def test_an_error_of_the_command_line_quotes_no_control_character() -> None:
     with printed() as paper:
-        assert run(["agents", f"{ESCAPE}\udcff"]) == 2
+        assert run(["agents", "x", f"{ESCAPE}\udcff"]) == 2
     assert not controls(paper.text)
     assert "\\x1b" in paper.text
 

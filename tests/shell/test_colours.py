@@ -62,7 +62,9 @@ def test_the_tree_says_what_each_state_means(session: Session) -> None:
     killed.kill()
     records = session.system.agents()
     states = {busy.uuid: "waiting for approval", root.uuid: "idle"}
-    lines = tree_lines(records, {}, lambda one: states.get(one.uuid, one.status), dead_too=True, hosts={"": "here"})
+    lines = tree_lines(
+        records, {}, lambda one: states.get(one.uuid, one.status), wanted=lambda uuid: True, hosts={"": "here"}
+    )
     assert [parts(Coloured(line.text, line.spans)) for line in lines[:-1]] == [
         {}, {"stopped": AMBER}, {"dead": GREY}, {"waiting for approval": AMBER}
     ]  # fmt: skip

@@ -19,6 +19,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.records.hosts.liveness import Sign
+from ikigai_actors.shell.agent_lists import read_list
 from ikigai_actors.shell.cli import registry as reader
 from ikigai_actors.shell.text.tree import sign_text
 from ikigai_actors.system.attached import AttachedSystem
@@ -127,21 +128,21 @@ def test_others_see_how_fast_a_reply_comes_and_for_how_long_nothing_has() -> Non
         kid = world.system.root.fork(name="kid")
         if kid.record.owner != world.hosts[1].system._runtime.host.id:
             world.system.move(kid, "b")
-        overview = Client(world.hosts[0].process.looked_at).overview
+        client = Client(world.hosts[0].process.looked_at)
 
         def seen() -> Sign:
-            elsewhere, sign = world.hosts[0].system._signs()[kid.uuid], overview().signs[kid.uuid]
+            elsewhere, sign = world.hosts[0].system._signs()[kid.uuid], client.read(read_list).signs[kid.uuid]
             assert elsewhere == sign
             return sign
 
         kid.prompt("go")
         world.sleep(10)
         assert (seen().seconds <= 3, seen().tokens) == (True, 96)
-        [line] = [line.text for line in reader.as_tree(overview(), False) if "kid" in line.text]
+        [line] = [line.text for line in reader.lines(client) if "kid" in line.text]
         assert line.endswith(" s ago, 96 tokens in 3 s")
-        assert {one["name"]: one["lately"] for one in json.loads(reader.registry_as_json(overview()))}["kid"] == 96
+        assert {one["name"]: one["lately"] for one in json.loads("".join(reader.json_lines(client)))}["kid"] == 96
         world.sleep(20)
-        assert (world.hosts[0].system._signs(), overview().signs) == ({}, {})
+        assert (world.hosts[0].system._signs(), client.read(read_list).signs) == ({}, {})
         kid.prompt("go")
         world.sleep(50)
         assert (18 <= seen().seconds <= 21, seen().tokens) == (True, None)
@@ -179,10 +180,10 @@ def test_programs_and_other_processes_see_signs_of_those_that_work(durable: str)
         kid = system.root.fork("go", name="kid")
         eventually(lambda: (one := system._signs().get(kid.uuid)) and one.tokens == 0, "the turn")
         assert system._signs().keys() == {kid.uuid}
-        found = reader.read(durable)
-        [line] = [line.text for line in reader.as_tree(found, False) if "kid" in line.text]
+        with Client.open(durable) as client:
+            [line] = [line.text for line in reader.lines(client) if "kid" in line.text]
+            told = {one["name"]: one["silent"] for one in json.loads("".join(reader.json_lines(client)))}
         assert re.search(r", sign of life \d+ s ago$", line)
-        told = {one["name"]: one["silent"] for one in json.loads(reader.registry_as_json(found))}
         assert told[None] is None
         assert 0 <= told["kid"] < 30
         with AttachedSystem.open(durable) as attached:

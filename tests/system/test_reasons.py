@@ -4,6 +4,7 @@ from ikigai_actors import ActorSystem, AgentRef, ScriptedProvider, Signal
 from ikigai_actors.providers.base import Request
 from ikigai_actors.shell.cli import registry
 from ikigai_actors.store import open_store
+from ikigai_actors.system.remote.client import Client
 from tests.kit import outside
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
@@ -25,7 +26,8 @@ def test_who_stopped_an_agent_stands_in_the_registry_until_it_goes_on(durable: s
         assert (why(kid), kid.record.exit_reason) == ("", None)
         outside.signal(durable, "kid", Signal.STOP, cascade=False, reason="gave up", grace=1)
         assert why(kid) == "STOP by a person: gave up"
-        lines = [line.text for line in registry.as_tree(registry.read(durable), dead_too=False)]
+        with Client.open(durable) as client:
+            lines = [line.text for line in registry.lines(client)]
         assert lines[1].endswith("own, stopped: STOP by a person: gave up")
         assert "stopped: " not in lines[0]
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:

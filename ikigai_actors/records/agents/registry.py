@@ -148,9 +148,19 @@ def _records(rows: list[tuple[object, ...]]) -> list[AgentRecord]:
     return [_record(*given, labels_of_row(text)) for *given, text in rows]
 
 
+def rows_of(tx: Transaction, query: str, **parameters: object) -> list[AgentRecord]:
+    """The agents that a query gives whose columns are those of ``agent``, in its order."""
+    return _records(tx.run(query, **parameters))
+
+
+def oldest_first(records: Iterable[AgentRecord]) -> list[AgentRecord]:
+    """Agents in the order of their births."""
+    return sorted(records, key=lambda record: (record.created_at, record.born))
+
+
 def every(tx: Transaction, status: str | None = None) -> list[AgentRecord]:
     """All agents, or those with a status; oldest first."""
-    return sorted(_records(tx.run("agents", status=status)), key=lambda record: (record.created_at, record.born))
+    return oldest_first(_records(tx.run("agents", status=status)))
 
 
 def after(tx: Transaction, uuid: str, status: str | None = None) -> list[AgentRecord]:
@@ -449,8 +459,7 @@ def in_order(supervisor: str, records: list[AgentRecord]) -> list[AgentRecord]:
 
 def descendants(tx: Transaction, uuid: str) -> list[AgentRecord]:
     """All agents below an agent in the tree of supervisors, the dead too; oldest first."""
-    below = _records(tx.run("descendants", uuid=uuid))
-    return sorted(below, key=lambda record: (record.created_at, record.born))
+    return oldest_first(_records(tx.run("descendants", uuid=uuid)))
 
 
 def ancestors(tx: Transaction, uuid: str) -> list[AgentRecord]:

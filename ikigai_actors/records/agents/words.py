@@ -67,6 +67,39 @@ def beginnings(text: str) -> tuple[str, ...]:
     return (known + found[3],) if found[3][0] in last else ()
 
 
+EVEN = tuple(_ALPHABET[::2])
+"""The second letters of uuids whose nouns are of the first half of the list."""
+
+
+def words_having(text: str) -> tuple[list[str], list[str], bool]:
+    """The letters of the uuids in whose two words a text is, for a database that looks for them.
+
+    Args:
+        text: small letters, and perhaps the hyphen.
+
+    Returns:
+        Of its adjectives the first two letters of such uuids; of its nouns their third and fourth letters, and then
+        ``0`` where the second one is in `EVEN`, else ``1``; and whether both are wanted, or one is enough.
+    """
+    adjectives, nouns = _lists()
+    before, hyphen, after = text.partition("-")
+    if hyphen:
+        first = [place for place, word in enumerate(adjectives) if word.endswith(before)]
+        second = [place for place, word in enumerate(nouns) if word.startswith(after)]
+    else:
+        first = [place for place, word in enumerate(adjectives) if text in word]
+        second = [place for place, word in enumerate(nouns) if text in word]
+    return (
+        [_ALPHABET[place >> 5] + _ALPHABET[(place & 31) * 2 + low] for place in first for low in (0, 1)],
+        [
+            f"{_ALPHABET[place >> 4 & 63]}{_ALPHABET[(place & 15) * 4 + low]}{place >> 10}"
+            for place in second
+            for low in range(4)
+        ],
+        bool(hyphen),
+    )
+
+
 def called(uuid: str, name: str | None) -> str:
     """The short name of an agent: its name, or its two words."""
     return name or words_of(uuid)

@@ -3,7 +3,7 @@
 Each restart is a row, so a crash forgets neither a supervisor's intensity nor a poisonous turn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -242,6 +242,6 @@ def times_restarted(tx: Transaction, agent: str) -> int:
     return int(times)
 
 
-def restart_counts(tx: Transaction) -> dict[str, int]:
-    """How often each agent was restarted, by uuid. Agents that never were are left out."""
-    return dict(tx.run("restart_counts"))
+def restart_counts(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
+    """How often each of these agents was restarted, by uuid. Agents that never were are left out."""
+    return dict(tx.run("restart_counts", uuids=list(uuids)))

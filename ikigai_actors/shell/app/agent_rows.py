@@ -9,7 +9,6 @@ from typing import NamedTuple
 from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.hosts.liveness import LATELY
-from ikigai_actors.records.spending import spent_by_branches
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.shell.text.harmless import one_line
@@ -45,6 +44,8 @@ class AgentRow(NamedTuple):
     usd: int
     host: str
     """The name of its host, where there are several."""
+    found_by: str = ""
+    """The text by which the database has found it; empty when it was not searched."""
 
     @property
     def uuid(self) -> str:
@@ -62,12 +63,12 @@ class AgentRow(NamedTuple):
         return self.activity.kind in NEEDS_A_PERSON
 
     def has(self, wanted: str) -> bool:
-        """Whether its name, state or host has this text, in small letters."""
-        return wanted in f"{self.name} {self.activity.word} {self.host}".casefold()
+        """Whether its name, state or host has this text, in small letters, or the database has found it so."""
+        return self.found_by == wanted != "" or wanted in f"{self.name} {self.activity.word} {self.host}".casefold()
 
 
 def agent_rows(snapshot: Snapshot, now: int, branches: bool = False) -> list[AgentRow]:
-    """A row for each agent of a snapshot that has everybody, the dead too.
+    """A row for each agent of a snapshot's list, the dead too.
 
     Args:
         snapshot: the moment.
@@ -75,11 +76,12 @@ def agent_rows(snapshot: Snapshot, now: int, branches: bool = False) -> list[Age
         branches: whether an agent's row has what it and all that descend from it have spent, the dead too.
     """
     asks = {call.agent: Activity("asks", f"asks: {one_line(call.tool)}") for call in snapshot.questions.values()}
-    spent = spent_by_branches(snapshot.everybody) if branches else None
+    spent = snapshot.branches if branches else {}
+    text = snapshot.wish.text if snapshot.wish is not None else ""
     rows = []
-    for record in snapshot.everybody:
+    for record in snapshot.listed:
         uuid, told = record.uuid, snapshot.statistics.get(record.uuid)
-        tokens, usd = (record.spent_tokens, record.spent_usd) if spent is None else spent[uuid]
+        tokens, usd = spent.get(uuid, (record.spent_tokens, record.spent_usd))
         state, since = (told.state, told.since) if told is not None else (record.status, 0)
         turns, inbox = (told.turns, told.inbox) if told is not None else (0, 0)
         sign = snapshot.signs.get(uuid) if is_working(state) else None
@@ -88,7 +90,8 @@ def agent_rows(snapshot: Snapshot, now: int, branches: bool = False) -> list[Age
         rate, silent = ((sign.tokens or 0) / LATELY, sign.seconds) if sign is not None else (0.0, 0.0)
         lasts, restarts = (now - since) / 1_000 if since else 0.0, snapshot.restarts.get(uuid, 0)
         figures = (lasts, rate, silent, turns, inbox, restarts, tokens, usd)
-        rows.append(AgentRow(record, snapshot.names[uuid], words, *figures, snapshot.hosts.get(record.owner or "", "")))
+        host, found_by = snapshot.hosts.get(record.owner or "", ""), text if uuid in snapshot.found else ""
+        rows.append(AgentRow(record, snapshot.names[uuid], words, *figures, host, found_by))
     return rows
 
 

@@ -12,7 +12,8 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from ikigai_actors.providers.prices import MICRO
-from ikigai_actors.shell.app.agent_rows import URGENCY, WORKS, AgentRow, colour_of
+from ikigai_actors.records.agents.lists import Census
+from ikigai_actors.shell.app.agent_rows import NEEDS_A_PERSON, URGENCY, WORKS, AgentRow, colour_of
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.shell.text.budgets import short_budget
@@ -93,10 +94,14 @@ class Meters(NamedTuple):
     """Tokens a second of all of them."""
 
 
-def meters(rows: Sequence[AgentRow]) -> Meters:
-    """Sum rows up."""
-    kinds = Counter(row.activity.kind for row in rows)
-    return Meters(len(rows), sum(kinds[kind] for kind in WORKS), kinds, sum(row.rate for row in rows))
+def meters(rows: Sequence[AgentRow], counted: Census | None = None) -> Meters:
+    """Sum rows up; ``counted`` is of all agents, where these are some: those that work or need a person come first."""
+    kinds, rate = Counter(row.activity.kind for row in rows), sum(row.rate for row in rows)
+    if counted is None:
+        return Meters(len(rows), sum(kinds[kind] for kind in WORKS), kinds, rate)
+    working = counted.turns - sum(kinds[kind] for kind in NEEDS_A_PERSON)
+    kinds["stopped"] = counted.stopped
+    return Meters(counted.living, max(0, working), kinds, rate)
 
 
 class Table(NamedTuple):
@@ -111,12 +116,12 @@ class Table(NamedTuple):
     """The figures of all that live."""
 
 
-def table(everybody: Sequence[AgentRow], order: Order) -> Table:
-    """Put those who are wanted in order; the dead are left out."""
-    living = [row for row in everybody if row.record.living]
+def table(listed: Sequence[AgentRow], order: Order, counted: Census | None = None) -> Table:
+    """Put those who are wanted in order; the dead are left out. ``counted``: all agents, where these are some."""
+    living = [row for row in listed if row.record.living]
     rows = [row for row in living if row.has(order.wanted)] if order.wanted else living.copy()
     rows.sort(key=TABLE_COLUMNS[order.by].sort, reverse=order.turned)
-    return Table(order, rows, max((cell_len(row.name) for row in rows), default=0), meters(living))
+    return Table(order, rows, max((cell_len(row.name) for row in rows), default=0), meters(living, counted))
 
 
 def widths(width: int, widest: int, hosts: bool) -> dict[str, int]:

@@ -36,6 +36,7 @@ from textual.theme import Theme
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.providers.prices import Prices, known_prices
+from ikigai_actors.records.agents.lists import labelled
 from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.finding import Group, Thing, agent_things, document_things
 from ikigai_actors.shell.app.input_history import Recall
@@ -160,7 +161,9 @@ class Application(App[int]):
         self._recall = Recall(history)
         self._commands: dict[str, PersonCommand] = {}  # those that run, by the agent on whose page
         self._agents: AgentScreen | None = None  # while it is open
-        self._doings = Doings(self._press, self._say, self.later)
+        self._doings = Doings(
+            self._press, self._say, self.later, lambda: self._look(self.main.page.agent.uuid, touch=False)
+        )
         self.main = MainScreen(
             system.handle(first.uuid), self.events, self._recall, self._threads, self.later, self._do, self._edit,
             self._doings,
@@ -366,7 +369,8 @@ class Application(App[int]):
     def action_find(self, text: str = "") -> None:
         """Find by a few letters: a screen, an agent, a document, a command, or an earlier prompt."""
         if not isinstance(self.screen, FindScreen):
-            self.push_screen(FindScreen(text, self._things(), self._read_things, self.later), self._open)
+            screen = FindScreen(text, self._things(), self._read_things, self._agent_things, self.later)
+            self.push_screen(screen, self._open)
 
     def _things(self) -> Iterator[Thing]:
         """What can be found at once."""
@@ -379,9 +383,11 @@ class Application(App[int]):
 
     def _read_things(self) -> list[Thing]:
         """What is read for it, on another thread."""
-        records = self.system.agents()
-        states = {one.uuid: self.system.state_of(one) for one in records}
-        return [*agent_things(records, states), *document_things(self.system.documents.list())]
+        return [*self._agent_things(""), *document_things(self.system.documents.list())]
+
+    def _agent_things(self, text: str) -> list[Thing]:
+        """The agents that a text finds, or those that were used last; read on another thread."""
+        return agent_things(self.system._store.read(lambda tx: labelled(tx, text)), self.system.state_of)
 
     def _destinations(self) -> Mapping[str, tuple[str, Callable[[], object]]]:
         """The screens, and what else the application does, by name: a description, and how to go there."""
@@ -465,7 +471,7 @@ class Application(App[int]):
         if (screen := self._agents) is None:
             self._post(self._show, snapshot, self.main.prepare(snapshot))
             return
-        if snapshot.everybody:
+        if snapshot.listed:
             self._post(screen.table.update_from, snapshot, screen.table.prepare(snapshot))
         self._post(self._show, snapshot)
 
@@ -485,8 +491,7 @@ class Application(App[int]):
 
     def _look(self, uuid: str, touch: bool = True) -> None:
         """An agent is shown from now on."""
-        everybody = self.main.wants_everybody or self._agents is not None
-        self._snapshots.focus(uuid, everybody)
+        self._snapshots.focus(uuid, self._agents.table.wish if self._agents is not None else self.main.wish)
         if touch:
             self._destination = uuid
             self._serial.do(partial(self.system._touch, self.system.handle(uuid)))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from ikigai_actors.records.agents.lists import labelled
 from ikigai_actors.shell.app.widgets.command_menu import MOST_ITEMS, MenuItem
 from ikigai_actors.shell.text.mentions import is_command
 from ikigai_actors.shell.text.words import activity
@@ -58,8 +59,9 @@ def argument_choices(agent: AgentRef, text: str) -> list[MenuItem]:
     found = completions(agent, text)
     if not found or [line.rstrip() for line in found] == [text.rstrip()]:
         return []
-    states = {record.short: agent.system.state_of(record) for record in agent.system.agents() if record.living}
     before = len(text) - len(text.rpartition(" ")[2])
+    known = agent.system._store.read(lambda tx: labelled(tx, text[before:].strip("'\" ")))
+    states = {label: agent.system.state_of(record) for label, record in known.items()}
     return [
         MenuItem(line, word, activity(states[word]).word if word in states else "")
         for line in found

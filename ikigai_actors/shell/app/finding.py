@@ -4,12 +4,12 @@ found_by(things, "buy")    what is called so, what begins so, what has it in its
 found_by(things, "@buy")   the same of agents alone
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import groupby
 from typing import NamedTuple
 
-from ikigai_actors.records.agents.registry import AgentRecord, shown_names
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.documents import DocumentVersion
 from ikigai_actors.shell.app.agent_rows import URGENCY
 from ikigai_actors.shell.text.words import activity
@@ -63,6 +63,12 @@ def by_kind(things: Iterable[Thing]) -> list[Thing]:
     return sorted(things, key=lambda one: places[one.group])
 
 
+def letters_of_agents(text: str) -> str:
+    """The letters by which a text may find agents; empty when it finds none, or there are no letters."""
+    group, wanted = _read(text)
+    return wanted if group in (None, Group.AGENT) else ""
+
+
 def letters(text: str) -> str:
     """The part of a text that names are compared with."""
     return _read(text)[1]
@@ -93,19 +99,12 @@ def _some(things: Iterable[Thing]) -> list[Thing]:
     return [one for _, same in groupby(things, key=lambda one: one.group) for one in list(same)[:A_FEW]]
 
 
-def agent_things(records: Sequence[AgentRecord], states: Mapping[str, str]) -> list[Thing]:
-    """The agents that live, those first that need a person or work.
-
-    Args:
-        records: all agents, the dead too.
-        states: their states, by uuid.
-    """
-    names = shown_names(records)
+def agent_things(labelled: Mapping[str, AgentRecord], state: Callable[[AgentRecord], str]) -> list[Thing]:
+    """Agents by what people are shown for them, those first that need a person or work."""
     found = []
-    for record in records:
-        if record.living:
-            kind, word = activity(states[record.uuid])
-            found.append(Thing(Group.AGENT, names[record.uuid], word, record.uuid, kind))
+    for label, record in labelled.items():
+        kind, word = activity(state(record))
+        found.append(Thing(Group.AGENT, label, word, record.uuid, kind))
     return sorted(found, key=lambda one: URGENCY[one.kind])
 
 

@@ -4,9 +4,11 @@ They are read on a thread of their own: a slow database delays the bars, never t
 of the time, so a system of 100,000 agents stays free for its work.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ikigai_actors.actors.service import Service
@@ -17,7 +19,8 @@ from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClosed
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.prices import Prices
-from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents import lists, registry
+from ikigai_actors.records.agents.lists import MOST_LISTED, Census
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.budget import BudgetStatus
 from ikigai_actors.records.budgets.status import budget_of
@@ -25,7 +28,7 @@ from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.records.lives.supervision import restart_counts
 from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.mail.mail import NewPrompt, waiting_prompts
-from ikigai_actors.records.spending import Expenses, in_all
+from ikigai_actors.records.spending import Expenses, branch_spendings, in_all
 from ikigai_actors.shell.text.naming import shown_name_in
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import host_names, owners
@@ -77,12 +80,24 @@ class Snapshot:
     """The process that runs the agents, when it is another one."""
     names: Mapping[str, str] = field(default_factory=dict)
     """The names of the agents in sight, and of those with questions, by uuid."""
-    everybody: tuple[AgentRecord, ...] = ()
-    """The whole registry, when it was asked for."""
+    listed: tuple[AgentRecord, ...] = ()
+    """The agents of the list in sight, oldest first: all, or of many those that `Wish` says."""
+    wish: "Wish | None" = None
+    """What the person wants to see of them."""
+    found: frozenset[str] = frozenset()
+    """Those of them that the database has found by the text that is wanted."""
+    is_cut: bool = False
+    """Whether it has found more."""
+    census: Census | None = None
+    """How many agents there are; when a list is in sight."""
+    hidden: Mapping[str, int] = field(default_factory=dict)
+    """How many living children an agent of a tree has that are not listed, by uuid."""
+    branches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """What whole branches have spent, by uuid; when asked for."""
     statistics: Mapping[str, AgentStatistics] = field(default_factory=dict)
-    """By uuid, for all living agents; when asked for."""
+    """By uuid, for all living agents of the list."""
     restarts: Mapping[str, int] = field(default_factory=dict)
-    """How often each agent was restarted, by uuid; when asked for."""
+    """How often each agent of the list was restarted, by uuid."""
     hosts: Mapping[str, str] = field(default_factory=dict)
     """The names of the hosts, by id, where there are several; when asked for."""
     signs: Mapping[str, Sign] = field(default_factory=dict)
@@ -93,9 +108,30 @@ class Snapshot:
     """Threads of tools that go on past the time of their calls; when asked for, and this process runs the agents."""
 
     @property
+    def rest(self) -> int:
+        """How many living agents are not in the list."""
+        return 0 if self.census is None else max(0, self.census.living - sum(one.living for one in self.listed))
+
+    @property
     def works(self) -> bool:
         """Whether the agent is in a turn, or cannot begin one."""
         return self.state not in (Phase.IDLE, Phase.UNLOADED)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a person wants to see of very many agents, beside those that were used last."""
+
+    tree: bool = False
+    """The first of each level of the tree, too, and everybody above those that are listed."""
+    text: str = ""
+    """Those, too, that are called so."""
+    opened: Mapping[str, int] = field(default_factory=dict)
+    """The first children of some, too, by uuid: how many."""
+    kept: frozenset[str] = frozenset()
+    """These, too."""
+    branches: bool = False
+    """Whether the snapshot has what whole branches have spent."""
 
 
 class Snapshots(Service):
@@ -118,14 +154,15 @@ class Snapshots(Service):
         super().__init__("ikigai-snapshots")
         self._system, self._questions, self._deliver, self._failed = system, questions, deliver, failed
         self._prices, self._spent = prices, spent
-        self._current, self._everybody = current, False
+        self._current: str = current
+        self._wish: Wish | None = None
         self._models: dict[str, str] = {}
         self._due = self._hurry = False
 
-    def focus(self, uuid: str, everybody: bool) -> None:
-        """Set the agent that snapshots are seen from, and whether they have the whole registry."""
-        if (uuid, everybody) != (self._current, self._everybody):
-            self._current, self._everybody = uuid, everybody
+    def focus(self, uuid: str, wish: Wish | None) -> None:
+        """Set the agent that snapshots are seen from, and what is wanted of the others: None for no list."""
+        if (uuid, wish) != (self._current, self._wish):
+            self._current, self._wish = uuid, wish
             self.poke(hurry=True)
 
     def poke(self, hurry: bool = False) -> None:
@@ -139,7 +176,7 @@ class Snapshots(Service):
             self._due = self._hurry = False
             began = monotonic()
             try:
-                self._deliver(self._take(self._current, self._everybody))
+                self._deliver(self._take(self._current, self._wish))
             except IkigaiError:  # others report trouble with the store; a death is seen next time
                 if (closed := self._closed()) is not None:
                     self._failed(closed)
@@ -157,18 +194,15 @@ class Snapshots(Service):
             return None
         return None
 
-    def _take(self, uuid: str, everybody: bool) -> Snapshot:
+    def _take(self, uuid: str, wish: Wish | None) -> Snapshot:
         system = self._system
-        found = system._store.read(lambda tx: _read(tx, uuid, everybody))
-        record, above, family, all_of_them = found.record, found.above, found.family, found.everybody
-        row = [each for each in family if each.living or each.uuid == uuid]
-        place = next((index for index, each in enumerate(row) if each.uuid == uuid), 0)
-        alone = len(row) < 2
         questions = self._questions.open()
+        asking = frozenset(one.agent for one in questions.values())
+        found = system._store.read(lambda tx: _read(tx, uuid, wish, asking))
+        record, above, beside, listed = found.record, found.above, found.beside, found.listed
         heir = next((each for each in above if each.living), None) if not record.living else None
-        statistics = self._statistics(all_of_them)
         label = shown_name_in(system._store)
-        near = {each.uuid: each.short for each in (record, *above, *family, *found.below)}
+        near = {each.uuid: each.short for each in (record, *above, *filter(None, beside), *found.below)}
         self._spent.read(system._store)
         sums = self._spent.sums(uuid)
         return Snapshot(
@@ -176,9 +210,9 @@ class Snapshots(Service):
             state=self._state(record),
             parent=above[0] if above else None,
             above=tuple(above),
-            previous=None if alone else row[place - 1],
-            following=None if alone else row[(place + 1) % len(row)],
-            children=sum(each.living for each in found.below),
+            previous=beside.previous,
+            following=beside.following,
+            children=found.children,
             model=self._model(record),
             tokens=in_all(sums.own) if sums is not None else None,
             all_tokens=in_all(sums.everybody) if sums is not None else None,
@@ -190,15 +224,19 @@ class Snapshots(Service):
             questions=questions,
             heir=heir,
             attached=system.attached,
-            names=near
-            | registry.shown_names(all_of_them)
-            | {one.agent: label(one.agent) for one in questions.values()},
-            everybody=tuple(all_of_them),
-            statistics=statistics,
-            restarts=found.restarts,
-            hosts=found.hosts,
-            signs=system._signs() if everybody else {},
-            abandoned=self._system._abandoned() if everybody else 0,
+            names={**near, **listed.labels} | {one: label(one) for one in asking - listed.labels.keys()},
+            listed=tuple(listed.records),
+            wish=wish,
+            found=listed.found,
+            is_cut=listed.is_cut,
+            census=listed.census,
+            hidden=listed.hidden,
+            branches=listed.branches,
+            statistics=self._statistics(listed.records),
+            restarts=listed.restarts,
+            hosts=listed.hosts,
+            signs=system._signs() if wish is not None else {},
+            abandoned=self._system._abandoned() if wish is not None else 0,
         )
 
     def _state(self, record: AgentRecord) -> str:
@@ -230,7 +268,7 @@ class Snapshots(Service):
             self._models[record.uuid] = str(settings.get("model", ""))
         return self._models[record.uuid]
 
-    def _statistics(self, records: list[AgentRecord]) -> dict[str, AgentStatistics]:
+    def _statistics(self, records: Sequence[AgentRecord]) -> dict[str, AgentStatistics]:
         found = {}
         for record in records:
             if record.living:
@@ -241,30 +279,76 @@ class Snapshots(Service):
         return found
 
 
+class _Listed(NamedTuple):
+    """The agents of a list, at one moment, with what else is shown of them; without one nothing."""
+
+    records: Sequence[AgentRecord] = ()
+    labels: Mapping[str, str] = MappingProxyType({})
+    found: frozenset[str] = frozenset()
+    is_cut: bool = False
+    census: Census | None = None
+    hidden: Mapping[str, int] = MappingProxyType({})
+    restarts: Mapping[str, int] = MappingProxyType({})
+    hosts: Mapping[str, str] = MappingProxyType({})
+    branches: Mapping[str, tuple[int, int]] = MappingProxyType({})
+
+
 class _Rows(NamedTuple):
     """The registry at one moment."""
 
     record: AgentRecord
     above: list[AgentRecord]
     """Its supervisors, the nearest first."""
-    family: list[AgentRecord]
-    """Its siblings, with itself."""
+    beside: lists.Siblings
     below: list[AgentRecord]
-    """Its children."""
-    everybody: list[AgentRecord]
-    """All agents; empty when they were not asked for, as the next two."""
-    restarts: Mapping[str, int]
-    hosts: Mapping[str, str]
-    budget: BudgetStatus | None = None
-    waiting: tuple[NewPrompt, ...] = ()
+    """Its children; of many the newest, and some others."""
+    children: int
+    """How many of them live."""
+    budget: BudgetStatus | None
+    waiting: tuple[NewPrompt, ...]
+    listed: _Listed
 
 
-def _read(tx: Transaction, uuid: str, everybody: bool) -> _Rows:
-    """Read an agent and those around it; on request also all agents, with their restarts and hosts."""
-    record, above = registry.get(tx, uuid), registry.ancestors(tx, uuid)
-    family = registry.children(tx, record.supervisor_uuid) if record.supervisor_uuid is not None else [record]
-    near, waiting = registry.children(tx, uuid), waiting_prompts(tx, uuid) if record.living else ()
-    rows = _Rows(record, above, family, near, [], {}, {}, budget_of(tx, uuid), waiting)
-    if not everybody:
-        return rows
-    return rows._replace(everybody=registry.every(tx), restarts=restart_counts(tx), hosts=host_names(owners(tx)))
+def _read(tx: Transaction, uuid: str, wish: Wish | None, asking: frozenset[str]) -> _Rows:
+    """Read an agent and those around it, and the agents of a list; ``asking`` are those with questions."""
+    record = registry.get(tx, uuid)
+    return _Rows(
+        record,
+        registry.ancestors(tx, uuid),
+        lists.siblings(tx, record),
+        lists.supervised(tx, uuid),
+        lists.count_children(tx, [uuid]).get(uuid, 0),
+        budget_of(tx, uuid),
+        waiting_prompts(tx, uuid) if record.living else (),
+        _Listed() if wish is None else _read_list(tx, wish, frozenset((uuid, *asking))),
+    )
+
+
+def _read_list(tx: Transaction, wish: Wish, first: frozenset[str]) -> _Listed:
+    found = lists.called_so(tx, wish.text, MOST_LISTED + 1) if wish.text else []
+    is_cut = len(found) > MOST_LISTED
+    chosen = {one.uuid: one for one in (*lists.latest_used(tx, first=first | wish.kept), *found[:MOST_LISTED])}
+    if wish.tree:
+        if (top := registry.root(tx)) is not None:
+            chosen |= {one.uuid: one for one in (top, *lists.breadth_first(tx, top.uuid))}
+        chosen |= {one.uuid: one for uuid, most in wish.opened.items() for one in lists.some_children(tx, uuid, most)}
+    records = [*chosen.values()]
+    records = lists.with_those_above(tx, records) if wish.tree else registry.oldest_first(records)
+    uuids = [one.uuid for one in records]
+    return _Listed(
+        records,
+        lists.labels_of(tx, records),
+        frozenset(one.uuid for one in found[:MOST_LISTED]),
+        is_cut,
+        lists.census(tx),
+        _hidden(tx, records) if wish.tree else {},
+        restart_counts(tx, uuids),
+        host_names(owners(tx)),
+        branch_spendings(tx) if wish.branches else {},
+    )
+
+
+def _hidden(tx: Transaction, records: Sequence[AgentRecord]) -> dict[str, int]:
+    seen = Counter(one.supervisor_uuid for one in records if one.living)
+    counted = lists.count_children(tx, [one.uuid for one in records])
+    return {uuid: number - seen[uuid] for uuid, number in counted.items() if number > seen[uuid]}

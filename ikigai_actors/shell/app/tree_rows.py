@@ -66,16 +66,18 @@ class TreeRow(NamedTuple):
     """Whether those below it are left out."""
     wanted: bool
     """Whether it is here for itself; else for one below it."""
+    hidden: int = 0
+    """How many living children it has that are not listed, since they are very many."""
 
 
-def tree_rows(everybody: Sequence[AgentRow], view: TreeView) -> list[TreeRow]:
-    """The lines of the tree, depth first."""
-    agents = {row.uuid: row for row in everybody}
+def tree_rows(listed: Sequence[AgentRow], view: TreeView, hidden: Mapping[str, int] | None = None) -> list[TreeRow]:
+    """The lines of the tree, depth first; ``hidden``: living children that are not listed, by the one above them."""
+    agents = {row.uuid: row for row in listed}
 
     def wanted(row: AgentRow) -> bool:
         return row.record.living and (not view.wanted or row.has(view.wanted))
 
-    nodes = drawn([row.record for row in everybody], lambda record: wanted(agents[record.uuid]), view.deepest)
+    nodes = drawn([row.record for row in listed], lambda record: wanted(agents[record.uuid]), view.deepest)
     places = [(agents[node.record.uuid], node.depth) for node in nodes]
     sums, opened = _below(places), _above(agents, view.current)
     rows, path, skipped = list[TreeRow](), list[str](), 0
@@ -91,7 +93,9 @@ def tree_rows(everybody: Sequence[AgentRow], view: TreeView) -> list[TreeRow]:
         )
         folded = bool(below) and not view.wanted and view.folds.get(agent.uuid, by_itself)
         skipped = below.agents if folded else 0
-        rows.append(TreeRow(agent, node.branch, parent, below, folded, wanted(agent)))
+        rows.append(
+            TreeRow(agent, node.branch, parent, below, folded, wanted(agent), (hidden or {}).get(agent.uuid, 0))
+        )
     return rows
 
 

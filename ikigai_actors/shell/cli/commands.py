@@ -20,22 +20,30 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.argument("word", metavar="[WORD]", required=False)
 @click.option("--all", "dead_too", is_flag=True, help="Show the dead too.")
+@click.option("--limit", metavar="N", type=click.IntRange(1), help="At most N agents. Without it 200; as JSON all.")
 @click.option("--tree", is_flag=True, help="With --json: in the order of the tree, with depths.")
-@click.option("--json", "json", is_flag=True, help="All of the registry, the dead too, as a JSON list.")
+@click.option("--json", "json", is_flag=True, help="A JSON list: without WORD and --limit of all, the dead too.")
 @click.pass_obj
-def agents(options: Options, dead_too: bool, tree: bool, json: bool) -> None:
-    """Show the tree of agents. Reads the database, beside a running shell or without one."""
-    from ikigai_actors.shell.cli import registry as reader
+def agents(options: Options, word: str | None, dead_too: bool, limit: int | None, tree: bool, json: bool) -> None:
+    """Show the tree of agents. Reads the database, beside a running shell or without one.
 
-    if json:
-        click.echo(reader.registry_as_json(reader.read(options.database), tree))
-        return
+    Of more than 200 it shows those that were used last, and says how many more there are. With WORD it shows those
+    whose name, or two words, have it.
+    """
+    from ikigai_actors.shell.cli import registry as reader
     from ikigai_actors.shell.cli.paint import show
     from ikigai_actors.shell.text.colours import Coloured
+    from ikigai_actors.system.remote.client import Client
 
-    for line in reader.read_tree(options.database, dead_too):
-        show(Coloured(line.text, line.spans), dim=line.dead)
+    with Client.open(options.database) as client:
+        if json:
+            for piece in reader.json_lines(client, word or "", limit, dead_too, tree):
+                click.echo(piece)
+        else:
+            for line in reader.lines(client, word or "", limit, dead_too):
+                show(Coloured(line.text, line.spans), dim=line.dead)
 
 
 @click.command()

@@ -61,27 +61,34 @@ def tree_lines(
     own: Mapping[str, int],
     state: Callable[[AgentRecord], str],
     current: str | None = None,
-    dead_too: bool = False,
+    wanted: Callable[[str], bool] | None = None,
     hosts: Mapping[str, str] | None = None,
     signs: Mapping[str, Sign] | None = None,
     trials: ListedTrials = NO_TRIALS,
     is_drawn: bool = True,
+    labels: Mapping[str, str] | None = None,
+    counts: Mapping[str, int] | None = None,
 ) -> list[Line]:
     """The tree, and the line that counts.
 
     Args:
-        records: the whole registry.
+        records: the whole registry; or some agents and all above them, with ``labels`` and ``counts``.
         own: messages that each agent wrote itself, by uuid.
         state: what an agent is doing, in a word or two.
         current: uuid of the agent that gets the ``*``.
-        dead_too: show all the dead.
+        wanted: which agents are shown, by uuid, with those above them; None shows the living.
         hosts: the names of the hosts, by id; with some there is a column for the one that runs an agent.
         signs: the latest signs of life of those that are in a turn.
         trials: what is said of experiments, and which of their trials are left out; the line that counts counts them.
         is_drawn: whether lines lead to an agent from the one above it; else its line says which that is.
+        labels: what people are shown for each agent, by uuid.
+        counts: how many agents there are of each status.
     """
-    shown = shown_names(records)
-    nodes = drawn([one for one in records if one.uuid not in trials.hidden], lambda one: dead_too or one.living)
+    shown = shown_names(records) if labels is None else labels
+    nodes = drawn(
+        [one for one in records if one.uuid not in trials.hidden],
+        lambda one: one.living if wanted is None else wanted(one.uuid),
+    )
     dead = {record.uuid for record in records if not record.living}
     before = [node.branch if is_drawn else _INDENT * min(node.depth, DEEPEST) for node in nodes]
     names = [
@@ -118,7 +125,7 @@ def tree_lines(
         return Line(text, record.uuid == current, not record.living, spans)
 
     lines = [line(*each) for each in zip(nodes, names, states, words, strict=True)]
-    return [*lines, Line(summary(Counter(record.status for record in records)))]
+    return [*lines, Line(summary(Counter(record.status for record in records) if counts is None else counts))]
 
 
 def sign_text(sign: Sign) -> str:

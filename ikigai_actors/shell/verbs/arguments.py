@@ -41,6 +41,22 @@ class Offering(StringParamType):
         return [] if agent is None else list(self._offered(agent))
 
 
+class OfferingAgents(Offering):
+    """An agent: those are offered whose label begins so."""
+
+    def __init__(self, others: Iterable[str] = ()) -> None:
+        """Make a type; ``others`` are offered, too."""
+        self._others = tuple(others)
+        super().__init__(lambda current: [*_agents(current, ""), *self._others])
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from ikigai_actors.system.handles.ref import AgentRef
+
+        agent = ctx.find_object(AgentRef)
+        texts = [] if agent is None else [*_agents(agent, incomplete), *self._others]
+        return [CompletionItem(text) for text in texts if text.startswith(incomplete)]
+
+
 class OfferingWords(Offering):
     """A text that is given as the rest of the line, without quotes, by a parameter that takes any number of words."""
 
@@ -85,12 +101,11 @@ def in_either_case(ctx: click.Context, param: click.Parameter, incomplete: str) 
     return [CompletionItem(forms[0]) for forms in fitting if forms]
 
 
-def _agents(current: "AgentRef") -> list[str]:
-    from ikigai_actors.records.agents.registry import shown_names
+def _agents(current: "AgentRef", text: str) -> list[str]:
+    """The labels of the living, or of those that a text finds; of very many some."""
+    from ikigai_actors.records.agents.lists import labelled
 
-    everybody = current.system.agents()
-    shown = shown_names(everybody)
-    return sorted(shown[record.uuid] for record in everybody if record.living)
+    return sorted(current.system._store.read(lambda tx: labelled(tx, text)))
 
 
 def _hosts(current: "AgentRef") -> list[str]:
@@ -135,20 +150,21 @@ def _values(current: "AgentRef", name: str) -> list[str]:
 
 def _models(current: "AgentRef") -> list[str]:
     """The models that agents here have, and the providers, each with its colon."""
+    from ikigai_actors.records.agents.lists import latest_used
     from ikigai_actors.records.log.scrollback import Scrollback
 
     system = current.system
     found = {system._default_model, *(f"{name}:" for name in system._provider_names)}
-    for record in system.agents()[:_LOOKED_AT]:
+    for record in system._store.read(lambda tx: latest_used(tx, _LOOKED_AT)):
         found.add(str(Scrollback(system._store, record.uuid).settings().get("model", "")))
     return sorted(filter(None, found))
 
 
 TEXT = Offering(lambda _: ())
 """A text of the person's own."""
-AGENT = Offering(_agents)
+AGENT = OfferingAgents()
 """An agent: the names of the living, and the two words of those without one."""
-SENDER = Offering(lambda current: [*_agents(current), "person"])
+SENDER = OfferingAgents(["person"])
 """The sender of mail: an agent, or a person."""
 HOST = Offering(_hosts)
 """A host that shares the agents: the names of those that live."""

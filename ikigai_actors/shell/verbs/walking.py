@@ -4,13 +4,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ikigai_actors.shell import text as words
 from ikigai_actors.shell.headings import EVERYTHING, HeadedGroup
-from ikigai_actors.shell.verbs.arguments import AGENT, COMMAND
+from ikigai_actors.shell.verbs.arguments import AGENT, COMMAND, TEXT
 from ikigai_actors.shell.verbs.verb import verb
 
 if TYPE_CHECKING:
-    from ikigai_actors.records.agents.registry import AgentRecord
     from ikigai_actors.shell.verbs.place import ShellPlace
 
 _GUIDE = """
@@ -24,9 +22,14 @@ alone then shows the rest of it.
 
 
 @verb("agents", script="")
+@click.argument("word", metavar="[WORD]", required=False, type=TEXT)
 @click.option("--all", "dead_too", is_flag=True, help="Show the dead too.")
-def agents(shell: "ShellPlace", dead_too: bool) -> None:
+@click.option("--limit", metavar="N", type=click.IntRange(1), help="Show at most N agents. Without it 200.")
+def agents(shell: "ShellPlace", word: str | None, dead_too: bool, limit: int | None) -> None:
     """Show the tree of agents.
+
+    Of more than 200 it shows those that were used last, and says how many more there are. With WORD it shows those
+    whose name, or two words, have it.
 
     * marks the current one. Each line has the name, or two words for an agent without one, the state, and two counts of
     messages of any kind: those before the fork, and its own since then. Messages that a /clear or /rewind hides count
@@ -34,17 +37,13 @@ def agents(shell: "ShellPlace", dead_too: bool) -> None:
     of life. Where several hosts run the agents, a column names the host of each. An experiment says how many trials it
     has, and shows the first of them, with their scores and prompts.
     """
-    from ikigai_actors.behaviour.listing import books_in, listed_trials
-    from ikigai_actors.records.agents import registry
-    from ikigai_actors.store.hosts.rows import host_names, owners
+    from ikigai_actors.records.agents.lists import MOST_LISTED
+    from ikigai_actors.shell.agent_lists import list_lines, read_list
 
-    records, own, hosts = shell.system._store.read(
-        lambda tx: (registry.every(tx), registry.own_counts(tx), host_names(owners(tx)))
-    )
-    books = shell.system._store.read(lambda tx: books_in(tx, records))
-    current, signs, state = shell.current.uuid, shell.system._signs(), shell.system.state_of
-    trials, drawn = listed_trials(records, books, current), not shell.screen.in_words
-    for line in words.tree_lines(records, own, state, current, dead_too, hosts, signs, trials, drawn):
+    current, system = shell.current.uuid, shell.system
+    found = system._store.read(lambda tx: read_list(tx, word or "", limit or MOST_LISTED, dead_too, current))
+    found = found._replace(signs=system._signs())
+    for line in list_lines(found, system.state_of, "/agents", current, not shell.screen.in_words):
         shell.screen.line(line.text, bold=line.current, dim=line.dead)
 
 
@@ -72,11 +71,12 @@ def parent(shell: "ShellPlace") -> None:
 @verb("child", script="")
 def child(shell: "ShellPlace") -> None:
     """Go down: to the newest child of this agent."""
-    records = [record for record in _children(shell, shell.current.uuid) if record.living]
-    if not records:
+    from ikigai_actors.records.agents.lists import newest_child
+
+    newest = shell.system._store.read(lambda tx: newest_child(tx, shell.current.uuid))
+    if newest is None:
         shell.screen.error("This agent has no living child. /fork makes one.")
     else:
-        newest = max(records, key=lambda record: (record.created_at, record.born))
         shell.go_to(shell.system.handle(newest.uuid))
 
 
@@ -123,17 +123,13 @@ def leave_as_others_do(shell: "ShellPlace") -> None:
     shell.leave()
 
 
-def _children(shell: "ShellPlace", uuid: str) -> "list[AgentRecord]":
-    from ikigai_actors.records.agents import registry
-
-    return shell.system._store.read(lambda tx: registry.children(tx, uuid))
-
-
 def _go_sideways(shell: "ShellPlace", step: int) -> None:
+    from ikigai_actors.records.agents.lists import siblings
+
     here = shell.current.record
-    family = _children(shell, here.supervisor_uuid) if here.supervisor_uuid is not None else [here]
-    row = [record.uuid for record in family if record.living or record.uuid == here.uuid]
-    if len(row) == 1:
+    beside = shell.system._store.read(lambda tx: siblings(tx, here))
+    to = beside.following if step > 0 else beside.previous
+    if to is None:
         shell.screen.error("This agent has no living sibling.")
     else:
-        shell.go_to(shell.system.handle(row[(row.index(here.uuid) + step) % len(row)]))
+        shell.go_to(shell.system.handle(to.uuid))

@@ -226,12 +226,11 @@ class Client:
 
         return self._store.read(recent_hosts)
 
-    def overview(self) -> Overview:
-        """Everybody at one moment. Raises `StoreUnusable` when a value of the database is of a wrong type."""
+    def check_types(self) -> None:
+        """Raise `StoreUnusable` when a value of the database is of a wrong type, where not too many must be read."""
         from ikigai_actors.store.migrations import check_types
 
         check_types(self._store)
-        return self._store.read(_overview)
 
     def spending_by(self, by: str, since: str | None) -> "dict[str, Spending]":
         """The amounts spent, by the value of a label; see `ActorSystem.spending`."""

@@ -15,7 +15,7 @@ from ikigai_actors.records.messages.messages import NO_DATA, Message
 from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.page_events import MESSAGES_KEPT, PageEvents
-from ikigai_actors.shell.app.snapshot import Snapshots
+from ikigai_actors.shell.app.snapshot import Snapshots, Wish
 from ikigai_actors.shell.app.theme import DARK, LIGHT, Palette
 from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
 from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks, chunked
@@ -205,10 +205,10 @@ def test_looking_at_an_agent_reads_no_log(tmp_path: Path) -> None:
         snapshots = Snapshots(
             system, Questions(system.approvals), last_active(system).uuid, print, print, Prices({}), Expenses()
         )
-        snapshot = snapshots._take(system.agent("grandkid").uuid, everybody=True)
+        snapshot = snapshots._take(system.agent("grandkid").uuid, Wish())
         assert snapshot.model == "offline:slow-not"
         assert (snapshot.parent, snapshot.previous, snapshot.children) == (system.agent("kid").record, None, 0)
-        assert len(snapshot.everybody) == 3
+        assert len(snapshot.listed) == 3
         assert system.statistics().read_logs == 0
 
 
@@ -223,11 +223,11 @@ def test_of_an_agent_that_is_summarised_a_snapshot_tells_of_how_many_messages() 
         snapshots = Snapshots(
             system, Questions(system.approvals), system.root.uuid, print, print, Prices({}), Expenses()
         )
-        assert snapshots._take(system.root.uuid, everybody=False).state == "summarising 6 messages"
+        assert snapshots._take(system.root.uuid, None).state == "summarising 6 messages"
         assert system.root.signal(Signal.INT)
         with pytest.raises(TurnInterrupted):
             summary.get(timeout=DEADLINE)
-        assert snapshots._take(system.root.uuid, everybody=False).state == "idle"
+        assert snapshots._take(system.root.uuid, None).state == "idle"
 
 
 def test_neighbouring_forks_are_one_line_with_names() -> None:

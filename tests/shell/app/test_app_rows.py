@@ -134,5 +134,5 @@ def test_an_agent_whose_rows_are_wrong_is_shown_without_its_model(tmp_path: Path
         *row, _, created = Message(kid.uuid, kid.history(all=True)[-1].id + 1, "configure", "", {}, 1).row()
         system._store.write(lambda tx: tx.append([(*row, "no JSON", created, b"")]))
     with ActorSystem.open(path, OfflineProvider()) as system:
-        snapshot = watching(system)._take(kid.uuid, everybody=False)
+        snapshot = watching(system)._take(kid.uuid, None)
         assert (snapshot.current.name, snapshot.model) == ("kid", "")

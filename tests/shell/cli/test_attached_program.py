@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ikigai_actors.shell.cli import registry
+from ikigai_actors.system.remote.client import Client
 from tests.conftest import NewDatabase
 from tests.kit.databases import eventually
 from tests.kit.fullscreen import DOWN, FullScreen
@@ -64,7 +64,8 @@ def test_lines_at_a_terminal_see_interrupt_and_leave_the_turn_of_another_shell(n
             attached.expect("kid> ")
             attached.say("Speak slowly about many things. " * 20)
             attached.expect("You said")  # it is seen as it comes
-            assert any(agent.turn for agent in registry.read(url).records)
+            with Client.open(url) as client:
+                assert any(agent.turn for agent in client.agents())
             attached.interrupt(r"\[interrupted\]")
             attached.expect("kid> ")
             attached.say("/signal STOP")

@@ -290,7 +290,7 @@ def test_exit_leaves_at_once(session: Session) -> None:
     [
         ("/", "error: There is no command '/'. /help lists the commands."),
         ("/swich x", "error: There is no command '/swich'. Did you mean /switch?"),
-        ("/agents two words", "error: Got unexpected extra arguments (two words). Try /agents --help."),
+        ("/agents two words", "error: Got unexpected extra argument (words). Try /agents --help."),
         ("/switch", "error: Missing argument 'ID'. Try /switch --help."),
         ('/fork "half', "error: No closing quotation. Put text with quotes in it between quotes of the other kind."),
         ("/fork ''", "error: Expected a prompt for the child, got blank text. Leave it out to fork without one."),
@@ -307,7 +307,7 @@ def test_a_wrong_line_is_told_and_the_session_goes_on(session: Session, line: st
     assert printed[-1] == "1 running, 0 dead"
 
 
-@pytest.mark.parametrize("line", ["/history 0", "/history x", "/history 1 2", "/fork --nam x", "/agents x"])
+@pytest.mark.parametrize("line", ["/history 0", "/history x", "/history 1 2", "/fork --nam x", "/agents --limit 0"])
 def test_an_error_of_click_is_told_on_one_line(session: Session, line: str) -> None:
     printed = session(line, "/agents")
     assert printed[0].startswith("error: ")

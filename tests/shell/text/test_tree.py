@@ -56,7 +56,7 @@ def shown(records: list[AgentRecord], own: dict[str, int] | None = None, current
 def tree(
     records: list[AgentRecord], own: dict[str, int] | None = None, current: str | None = None, dead_too: bool = False
 ) -> list[Line]:
-    return tree_lines(records, own or {}, state, current, dead_too)
+    return tree_lines(records, own or {}, state, current, (lambda uuid: True) if dead_too else None)
 
 
 def test_a_tree_is_drawn_depth_first_whatever_the_order_of_its_records() -> None:

@@ -23,7 +23,7 @@ from ikigai_actors.shell.app.agent_table import (
     table,
     widths,
 )
-from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.snapshot import Snapshot, Wish
 from ikigai_actors.shell.app.widgets.agent_list import AgentList, Doings
 from ikigai_actors.shell.app.widgets.key_line import Keys
 from ikigai_actors.shell.app.widgets.rows import Rows
@@ -73,6 +73,7 @@ class AgentTable(AgentList):
     def update_from(self, snapshot: Snapshot, arranged: Table) -> None:
         """Show the agents of a snapshot."""
         self.snapshot = snapshot
+        self.tell_rest(snapshot)
         if arranged.order == self.order:
             first = arranged.rows[:1] if arranged.order.wanted != self._table.order.wanted else ()
             self._table = arranged
@@ -99,10 +100,16 @@ class AgentTable(AgentList):
     def prepare(self, snapshot: Snapshot) -> Table:
         """Arrange the rows of a snapshot; for other threads, since it takes long."""
         order = self.order
-        return table(agent_rows(snapshot, int(time() * 1_000), order.branches), order)
+        rows = agent_rows(snapshot, int(time() * 1_000), order.branches)
+        return table(rows, order, snapshot.census if snapshot.rest else None)
+
+    @property
+    def wish(self) -> Wish:
+        return Wish(text=self.order.wanted, kept=self.marked, branches=self.order.branches)
 
     def _reorder(self, order: Order) -> None:
         self.order = order
+        self._doings.look()
         if (snapshot := self.snapshot) is not None:
             self._doings.later(lambda: self.prepare(snapshot), lambda arranged: self.update_from(snapshot, arranged))
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -13,7 +14,7 @@ from textual.widgets import Input, Static
 
 from ikigai_actors.shell.app.agent_page import Later
 from ikigai_actors.shell.app.agent_rows import colour_of
-from ikigai_actors.shell.app.finding import Group, Thing, by_kind, found_by, letters
+from ikigai_actors.shell.app.finding import Group, Thing, by_kind, found_by, letters, letters_of_agents
 from ikigai_actors.shell.app.theme import Palette, palette
 from ikigai_actors.shell.app.widgets.key_line import KeyLine
 from ikigai_actors.shell.app.widgets.rows import Rows
@@ -47,17 +48,25 @@ class FindScreen(ModalScreen[Thing | None]):
     FindScreen Rows { scrollbar-background: $surface; scrollbar-background-hover: $surface; }
     """
 
-    def __init__(self, text: str, known: Iterable[Thing], read: Callable[[], Iterable[Thing]], later: Later) -> None:
+    def __init__(
+        self,
+        text: str,
+        known: Iterable[Thing],
+        read: Callable[[], Iterable[Thing]],
+        agents: Callable[[str], Iterable[Thing]],
+        later: Later,
+    ) -> None:
         """Make it.
 
         Args:
             text: what is typed already.
             known: what can be found at once.
             read: gives what can be found besides, and may take a while.
-            later: does that on another thread.
+            agents: gives the agents that some letters find, since of very many only some were read; the same.
+            later: does these on another thread.
         """
         super().__init__()
-        self._things, self._read, self._later = by_kind(known), read, later
+        self._things, self._read, self._agents, self._later = by_kind(known), read, agents, later
         self._rows = Rows(lambda one: f"{one.group}{one.value or one.name}", self._row)
         self._input = Input(text, placeholder="a few letters of a name", compact=True, select_on_focus=False)
 
@@ -80,6 +89,8 @@ class FindScreen(ModalScreen[Thing | None]):
         """Search again whenever the text changes; the cursor goes to the nearest."""
         self._search()
         self._rows.action_move(-len(self._things))
+        if wanted := letters_of_agents(self._input.value):
+            self._later(partial(self._agents, wanted), self._add)
 
     def on_input_submitted(self) -> None:
         """Choose what is at the cursor."""
@@ -102,7 +113,8 @@ class FindScreen(ModalScreen[Thing | None]):
         return palette(self.app.current_theme)
 
     def _add(self, read: Iterable[Thing]) -> None:
-        self._things = by_kind([*self._things, *read])
+        known = {(one.group, one.value) for one in self._things if one.value}
+        self._things = by_kind([*self._things, *(one for one in read if (one.group, one.value) not in known)])
         self._search()
 
     def _search(self) -> None:

@@ -23,7 +23,7 @@ from ikigai_actors.shell.app.choices import choices_of, command_choices, mention
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.page_events import PageEvents
 from ikigai_actors.shell.app.screens.pager import PagerScreen
-from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.snapshot import Snapshot, Wish
 from ikigai_actors.shell.app.theme import Palette, palette
 from ikigai_actors.shell.app.transcript.pictures import picture_rows
 from ikigai_actors.shell.app.transcript.pieces import Look, tidy
@@ -178,9 +178,9 @@ class MainScreen(Screen[None]):
         return self._pages[self._current]
 
     @property
-    def wants_everybody(self) -> bool:
-        """Whether the tree is in sight."""
-        return bool(self._tree.display)
+    def wish(self) -> Wish | None:
+        """What the tree shows; None while it is not in sight."""
+        return self._tree.wish if self._tree.display else None
 
     # Events of the system
 
@@ -231,7 +231,7 @@ class MainScreen(Screen[None]):
 
     def prepare(self, snapshot: Snapshot) -> Arranged | None:
         """Arrange the tree of a snapshot, if it is in sight; for other threads, since it takes long."""
-        return self._tree.prepare(snapshot) if self.wants_everybody and snapshot.everybody else None
+        return self._tree.prepare(snapshot) if self.wish is not None and snapshot.listed else None
 
     def update_from(self, snapshot: Snapshot, tree: Arranged | None = None) -> None:
         """Show a snapshot of the current agent; when the agent has just died, go to its heir."""

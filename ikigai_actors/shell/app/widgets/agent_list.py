@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from ikigai_actors.shell.app.agent_rows import below
-from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.snapshot import Snapshot, Wish
 from ikigai_actors.shell.app.theme import Palette, palette
 from ikigai_actors.shell.app.widgets.key_line import Keys, key_line
 from ikigai_actors.shell.app.widgets.rows import Rows
@@ -38,6 +38,8 @@ class Doings(NamedTuple):
     """Prompts an agent, by uuid."""
     later: Callable[[Callable[[], Any], Callable[[Any], None]], None]
     """Does work on another thread, and then something here with the result."""
+    look: Callable[[], None] = lambda: None
+    """Has a snapshot taken of what a list wishes now."""
 
 
 class _Question(NamedTuple):
@@ -54,6 +56,7 @@ class AgentList(Vertical):
 
     DEFAULT_CSS = """
     AgentList .keys { height: auto; max-height: 4; padding: 0 1; }
+    AgentList .rest { height: auto; max-height: 2; display: none; padding: 0 1; color: $past; }
     AgentList .entry { height: 1; display: none; padding: 0 1; background: $surface; }
     AgentList .entry Static { width: auto; color: $accent; text-style: bold; }
     AgentList .entry Input { width: 1fr; height: 1; border: none; padding: 0 1; }
@@ -75,11 +78,12 @@ class AgentList(Vertical):
         super().__init__(id=id)
         self.rows = rows
         self.snapshot: Snapshot | None = None
-        """The moment that is shown, with everybody; None before the first."""
+        """The moment that is shown, with the agents of the list; None before the first."""
         self.marked: frozenset[str] = frozenset()
         """The agents that are marked, by uuid."""
         self._doings = doings
         self._keys, self._label, self._input = Static(classes="keys"), Static(), Input(compact=True)
+        self._rest = Static(classes="rest")
         self._entry = Horizontal(self._label, self._input, classes="entry")
         self._question: _Question | None = None
         self._wanted = ""  # the filter, as it was typed
@@ -94,6 +98,7 @@ class AgentList(Vertical):
     def compose(self) -> ComposeResult:
         """Lay out the rows, the entry and the keys."""
         yield self.rows
+        yield self._rest
         yield self._entry
         yield self._keys
 
@@ -105,6 +110,17 @@ class AgentList(Vertical):
     def want(self, text: str) -> None:
         """Show only those whose name, state or host has this text, in small letters; all for an empty one."""
         raise NotImplementedError("each kind of list arranges its own rows")
+
+    @property
+    def wish(self) -> Wish:
+        """What the list shows of very many agents."""
+        raise NotImplementedError("each kind of list shows others")
+
+    def tell_rest(self, snapshot: Snapshot) -> None:
+        """Say how many agents are not in the list."""
+        text = rest_line(snapshot)
+        self._rest.display = bool(text)
+        self._rest.update(text)
 
     def paint(self) -> None:
         """Draw the line below the rows."""
@@ -216,10 +232,11 @@ class AgentList(Vertical):
         if (key := self.rows.key) is not None:
             self.marked ^= {key}
             self.rows.action_move(1)
+            self._doings.look()
 
     def _chosen(self) -> tuple[str, ...]:
         """The agents that keys act on: of those that are marked, the living."""
-        records = self.snapshot.everybody if self.snapshot is not None and self.marked else ()
+        records = self.snapshot.listed if self.snapshot is not None and self.marked else ()
         if marked := tuple(one.uuid for one in records if one.living and one.uuid in self.marked):
             return marked
         return () if (key := self.rows.key) is None else (key,)
@@ -230,7 +247,7 @@ class AgentList(Vertical):
 
     def _ask(self) -> None:
         if (uuids := self._chosen()) and self.snapshot is not None:
-            more = below(self.snapshot.everybody, uuids)
+            more = below(self.snapshot.listed, uuids) if not self.snapshot.rest else None
             who = self._called(uuids[0]) if len(uuids) == 1 else counted(len(uuids), "agent")
             self._question = kill_question(uuids, who, more)
             self.paint()
@@ -249,10 +266,19 @@ class AgentList(Vertical):
         return one_line(self.snapshot.names.get(uuid, uuid) if self.snapshot is not None else uuid)
 
 
-def kill_question(uuids: tuple[str, ...], who: str, more: int) -> _Question:
-    """The question before agents are killed; ``more`` is how many are below them."""
-    if not more:
+def rest_line(snapshot: Snapshot) -> str:
+    """How many living agents are not in a list, and how they are found; empty when all are."""
+    if not snapshot.rest:
+        return ""
+    if snapshot.wish is not None and snapshot.wish.text:
+        return "and more of this name: give more letters" if snapshot.is_cut else ""
+    return f"and {snapshot.rest:,} more: / searches"
+
+
+def kill_question(uuids: tuple[str, ...], who: str, more: int | None) -> _Question:
+    """The question before agents are killed; ``more`` is how many are below them, None where nobody has counted."""
+    if more == 0:
         return _Question(uuids, f"Kill {who}?", {"y": ("kill", ""), "n": ("keep", None)})
     only = "only it" if len(uuids) == 1 else "only them"
     answers = {"y": ("all", " --cascade"), "o": (only, ""), "n": ("keep", None)}
-    return _Question(uuids, f"Kill {who} and {more:,} below?", answers)
+    return _Question(uuids, f"Kill {who} and {'all' if more is None else f'{more:,}'} below?", answers)

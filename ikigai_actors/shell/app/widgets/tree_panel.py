@@ -8,9 +8,10 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 
+from ikigai_actors.records.agents.lists import MOST_LISTED
 from ikigai_actors.records.hosts.liveness import LATELY
 from ikigai_actors.shell.app.agent_rows import agent_rows, colour_of
-from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.snapshot import Snapshot, Wish
 from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.shell.app.tree_rows import TreeRow, TreeView, tree_rows
 from ikigai_actors.shell.app.widgets.agent_list import AgentList, Doings
@@ -48,6 +49,7 @@ class TreePanel(AgentList):
         self._view = TreeView()
         self._found = ""  # the filter of the rows in sight
         self._asked_for = False  # whether the cursor has still to go to the current agent
+        self._opened: dict[str, int] = {}  # how many children are listed of whom the person has opened
         self.actions |= {
             "left": partial(self._fold, True), "right": partial(self._fold, False),
             "b": self._show_budget,
@@ -66,16 +68,21 @@ class TreePanel(AgentList):
     def prepare(self, snapshot: Snapshot) -> Arranged:
         """Arrange the rows of a snapshot; for other threads, since it takes long."""
         view = replace(self._view, current=snapshot.current.uuid)
-        return view, tree_rows(agent_rows(snapshot, int(time() * 1_000)), view)
+        return view, tree_rows(agent_rows(snapshot, int(time() * 1_000)), view, snapshot.hidden)
 
     def update_from(self, snapshot: Snapshot, arranged: Arranged) -> None:
         """Show the tree of a snapshot; without the keyboard, the cursor goes to the current agent."""
         self.snapshot, (view, rows) = snapshot, arranged
+        self.tell_rest(snapshot)
         if view == replace(self._view, current=view.current):
             here = self._asked_for or not self.has_keyboard
             first = next((row.agent.uuid for row in rows if row.wanted), "") if view.wanted != self._found else ""
             self.rows.show(rows, first or (view.current if here else None))
             self._asked_for, self._found = False, view.wanted
+
+    @property
+    def wish(self) -> Wish:
+        return Wish(True, self._view.wanted, dict(self._opened), self.marked)
 
     def want(self, text: str) -> None:
         self._look(replace(self._view, wanted=text))
@@ -89,6 +96,7 @@ class TreePanel(AgentList):
 
     def _look(self, view: TreeView) -> None:
         self._view = view
+        self._doings.look()
         if (snapshot := self.snapshot) is not None:
             self._doings.later(lambda: self.prepare(snapshot), partial(self.update_from, snapshot))
 
@@ -99,8 +107,17 @@ class TreePanel(AgentList):
             return
         if fold and (row.folded or not row.below):
             self.rows.go_to(row.parent)
+        elif not fold and row.hidden and not row.folded:
+            self._open_more(row.agent.uuid)
         elif row.below:
             self._look(replace(self._view, folds={**self._view.folds, row.agent.uuid: fold}))
+
+    def _open_more(self, uuid: str) -> None:
+        """List more of the children of an agent."""
+        listed = self.snapshot.listed if self.snapshot is not None else ()
+        shown = sum(one.living and one.supervisor_uuid == uuid for one in listed)
+        self._opened[uuid] = self._opened.get(uuid, shown) + MOST_LISTED
+        self._doings.look()
 
     def _show_budget(self) -> None:
         if (uuid := self.rows.key) is not None:
@@ -131,6 +148,8 @@ def tree_line(row: TreeRow, current: bool, marked: bool, colours: Palette) -> Te
             text.append(f", {row.below.waiting:,} for you", colours.waits)
         if row.below.working:
             text.append(f", {row.below.working:,} working", colours.accent)
+    if row.hidden:
+        text.append(f" ▸ {row.hidden:,} more", colours.past)
     if agent.record.unread:
         text.append(f"  {counted(agent.record.unread, 'mail')}", colours.ink)
     if agent.rate:

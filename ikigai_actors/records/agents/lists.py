@@ -1,0 +1,213 @@
+"""Lists of agents for people: some of them, and how many more there are, among any number.
+
+    store.read(lambda tx: latest_used(tx))          # up to 200 of the living, the latest used first
+    store.read(lambda tx: called_so(tx, "otter"))   # up to 200 whose name or two words have this text
+    labels_of(tx, records)                          # what people are shown for them
+
+What a list costs depends on its length, not on how many agents there are. There are two exceptions: a count reads an
+entry of an index for each agent, and a text that few agents are called takes one look at all of them.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from ikigai_actors.errors import AgentNotFound, AmbiguousAgent
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AGENTS_AT_ONCE, AgentRecord
+from ikigai_actors.records.agents.words import EVEN, beginnings, words_having, words_of
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.text import storable
+
+MOST_LISTED = 200
+"""How many agents a list shows at most, unless somebody asks for more."""
+
+_ESCAPED = str.maketrans({"%": "!%", "_": "!_", "!": "!!"})
+"""What LIKE would not take literally."""
+
+
+def by_age(tx: Transaction) -> list[list[str]]:
+    """The uuids of all agents, the oldest first, in pages of `AGENTS_AT_ONCE`."""
+    uuids = [uuid for uuid, *_ in sorted(tx.run("ages"), key=lambda row: row[1:])]
+    return [uuids[start : start + AGENTS_AT_ONCE] for start in range(0, len(uuids), AGENTS_AT_ONCE)]
+
+
+class Census(NamedTuple):
+    """How many agents there are."""
+
+    all_of_them: int
+    living: int
+    stopped: int
+    terminating: int
+    turns: int
+    """Turns that are open."""
+
+    @property
+    def by_status(self) -> Mapping[str, int]:
+        """The number of each status."""
+        running = self.living - self.stopped - self.terminating
+        dead = self.all_of_them - self.living
+        return {"running": running, "stopped": self.stopped, "terminating": self.terminating, "dead": dead}
+
+
+def census(tx: Transaction) -> Census:
+    """Count the agents."""
+    return Census._make(tx.run("census")[0])
+
+
+def latest_used(
+    tx: Transaction, most: int = MOST_LISTED, dead_too: bool = False, first: Collection[str] = ()
+) -> list[AgentRecord]:
+    """The agents that were used last: those at work, then those that a person saw last and the newest.
+
+    Args:
+        most: how many at most.
+        dead_too: as many of the dead too, the latest that died.
+        first: those that come before all others, by uuid.
+    """
+    records = registry.some(tx, first) if first else []
+    known = {one.uuid for one in records}
+    records += [one for one in registry.rows_of(tx, "latest_used", most=most) if one.uuid not in known]
+    records = sorted(records, key=lambda one: (one.uuid not in known, *_latest_first(one)))[: max(most, len(known))]
+    return [*records, *(registry.rows_of(tx, "latest_ended", most=most) if dead_too else ())]
+
+
+def _latest_first(record: AgentRecord) -> tuple[bool, bool, int, int]:
+    used = max(record.active_at, record.created_at)
+    return (record.waits_for is None, record.turn == 0, -used, -record.born)
+
+
+def called_so(
+    tx: Transaction, text: str, most: int = MOST_LISTED, dead_too: bool = False, first: Collection[str] = ()
+) -> list[AgentRecord]:
+    """The agents that a text finds: the one that it names, and the newest whose name, or two words, have it.
+
+    Args:
+        text: capitals and small letters are the same; but for a uuid, or the beginning of one.
+        most, dead_too, first: as of `latest_used`.
+    """
+    text = storable(text)
+    found = registry.some(tx, [*_named(tx, text), *first])
+    lowered = text.casefold()
+    adjectives, nouns, both = words_having(lowered)
+    having = {
+        "pattern": f"%{lowered.translate(_ESCAPED)}%",
+        "adjectives": adjectives,
+        "nouns": nouns,
+        "both": 2 if both else 1,
+        "even": EVEN,
+        "most": most,
+    }
+    for query in ("living_called", "dead_called") if dead_too else ("living_called",):
+        known = {one.uuid for one in found}
+        found += [one for one in registry.rows_of(tx, query, **having) if one.uuid not in known]
+    return found
+
+
+def _named(tx: Transaction, text: str) -> list[str]:
+    try:
+        return [registry.find(tx, text).uuid]
+    except AmbiguousAgent as error:
+        return [*error.candidates]
+    except AgentNotFound:
+        return []
+
+
+def with_those_above(tx: Transaction, records: list[AgentRecord]) -> list[AgentRecord]:
+    """These agents, and everybody above them; the oldest first."""
+    known = {one.uuid for one in records}
+    above = registry.rows_of(tx, "all_above", uuids=[*known])
+    return registry.oldest_first([*records, *(one for one in above if one.uuid not in known)])
+
+
+def labels_of(tx: Transaction, records: Collection[AgentRecord]) -> dict[str, str]:
+    """As `registry.shown_names`, for some of all agents: who else might be called like one of them is looked up."""
+    around = {one.uuid: one for one in records}
+
+    def add(found: Iterable[AgentRecord]) -> None:
+        around.update((one.uuid, one) for one in found)
+
+    texts = {text for one in records for text in (one.name, words_of(one.uuid)) if text is not None}
+    starts = {start for one in records for start in beginnings(words_of(one.uuid))}
+    add(registry.rows_of(tx, "beginning_so", starts=sorted(starts)))
+    asked = set[str]()
+    while new := texts - asked:
+        add(registry.rows_of(tx, "namesakes", names=sorted(new)))
+        asked |= new
+        labels = registry.shown_names(around.values())
+        texts = {labels[one.uuid] for one in records}
+    return {one.uuid: labels[one.uuid] for one in records} if records else {}
+
+
+def labelled(tx: Transaction, text: str = "", most: int = MOST_LISTED) -> dict[str, AgentRecord]:
+    """The living that a text finds, or were used last where there is none, by what people are shown for them."""
+    records = called_so(tx, text, most) if text else latest_used(tx, most)
+    labels = labels_of(tx, records)
+    return {labels[one.uuid]: one for one in records if one.living}
+
+
+def own_counts_of(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
+    """How many messages each of these agents wrote itself, by uuid; of any kind."""
+    return dict(tx.run("counts_of", uuids=list(uuids)))
+
+
+def count_children(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
+    """How many living agents each of these supervises, by uuid; those that supervise nobody are left out."""
+    return dict(tx.run("count_children", uuids=list(uuids)))
+
+
+def some_children(tx: Transaction, uuid: str, most: int = MOST_LISTED) -> list[AgentRecord]:
+    """The living agents that an agent supervises, the oldest first, at most this many."""
+    return registry.rows_of(tx, "some_children", uuid=uuid, at=-1, born=-1, after="", most=most)
+
+
+def breadth_first(tx: Transaction, top: str, most: int = MOST_LISTED) -> list[AgentRecord]:
+    """The living below an agent in the tree of supervisors, level by level, at most this many."""
+    found, level = list[AgentRecord](), [top]
+    while level and len(found) < most:
+        having = count_children(tx, level)
+        begun = len(found)
+        for uuid in (one for one in level if one in having):
+            if len(found) < most:
+                found += some_children(tx, uuid, most - len(found))
+        level = [one.uuid for one in found[begun:]]
+    return found
+
+
+def newest_child(tx: Transaction, uuid: str) -> AgentRecord | None:
+    """The living child of an agent that is the newest; None when it has none."""
+    return next(iter(_last_children(tx, uuid, 1)), None)
+
+
+def _last_children(tx: Transaction, uuid: str, most: int) -> list[AgentRecord]:
+    return registry.rows_of(tx, "some_children_before", uuid=uuid, at=2**62, born=0, before="", most=most)
+
+
+def supervised(tx: Transaction, uuid: str, most: int = MOST_LISTED) -> list[AgentRecord]:
+    """The agents that an agent supervises: all of few; of many the newest that live, and some others."""
+    some = registry.rows_of(tx, "some_supervised", uuid=uuid, most=most)
+    return some if len(some) < most else [*some, *_last_children(tx, uuid, most)]
+
+
+class Siblings(NamedTuple):
+    """The living agents beside one under its supervisor; None where it is alone."""
+
+    previous: AgentRecord | None
+    """Before the first comes the last."""
+    following: AgentRecord | None
+
+
+def siblings(tx: Transaction, record: AgentRecord, many: int = AGENTS_AT_ONCE) -> Siblings:
+    """The siblings beside an agent: in the order of `registry.in_order`, or by age where there are ``many``."""
+    above = record.supervisor_uuid
+    if above is None:
+        return Siblings(None, None)
+    family = some_children(tx, above, many)
+    if len(family) < many:
+        row = registry.in_order(above, [*(one for one in family if one.uuid != record.uuid), record])
+        place = next(index for index, one in enumerate(row) if one.uuid == record.uuid)
+        return Siblings(None, None) if len(row) < 2 else Siblings(row[place - 1], row[(place + 1) % len(row)])
+    here = {"uuid": above, "at": record.created_at, "born": record.born, "most": 1}
+    following = registry.rows_of(tx, "some_children", **here, after=record.uuid) or family[:1]
+    before = registry.rows_of(tx, "some_children_before", **here, before=record.uuid)
+    previous = before or _last_children(tx, above, 1)
+    return Siblings(previous[0], following[0])

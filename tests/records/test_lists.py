@@ -1,0 +1,149 @@
+"""Lists of agents: some of many, by last use or by a text, with names that find each alone."""
+
+import random
+from functools import partial
+
+import pytest
+
+from ikigai_actors.records.agents import lists, registry
+from ikigai_actors.records.agents.lists import Census, Siblings
+from ikigai_actors.records.agents.registry import AgentRecord, make_root
+from ikigai_actors.records.agents.words import EVEN, words_having, words_of
+from ikigai_actors.store import Store, Transaction
+from tests.kit.trees import add, add_host, change
+
+ROOT = "root" + "A" * 18
+
+
+def uuid(start: str) -> str:
+    """A uuid that begins so."""
+    return start + "x" * (22 - len(start))
+
+
+def uuids(records: list[AgentRecord]) -> list[str]:
+    return [one.uuid for one in records]
+
+
+@pytest.fixture
+def crowd(store: Store) -> Store:
+    """Agent 0, and "k000" to "k029" below it, of which the first three are named; "k005" is dead, with a child."""
+
+    def work(tx: Transaction) -> None:
+        add_host(tx)
+        make_root(tx, ROOT, 1)
+        for number in range(30):
+            add(tx, uuid(f"k{number:03}"), ROOT, name={0: "Anna", 1: "banana_split", 2: "100%"}.get(number))
+        add(tx, uuid("l000"), uuid("k005"))
+        tx.run("bury", uuids=[uuid("k005")], cause="killed", sender=None, reason="test", now=9)
+
+    store.write(work)
+    for number in range(30):
+        change(store, uuid(f"k{number:03}"), f"created_at = {100 + number}, born = {number + 1}")
+    change(store, uuid("l000"), "created_at = 50")
+    return store
+
+
+def test_a_list_begins_with_who_works_and_goes_on_with_who_was_seen_or_born_last(crowd: Store) -> None:
+    change(crowd, uuid("k003"), "turn = 1, awake = 1")
+    change(crowd, uuid("k004"), "active_at = 1000")
+    found = crowd.read(lambda tx: lists.latest_used(tx, 4))
+    assert uuids(found) == [uuid("k003"), uuid("k004"), uuid("k029"), uuid("k028")]
+    found = crowd.read(lambda tx: lists.latest_used(tx, 3, dead_too=True, first=[uuid("k010")]))
+    assert uuids(found) == [uuid("k010"), uuid("k003"), uuid("k004"), uuid("k005")]
+    assert len(crowd.read(lists.latest_used)) == 31  # all that live: agent 0, 29 children and the grandchild
+
+
+def test_a_list_is_shown_with_those_above_it(crowd: Store) -> None:
+    found = crowd.read(lambda tx: lists.with_those_above(tx, registry.some(tx, [uuid("l000")])))
+    assert uuids(found) == [ROOT, uuid("l000"), uuid("k005")]
+
+
+def test_agents_are_counted_by_status(crowd: Store) -> None:
+    change(crowd, uuid("k003"), "status = 'stopped', turn = 1, awake = 1")
+    found = crowd.read(lists.census)
+    assert found == Census(32, 31, 1, 0, 1)
+    assert found.by_status == {"running": 30, "stopped": 1, "terminating": 0, "dead": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("an", ["k001", "k000"]),
+        ("ANNA", ["k000"]),
+        ("_s", ["k001"]),
+        ("%", ["k002"]),
+        ("!", []),
+        ("k01", []),
+        ("k011", ["k011"]),
+    ],
+)
+def test_a_text_finds_who_has_it_in_the_name_or_begins_so(crowd: Store, text: str, expected: list[str]) -> None:
+    found = crowd.read(lambda tx: lists.called_so(tx, text))
+    named = [one for one in found if one.name is not None or one.uuid.startswith(text)]
+    assert uuids(named) == [uuid(start) for start in expected]
+
+
+def test_the_dead_are_found_where_they_are_wanted(crowd: Store) -> None:
+    words = words_of(uuid("k005"))
+    tail = words[1:]
+    assert uuid("k005") not in uuids(crowd.read(lambda tx: lists.called_so(tx, tail)))
+    assert uuid("k005") in uuids(crowd.read(lambda tx: lists.called_so(tx, tail, dead_too=True)))
+
+
+def test_a_database_finds_the_same_words_as_a_reader() -> None:
+    chance = random.Random(7)
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    some = ["".join(chance.choices(letters[:62], k=1) + chance.choices(letters, k=3)) for _ in range(400)]
+    for text in ("ot", "brave", "e-o", "ing-", "-fox", "zzz", *(words_of(one)[2:] for one in some[:5])):
+        adjectives, nouns, both = words_having(text)
+
+        def has(one: str, both: bool = both, adjectives: list[str] = adjectives, nouns: list[str] = nouns) -> bool:
+            noun = one[2:4] + ("0" if one[1] in EVEN else "1")
+            return (one[:2] in adjectives) + (noun in nouns) >= 1 + both
+
+        assert [one for one in some if has(one)] == [one for one in some if text in words_of(one)]
+
+
+def test_who_is_called_like_another_one_is_parted_from_it_without_a_look_at_all(store: Store) -> None:
+    """The labels of some of all agents are those that they have among all."""
+    twins = [uuid("abcdA"), uuid("abcdB"), uuid("abceA")]
+
+    def work(tx: Transaction) -> None:
+        add_host(tx)
+        make_root(tx, ROOT, 1)
+        for one in (*twins, uuid("mmmm"), uuid("nnnn")):
+            add(tx, one, ROOT)
+        add(tx, uuid("oooo"), ROOT, name=words_of(uuid("mmmm")))
+        add(tx, uuid("pppp"), ROOT, name=f"{words_of(uuid('nnnn'))}")
+        add(tx, uuid("qqqq"), ROOT, name="kid")
+        tx.run("bury", uuids=[uuid("qqqq")], cause="killed", sender=None, reason="test", now=9)
+        add(tx, uuid("rrrr"), ROOT, name="kid")
+
+    store.write(work)
+    everybody = store.read(registry.every)
+    labels = registry.shown_names(everybody)
+    for one in everybody:
+        assert store.read(partial(lists.labels_of, records=[one])) == {one.uuid: labels[one.uuid]}
+    assert store.read(lambda tx: lists.labels_of(tx, [])) == {}
+
+
+@pytest.mark.parametrize("many", [3, 1_000])
+def test_siblings_are_those_beside_an_agent_among_few_and_among_many(crowd: Store, many: int) -> None:
+    def beside(start: str) -> Siblings:
+        return crowd.read(lambda tx: lists.siblings(tx, registry.get(tx, uuid(start)), many))
+
+    for start, before, after in (("k000", "k029", "k001"), ("k004", "k003", "k006"), ("k029", "k028", "k000")):
+        found = beside(start)
+        assert found.previous is not None
+        assert found.following is not None
+        assert (found.previous.uuid, found.following.uuid) == (uuid(before), uuid(after))
+    assert beside("l000") == (None, None)
+    assert crowd.read(lambda tx: lists.siblings(tx, registry.get(tx, ROOT))) == (None, None)
+
+
+def test_children_come_some_at_a_time_and_are_counted(crowd: Store) -> None:
+    assert uuids(crowd.read(lambda tx: lists.some_children(tx, ROOT, 6))) == [
+        uuid(f"k00{number}") for number in (0, 1, 2, 3, 4, 6)
+    ]
+    above = [ROOT, uuid("k005"), uuid("k001")]
+    assert crowd.read(lambda tx: lists.count_children(tx, above)) == {ROOT: 29, uuid("k005"): 1}
