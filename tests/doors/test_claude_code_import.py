@@ -260,6 +260,15 @@ def test_a_folder_of_sessions_comes_below_one_agent(system: ActorSystem, tmp_pat
             "line 2: expected a tool_use",
         ),
         (lambda rows: rows[1]["message"].update(content=[{"type": []}]), "line 2: expected its blocks to be a list"),
+        (
+            lambda rows: rows[0]["message"].update(content=7),
+            "line 1: expected the content of a message to be a text",
+        ),
+        (lambda rows: rows[0]["message"].update(content=[7]), "line 1: expected the content of a message to be a text"),
+        (
+            lambda rows: rows[0]["message"].update(content=[{"type": "text", "text": 7}]),
+            "line 1: expected the text of a block to be a text",
+        ),
         (lambda rows: rows.insert(1, 7), "line 2: expected a JSON object"),
     ],
 )

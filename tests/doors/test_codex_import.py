@@ -132,6 +132,7 @@ def test_a_forked_session_is_a_fork_of_the_other_agent(system: ActorSystem, tmp_
             lambda rows: rows[2].update(type="speech"),
             "line 3: a message of the unknown type speech; made by Codex 0.142",
         ),
+        (lambda rows: rows[2]["payload"].update(content=7), "line 3: expected the content of a message to be a text"),
         (lambda rows: rows[2].update(payload=7), "line 3: expected a type and a payload"),
         (lambda rows: rows[4]["payload"].update(type="function_call"), "line 5: expected a call to have a call_id"),
     ],

@@ -115,6 +115,7 @@ def test_the_models_are_settings_if_they_are_kept(system: ActorSystem, tmp_path:
             lambda rows: rows[1]["message"].update(role="oracle"),
             "line 2: a message of the unknown role 'oracle'; of version 3",
         ),
+        (lambda rows: rows[1]["message"].update(content={}), "line 2: expected the content of a message to be a text"),
         (lambda rows: rows[1].update(type="speech"), "line 2: a message of the unknown type speech"),
         (lambda rows: rows[2]["message"].update(content=[{"type": "toolCall"}]), "line 3: expected a toolCall to have"),
     ],

@@ -124,6 +124,25 @@ def test_generations_one_a_line_in_the_names_of_the_blob_export(system: ActorSys
 
 
 @pytest.mark.parametrize(
+    ("content", "text"),
+    [(7, "7"), ({"a": 1}, '{"a": 1}'), (["one", {"type": "text", "text": "two"}], "one\ntwo"), (None, "")],
+)
+def test_no_content_is_left_out_whatever_its_type(
+    system: ActorSystem, tmp_path: Path, content: object, text: str
+) -> None:
+    said_so = [{"role": "user", "content": content}, {"role": "assistant", "content": "Well."}]
+    [top] = imported(system, tmp_path, encoded([{"messages": said_so}]))
+    assert said(top) == [("user", text), ("assistant", "Well.")]
+
+
+@pytest.mark.parametrize("told", ["1e999", "-1e999", "1e99", '"x"', "[]"])
+def test_a_time_that_is_none_is_no_time(system: ActorSystem, tmp_path: Path, told: str) -> None:
+    line = '{"messages": [{"role": "user", "content": "One."}], "created_at": ' + told + "}"
+    [top] = imported(system, tmp_path, line.encode())
+    assert said(top)[0] == ("user", "One.")
+
+
+@pytest.mark.parametrize(
     ("data", "problem"),
     [
         (b'{"messages": 7}\n{"messages": []}\n', "line 1: expected messages to be a list"),

@@ -219,14 +219,15 @@ def _message_in(line: RecordedLine, message: Mapping[str, Any]) -> list[ChatMess
     if role not in ("system", "user", "assistant", "tool"):
         line.refuse(f"a message of the unknown role {role!r:.60}")
     content = message.get("parts") if isinstance(message.get("parts"), list) else message.get("content")
-    if isinstance(content, str) or content is None:
-        content = [{"type": "text", "text": content or ""}]
+    if not isinstance(content, list):
+        content = [_text_of(content)]
+    content = [{"type": "text", "text": one} if isinstance(one, str) else one for one in content]
     texts, calls, results, pictures = list[str](), list[ToolCall](), list[ChatMessage](), list[Attachment]()
-    for part in objects_in(content) if isinstance(content, list) else []:
+    for part in objects_in(content):
         match part.get("type"):
             case "text" | "input_text" | "output_text":
                 text = part.get("text", part.get("content"))
-                texts += [text] if isinstance(text, str) else []
+                texts.append(_text_of(text))
             case "tool_use" | "tool_call":
                 calls.append(_call_in(part.get("id"), part.get("name"), part.get("input", part.get("arguments"))))
             case "tool_result" | "tool_call_response":

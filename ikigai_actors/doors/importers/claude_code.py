@@ -146,6 +146,8 @@ class ClaudeCodeSession:
         speaks, message = kind in ("user", "assistant"), line.value.get("message")
         if speaks and not (isinstance(uuid, str) and isinstance(message, dict)):
             line.refuse(f"expected a line of the type {kind} to have a uuid and a message")
+        if speaks:
+            line.check_content(object_of(message))
         if not speaks and isinstance(message, dict) and "role" in message:
             made_by = f"; made by Claude Code {self.version:.20}, understood up to {_NEWEST}" if self.version else ""
             line.refuse(f"a message of the unknown type {kind:.60}{made_by}")

@@ -183,6 +183,8 @@ class Rollout:
         for key, line, model in zip(keys, self._lines[skipped:], self._models[skipped:], strict=True):
             payload = object_of(line.value["payload"])
             kind = line.value["type"]
+            if kind == "response_item" and "role" in payload:
+                line.check_content(payload)
             if kind == "response_item" and payload.get("role") in ("user", "developer", "system"):
                 self._flush(draft, model)
                 is_context = payload.get("role") != "user" or _text_in(payload).startswith(_CONTEXT)

@@ -62,4 +62,4 @@ def _timed(line: RecordedLine, messages: Sequence[ChatMessage]) -> list[ChatMess
 
 def _at(line: RecordedLine, value: Mapping[str, Any]) -> int:
     told = next((value[name] for name in ("timestamp", "created_at", "created", "time") if name in value), None)
-    return time_of(told * 1000 if isinstance(told, int) and told < 10**11 else told)
+    return time_of(told * 1000 if isinstance(told, int | float) and told < 10**11 else told)

@@ -145,6 +145,7 @@ class PiSession:
         for key in path:
             line = self._tree.lines[key]
             message, kind = line.part("message"), line.value["type"]
+            line.check_content(message)
             at = time_of(line.value.get("timestamp")) or time_of(message.get("timestamp"))
             role = message.get("role") if kind == "message" else kind
             is_context = role in (

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any, NamedTuple, NoReturn
 
 from ikigai_actors.errors import ImportRefused
@@ -109,6 +110,15 @@ class RecordedLine(NamedTuple):
         value = self.value.get(name)
         return value if isinstance(value, str) else ""
 
+    def check_content(self, message: Mapping[str, Any]) -> None:
+        """Refuse a message whose content is of a type that no model has ever seen: it would be left out unsaid."""
+        content = message.get("content")
+        blocks = content if isinstance(content, list) else []
+        if not (content is None or isinstance(content, str | list)) or len(blocks) != len(objects_in(blocks)):
+            self.refuse("expected the content of a message to be a text or a list of blocks")
+        if any(not isinstance(one.get("text", ""), str) for one in blocks):
+            self.refuse("expected the text of a block to be a text")
+
     def part(self, name: str) -> Mapping[str, Any]:
         """The object in a field; empty where there is none."""
         return object_of(self.value.get(name))
@@ -155,5 +165,5 @@ def time_of(value: object) -> int:
         except (ValueError, OverflowError):
             return 0
     if isinstance(value, float):
-        value = int(value)
+        value = int(value) if isfinite(value) else 0
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _LATEST else 0

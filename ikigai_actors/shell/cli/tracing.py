@@ -107,7 +107,7 @@ def _taking(
         return
     if form == PROTOBUF:
         raise BadInput("A file has lines of JSON: leave out --format protobuf, or give --to the URL of a collector.")
-    with new_file(as_path(target), "the spans") as file:
+    with new_file(as_path(target), "an export of spans") as file:
 
         def write(turns: list[list[TraceSpan]]) -> None:
             file.write(spans_as_json((span for turn in turns for span in turn), resource).encode() + b"\n")
