@@ -3,7 +3,7 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -80,18 +80,24 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Every node of a file: to walk a tree takes longer than to parse it."""
+    return tuple(ast.walk(parsed(path)))
+
+
 for _path in FILES.values():
-    parsed(_path)  # before the processes that run tests are forked: they share the trees
+    nodes(_path)  # before the processes that run tests are forked: they share the trees
 
 
 @cache
 def imports(path: Path, within_functions: bool = True) -> tuple[str, ...]:
     """Every module that a file imports: within functions too, and what only the type checker sees."""
-    return tuple(_imports(parsed(path), within_functions))
+    return tuple(_imports(nodes(path) if within_functions else outside_of_functions(parsed(path))))
 
 
-def _imports(tree: ast.AST, within_functions: bool) -> Iterator[str]:
-    for node in ast.walk(tree) if within_functions else outside_of_functions(tree):
+def _imports(among: Iterable[ast.AST]) -> Iterator[str]:
+    for node in among:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -101,7 +107,7 @@ def _imports(tree: ast.AST, within_functions: bool) -> Iterator[str]:
 
 def statements(path: Path) -> list[str]:
     """The statements of the store that a file runs, by name; ``?`` for one that is not written there."""
-    calls = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call))
+    calls = (node for node in nodes(path) if isinstance(node, ast.Call))
     return [
         str(call.args[0].value) if call.args and isinstance(call.args[0], ast.Constant) else "?"
         for call in calls

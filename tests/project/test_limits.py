@@ -5,11 +5,12 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from ikigai_actors.text import binary_size
-from tests.project.test_layers import FILES, PACKAGE, ROOT, parsed
+from tests.project.test_layers import FILES, PACKAGE, ROOT, nodes, parsed
 
 PAGE = ROOT / "docs/limits.md"
 
@@ -81,7 +82,7 @@ def called(module: str, name: str) -> str:
 def known_in(module: str) -> dict[str, str]:
     """The numbers that a module can name, its own and those that it imports; those of a module by its alias."""
     known = {name: called(module, name) for name in numbers_of(module)}
-    for node in ast.walk(parsed(FILES[module])):
+    for node in nodes(FILES[module]):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             for alias in node.names:
                 here, whole = alias.asname or alias.name, f"{node.module}.{alias.name}"
@@ -92,9 +93,9 @@ def known_in(module: str) -> dict[str, str]:
     return known
 
 
-def refusals(tree: ast.AST) -> Iterator[ast.AST]:
+def refusals(path: Path) -> Iterator[ast.AST]:
     """What decides on a refusal, and says it: errors, conditions that raise one, and what checks are given."""
-    for node in ast.walk(tree):
+    for node in nodes(path):
         match node:
             case ast.Raise(exc=ast.expr() as error):
                 yield error
@@ -111,7 +112,7 @@ def found_in_the_product() -> set[str]:
         if module.startswith(f"{PACKAGE}.testing"):
             continue
         if known := known_in(module):
-            said = " ".join(map(ast.unparse, refusals(parsed(FILES[module]))))
+            said = " ".join(map(ast.unparse, refusals(FILES[module])))
             found |= {text for name, text in known.items() if re.search(rf"(?<![\w.]){re.escape(name)}\b", said)}
     return found - NO_LIMITS
 
@@ -155,7 +156,7 @@ def test_no_check_is_given_a_number_without_a_name() -> None:
     unnamed = [
         f"{module}:{node.lineno}"
         for module in FILES
-        for node in ast.walk(parsed(FILES[module]))
+        for node in nodes(FILES[module])
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("check_")
         for given in node.keywords
         if given.arg == "most" and isinstance(given.value, ast.Constant)

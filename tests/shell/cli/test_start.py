@@ -129,7 +129,7 @@ def test_ctrl_c_while_it_imports_ends_it_without_a_word(tmp_path: Path, options:
 
 
 def test_ctrl_c_while_the_database_is_opened_ends_it_without_a_word(tmp_path: Path) -> None:
-    with locked(tmp_path), start(*arguments(tmp_path)) as program:
+    with locked(tmp_path), FullScreen(*arguments(tmp_path)) as program:
         program.expect(r"Opening\s[^…]*…")
         program.type("\x03")
         assert program.ends() == 130

@@ -63,7 +63,7 @@ class Page:
         await self._socket.send_str(json.dumps(["stdin", text]))
 
 
-def test_pages_are_attached_to_the_server_and_see_one_another(tmp_path: Path) -> None:
+def test_pages_are_attached_to_the_server_see_one_another_and_end_with_it(tmp_path: Path) -> None:
     async def play(browser: aiohttp.ClientSession, link: str, base: str) -> None:
         async with browser.get(link) as answer:
             assert (answer.status, str(answer.url)) == (200, f"{base}/")
@@ -84,35 +84,22 @@ def test_pages_are_attached_to_the_server_and_see_one_another(tmp_path: Path) ->
             await pages[0].type("Our shop sells tea.\r")
             for page in pages:
                 await page.expect("You said")
+            await pages[1].type('@wait {"timeout": 600}\r')
+            for page in pages:
+                await page.expect("waits|in a turn")
+            program.process.send_signal(signal.SIGINT)
+            for socket in (first, second):
+                async for message in socket:  # until it is closed
+                    assert message.type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT)
 
     with served(tmp_path) as program:
         visit(program, play)
-        program.process.send_signal(signal.SIGINT)
         assert program.ends() == 130
-        assert "Ending: " in program.said
-        assert "Traceback" not in program.said
-        assert re.search(r"ikigai .* 1 running, 0 dead", program.said)
-    assert "idle" in run("--database", str(tmp_path / "tea.db"), "agents").stdout
-
-
-def test_a_signal_ends_the_server_and_its_open_pages_and_says_what_is_left(tmp_path: Path) -> None:
-    async def play(browser: aiohttp.ClientSession, link: str, base: str) -> None:
-        assert await status(browser, link) == 200
-        async with browser.ws_connect(f"{base}/ws?width=100", origin=base) as one:
-            page = Page(one)
-            await page.expect("attached to pid")
-            await page.type('@wait {"timeout": 600}\r')
-            await page.expect("waits|in a turn")
-            program.process.send_signal(signal.SIGINT)
-            async for message in one:  # until it is closed
-                assert message.type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT)
-        assert program.ends() == 130
-        assert "Ending: 1 open page." in program.said
+        assert "Ending: 2 open pages." in program.said
         assert "Leaving a turn in progress" in program.said
         assert "Traceback" not in program.said
-
-    with served(tmp_path) as program:
-        visit(program, play)
+        assert re.search(r"ikigai .* 1 running, 0 dead", program.said)
+    assert "interrupted" in run("--database", str(tmp_path / "tea.db"), "agents").stdout
 
 
 def test_nobody_gets_in_without_the_link_from_elsewhere_or_under_another_name(
