@@ -1,13 +1,16 @@
 """The real program at a terminal: keys at the wrong moment, and a tree that no window has room for."""
 
+import re
+import time
 from pathlib import Path
 
 import pytest
 
 from ikigai_actors import ActorSystem
+from ikigai_actors.shell.app.widgets.approval_box import KEYS_WAIT
 from tests.kit.fullscreen import FullScreen
 
-pytestmark = pytest.mark.slow("a program at a terminal")
+pytestmark = pytest.mark.thorough("a program at a terminal; the application is asked the same in each run, in process")
 
 LINES = 40
 DEPTH, AGENTS = 40, 341
@@ -25,6 +28,13 @@ def team(database: Path) -> None:
         for number in range(DEPTH + 1, AGENTS):
             system.root.fork(name=f"wide-{number}")
         system._touch(system.root)
+
+
+def look(program: FullScreen) -> None:
+    """Look at a question for as long as it takes no keys after it has changed."""
+    until = time.monotonic() + 2 * KEYS_WAIT
+    while (left := until - time.monotonic()) > 0:
+        program._read(left)
 
 
 def test_no_key_does_more_than_a_person_has_seen_in_whatever_window(tmp_path: Path) -> None:
@@ -50,20 +60,22 @@ def test_no_key_does_more_than_a_person_has_seen_in_whatever_window(tmp_path: Pa
         program.resize(80, 24)
         program.expect("(?m)^(?=.{80}$)╭─ lead wants[\\s\\S]*more lines below: y shows them")
         pressed = 0
-        while "below" in program.text:  # at the question
+        while below := re.search(r"\d+ more lines? below", program.text):  # at the question
             assert not signed.exists()
+            look(program)
             program.type("y")
             pressed += 1
-            program._read(0.1)
+            program.expect_gone(re.escape(below.group()))
         assert pressed >= LINES // 12
         program.type("\x1b[200~y\x1b[201~")
         program.expect(r"touch signed[\s\S]*› y")
         assert not signed.exists()
         program.type(BACKSPACE + F2)
-        while "wants to run" in program.text:
-            program.type("y")
-            program._read(0.1)
-        program.type(CLEAR + "y")  # after it
+        program.expect("Esc later")
+        look(program)
+        program.type("y")
+        program.expect_gone("wants to run")
+        program.type("y")  # after it
         program.expect("› y")
         program.expect("bash gave")
         assert signed.exists()
