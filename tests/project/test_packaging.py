@@ -27,6 +27,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("dist"))
 
 
+@pytest.mark.thorough("builds the wheel once more; a release is built twice, and compared")
 def test_a_wheel_depends_on_neither_the_time_zone_nor_the_order_of_hashes(wheel: Path, tmp_path: Path) -> None:
     """Another folder and umask: `tests.project.test_release`."""
     again = built(tmp_path, TZ="Asia/Tokyo", PYTHONHASHSEED="7")

@@ -49,7 +49,7 @@ def test_the_program_of_the_readme_runs_as_it_stands_twice(tmp_path: Path) -> No
         assert done.stdout.startswith(printed)
 
 
-@pytest.mark.sample(5, "programs at a terminal for each")
+@pytest.mark.sample(3, "programs at a terminal for each")
 @pytest.mark.parametrize("transcript", transcripts(), ids=str)
 def test_a_transcript_is_what_comes(transcript: Transcript, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     places = {DEFAULT: str(tmp_path / "home" / "ikigai.db"), "offline:slow": "offline:0.05"}  # a person needs more time

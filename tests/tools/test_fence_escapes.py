@@ -196,6 +196,7 @@ def test_all_that_is_sent_to_a_proxy_comes_and_all_that_it_answers(tmp_path: Pat
         answering.join()
 
 
+@pytest.mark.sample(1, "a tier each; attempts to get out are made in both")
 @pytest.mark.parametrize("mode", OPEN)
 def test_what_people_do_in_a_workspace_works(tmp_path: Path, mode: str) -> None:
     with scene(tmp_path) as of, enclosed(of, Fence(mode=mode, network="none", protect=())) as made:
@@ -211,6 +212,7 @@ def test_what_people_do_in_a_workspace_works(tmp_path: Path, mode: str) -> None:
         assert (failed, ran.stderr, ran.returncode) == ([], "", 0)
 
 
+@pytest.mark.sample(1, "a tier each; attempts to get out are made in both")
 @pytest.mark.parametrize("mode", OPEN)
 def test_no_attempt_gets_out_of_the_fence_of_a_server(tmp_path: Path, mode: str) -> None:
     with scene(tmp_path) as of:

@@ -66,6 +66,7 @@ def fenced_directories(tmp_path: Path) -> list[Path]:
     return list(place.iterdir()) if place.exists() else []
 
 
+@pytest.mark.sample(1, "a tier each; a shell ends with its jobs in both")
 @pytest.mark.parametrize("fence", TIERS)
 def test_a_shell_keeps_its_directory_variables_and_exit_codes(work: Path, fence: str) -> None:
     first, *others = said(work, "mkdir in; cd in; tea=green", "pwd; echo $tea; false", "exit 3", "pwd", fence=fence)
@@ -78,6 +79,7 @@ def test_a_shell_keeps_its_directory_variables_and_exit_codes(work: Path, fence:
     assert fenced_directories(work.parent) == []
 
 
+@pytest.mark.sample(1, "a tier each; a shell ends with its jobs in both")
 @pytest.mark.parametrize("fence", TIERS)
 def test_a_command_that_takes_too_long_is_ended_with_its_daemons(work: Path, fence: str) -> None:
     marker = f"MARK={work}"
@@ -106,6 +108,7 @@ with ActorSystem.open(database, script, tools=[Workspace(work, fence=fence)], ap
 """
 
 
+@pytest.mark.sample(1, "a tier each; a shell ends with its jobs in both")
 @pytest.mark.parametrize("fence", TIERS)
 def test_a_host_that_is_killed_leaves_no_process_and_the_next_one_removes_its_files(work: Path, fence: str) -> None:
     needs(fence)

@@ -101,6 +101,7 @@ def test_no_key_that_was_meant_for_the_prompt_answers_a_question() -> None:
 LONG = "\n".join(f"step {number}." for number in range(40))
 
 
+@pytest.mark.sample(1, "a window of another size")
 @pytest.mark.parametrize("size", [(80, 24), (40, 20)])
 def test_nobody_signs_lines_that_were_not_in_sight(size: tuple[int, int]) -> None:
     async def play(stage: Stage) -> None:

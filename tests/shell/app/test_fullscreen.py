@@ -140,7 +140,8 @@ def test_a_window_that_is_closed_ends_it(tmp_path: Path, controlling: bool) -> N
         assert program.hang_up() == 129
 
 
-@pytest.mark.parametrize("leave", ["key", pytest.param("window", marks=AGAIN)])
+@pytest.mark.thorough("a program at a terminal; one is stopped and continued in each run")
+@pytest.mark.parametrize("leave", ["key", "window"])
 def test_a_program_that_is_continued_without_a_stop_reads_each_key_once_and_ends(tmp_path: Path, leave: str) -> None:
     with FullScreen(*arguments(tmp_path)) as program:
         program.expect(r"╭─ (?!starting)")
