@@ -17,8 +17,10 @@ command, a screen, a part of fsck. The rooms, top first; each knows those below 
     cluster, doors                       hosts that Ray starts; protocols for other programs: MCP, ACP, AG-UI
     sight                                the observer's page
     behaviour                            search, bisect, replay and regress over forks
+    guests                               sessions of other agent libraries in this database
     system                               open, close, handles; hosts: supervision, shares; remote agents
     agent                                one agent: its turn, commands, calls, requests to models, log in memory
+    recordings                           sessions and traces of other programs as agents, and agents as sessions
     records                              what the database says, a module for each subject: budgets, mail, forks; fsck
     store, tools, providers              the database, its writer, hosts; functions, MCP, a workspace; models
     http_server                          which requests come in to a server of ours

@@ -20,7 +20,8 @@ from ikigai_actors.errors import IkigaiError
 
 if TYPE_CHECKING:
     from ikigai_actors.doors.access import Access
-    from ikigai_actors.doors.mcp_tools import AgentTools, Begun, DoorTool
+    from ikigai_actors.doors.mcp_catalog import DoorTool
+    from ikigai_actors.doors.mcp_tools import AgentTools, Begun
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +90,7 @@ class McpDoor:
 
     @cached_property
     def _tools(self) -> "dict[str, DoorTool]":
-        from ikigai_actors.doors.mcp_tools import TOOLS
+        from ikigai_actors.doors.mcp_catalog import TOOLS
 
         return {tool.name: tool for tool in TOOLS if tool.reads or not self._read_only}
 

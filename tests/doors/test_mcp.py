@@ -12,7 +12,7 @@ from mcp_types import CallToolResult, DiscoverResult, InitializeResult, ListTool
 from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, tool
 from ikigai_actors.doors.access import Access
 from ikigai_actors.doors.mcp import HANDSHAKE, INSTRUCTIONS, STATELESS, VERSION_KEY, McpDoor
-from ikigai_actors.doors.mcp_tools import TOOLS
+from ikigai_actors.doors.mcp_catalog import TOOLS
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.doors import RawClient, mcp_server, official, opened, unhosted
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Unpack
 
 from ikigai_actors import ActorSystem, AgentRef, Reply, Request, ScriptedProvider, ToolCall, tool
-from ikigai_actors.doors.importers import read_sessions
-from ikigai_actors.doors.importers.formats import SessionOptions
+from ikigai_actors.recordings import read_sessions
+from ikigai_actors.recordings.formats import SessionOptions
 from ikigai_actors.records.fsck.check import check
 
 RAN: list[str] = []

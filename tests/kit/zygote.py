@@ -47,7 +47,7 @@ WARM = ("anthropic.types", "click", "filelock", "psycopg", "rich.console", "text
 COLD = ("ikigai_actors.__main__", "ikigai_actors.testing", "ikigai_actors.cluster")
 """What it does not import for itself."""
 
-GUESTS = {"ikigai_actors.doors.langgraph_saver": "langgraph"}
+GUESTS = {"ikigai_actors.guests.langgraph_saver": "langgraph"}
 """Modules that extend a class of a library which the tests do not bring."""
 
 

@@ -304,7 +304,7 @@ def import_agents(
     file would begin, and which models and tools it names. Agents in which an open turn or a prompt waits come stopped,
     and no right to use a tool comes along.
     """
-    from ikigai_actors.doors.importers.formats import importable
+    from ikigai_actors.recordings.formats import importable
     from ikigai_actors.records.transfer.graft import ImportFile
     from ikigai_actors.shell.cli import transfer
 

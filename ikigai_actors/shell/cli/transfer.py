@@ -46,7 +46,7 @@ def export_as_session(database: str | None, agent: str, file: str, to: str) -> s
 
     Raises what `existing` and `export_session` do.
     """
-    from ikigai_actors.doors.importers.session_files import export_session
+    from ikigai_actors.recordings.session_files import export_session
 
     with existing(database) as store:
         return f"Wrote {counted(export_session(store, agent, as_path(file), to), 'line')} to {file}."

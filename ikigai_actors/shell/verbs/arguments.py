@@ -86,7 +86,7 @@ class CommandName(StringParamType):
 
 
 RECORDER = click.Choice(("auto", "claude-code", "codex", "pi", "otel", "langfuse", "openai"))
-"""What has written a file that is imported: the formats of `ikigai_actors.doors.importers`, which is slow to import."""
+"""What has written a file that is imported: the formats of `ikigai_actors.recordings`, which is slow to import."""
 
 
 SESSIONS = click.Choice(("claude-code", "codex", "pi"))

@@ -70,7 +70,7 @@ def import_agents(
     It says first what the file would begin, and which models and tools it names. Agents in which an open turn or a
     prompt waits come stopped, until /signal CONT. No right to use a tool comes along.
     """
-    from ikigai_actors.doors.importers.formats import importable
+    from ikigai_actors.recordings.formats import importable
 
     given: dict[str, Any] = {"documents": documents or "refuse", "notice": shell.screen.line, **how}
     opened = importable(file, recorder, keep_workspace=keep_workspace, keep_model=keep_model, notice=shell.screen.line)

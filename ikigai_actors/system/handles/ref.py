@@ -396,7 +396,7 @@ class System(Directory):
         count, nor an approval in an open turn, and the agents may use no tool that ``under`` may not use.
 
         Args:
-            file: the file; or what `ikigai_actors.doors.importers.read_sessions` has made of a file of another program.
+            file: the file; or what `ikigai_actors.recordings.read_sessions` has made of a file of another program.
             under: a handle, or a uuid, name, or unique prefix of a uuid; None is agent 0.
             documents: what becomes of a document that is here with other texts: ``refuse`` refuses the file, ``keep``
                 leaves it as it is, ``append`` adds the versions of the file.

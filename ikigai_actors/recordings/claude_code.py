@@ -1,0 +1,358 @@
+"""Sessions of Claude Code: ``~/.claude/projects/FOLDER/SESSION.jsonl``. Pure.
+
+Each line with a ``uuid`` follows the one that its ``parentUuid`` names; after a compaction ``logicalParentUuid`` does.
+A line is a piece of a reply: those with one ``message.id`` are one reply. Results of calls that ran beside one another
+follow different pieces, so they hang beside the path, and belong to it all the same.
+
+    P ── A(call 1) ── A(call 2) ── result 2 ── A        one path: result 1 belongs to it
+              └─ result 1
+    P ── A ── P ── A                                    two paths: the later one is the session as it is, the other
+         └─── P ── A                                    one an agent that was forked of it
+
+Lines of sidechains, also those of ``SESSION/subagents/agent-ID.jsonl``, are agents below the one whose call began them.
+All other lines are kept with the file, and no model sees them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+from ikigai_actors.attachments import Attachment
+from ikigai_actors.providers.base import Reply, ToolCall, Usage
+from ikigai_actors.recordings.draft import Draft, picture
+from ikigai_actors.recordings.recording import RecordedLine, Recording, count_of, object_of, objects_in, time_of
+from ikigai_actors.recordings.tree import LinePlace, LineTree
+
+_NEWEST = "2.1"
+"""The latest known version of Claude Code. Lines of a later one are taken if they are understood."""
+
+_INTERRUPTED = "[Request interrupted by user"
+_COMMANDS = ("<command-name>", "<command-message>", "<local-command-", "Caveat: ")
+"""How prompts begin that Claude Code has written itself, for a command of its own."""
+
+
+def is_claude_code(line: Mapping[str, Any]) -> bool:
+    """Whether a line is one of Claude Code."""
+    return ("sessionId" in line and "type" in line) or line.get("type") in ("summary", "file-history-snapshot")
+
+
+def claude_code_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
+    """The agents of some files: of each session, of its other paths, and of its subagents.
+
+    Args:
+        recordings: the files; that of a subagent belongs to the session that its lines name, if this is there.
+        settings: those that each agent begins with that inherits nothing.
+        models: whether an agent has the setting ``model``: the one that has answered last.
+    """
+    sessions = [ClaudeCodeSession(one) for one in recordings]
+    mains = {name: one for one in sessions if not one.agent for name in (one.of.stem, one.id)}
+    found: list[Draft] = []
+    for one in sorted(sessions, key=lambda one: bool(one.agent)):
+        found += one.write(settings, models, mains.get(one.id) if one.agent else None)
+    return found
+
+
+class Role(Enum):
+    """What a line is in the conversation."""
+
+    REPLY = auto()
+    """A piece of a reply."""
+    RESULTS = auto()
+    PROMPT = auto()
+    META = auto()
+    """A text that Claude Code has written for the model, beside what a person says."""
+    SUMMARY = auto()
+    INTERRUPTION = auto()
+    HIDDEN = auto()
+    """No model sees it."""
+
+
+@dataclass(slots=True)
+class SessionLine:
+    """A line that follows another one."""
+
+    line: RecordedLine
+    role: Role
+
+    @property
+    def at(self) -> int:
+        """Its time."""
+        return time_of(self.line.value.get("timestamp"))
+
+    @property
+    def message(self) -> Mapping[str, Any]:
+        """Its message, as the API has it."""
+        return self.line.part("message")
+
+    @property
+    def reply_id(self) -> str:
+        """What the pieces of a reply have in common."""
+        own = self.message.get("id")
+        return own if isinstance(own, str) and own else self.line.text("uuid")
+
+    @property
+    def blocks(self) -> list[Mapping[str, Any]]:
+        """Its content."""
+        return _blocks_in(self.message.get("content"))
+
+    @property
+    def results(self) -> list[Mapping[str, Any]]:
+        """The results of calls in it."""
+        return [one for one in self.blocks if one.get("type") == "tool_result"]
+
+    @property
+    def model(self) -> str:
+        """The model that has written it; empty where Claude Code has."""
+        made_by = self.message.get("model")
+        return made_by if isinstance(made_by, str) and not made_by.startswith("<") else ""
+
+
+class ClaudeCodeSession:
+    """A file, and the agents that are made of it."""
+
+    def __init__(self, of: Recording) -> None:
+        """Read the lines. Raises `ImportRefused`."""
+        self.of = of
+        self.id = self.agent = self.version = self.folder = ""
+        self.top: Draft | None = None
+        """The agent of the session as it is, once it is written."""
+        self._tree = LineTree()
+        self._nodes: dict[str, SessionLine] = {}
+        self._compacted = set[str]()  # the lines that follow what was compacted
+        for line in of.lines():
+            self._read(line)
+        self._tree.link(may_miss=self._compacted)
+        self._beside = self._lines_beside()
+        self._aside = {
+            uuid for uuid, node in self._nodes.items() if not self.agent and node.line.value.get("isSidechain")
+        }
+        self._pieces: dict[str, list[SessionLine]] = defaultdict(list)
+        self._results: dict[str, SessionLine] = {}
+        for uuid, node in self._nodes.items():
+            if node.role is Role.REPLY:
+                self._pieces[node.reply_id].append(node)
+            for block in node.results if uuid in self._beside else ():
+                self._results.setdefault(str(block.get("tool_use_id")), node)
+        self._owners: dict[str, Draft] = {}  # who began a subagent, by its id and by the prompt that it got
+
+    def _read(self, line: RecordedLine) -> None:
+        kind, uuid = line.value.get("type"), line.value.get("uuid")
+        self.id, self.folder = self.id or line.text("sessionId"), self.folder or line.text("cwd")
+        self.agent, self.version = self.agent or line.text("agentId"), line.text("version") or self.version
+        if not isinstance(kind, str):
+            line.refuse("expected a type")
+        speaks, message = kind in ("user", "assistant"), line.value.get("message")
+        if speaks and not (isinstance(uuid, str) and isinstance(message, dict)):
+            line.refuse(f"expected a line of the type {kind} to have a uuid and a message")
+        if speaks:
+            line.check_content(object_of(message))
+        if not speaks and isinstance(message, dict) and "role" in message:
+            made_by = f"; made by Claude Code {self.version:.20}, understood up to {_NEWEST}" if self.version else ""
+            line.refuse(f"a message of the unknown type {kind:.60}{made_by}")
+        if not isinstance(uuid, str):
+            return
+        parent = line.value.get("parentUuid")
+        if not parent:
+            self._compacted.add(uuid)
+            parent = line.value.get("logicalParentUuid")
+        if self._tree.add(uuid, line, parent):
+            self._nodes[uuid] = SessionLine(line, _role_of(line))
+
+    def _lines_beside(self) -> set[str]:
+        """The lines of results, pieces of replies, and what no person says, after which nothing else comes."""
+        beside = set[str]()
+        for uuid in reversed(self._tree.parents_first()):
+            node = self._nodes[uuid]
+            piece = node.role is Role.REPLY and self._follows(uuid) == node.reply_id
+            results = node.role is Role.RESULTS and not _text_of(node.blocks)
+            if (piece or results or node.role in (Role.META, Role.HIDDEN)) and beside.issuperset(
+                self._tree.children.get(uuid, ())
+            ):
+                beside.add(uuid)
+        return beside
+
+    def _follows(self, uuid: str) -> str:
+        """The id of the reply that a piece of one follows, past results and hidden lines; empty where it is none."""
+        at = self._tree.parents[uuid]
+        while at is not None and self._nodes[at].role in (Role.RESULTS, Role.HIDDEN):
+            at = self._tree.parents[at]
+        return self._nodes[at].reply_id if at is not None and self._nodes[at].role is Role.REPLY else ""
+
+    def _leaves(self) -> list[str]:
+        """The ends of the paths, in the order of the file."""
+        apart = self._beside | self._aside
+        shown = {uuid for uuid, node in self._nodes.items() if node.role is not Role.HIDDEN and uuid not in apart}
+        return self._tree.leaves(shown)
+
+    def _opens(self, keys: Iterable[str]) -> bool:
+        """Whether lines begin with a turn."""
+        roles = (self._nodes[uuid].role for uuid in keys)
+        return next((role for role in roles if role is not Role.HIDDEN), None) is Role.PROMPT
+
+    def write(self, settings: Mapping[str, Any], models: bool, main: "ClaudeCodeSession | None") -> list[Draft]:
+        """The agents: of the session as it is, of its other paths, and of the sidechains in its file.
+
+        Args:
+            settings: those that each begins with that inherits nothing.
+            models: whether the model that has answered last is a setting.
+            main: the session that began this one, if it is that of a subagent.
+        """
+        name = f"agent-{self.agent}" if self.agent else self.of.stem
+        top = self.top = Draft(f"claude-code {self.of.name} {self.id} {self.agent}", name)
+        if main is not None:
+            self._owners = main._owners
+            top.supervisor = self._owners.get(self.agent, main.top)
+        made_by = next((node.model for node in reversed(self._nodes.values()) if node.model), "")
+        model = {"model": f"anthropic:{made_by}"} if models and made_by else {}
+        facts = {"format": "claude-code", "session": self.id, "version": self.version, "folder": self.folder}
+        first = next((node.at for node in self._nodes.values() if node.at), 1)
+        top.begin(self.of, facts, {**settings, **model}, first)
+        drafts, base = [top], top.head
+        leaves = self._leaves()
+        if leaves:
+            self._write_path(top, self._tree.path(leaves[-1]))
+        drafts += (self._branch(top, base, self._tree.path(leaf)) for leaf in reversed(leaves[:-1]))
+        roots = [uuid for uuid in self._nodes if uuid in self._aside and self._tree.parents[uuid] not in self._aside]
+        drafts += (self._sidechain(top, root, {**settings, **model}) for root in roots)
+        return drafts
+
+    def _branch(self, top: Draft, base: int, path: list[str]) -> Draft:
+        """Another path, as an agent that was forked at the end of the turn before it parts."""
+        above, at, new = self._tree.forked(path, top, base, self._opens)
+        branch = Draft(f"{top.uuid} {path[-1]}", f"{top.name}-branch", parent=above, fork=at)
+        self._write_path(branch, new)
+        return branch
+
+    def _sidechain(self, top: Draft, root: str, settings: Mapping[str, Any]) -> Draft:
+        """A sidechain within the file, as an agent below the one whose call had its prompt."""
+        chain = [root]
+        while inside := [uuid for uuid in self._tree.children.get(chain[-1], ()) if uuid in self._aside]:
+            chain.append(next((uuid for uuid in reversed(inside) if uuid not in self._beside), inside[-1]))
+        node = self._nodes[root]
+        above = self._owners.get(_text_of(node.blocks), top)
+        side = Draft(f"{top.uuid} {root}", f"{top.name}-sidechain", supervisor=above)
+        side.begin(None, {"format": "claude-code", "session": self.id, "line": node.line.number}, settings, node.at)
+        self._write_path(side, chain)
+        return side
+
+    def _write_path(self, draft: Draft, path: Sequence[str]) -> None:
+        """Write the lines of a path into a log."""
+        told = set[str]()
+        before, start, meta = draft.head, path[0], False
+        for uuid in path:
+            node = self._nodes[uuid]
+            if node.role in (Role.PROMPT, Role.META):
+                joins = meta if node.role is Role.PROMPT else draft.is_open
+                if not joins:
+                    self._settle(draft)
+                    draft.interrupt(node.at)
+                    before, start = draft.head, uuid
+                self._write_text(draft, node, joins)
+            elif node.role is Role.REPLY and node.reply_id not in told:
+                told.add(node.reply_id)
+                self._settle(draft)
+                self._write_reply(draft, self._pieces[node.reply_id])
+            elif node.role in (Role.RESULTS, Role.SUMMARY, Role.INTERRUPTION):
+                self._write_said(draft, node)
+            meta = draft.is_open if node.role is Role.META else meta and node.role is Role.HIDDEN
+            self._tree.places.setdefault(uuid, LinePlace(draft, before, start, None if draft.is_open else draft.head))
+        self._settle(draft)
+
+    def _write_text(self, draft: Draft, node: SessionLine, joins: bool) -> None:
+        """Write a prompt, or what goes with one."""
+        text, pictures = _text_of(node.blocks), _pictures_in(node.blocks)
+        if not (text.strip() or pictures):
+            return
+        if not joins:
+            draft.prompt(node.line, text, node.at, pictures)
+        elif draft.messages[-1].kind == "user":
+            draft.prompt_more(node.line, text, node.at, pictures)
+        else:
+            self._settle(draft)
+            draft.word(node.line, text, node.at, pictures)
+
+    def _write_said(self, draft: Draft, node: SessionLine) -> None:
+        line, at, text = node.line, node.at, _text_of(node.blocks)
+        for block in node.results:
+            parts = _blocks_in(block.get("content"))
+            call, failed = str(block.get("tool_use_id")), bool(block.get("is_error"))
+            draft.result(line, call, _text_of(parts), at, failed, _pictures_in(parts))
+            if isinstance(agent := line.part("toolUseResult").get("agentId"), str):
+                self._owners[agent] = draft
+        if node.role is Role.RESULTS and not text.strip():
+            return
+        self._settle(draft)
+        if node.role is Role.SUMMARY:
+            draft.summarise(line, text, at)
+        elif node.role is Role.INTERRUPTION:
+            draft.interrupt(at, line, text)
+        else:
+            draft.word(line, text, at)
+
+    def _settle(self, draft: Draft) -> None:
+        """Write the results beside the path, for the calls that have none."""
+        for call in draft.waiting:
+            if (node := self._results.get(call)) is not None and call in draft.waiting:
+                self._write_said(draft, node)
+
+    def _write_reply(self, draft: Draft, pieces: Sequence[SessionLine]) -> None:
+        first, last = pieces[0], pieces[-1]
+        blocks = [dict(block) for one in pieces for block in one.blocks]
+        text = "".join(str(one.get("text", "")) for one in blocks if one.get("type") == "text")
+        if first.line.value.get("isApiErrorMessage"):
+            draft.fail(first.line, text, last.at)
+            return
+        calls = [_call_in(first.line, one) for one in blocks if one.get("type") == "tool_use"]
+        for call in calls:
+            self._owners.setdefault(str(call.input.get("prompt")), draft)
+        reasons = (one.message.get("stop_reason") for one in reversed(pieces))
+        reason = next((one for one in reasons if isinstance(one, str)), "tool_use" if calls else "end_turn")
+        usage = _usage_of(last.message.get("usage"))
+        reply = Reply(text, tuple(calls), reason, usage, tuple(blocks), last.model)
+        model = f"anthropic:{last.model}" if last.model else ""
+        draft.reply(first.line, reply, model, first.at, [one.line.number for one in pieces])
+
+
+def _role_of(line: RecordedLine) -> Role:
+    message, kind = line.part("message"), line.value["type"]
+    if kind != "user":
+        return Role.REPLY if kind == "assistant" else Role.HIDDEN
+    blocks = _blocks_in(message.get("content"))
+    text = _text_of(blocks)
+    if line.value.get("isCompactSummary"):
+        return Role.SUMMARY
+    if any(one.get("type") == "tool_result" for one in blocks):
+        return Role.RESULTS
+    if text.startswith(_INTERRUPTED):
+        return Role.INTERRUPTION
+    return Role.META if line.value.get("isMeta") or text.startswith(_COMMANDS) else Role.PROMPT
+
+
+def _call_in(line: RecordedLine, block: Mapping[str, Any]) -> ToolCall:
+    call, name, given = block.get("id"), block.get("name"), block.get("input")
+    if not (isinstance(call, str) and isinstance(name, str) and isinstance(given, dict)):
+        line.refuse("expected a tool_use to have an id, a name and an input")
+    return ToolCall(name, given, call)
+
+
+def _usage_of(value: object) -> Usage | None:
+    if not isinstance(value, dict):
+        return None
+    names = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    return Usage(*(count_of(value.get(name)) for name in names))
+
+
+def _blocks_in(content: object) -> list[Mapping[str, Any]]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else objects_in(content)
+
+
+def _text_of(blocks: Iterable[Mapping[str, Any]]) -> str:
+    texts = (one.get("text") for one in blocks if one.get("type") == "text")
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _pictures_in(blocks: Iterable[Mapping[str, Any]]) -> list[Attachment]:
+    sources = (object_of(one.get("source")) for one in blocks if one.get("type") in ("image", "document"))
+    return [found for one in sources if (found := picture(one.get("data"))) is not None]

@@ -1,0 +1,343 @@
+"""Sessions of Codex: ``~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl``. Pure.
+
+A line has a time, a type and a payload. The items of a reply are lines of their own; what it has cost comes after it.
+
+    session_meta       who, where, and the instructions: the setting ``system``
+    turn_context       the model
+    response_item      a message, a thought, a call, the result of one
+    compacted          a summary in the place of all before it
+    event_msg          what the screen shows again; and the costs, an interruption, a turn that was taken back
+
+A session that was forked of another one repeats its lines. Where both are imported, it is an agent that was forked
+there. All other lines are kept with the file, and no model sees them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+from ikigai_actors.attachments import Attachment
+from ikigai_actors.providers.base import Reply, ToolCall, Usage
+from ikigai_actors.recordings.draft import Draft, picture
+from ikigai_actors.recordings.recording import (
+    RecordedLine,
+    Recording,
+    count_of,
+    object_of,
+    objects_in,
+    parse_json,
+    time_of,
+)
+from ikigai_actors.recordings.tree import LinePlace, LineTree
+
+_NEWEST = "0.150"
+"""The latest known version of Codex. Lines of a later one are taken if they are understood."""
+
+_TYPES = ("session_meta", "turn_context", "response_item", "compacted", "event_msg")
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+_RESULTS = ("function_call_output", "custom_tool_call_output")
+_CONTEXT = (
+    "<environment_context>",
+    "<user_instructions>",
+    "# AGENTS.md instructions",
+    "<permissions",
+    "<turn_aborted>",
+)
+"""How texts begin that Codex says to the model beside what a person says."""
+_UNREADABLE = "(Codex has kept this summary in a form that only the service can read.)"
+
+
+def is_codex(line: Mapping[str, Any]) -> bool:
+    """Whether a line is one of Codex."""
+    return line.get("type") in _TYPES and isinstance(line.get("payload"), dict)
+
+
+def codex_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
+    """The agents of some files: one for each, below none, or forked of that of another one.
+
+    Args:
+        recordings: the files.
+        settings: those that each agent begins with that inherits nothing.
+        models: whether an agent has the setting ``model``: the one that has answered last.
+    """
+    rollouts = [Rollout(one) for one in recordings]
+    by_id = {one.id: one for one in reversed(rollouts) if one.id}
+    written = dict[str, Draft]()
+
+    def write(one: Rollout, below: tuple[str, ...] = ()) -> None:
+        if one.of.name in written:
+            return
+        parent = by_id.get(one.forked_from)
+        if parent is one or (parent is not None and parent.of.name in below):
+            parent = None
+        if parent is not None:
+            write(parent, (*below, one.of.name))
+        written[one.of.name] = one.write(settings, models, parent)
+
+    for one in rollouts:
+        write(one)
+    return list(written.values())
+
+
+class Rollout:
+    """A file, and the agent that is made of it."""
+
+    def __init__(self, of: Recording) -> None:
+        """Read the lines. Raises `ImportRefused`."""
+        self.of = of
+        self.meta: Mapping[str, Any] = {}
+        self.path: list[str] = []
+        """The ids of its lines that matter, those that it repeats included."""
+        self._lines: list[RecordedLine] = []
+        self._models: list[str] = []
+        """The model in force at each."""
+        self._tree = LineTree()
+        self._draft: Draft | None = None
+        self._items: list[tuple[RecordedLine, Mapping[str, Any]]] = []  # of the reply in progress
+        model = ""
+        for line in of.lines():
+            kind, payload = line.value.get("type"), line.value.get("payload")
+            if not isinstance(kind, str) or not isinstance(payload, dict):
+                line.refuse("expected a type and a payload")
+            if kind not in _TYPES and "role" in payload:
+                line.refuse(f"a message of the unknown type {kind:.60}{self._made_by}")
+            if kind == "session_meta" and not self.meta:
+                self.meta = payload
+            if kind == "turn_context":
+                model = _text(payload, "model") or model
+            if kind in ("response_item", "compacted", "event_msg"):
+                self._lines.append(line)
+                self._models.append(model)
+
+    @property
+    def id(self) -> str:
+        """The id of the session."""
+        return _text(self.meta, "id")
+
+    @property
+    def forked_from(self) -> str:
+        """The id of the session whose lines it repeats."""
+        return _text(self.meta, "forked_from_id")
+
+    @property
+    def _made_by(self) -> str:
+        version = _text(self.meta, "cli_version")
+        return f"; made by Codex {version:.20}, understood up to {_NEWEST}" if version else ""
+
+    @property
+    def _provider(self) -> str:
+        return _text(self.meta, "model_provider") or "openai"
+
+    def write(self, settings: Mapping[str, Any], models: bool, parent: "Rollout | None") -> Draft:
+        """The agent of the session.
+
+        Args:
+            settings: those that it begins with if it inherits nothing.
+            models: whether the model that has answered last is a setting.
+            parent: the session whose lines it repeats.
+        """
+        key, common = f"codex {self.of.name} {self.id}", self._common(parent)
+        own = [f"{self.of.name} {number}" for number in range(len(self._lines))]
+        facts = {
+            "format": "codex", "session": self.id, "version": _text(self.meta, "cli_version"),
+            "folder": _text(self.meta, "cwd"),
+        }  # fmt: skip
+        model = (
+            {"model": f"{self._provider}:{self._models[-1]}"} if models and self._models and self._models[-1] else {}
+        )
+        first = time_of(self.meta.get("timestamp")) or next((_at(one) for one in self._lines if _at(one)), 1)
+        if parent is None or parent._draft is None or not common:
+            told = self.meta.get("base_instructions")
+            system = _text(object_of(told), "text") or _text(self.meta, "instructions")
+            draft = Draft(key, self.of.stem)
+            draft.begin(self.of, facts, {**settings, **({"system": system} if system else {}), **model}, first)
+            self.path, lines = own, own
+        else:
+            self.path, self._tree = [*parent.path[:common], *own[common:]], parent._tree
+            above, at, lines = self._tree.forked(self.path, parent._draft, 0, lambda new: self._opens(new))
+            draft = Draft(key, self.of.stem, parent=above, fork=at)
+            draft.begin(self.of, facts, model, first)
+        self._draft = draft
+        self._write_lines(draft, lines)
+        return draft
+
+    def _common(self, parent: "Rollout | None") -> int:
+        """How many lines it repeats."""
+        if parent is None:
+            return 0
+        both = zip(parent._lines, self._lines, strict=False)
+        return sum(1 for _ in takewhile(lambda two: _said(two[0]) == _said(two[1]), both))
+
+    def _opens(self, keys: Iterable[str]) -> bool:
+        """Whether lines begin with a turn."""
+        place = len(self.path) - len(list(keys))
+        said = (
+            object_of(line.value["payload"]) for line in self._lines[place:] if line.value["type"] == "response_item"
+        )
+        first = next(said, None)
+        return first is None or first.get("role") in ("user", "developer", "system")
+
+    def _write_lines(self, draft: Draft, keys: Sequence[str]) -> None:
+        before, start, joins = draft.head, keys[0] if keys else "", False
+        skipped = len(self.path) - len(keys)
+        for key, line, model in zip(keys, self._lines[skipped:], self._models[skipped:], strict=True):
+            payload = object_of(line.value["payload"])
+            kind = line.value["type"]
+            if kind == "response_item" and "role" in payload:
+                line.check_content(payload)
+            if kind == "response_item" and payload.get("role") in ("user", "developer", "system"):
+                self._flush(draft, model)
+                is_context = payload.get("role") != "user" or _text_in(payload).startswith(_CONTEXT)
+                if not (joins or (is_context and draft.is_open)):
+                    draft.interrupt(_at(line))
+                    before, start = draft.head, key
+                self._write_text(draft, line, payload, joins or (is_context and draft.is_open))
+                joins = is_context and draft.is_open
+            elif kind == "response_item":
+                self._write_item(draft, line, payload, model)
+                joins = joins and payload.get("type") == "ghost_snapshot"
+            elif kind == "compacted":
+                self._flush(draft, model)
+                draft.summarise(line, _summary_in(payload), _at(line))
+            else:
+                self._write_event(draft, line, payload, model)
+            open_here = draft.is_open or bool(self._items)
+            self._tree.places.setdefault(key, LinePlace(draft, before, start, None if open_here else draft.head))
+        self._flush(draft, self._models[-1] if self._models else "")
+
+    def _write_text(self, draft: Draft, line: RecordedLine, payload: Mapping[str, Any], joins: bool) -> None:
+        text, pictures = _text_in(payload), _pictures_in(payload.get("content"))
+        if not (text.strip() or pictures):
+            return
+        if not joins:
+            draft.prompt(line, text, _at(line), pictures)
+        elif draft.messages[-1].kind == "user":
+            draft.prompt_more(line, text, _at(line), pictures)
+        else:
+            draft.word(line, text, _at(line), pictures)
+
+    def _write_item(self, draft: Draft, line: RecordedLine, payload: Mapping[str, Any], model: str) -> None:
+        kind = payload.get("type")
+        if kind in _RESULTS:
+            self._flush(draft, model)
+            output = payload.get("output")
+            parts = output if isinstance(output, list) else object_of(output).get("content")
+            text = (
+                output if isinstance(output, str) else parts if isinstance(parts, str) else _text_in({"content": parts})
+            )
+            failed = object_of(output).get("success") is False
+            draft.result(line, _text(payload, "call_id"), text, _at(line), failed, _pictures_in(parts))
+        elif kind in ("message", "reasoning", *_CALLS):
+            if kind == "message" and payload.get("role") != "assistant":
+                line.refuse(f"a message of the unknown role {payload.get('role')!r:.60}{self._made_by}")
+            self._items.append((line, payload))
+        elif "role" in payload:
+            line.refuse(f"a message of the unknown type {kind!r:.60}{self._made_by}")
+
+    def _write_event(self, draft: Draft, line: RecordedLine, payload: Mapping[str, Any], model: str) -> None:
+        match payload.get("type"):
+            case "token_count":
+                usage = _usage_of(object_of(payload.get("info")).get("last_token_usage"))
+                if self._items:
+                    self._flush(draft, model, usage)
+                elif usage is not None:
+                    draft.cost(usage)
+            case "turn_aborted":
+                self._flush(draft, model)
+                draft.interrupt(_at(line), line)
+            case "error":
+                self._flush(draft, model)
+                if draft.is_open:
+                    draft.fail(line, _text(payload, "message"), _at(line))
+            case "thread_rolled_back":
+                self._flush(draft, model)
+                turns = count_of(payload.get("num_turns"))
+                if 0 < turns <= len(draft.prompts):
+                    draft.rewind(line, draft.prompts[-turns], _at(line))
+
+    def _flush(self, draft: Draft, model: str, usage: Usage | None = None) -> None:
+        """Write the reply in progress."""
+        if not self._items:
+            return
+        blocks: list[dict[str, Any]] = []
+        calls: list[ToolCall] = []
+        for line, item in self._items:
+            match item["type"]:
+                case "message":
+                    blocks += ({"type": "text", "text": text} for text in _texts_in(item.get("content")))
+                case "reasoning":
+                    thought = "\n".join(_texts_in(item.get("summary")))
+                    blocks.append({"type": "reasoning", "thinking": thought, "item": dict(item)})
+                case _:
+                    calls.append(_call_in(line, item))
+                    blocks.append(
+                        {"type": "tool_use", "id": calls[-1].id, "name": calls[-1].name, "input": calls[-1].input}
+                    )
+        text = "".join(one["text"] for one in blocks if one["type"] == "text")
+        first, numbers = self._items[0][0], [line.number for line, _ in self._items]
+        self._items = []
+        reply = Reply(text, tuple(calls), "tool_use" if calls else "end_turn", usage, tuple(blocks), model)
+        draft.reply(first, reply, f"{self._provider}:{model}" if model else "", _at(first), numbers)
+
+
+def _said(line: RecordedLine) -> object:
+    """What a line says, whenever."""
+    return line.value["type"], line.value["payload"]
+
+
+def _at(line: RecordedLine) -> int:
+    return time_of(line.value.get("timestamp"))
+
+
+def _text(of: Mapping[str, Any], name: str) -> str:
+    value = of.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _texts_in(content: object) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    return [text for one in objects_in(content) if isinstance(text := one.get("text"), str)]
+
+
+def _text_in(payload: Mapping[str, Any]) -> str:
+    return "\n".join(_texts_in(payload.get("content")))
+
+
+def _pictures_in(content: object) -> list[Attachment]:
+    urls = (one.get("image_url") for one in objects_in(content) if one.get("type") == "input_image")
+    texts = (url.partition(";base64,")[2] for url in urls if isinstance(url, str))
+    return [found for text in texts if (found := picture(text)) is not None]
+
+
+def _call_in(line: RecordedLine, item: Mapping[str, Any]) -> ToolCall:
+    """A call of any of the three kinds."""
+    call = item.get("call_id") or item.get("id")
+    name = "local_shell" if item["type"] == "local_shell_call" else item.get("name")
+    if not isinstance(call, str) or not isinstance(name, str):
+        line.refuse("expected a call to have a call_id and a name")
+    if item["type"] == "local_shell_call":
+        return ToolCall(name, object_of(item.get("action")), call)
+    given = item.get("input") if item["type"] == "custom_tool_call" else item.get("arguments")
+    if item["type"] == "custom_tool_call" or not isinstance(given, str):
+        return ToolCall(name, given if isinstance(given, dict) else {"input": given}, call)
+    try:
+        parsed = parse_json(given)
+    except (ValueError, RecursionError):
+        parsed = None
+    return ToolCall(name, parsed if isinstance(parsed, dict) else {"arguments": given}, call)
+
+
+def _summary_in(payload: Mapping[str, Any]) -> str:
+    """The text of a summary, or the texts that replaced the history."""
+    if (text := _text(payload, "message")).strip():
+        return text
+    replaced = (_text_in(one) for one in objects_in(payload.get("replacement_history")))
+    return "\n\n".join(filter(str.strip, replaced)) or _UNREADABLE
+
+
+def _usage_of(value: object) -> Usage | None:
+    if not isinstance(value, dict):
+        return None
+    given, cached = count_of(value.get("input_tokens")), count_of(value.get("cached_input_tokens"))
+    return Usage(max(0, given - cached), count_of(value.get("output_tokens")), 0, min(given, cached))

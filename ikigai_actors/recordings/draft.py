@@ -1,0 +1,292 @@
+"""A draft: an agent that is made of a recording, and its log as far as it is written. Pure.
+
+A log is written as the runtime would have: a prompt opens a turn, a reply without calls ends it, and what was cut off
+ends as interrupted. A result that answers no call is left out. The data of each message that a recording has names the
+lines of that, as ``lines``; so an export knows what is new. A note has the file, in parts, and says what format it has.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ikigai_actors.attachments import LARGEST, Attachment, attachment
+from ikigai_actors.errors import BadInput
+from ikigai_actors.providers.base import Reply, Spent, Usage
+from ikigai_actors.recordings.recording import RecordedLine, Recording
+from ikigai_actors.records.agents.identity import NAME_LENGTH, check_name, new_agent_uuid
+from ikigai_actors.records.messages.blob_references import stored_in
+from ikigai_actors.records.messages.forms import problem_of
+from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.replies import reply_message_data, spent_data
+from ikigai_actors.records.messages.settings import IMPORTED
+from ikigai_actors.text import storable
+
+PART_BYTES = 4 * 2**20
+"""Bytes of a part of a recording, which is stored as a blob."""
+LINES = "lines"
+"""The key in a message's data that has the lines of the recording from which it comes."""
+NO_CALLS: Mapping[str, Any] = {"missing": "tell", IMPORTED: True}
+"""The setting ``effects`` of an agent that was imported: no call runs, and its model reads that."""
+
+
+class DraftMessage(NamedTuple):
+    """A message of a draft."""
+
+    kind: str
+    content: str
+    data: Mapping[str, Any]
+    at: int
+    tokens: int = 0
+    """The cost of the request that it ends."""
+    usd: int = 0
+
+
+class Draft:
+    """An agent, and its log so far."""
+
+    def __init__(
+        self,
+        key: str,
+        name: str,
+        *,
+        parent: "Draft | None" = None,
+        fork: int = 0,
+        supervisor: "Draft | None" = None,
+    ) -> None:
+        """Begin the log of an agent.
+
+        Args:
+            key: what its uuid is made of.
+            name: what it is called, as far as an agent can be.
+            parent: the one of which it was forked; None for one that inherits nothing.
+            fork: the position of the parent at which it was forked.
+            supervisor: the one above it; None is the parent.
+        """
+        self.uuid = _uuid_of(key)
+        self.name = _name_of(name)
+        self.parent, self.fork = parent, fork
+        self.supervisor = supervisor or parent
+        self.messages: list[DraftMessage] = []
+        self.blobs: dict[str, tuple[str, bytes]] = {}
+        """The media type and the bytes of each blob, by hash."""
+        self.is_open = False
+        """Whether a turn is in progress."""
+        self.prompts: list[int] = [] if parent is None else [one for one in parent.prompts if one <= fork]
+        """The positions of the prompts that count."""
+        self._kept: int = (
+            0 if parent is None else min(parent._kept, fork)
+        )  # no summary may keep more than the one before
+        self._waiting: dict[str, str] = {}  # the names of the calls of the latest reply without a result, by id
+        if parent is not None:
+            self._write(Kind.FORK, "", {"parent": parent.uuid, LINES: []}, 0)
+
+    @property
+    def head(self) -> int:
+        """The position of its latest message."""
+        return self.fork + len(self.messages)
+
+    @property
+    def waiting(self) -> Sequence[str]:
+        """The ids of the calls that have no result yet."""
+        return list(self._waiting)
+
+    def begin(self, of: Recording | None, facts: Mapping[str, Any], settings: Mapping[str, Any], at: int) -> None:
+        """Write its settings, and the note with the recording that it is made of."""
+        if settings:
+            self._write(Kind.CONFIGURE, "", {name: _clean(value) for name, value in settings.items()}, at)
+        told: dict[str, Any] = {name: _clean(value) for name, value in facts.items() if value}
+        data: dict[str, Any] = {IMPORTED: told}
+        if of is not None:
+            told |= {"file": storable(of.name), "size": len(of.data)}
+            data["attached"] = [self._keep(of.data[at : at + PART_BYTES]) for at in range(0, len(of.data), PART_BYTES)]
+        self._write(Kind.NOTE, "", data, at)
+
+    def configure(self, line: RecordedLine, settings: Mapping[str, Any], at: int) -> None:
+        """Change its settings."""
+        self._write(Kind.CONFIGURE, "", {name: _clean(value) for name, value in settings.items()}, at, line)
+
+    def prompt(self, line: RecordedLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> int:
+        """Open a turn; one that is in progress was interrupted. Returns the position."""
+        self.interrupt(at)
+        self.is_open = True
+        self.prompts.append(self._said(Kind.USER, line, text, at, pictures))
+        return self.prompts[-1]
+
+    def prompt_more(self, line: RecordedLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> None:
+        """Add a text to the prompt that was just written; without one, it is a prompt."""
+        if not self.messages or self.messages[-1].kind != Kind.USER:
+            self.prompt(line, text, at, pictures)
+            return
+        last = self.messages.pop()
+        both = "\n\n".join(filter(str.strip, (last.content, text)))
+        self._said(Kind.USER, line, both, last.at, pictures, last.data)
+
+    def word(self, line: RecordedLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> None:
+        """Say something within a turn, after all results; without a turn it is a prompt."""
+        if not self.is_open or self._waiting:
+            self.prompt(line, text, at, pictures)
+        else:
+            self._said(Kind.STEER, line, text, at, pictures)
+
+    def reply(
+        self, line: RecordedLine, reply: Reply, model: str, at: int, lines: Iterable[int] = (), usd: int = 0
+    ) -> None:
+        """Write a reply of a model. One without calls ends the turn."""
+        if self._waiting:
+            self.interrupt(at)
+        data = reply_message_data(reply, model)
+        self._write(Kind.ASSISTANT, reply.text, data, at, line, lines, usd)
+        self._waiting = {call.id: call.name for call in reply.tool_calls}
+        self.is_open = bool(self._waiting)
+
+    def result(
+        self, line: RecordedLine, call: str, text: str, at: int, is_error: bool, pictures: Sequence[Attachment] = ()
+    ) -> bool:
+        """Write the result of a call; returns whether there was such a call without a result."""
+        if (name := self._waiting.pop(call, None)) is None:
+            return False
+        data = {"tool_use_id": call, "name": name, **({"is_error": True} if is_error else {})}
+        self._said(Kind.TOOL_RESULT, line, text, at, pictures, data)
+        return True
+
+    def cost(self, usage: Usage) -> None:
+        """Say what the latest reply has cost, if that is not known yet."""
+        for place in range(len(self.messages) - 1, -1, -1):
+            one = self.messages[place]
+            if one.kind == Kind.ASSISTANT:
+                if "usage" not in one.data:
+                    data = {**one.data, **spent_data(Spent(usage, one.data.get("made_by", "")))}
+                    self.messages[place] = one._replace(data=data, tokens=usage.all_tokens)
+                return
+
+    def fail(self, line: RecordedLine, text: str, at: int) -> None:
+        """End the turn with an error."""
+        self._end()
+        self._write(Kind.ERROR, text, {}, at, line)
+
+    def interrupt(self, at: int, line: RecordedLine | None = None, text: str = "") -> None:
+        """End a turn that is in progress without an answer."""
+        if self.is_open:
+            self._end()
+            self._write(Kind.INTERRUPTED, text, {}, at, line)
+
+    def summarise(self, line: RecordedLine, text: str, at: int, keep_from: int = 0, usd: int = 0) -> None:
+        """Replace what was said before a position by a text; the whole history, where no step begins there."""
+        if self._waiting:
+            self.interrupt(at)
+        if not text.strip():
+            return
+        place = keep_from - self.fork - 1
+        known = 0 <= place < len(self.messages)
+        begins = known and self.messages[place].kind in (Kind.USER, Kind.ASSISTANT)  # a step
+        self._kept = keep_from if begins and keep_from > self._kept else self.head + 1
+        self._write(Kind.SUMMARY, text, {"keep_from": self._kept, "how": "given"}, at, line, (), usd)
+
+    def rewind(self, line: RecordedLine, prompt: int, at: int) -> None:
+        """Go back to before a prompt."""
+        self.interrupt(at)
+        self.prompts = [one for one in self.prompts if one < prompt]
+        self._write(Kind.REWIND, "", {"before": prompt}, at, line)
+
+    def note(self, line: RecordedLine, facts: Mapping[str, Any], at: int) -> None:
+        """Keep facts that no model sees."""
+        self._write(Kind.NOTE, "", {name: _clean(value) for name, value in facts.items()}, at, line)
+
+    def bear(self, child: "Draft") -> int:
+        """Write the birth of a child; returns its position. The log gets no other messages after that."""
+        at = {} if child.fork == self.head else {"at": child.fork}
+        return self._write(Kind.FORK, "", {"child": child.uuid, **at}, child.messages[0].at)
+
+    @property
+    def _time_of_fork(self) -> int:
+        """The time of the message after which it was forked."""
+        above, place = self.parent, self.fork
+        while above is not None and place <= above.fork:
+            above = above.parent
+        return above.messages[place - above.fork - 1].at if above is not None else 1
+
+    def _end(self) -> None:
+        self.is_open, self._waiting = False, {}
+
+    def _said(
+        self,
+        kind: Kind,
+        line: RecordedLine,
+        text: str,
+        at: int,
+        pictures: Sequence[Attachment],
+        data: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Write a message that may have pictures, and take in what the data has of an earlier one."""
+        given = dict(data or {})
+        earlier = list(given.pop(LINES, ()))
+        attached = [*given.pop("attached", ()), *stored_in(pictures).get("attached", ())]
+        self.blobs.update({one.sha256: (one.media, one.data) for one in pictures})
+        if attached:
+            given["attached"] = attached
+        return self._write(kind, text, given, at, line, [*earlier, line.number])
+
+    def _write(
+        self,
+        kind: Kind,
+        content: str,
+        data: Mapping[str, Any],
+        at: int,
+        line: RecordedLine | None = None,
+        lines: Iterable[int] = (),
+        usd: int = 0,
+    ) -> int:
+        given = dict(data)
+        if kind is not Kind.CONFIGURE:  # its data are settings
+            given[LINES] = sorted({*lines, *(() if line is None else (line.number,))})
+        if (wrong := problem_of(kind.form, given)) is not None and line is not None:
+            line.refuse(wrong)
+        before = self.messages[-1].at if self.messages else self._time_of_fork
+        tokens = sum(given.get("usage", {}).values())
+        self.messages.append(DraftMessage(kind.value, storable(content), given, max(at, before), tokens, usd))
+        return self.head
+
+    def _keep(self, part: bytes) -> dict[str, Any]:
+        """Keep a part of a recording as a blob; the reference to it."""
+        sha256 = hashlib.sha256(part).hexdigest()
+        self.blobs[sha256] = ("application/jsonl", part)
+        return {"sha256": sha256, "media": "application/jsonl", "size": len(part), "name": ""}
+
+
+def picture(data: object, most: int = LARGEST) -> Attachment | None:
+    """What base64 has, as an attachment; None where it has none that a model takes."""
+    if not isinstance(data, str) or len(data) > most * 4 // 3 + 4:
+        return None
+    try:
+        return attachment(base64.b64decode(data, validate=True))
+    except (BadInput, ValueError):
+        return None
+
+
+def _uuid_of(key: str) -> str:
+    """The uuid that a text gives: always the same one."""
+    tries = (hashlib.sha256(f"{key}\n{number}".encode(errors="replace")).digest() for number in range(10**6))
+    return new_agent_uuid(lambda size: next(tries)[:size])
+
+
+def _name_of(text: str) -> str:
+    """A name that an agent can have, as near to a text as that is possible."""
+    name = "".join(one if one.isalnum() or one in "._+@-" else "-" for one in text).strip("._+@-")
+    name = name[: NAME_LENGTH - 8].rstrip("._+@-")
+    try:
+        return check_name(name)
+    except BadInput:
+        return "session"
+
+
+def _clean(value: Any) -> Any:
+    """A value without characters that no database takes."""
+    match value:
+        case str():
+            return storable(value)
+        case dict():
+            return {storable(str(key)): _clean(part) for key, part in value.items()}
+        case list() | tuple():
+            return [_clean(part) for part in value]
+    return value

@@ -1,0 +1,172 @@
+"""The formats of other programs, and files that have one of them."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
+
+from ikigai_actors.arguments import check_choice, check_flag
+from ikigai_actors.errors import BadInput, ImportRefused
+from ikigai_actors.recordings import claude_code, codex, langfuse, openai_chats, otel, pi
+from ikigai_actors.recordings.draft import NO_CALLS, Draft
+from ikigai_actors.recordings.recording import LARGEST_FILE, Recording
+from ikigai_actors.recordings.records import records_of
+from ikigai_actors.records.transfer.export import as_path
+from ikigai_actors.records.transfer.format import RecordFile
+
+AUTO = "auto"
+_OURS = b'{"record":"header"'
+"""With this a file of `ikigai export` begins, which may be larger than any session."""
+_LOOKED_AT = 50
+"""Lines by which a format is known."""
+
+
+class _Reader(Protocol):
+    """Makes the agents of some files."""
+
+    def __call__(self, recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
+        """The agents, parents first."""
+
+
+class Format(NamedTuple):
+    """A format of files."""
+
+    is_line: Callable[[Mapping[str, Any]], bool]
+    """Whether a line is one of it."""
+    drafts_of: _Reader
+    suffixes: tuple[str, ...] = (".jsonl",)
+    """How the names of its files end."""
+
+
+FORMATS: Mapping[str, Format] = {
+    "claude-code": Format(claude_code.is_claude_code, claude_code.claude_code_drafts),
+    "codex": Format(codex.is_codex, codex.codex_drafts),
+    "pi": Format(pi.is_pi, pi.pi_drafts),
+    "otel": Format(otel.is_otlp, otel.otel_drafts, (".jsonl", ".json")),
+    "langfuse": Format(langfuse.is_langfuse, langfuse.langfuse_drafts, (".jsonl", ".json")),
+    "openai": Format(openai_chats.is_chat, openai_chats.openai_drafts),
+}
+"""Each format by its name."""
+
+
+class SessionOptions(TypedDict, total=False):
+    """What becomes of the agents of sessions; see `read_sessions`."""
+
+    keep_workspace: bool
+    keep_model: bool
+    notice: Callable[[str], object]
+
+
+def read_sessions(
+    file: str | os.PathLike[str],
+    recorder: str = AUTO,
+    *,
+    keep_workspace: bool = False,
+    keep_model: bool = False,
+    notice: Callable[[str], object] = lambda text: None,
+) -> RecordFile:
+    """Read what another program has recorded, for `System.import_`: each session becomes an agent.
+
+    Args:
+        file: a file, or a folder whose sessions come below one agent.
+        recorder: what has written it, one of `FORMATS`; ``auto`` finds out.
+        keep_workspace: whether calls of the agents run, in the workspaces of the host; else none does until their
+            setting ``effects`` is removed.
+        keep_model: whether the agents are asked with the model that they were recorded with; else with that of the
+            host.
+        notice: hears which files of a folder were left out, and which last lines.
+
+    Raises:
+        ImportRefused: what is wrong with a file, and in which line.
+        BadInput: it cannot be read, or has no format that is known.
+    """
+    check_choice(recorder, "recorder", (AUTO, *FORMATS))
+    check_flag(keep_workspace, "keep_workspace")
+    check_flag(keep_model, "keep_model")
+    path = as_path(file)
+    settings = {} if keep_workspace else {"effects": dict(NO_CALLS)}
+    found: dict[str, list[Recording]] = {}
+    for one in _recordings(path, recorder):
+        known = recorder if recorder != AUTO else recorder_of(one)
+        if known is not None:
+            found.setdefault(known, []).append(one)
+            if one.is_cut:
+                notice(f"{one.name}: the last line was cut off, and is left out.")
+        elif path.is_dir():
+            notice(f"{one.name} was left out: its format is not known.")
+    if not found:
+        known = ", ".join(FORMATS)
+        raise BadInput(f"{path} has no session of a format that is known: {known}. Nothing was imported.")
+    drafts = [draft for name, some in found.items() for draft in FORMATS[name].drafts_of(some, settings, keep_model)]
+    tops = [one for one in drafts if one.parent is None and one.supervisor is None]
+    if not tops:
+        raise ImportRefused(f"Nothing was imported. {path} has no session.")
+    if len(tops) > 1:
+        folder = Draft(f"folder {path.name}", path.stem)
+        folder.begin(None, {"format": " ".join(found), "folder": path.name}, settings, tops[0].messages[0].at)
+        for top in tops:
+            top.supervisor = folder
+        drafts.insert(0, folder)
+    return RecordFile(path, tuple(records_of(drafts, " ".join(found))))
+
+
+def importable(file: str | os.PathLike[str], recorder: str = AUTO, **how: Unpack[SessionOptions]) -> Path | RecordFile:
+    """What `System.import_` takes for a file: itself where `ikigai export` has written it, or else what it records.
+
+    Raises what `read_sessions` does. A file whose format is not known is left to the import, which says what is wrong.
+    """
+    path = as_path(file)
+    if recorder == AUTO and path.is_file():
+        if _read(path, len(_OURS), whole=False) == _OURS:
+            return path
+        if recorder_of(Recording(path.name, _read(path, LARGEST_FILE))) is None:
+            return path
+    return read_sessions(path, recorder, **how)
+
+
+def recorder_of(recording: Recording) -> str | None:
+    """What has written a file, by its first lines; None where that is not known."""
+    with suppress(ImportRefused):
+        for line in islice(recording.rows(), _LOOKED_AT):
+            for name, known in FORMATS.items():
+                if known.is_line(line.value):
+                    return name
+    return None
+
+
+def _recordings(path: Path, recorder: str) -> Iterator[Recording]:
+    """A file with those of its subagents, or all files of a folder."""
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except OSError as error:
+        raise BadInput(f"The file {path} cannot be read: {error.strerror or error}.") from error
+    among = FORMATS.values() if recorder == AUTO else [FORMATS[recorder]]
+    suffixes = {suffix for one in among for suffix in one.suffixes}
+    if is_folder:
+        files = sorted(one for one in path.rglob("*") if one.suffix in suffixes and one.is_file())
+        within = path
+    else:
+        files, within = [path, *sorted((path.parent / path.stem / "subagents").glob("*.jsonl"))], path.parent
+    left = LARGEST_FILE
+    for one in files:
+        data = _read(one, left)
+        left -= len(data)
+        if data.strip() or not is_folder:
+            yield Recording(one.relative_to(within).as_posix(), data)
+
+
+def _read(path: Path, most: int, *, whole: bool = True) -> bytes:
+    """The bytes of a file, or the first of them. Raises `BadInput`, and `ImportRefused` where there are too many."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise BadInput(f"The file {path} cannot be read: it is no regular file.")
+        if whole and status.st_size > most:
+            raise ImportRefused(f"Nothing was imported. {path}: expected {LARGEST_FILE // 2**30} GiB at most.")
+        with path.open("rb") as file:
+            return file.read(most)
+    except OSError as error:
+        raise BadInput(f"The file {path} cannot be read: {error.strerror or error}.") from error

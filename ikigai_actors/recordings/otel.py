@@ -1,0 +1,187 @@
+"""Spans of OpenTelemetry with its conventions for GenAI, in OTLP's JSON: one request of an exporter a line. Pure.
+
+A conversation is the spans with one ``gen_ai.conversation.id``, or else of one trace. Where ``chat`` spans have their
+input, that is what was said. Where they have only replies, as in `ikigai trace export --content`, ``invoke_agent`` has
+the prompts and ``execute_tool`` the results. Spans without contents give nothing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ikigai_actors.providers.base import Usage
+from ikigai_actors.recordings.chats import ChatMessage, RecordedChat, answered, chat_drafts, messages_in
+from ikigai_actors.recordings.draft import Draft
+from ikigai_actors.recordings.recording import RecordedLine, Recording, count_of, objects_in
+
+_INPUT = ("gen_ai.input.messages", "gen_ai.prompt", "gen_ai.request.messages")
+_OUTPUT = ("gen_ai.output.messages", "gen_ai.completion", "gen_ai.response.messages")
+_CHATS = ("chat", "text_completion", "generate_content")
+
+
+def is_otlp(line: Mapping[str, Any]) -> bool:
+    """Whether a line is a request with spans."""
+    return isinstance(line.get("resourceSpans"), list)
+
+
+class _Span(NamedTuple):
+    line: RecordedLine
+    group: str
+    id: str
+    parent: str
+    start: int
+    end: int
+    facts: Mapping[str, Any]
+
+    @property
+    def operation(self) -> str:
+        told = str(self.facts.get("gen_ai.operation.name", ""))
+        has_messages = any(name in self.facts for name in (*_INPUT, *_OUTPUT))
+        return told or ("chat" if has_messages or "gen_ai.completion.0.content" in self.facts else "")
+
+    @property
+    def provider(self) -> str:
+        told = self.facts.get("gen_ai.provider.name") or self.facts.get("gen_ai.system") or "openai"
+        return str(told).rpartition(".")[2].lower()
+
+    @property
+    def asked(self) -> list[ChatMessage]:
+        """What the model was given."""
+        system = messages_in(self.line, self.facts.get("gen_ai.system_instructions"), "system")
+        said = self._said(_INPUT, "gen_ai.prompt", "user")
+        return [replace(one, at=self.start) for one in (*system, *said)]
+
+    @property
+    def replied(self) -> list[ChatMessage]:
+        """What it has said."""
+        made_by = self.facts.get("gen_ai.response.model") or self.facts.get("gen_ai.request.model")
+        model = f"{self.provider}:{made_by}" if made_by else ""
+        return answered(self._said(_OUTPUT, "gen_ai.completion", "assistant"), self.end, model, self._usage)
+
+    @property
+    def _usage(self) -> Usage | None:
+        def count(name: str) -> int:
+            return count_of(self.facts.get(f"gen_ai.usage.{name}"))
+
+        given, cached = count("input_tokens") or count("prompt_tokens"), count("cache_read.input_tokens")
+        written, told = count("cache_creation.input_tokens"), count("output_tokens") or count("completion_tokens")
+        return Usage(max(0, given - cached - written), told, written, cached) if given or told else None
+
+    def _said(self, names: Iterable[str], numbered: str, role: str) -> list[ChatMessage]:
+        for name in names:
+            if found := messages_in(self.line, self.facts.get(name), role):
+                return found
+        found, number = [], 0
+        while any(name.startswith(f"{numbered}.{number}.") for name in self.facts):
+            found += messages_in(self.line, self._numbered(f"{numbered}.{number}"), role)
+            number += 1
+        return found
+
+    def _numbered(self, name: str) -> dict[str, Any]:
+        """A message whose parts are facts of their own, as some recorders write them."""
+        calls, number = [], 0
+        while f"{name}.tool_calls.{number}.name" in self.facts:
+            at = f"{name}.tool_calls.{number}"
+            calls.append({part: self.facts.get(f"{at}.{part}") for part in ("id", "name", "arguments")})
+            number += 1
+        told = {
+            part: self.facts[f"{name}.{part}"]
+            for part in ("role", "content", "tool_call_id")
+            if f"{name}.{part}" in self.facts
+        }
+        return {**told, **({"tool_calls": calls} if calls else {})}
+
+
+def otel_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
+    """The agents of some files; see `ikigai_actors.recordings.chats.chat_drafts`."""
+    groups: dict[str, list[_Span]] = {}
+    for recording in recordings:
+        for line in recording.rows():
+            if not is_otlp(line.value):
+                line.refuse("expected a request of OTLP with resourceSpans")
+            for span in _spans_in(line):
+                groups.setdefault(span.group, []).append(span)
+    found = [_conversation(sorted(spans, key=lambda one: (one.start, one.end))) for spans in groups.values()]
+    return chat_drafts([one for one in found if one.paths], "otel", settings, models)
+
+
+def _spans_in(line: RecordedLine) -> Iterable[_Span]:
+    for resource in objects_in(line.value["resourceSpans"]):
+        for scope in objects_in(resource.get("scopeSpans") or resource.get("instrumentationLibrarySpans")):
+            for span in objects_in(scope.get("spans")):
+                facts = _facts_in(span.get("attributes"))
+                for event in objects_in(span.get("events")):
+                    facts = {**_facts_in(event.get("attributes")), **facts}
+                trace, start, end = span.get("traceId"), span.get("startTimeUnixNano"), span.get("endTimeUnixNano")
+                if not isinstance(trace, str):
+                    line.refuse("expected a span to have a traceId")
+                group = facts.get("gen_ai.conversation.id") or trace
+                own, parent = (f"{trace} {span.get(name) or ''}" for name in ("spanId", "parentSpanId"))
+                times = _milliseconds(line, start), _milliseconds(line, end or start)
+                yield _Span(line, str(group), own, parent, *times, facts)
+
+
+def _milliseconds(line: RecordedLine, nanoseconds: object) -> int:
+    try:
+        return max(1, min(int(str(nanoseconds)) // 1_000_000, 253_402_300_799_999))
+    except ValueError:
+        line.refuse("expected a span to have times in nanoseconds")
+
+
+def _facts_in(attributes: object) -> dict[str, Any]:
+    return {one["key"]: _value(one.get("value")) for one in objects_in(attributes) if isinstance(one.get("key"), str)}
+
+
+def _value(value: object) -> Any:
+    """A value as OTLP writes it."""
+    match value:
+        case {"stringValue": str(text)}:
+            return text
+        case {"intValue": int() | str() as number}:
+            return int(number) if str(number).lstrip("-").isdecimal() else 0
+        case {"doubleValue": float() | int() as number}:
+            return number
+        case {"boolValue": bool(flag)}:
+            return flag
+        case {"arrayValue": {"values": list(values)}}:
+            return [_value(one) for one in values]
+        case {"kvlistValue": {"values": list(values)}}:
+            return _facts_in(values)
+    return None
+
+
+def _conversation(spans: Sequence[_Span]) -> RecordedChat:
+    name = next((str(one.facts["gen_ai.agent.name"]) for one in spans if one.facts.get("gen_ai.agent.name")), "")
+    found = RecordedChat(name or spans[0].line.of.stem)
+    chats = [one for one in spans if one.operation in _CHATS]
+    if any(one.asked for one in chats):
+        for one in chats:
+            if messages := [*one.asked, *one.replied]:
+                found.add(messages)
+        return found
+    path: list[ChatMessage] = []
+    for one in _in_turns(spans):
+        match one.operation:
+            case "invoke_agent":
+                path += one.asked
+            case "execute_tool" if isinstance(result := one.facts.get("gen_ai.tool.call.result"), str):
+                call, failed = str(one.facts.get("gen_ai.tool.call.id", "")), "error.type" in one.facts
+                path.append(ChatMessage(one.line, "tool", result, call=call, is_error=failed, at=one.end))
+            case operation if operation in _CHATS:
+                path += one.replied
+    if any(one.role == "assistant" for one in path):
+        found.paths.append(path)
+    return found
+
+
+def _in_turns(spans: Sequence[_Span]) -> list[_Span]:
+    """Spans in the order in which what they have was said: within a millisecond, a prompt comes before its replies."""
+    turns = [one for one in spans if one.operation == "invoke_agent"]
+    numbers = {one.id: number for number, one in enumerate(turns)}
+
+    def place(one: _Span) -> tuple[int, int, bool]:
+        if one.operation == "invoke_agent":
+            return one.start, numbers[one.id], False
+        return one.end, numbers.get(one.parent, len(turns)), True
+
+    return sorted(spans, key=place)

@@ -1,0 +1,119 @@
+"""The lines of a session as a tree: its paths, and the agents that they become. Pure."""
+
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ikigai_actors.recordings.draft import Draft
+from ikigai_actors.recordings.recording import RecordedLine
+
+
+class LinePlace(NamedTuple):
+    """Where a line is in the log of an agent."""
+
+    draft: Draft
+    before: int
+    """The position before its turn."""
+    start: str
+    """The line that begins the turn."""
+    end: int | None
+    """The position after it; None where a turn is in progress there."""
+
+
+class LineTree:
+    """Lines by their ids, each with its parent."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, RecordedLine] = {}
+        """In the order of the file."""
+        self.parents: dict[str, str | None] = {}
+        self.children: Mapping[str, list[str]] = {}
+        self.places: dict[str, LinePlace] = {}
+        """Where the lines are that were written."""
+
+    def add(self, key: str, line: RecordedLine, parent: object) -> bool:
+        """Add a line; returns whether it is new. Raises `ImportRefused` where its id is that of another one."""
+        if parent is not None and not isinstance(parent, str):
+            line.refuse("expected the id of its parent to be a text")
+        if (before := self.lines.get(key)) is not None:
+            if before.value != line.value:
+                line.refuse(f"the id {key:.60} is that of line {before.number}, which says something else")
+            return False
+        self.lines[key], self.parents[key] = line, parent
+        return True
+
+    def link(self, may_miss: Container[str] = ()) -> None:
+        """Give each line its children.
+
+        Args:
+            may_miss: the lines whose parents may be in another file; they follow none then.
+
+        Raises `ImportRefused` for a parent that is missing, and for a circle.
+        """
+        children: dict[str, list[str]] = defaultdict(list)
+        for key, parent in self.parents.items():
+            if parent is None:
+                continue
+            if parent in self.lines:
+                children[parent].append(key)
+            elif key in may_miss:
+                self.parents[key] = None
+            else:
+                self.lines[key].refuse(f"its parent {parent:.60} is on no line")
+        self.children = children
+        sound = set[str]()
+        for key in self.lines:
+            above = set[str]()
+            at: str | None = key
+            while at is not None and at not in sound:
+                if at in above:
+                    self.lines[at].refuse("its parents lead back to itself")
+                above.add(at)
+                at = self.parents[at]
+            sound |= above
+
+    def parents_first(self) -> list[str]:
+        """All lines, each after its parent."""
+        order = [key for key, parent in self.parents.items() if parent is None]
+        for key in order:
+            order += self.children.get(key, ())
+        return order
+
+    def leaves(self, shown: Container[str]) -> list[str]:
+        """The lines that are shown, with none that is after them; in the order of the file."""
+        going_on = set[str]()
+        for key in reversed(self.parents_first()):
+            parent = self.parents[key]
+            if parent is not None and (key in shown or key in going_on):
+                going_on.add(parent)
+        return [key for key in self.lines if key in shown and key not in going_on]
+
+    def path(self, leaf: str) -> list[str]:
+        """The lines that lead to one, and itself."""
+        path, above = [leaf], self.parents[leaf]
+        while above is not None:
+            path.append(above)
+            above = self.parents[above]
+        return path[::-1]
+
+    def forked(
+        self, path: Sequence[str], top: Draft, base: int, opens: Callable[[Iterable[str]], bool]
+    ) -> tuple[Draft, int, list[str]]:
+        """Where a path parts from those that were written: whose log that is, the position, and the lines after it.
+
+        A path that parts within a turn begins with the turn.
+
+        Args:
+            path: the lines of a path; some at its end are new.
+            top: the agent of which it is forked where it shares no line.
+            base: the position for that.
+            opens: whether lines begin with a turn.
+        """
+        new = [key for key in path if key not in self.places]
+        shared = path[: len(path) - len(new)]
+        if not shared:
+            return top, base, new
+        place = self.places[shared[-1]]
+        if place.end is not None and opens(new):
+            return place.draft, place.end, new
+        return place.draft, place.before, list(path[path.index(place.start) :])

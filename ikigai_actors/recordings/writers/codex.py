@@ -1,0 +1,102 @@
+"""Sessions in the form of Codex."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ikigai_actors.recordings.writers.writer import SessionRow, SessionWriter
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import calls_in, is_whole_reply, spent_of
+from ikigai_actors.text import iso_time
+
+
+class CodexWriter(SessionWriter):
+    """Writes lines as Codex does."""
+
+    has_paths = False
+
+    def head_rows(self) -> Iterator[SessionRow]:
+        at = iso_time(self.session.created_at)
+        provider, _, model = self.session.model.partition(":")
+        system = {"base_instructions": {"text": self.session.system}} if self.session.system else {}
+        told = {
+            "id": self.id,
+            "timestamp": at,
+            "cwd": self.folder,
+            "originator": "codex_cli_rs",
+            "cli_version": "0.142.0",
+        }
+        yield {
+            "timestamp": at,
+            "type": "session_meta",
+            "payload": {**told, "model_provider": provider or "openai", **system},
+        }
+        if model:
+            yield {"timestamp": at, "type": "turn_context", "payload": {"cwd": self.folder, "model": model}}
+
+    def id_of(self, row: Mapping[str, Any]) -> str | None:
+        return None
+
+    def written(self) -> bytes:
+        data = super().written()
+        if not self.session.undone or not self.session.data:
+            return data
+        base = self._whole(self.session.data)
+        at = self.session.logs[0][-1][0].created_at if self.session.logs[0] else self.session.created_at
+        told = {"type": "thread_rolled_back", "num_turns": self.session.undone}
+        row = {"timestamp": iso_time(at), "type": "event_msg", "payload": told}
+        return base + json.dumps(row).encode() + b"\n" + data[len(base) :]
+
+    def rows_of(self, message: Message, after: str | None) -> Iterator[SessionRow]:
+        for kind, payload in self._payloads(message):
+            yield {"timestamp": iso_time(message.created_at), "type": kind, "payload": payload}
+
+    def _payloads(self, message: Message) -> Iterator[tuple[str, SessionRow]]:
+        match message.kind:
+            case Kind.ASSISTANT | Kind.OUTPUT:
+                yield from (("response_item", one) for one in self._items(message))
+                if (spent := spent_of(message)) is not None:
+                    given = spent.usage.all_tokens - spent.usage.output_tokens
+                    used = {
+                        "input_tokens": given, "cached_input_tokens": spent.usage.cache_read_input_tokens,
+                        "output_tokens": spent.usage.output_tokens, "total_tokens": spent.usage.all_tokens,
+                    }  # fmt: skip
+                    yield "event_msg", {"type": "token_count", "info": {"last_token_usage": used}}
+                if message.kind == Kind.ASSISTANT and not is_whole_reply(message):
+                    yield "event_msg", {"type": "turn_aborted", "reason": "interrupted"}
+            case Kind.TOOL_RESULT:
+                output: object = message.content
+                if pictures := self._content(message, "input_text"):
+                    output = pictures if len(pictures) > 1 else message.content
+                call = message.data.get("tool_use_id")
+                yield "response_item", {"type": "function_call_output", "call_id": call, "output": output}
+            case Kind.SUMMARY:
+                yield "compacted", {"message": message.content}
+            case Kind.ERROR:
+                yield "event_msg", {"type": "error", "message": message.content}
+            case Kind.INTERRUPTED:
+                yield "event_msg", {"type": "turn_aborted", "reason": "interrupted"}
+            case _:
+                role = "user" if message.kind in (Kind.USER, Kind.STEER) else "developer"
+                content = self._content(message, "input_text")
+                yield "response_item", {"type": "message", "role": role, "content": content}
+
+    def _content(self, message: Message, kind: str) -> list[SessionRow]:
+        text = [{"type": kind, "text": message.content}]
+        urls = (f"data:{media};base64,{data}" for media, data in self.pictures(message))
+        return [*text, *({"type": "input_image", "image_url": url} for url in urls)]
+
+    def _items(self, message: Message) -> Iterator[SessionRow]:
+        calls = iter(calls_in(message))
+        for one in message.data.get("blocks") or [{"type": "text", "text": message.content}]:
+            if one.get("type") == "reasoning" and isinstance(one.get("item"), dict):
+                yield {**one["item"], "type": "reasoning"}
+            elif one.get("type") == "text" and one.get("text"):
+                content = [{"type": "output_text", "text": one["text"]}]
+                yield {"type": "message", "role": "assistant", "content": content}
+            elif one.get("type") == "tool_use":
+                yield from (self._call(call.id, call.name, call.input) for call in (next(calls, None),) if call)
+        yield from (self._call(call.id, call.name, call.input) for call in calls)
+
+    def _call(self, call: str, name: str, given: Mapping[str, Any]) -> SessionRow:
+        return {"type": "function_call", "name": name, "arguments": json.dumps(dict(given)), "call_id": call}

@@ -1,0 +1,134 @@
+"""What each writer of sessions does: lines of the file unchanged, then rows of what was said since."""
+
+import base64
+import json
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ikigai_actors.recordings.draft import LINES
+from ikigai_actors.recordings.recording import parse_json
+from ikigai_actors.records.messages.blob_references import blobs_of
+from ikigai_actors.records.messages.messages import Message
+
+SessionRow = dict[str, Any]
+"""A line of a file, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionExport:
+    """What is written: an agent as a session of another program."""
+
+    agent: str
+    """By uuid."""
+    created_at: int
+    model: str
+    """The model that has answered last, as ``provider:model``."""
+    system: str
+    """The system prompt."""
+    logs: Sequence[Sequence[tuple[Message, bool]]]
+    """What the agent sees, and what each of its forks sees: messages, and whether they must be written."""
+    data: bytes = b""
+    """The file that the agent was made of; empty for none."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the note of its import says."""
+    since: int = 0
+    """The position of that note."""
+    undone: int = 0
+    """How many turns of that file count no more."""
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
+    """The bytes of pictures and the like, by hash."""
+
+
+class SessionWriter(ABC):
+    """Writes a session in the form of a program."""
+
+    has_paths: ClassVar[bool] = True
+    """Whether a file has other paths."""
+
+    def __init__(self, session: SessionExport) -> None:
+        self.session = session
+        self.folder = str(session.facts.get("folder") or ".")
+        self.id = str(uuid.uuid5(uuid.NAMESPACE_OID, session.agent))
+        self._lines = session.data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+
+    @abstractmethod
+    def head_rows(self) -> Iterator[SessionRow]:
+        """The rows with which a new file begins."""
+
+    @abstractmethod
+    def rows_of(self, message: Message, after: str | None) -> Iterator[SessionRow]:
+        """The rows of a message.
+
+        Args:
+            after: the id of the row before it, where rows have ids.
+        """
+
+    @abstractmethod
+    def id_of(self, row: Mapping[str, Any]) -> str | None:
+        """The id of a row, or of a line of the file."""
+
+    def written(self) -> bytes:
+        """The file."""
+        placed: dict[tuple[str, int], str | None] = {}
+        paths = [self._path_rows(log, placed) for log in self.session.logs]
+        main = paths[0]
+        rows = [*([] if self.session.data else self.head_rows()), *main[:-1]]
+        rows += [row for path in paths[1:] for row in path]
+        rows += main[-1:]  # what is last is the session as it is
+        new = b"".join(json.dumps(row, ensure_ascii=False).encode(errors="replace") + b"\n" for row in rows)
+        return self._whole(self.session.data) + new if new else self.session.data
+
+    def _path_rows(
+        self, log: Sequence[tuple[Message, bool]], placed: dict[tuple[str, int], str | None]
+    ) -> list[SessionRow]:
+        rows: list[SessionRow] = []
+        after, line = None, -1 if self.session.data else 0
+        for message, is_new in log:
+            key = message.agent_uuid, message.id
+            if not is_new:
+                after, line = None, max(message.data[LINES], default=line) if message.id > self.session.since else -1
+            elif key in placed:
+                after = placed[key]
+            else:
+                after = after or self._id_at(line)
+                for row in self.rows_of(message, after):
+                    rows.append(row)
+                    after = self.id_of(row) or after
+                placed[key] = after
+        return rows
+
+    def _id_at(self, number: int) -> str | None:
+        """The id of a line of the file; -1 is the last one that has one, 0 none."""
+        if number > 0:
+            return self.id_of(parse_json(self._lines[number - 1]))
+        for text in reversed(self._lines) if number else ():
+            try:
+                found = self.id_of(parse_json(text))
+            except (ValueError, AttributeError):
+                continue
+            if found is not None:
+                return found
+        return None
+
+    def _whole(self, data: bytes) -> bytes:
+        """The file with an end after its last line; without that if it was cut off."""
+        if not data or data.endswith(b"\n"):
+            return data
+        kept, _, last = data.rpartition(b"\n")
+        try:
+            parse_json(last)
+        except ValueError:
+            return kept + b"\n" if kept else b""
+        return data + b"\n"
+
+    def row_id(self, message: Message, part: int = 0) -> str:
+        """An id for a row, always the same one for a message."""
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{message.agent_uuid} {message.id} {part}"))
+
+    def pictures(self, message: Message) -> list[tuple[str, str]]:
+        """The media types and the base64 of what goes with a message."""
+        known = [(one.media, self.session.blobs.get(one.sha256)) for one in blobs_of(message)]
+        return [(media, base64.b64encode(data).decode()) for media, data in known if data is not None]

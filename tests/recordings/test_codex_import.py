@@ -1,0 +1,148 @@
+"""Sessions of Codex as agents: each shape of their files."""
+
+import base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import ActorSystem
+from ikigai_actors.behaviour.turns import own_messages
+from ikigai_actors.errors import ImportRefused
+from ikigai_actors.recordings import read_sessions
+from tests.kit.imported import imported, importing, said
+from tests.kit.pictures import PNG
+from tests.kit.recordings import Codex
+
+
+@pytest.fixture
+def system() -> Iterator[ActorSystem]:
+    with importing() as opened:
+        yield opened
+
+
+def test_the_items_of_a_reply_are_one_reply_with_its_cost(system: ActorSystem, tmp_path: Path) -> None:
+    session = Codex(base_instructions={"text": "Build ships."})
+    session.user("You may write anywhere.", role="developer")
+    session.user("<environment_context>/ship</environment_context>")
+    session.user("Look.")
+    session.reply("I look.", calls={"c1": {"cmd": "ls"}, "c2": {"cmd": "pwd"}}, thought="Hm.")
+    session.result("c2", {"content": "/ship", "success": False})
+    session.result("c1", "mast")
+    session.reply("A mast.")
+    [top] = imported(system, tmp_path, session.data)
+    assert said(top) == [
+        ("user", "You may write anywhere.\n\n<environment_context>/ship</environment_context>\n\nLook."),
+        ("assistant", "I look."),
+        ("tool_result", "/ship"),
+        ("tool_result", "mast"),
+        ("assistant", "A mast."),
+    ]
+    reply, failed = top.history()[3:5]
+    assert [one["type"] for one in reply.data["blocks"]] == ["reasoning", "text", "tool_use", "tool_use"]
+    assert (reply.data["model"], reply.data["usage"]["cache_read_input_tokens"]) == ("openai:gpt-5-codex", 100)
+    assert failed.data["is_error"] is True
+    assert (top.record.spent_tokens, top.context().settings["system"]) == (2 * 115, "Build ships.")
+    assert top.prompt("Well?").get(timeout=30).text == "3 prompts"
+
+
+def test_calls_of_each_kind_and_pictures(system: ActorSystem, tmp_path: Path) -> None:
+    url = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
+    session = Codex()
+    session.user("Go.", {"type": "input_image", "image_url": url})
+    session.item("custom_tool_call", name="apply_patch", input="*** Begin Patch", call_id="a")
+    session.item("local_shell_call", action={"type": "exec", "command": ["ls"]}, call_id="b", status="completed")
+    session.item("function_call", name="view_image", arguments="no JSON", call_id="c")
+    session.item("web_search_call", status="completed", action={"type": "search", "query": "ships"})
+    session.item("custom_tool_call_output", call_id="a", output="patched")
+    session.result("b", "mast")
+    session.item("function_call_output", call_id="c", output=[{"type": "input_image", "image_url": url}])
+    session.reply("Gone.")
+    [top] = imported(system, tmp_path, session.data)
+    calls = [one for one in top.history()[3].data["blocks"] if one["type"] == "tool_use"]
+    assert [(one["name"], one["input"]) for one in calls] == [
+        ("apply_patch", {"input": "*** Begin Patch"}),
+        ("local_shell", {"type": "exec", "command": ["ls"]}),
+        ("view_image", {"arguments": "no JSON"}),
+    ]
+    assert [len(one.data.get("attached", ())) for one in top.history()[2:]] == [1, 0, 0, 0, 1, 0]
+
+
+def test_a_turn_that_was_taken_back_is_rewound_and_one_that_was_cut_off_is_interrupted(
+    system: ActorSystem, tmp_path: Path
+) -> None:
+    session = Codex()
+    session.turn("One.", "Two.")
+    session.turn("Of straw.", "Well.")
+    session.turn("Or of paper.", "Well.")
+    session.event("thread_rolled_back", num_turns=2)
+    session.user("Of wood.")
+    session.reply(calls={"c1": {"cmd": "saw"}})
+    session.event("turn_aborted", reason="interrupted")
+    session.user("Go on.")
+    session.event("error", message="The service is down.")
+    session.turn("Again.", "Sawn.")
+    [top] = imported(system, tmp_path, session.data)
+    assert [one for one in said(top) if one[0] != "rewind"] == [
+        ("user", "One."),
+        ("assistant", "Two."),
+        ("user", "Of wood."),
+        ("assistant", ""),
+        ("interrupted", ""),
+        ("user", "Go on."),
+        ("error", "The service is down."),
+        ("user", "Again."),
+        ("assistant", "Sawn."),
+    ]
+
+
+def test_a_summary_stands_for_all_before_it(system: ActorSystem, tmp_path: Path) -> None:
+    session = Codex()
+    session.turn("Build it.", "Built.")
+    told = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "It is built."}]}]
+    session.line("compacted", message="", replacement_history=told)
+    session.turn("Paint it.", "Blue.")
+    [top] = imported(system, tmp_path, session.data)
+    shown = top.prompt("repeat").get(timeout=30).text
+    assert "It is built." in shown
+    assert "Build it." not in shown
+
+
+def test_a_forked_session_is_a_fork_of_the_other_agent(system: ActorSystem, tmp_path: Path) -> None:
+    first = Codex("a")
+    first.turn("We build a ship.", "Yes.")
+    first.turn("Of wood.", "Oak.")
+    second = Codex("b", forked_from_id="a")
+    second.rows += [{**row, "timestamp": "2026-02-01T00:00:00Z"} for row in first.rows[2:7]]
+    second.turn("Of steel.", "Riveted.")
+    top, fork = imported(system, tmp_path, first.data, second.data)
+    assert [one for _, one in said(top)] == ["We build a ship.", "Yes.", "Of wood.", "Oak."]
+    assert [one for _, one in said(fork)] == ["We build a ship.", "Yes.", "Of steel.", "Riveted."]
+    assert (fork.parent, len(own_messages(fork))) == (top, 4)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            lambda rows: rows[2]["payload"].update(role="oracle"),
+            "line 3: a message of the unknown role 'oracle'; made by",
+        ),
+        (
+            lambda rows: rows[2].update(type="speech"),
+            "line 3: a message of the unknown type speech; made by Codex 0.142",
+        ),
+        (lambda rows: rows[2]["payload"].update(content=7), "line 3: expected the content of a message to be a text"),
+        (lambda rows: rows[2].update(payload=7), "line 3: expected a type and a payload"),
+        (lambda rows: rows[4]["payload"].update(type="function_call"), "line 5: expected a call to have a call_id"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_the_line(
+    tmp_path: Path, change: Callable[[object], object], problem: str
+) -> None:
+    session = Codex()
+    session.turn("One.", "Two.")
+    change(session.rows)
+    (tmp_path / "ship.jsonl").write_bytes(session.data)
+    with pytest.raises(ImportRefused, match=problem):
+        read_sessions(tmp_path / "ship.jsonl")
