@@ -218,7 +218,7 @@ MUTANTS = (
         "        return take_mail(tx, locked, self.recipient, self.now, self.sender, self.limit)",
         (
             Edit(
-                "system/handles/commands.py",
+                "system/handles/commands/mail.py",
                 "        return self._write(unit, timeout, lambda taken: list(taken.mails))\n",
                 "        taken = self._write(unit, timeout, lambda taken: list(taken.mails))\n"
                 "        taken.get()\n"

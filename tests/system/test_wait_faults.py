@@ -16,7 +16,7 @@ from ikigai_actors.agent.waits import Wait, WaitResult, WaitResults, Waits
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.store import Store
-from ikigai_actors.system.handles.commands import Commands
+from ikigai_actors.system.handles.commands.every import Commands
 from ikigai_actors.testing import simulated
 from ikigai_actors.testing.simulation.store import StoredChange, Written
 from tests.kit.blocking_provider import DEADLINE

@@ -33,7 +33,7 @@ from ikigai_actors.shell.text.wording import decided, nothing_to_resume, resume_
 from ikigai_actors.shell.verbs import slash
 from ikigai_actors.shell.verbs.place import Printer, ShellPlace
 from ikigai_actors.system.conversation import Questions, Words, reads_at_once
-from ikigai_actors.system.handles.commands import ForkOptions
+from ikigai_actors.system.handles.commands.forks import ForkOptions
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 
 T = TypeVar("T")

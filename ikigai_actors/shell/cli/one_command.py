@@ -23,7 +23,7 @@ from ikigai_actors.shell.verbs.verb import ACTS, Verb, VerbGroup
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
-    from ikigai_actors.system.handles.commands import ForkOptions
+    from ikigai_actors.system.handles.commands.forks import ForkOptions
     from ikigai_actors.system.handles.ref import AgentRef, System
     from ikigai_actors.system.remote.feed import Feed
     from ikigai_actors.system.remote.turn import RemoteTurn

@@ -32,7 +32,7 @@ from ikigai_actors.shell.text.naming import named, said_by, shown_name_in
 from ikigai_actors.shell.text.wording import decided, inherited, nothing_to_resume, resume_waits, waits_for_cont
 from ikigai_actors.shell.verbs.place import ShellPlace, last_active
 from ikigai_actors.system.conversation import outcome_of_future, reads_at_once
-from ikigai_actors.system.handles.commands import ForkOptions
+from ikigai_actors.system.handles.commands.forks import ForkOptions
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 from supervisors.signals import Signal, Status
 

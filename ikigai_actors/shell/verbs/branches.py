@@ -11,7 +11,7 @@ from ikigai_actors.shell.verbs.verb import ShellOption, verb
 
 if TYPE_CHECKING:
     from ikigai_actors.shell.verbs.place import Place, ScriptPlace
-    from ikigai_actors.system.handles.commands import ForkOptions
+    from ikigai_actors.system.handles.commands.forks import ForkOptions
     from ikigai_actors.system.handles.outcomes import Merged
     from ikigai_actors.system.handles.ref import AgentRef
 

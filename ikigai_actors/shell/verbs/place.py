@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
     from ikigai_actors.records.agents.registry import AgentRecord
     from ikigai_actors.system.conversation import Questions, Words
-    from ikigai_actors.system.handles.commands import ForkOptions
+    from ikigai_actors.system.handles.commands.forks import ForkOptions
     from ikigai_actors.system.handles.ref import AgentRef, System
 
 T = TypeVar("T")

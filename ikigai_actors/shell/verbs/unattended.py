@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
     from ikigai_actors.records.agents.registry import AgentRecord
     from ikigai_actors.records.mail.mail import Mail
-    from ikigai_actors.system.handles.commands import ForkOptions
+    from ikigai_actors.system.handles.commands.forks import ForkOptions
     from ikigai_actors.system.handles.ref import AgentRef, System
     from ikigai_actors.system.remote.client import Client
 

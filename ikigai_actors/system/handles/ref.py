@@ -37,7 +37,7 @@ from ikigai_actors.records.lives.membership import every_group
 from ikigai_actors.records.transfer.format import RecordFile
 from ikigai_actors.system.directory import Directory, E
 from ikigai_actors.system.event_feed import EventFeed
-from ikigai_actors.system.handles.commands import Commands
+from ikigai_actors.system.handles.commands.every import Commands
 from ikigai_actors.system.handles.readings import Readings
 from ikigai_actors.system.reply_stream import AsyncReplyStream, ReplyStream
 

@@ -1,0 +1,76 @@
+"""How a command leaves.
+
+What the agent does itself goes to its actor, here or by its host (`_tell`). What is a row of the database goes to the
+writer (`_write`). Arguments are checked before anything leaves, and raise then; any other error comes from the future.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from ikigai_actors.actors.futures import MAY_HAPPEN, Future, may_block, refuse_to_block
+from ikigai_actors.actors.wait_graph import Until
+from ikigai_actors.actors.wait_registry import acting_code
+from ikigai_actors.arguments import check_timeout
+from ikigai_actors.store.unit import Unit
+from ikigai_actors.system.handles.base import BaseRef, H
+from ikigai_actors.system.lateness import why_late
+
+T = TypeVar("T")
+
+
+class CommandBase(BaseRef[H]):
+    """What all commands of an agent have in common."""
+
+    __slots__ = ()
+
+    _waits = False
+    """Whether the caller blocks until the answer is there. Where it may not, nothing is asked for."""
+
+    def _tell(self, command: Callable[[Future[Any]], object], future: Future[Any]) -> Future[Any]:
+        """Let the agent carry out a command, which settles the future."""
+        return self._go(lambda: self.system._tell(self.uuid, command(future)), future)
+
+    def _go(self, act: Callable[[], object], future: Future[T], checks: bool = True) -> Future[T]:
+        """Do what settles the future. For an agent of another process that is a row, written beside an event loop."""
+        if self._waits:
+            if checks:
+                future.check_wait()
+            act()
+        elif self.system._here(self.uuid) is not None or may_block():
+            act()
+        else:
+            self.system._beside.post(act, future)
+        return future
+
+    def _beside(
+        self, ask: Callable[[], Future[T]], timeout: float | None = None, *, cancels: bool = False
+    ) -> Future[T]:
+        """Ask for something that is first looked up: beside an event loop, if it is not that of an agent's code."""
+        if self._waits or may_block() or acting_code.get(None) is not None:
+            return ask().within(timeout)
+        return self.system._beside.forward(ask, cancels=cancels).within(timeout)
+
+    def _write(self, unit: Unit, timeout: float | None, make: Callable[[Any], Any] | None = None) -> Future[Any]:
+        """Commit a unit; the future gives what ``make`` makes of its answer."""
+        self.system._check_open()
+        return self.system._writer.ask(unit, make, timeout=timeout, waits=self._waits)
+
+    def _check_wait(self, timeout: float | None) -> None:
+        """Raise `BadInput` and `WouldDeadlock` before something is sent whose future knows nothing of them."""
+        if self._waits:
+            refuse_to_block()
+        check_timeout(timeout)
+
+    def _future(
+        self,
+        timeout: float | None,
+        make: Callable[[Any], Any] | None = None,
+        *,
+        late: str = MAY_HAPPEN,
+        until: Until = Until.TURN,
+        rescue: Callable[[BaseException], object] | None = None,
+    ) -> Future[Any]:
+        """A future of what the agent does; a time-out says why it has not been done."""
+        why = partial(why_late, self.system, self.uuid)
+        return Future(self.uuid, make, late=late, until=until, why=why, timeout=timeout, rescue=rescue)

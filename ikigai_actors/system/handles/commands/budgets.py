@@ -1,0 +1,96 @@
+"""What an agent may spend, and has spent."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.arguments import check_count
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.budgets.budget import MOST, Budget, BudgetStatus, as_budget, checked_limits, micro_dollars
+from ikigai_actors.system.handles.base import H
+from ikigai_actors.system.handles.commands.base import CommandBase
+
+
+class BudgetCommands(CommandBase[H]):
+    """What an agent may spend, and has spent."""
+
+    __slots__ = ()
+
+    def grant(
+        self,
+        *,
+        tokens: int | None = None,
+        usd: float | None = None,
+        agents: int | None = None,
+        agents_ever: int | None = None,
+        seconds: float | None = None,
+        requests_per_minute: int | None = None,
+        timeout: float | None = None,
+    ) -> Future[BudgetStatus]:
+        """Grant more of what the agent's nearest budget limits; those who wait for it go on, in order.
+
+        Args:
+            tokens: how many more tokens; the others in the same way, see `Budget`.
+            usd: how many more dollars.
+            agents: how many more agents may live.
+            agents_ever: how many more agents may ever be born.
+            seconds: how much longer requests may be made.
+            requests_per_minute: how many more requests may be made in a minute.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            What the budget grants now, and whose it is.
+
+        Raises:
+            AgentNotFound: there is no such agent.
+            BadInput: the budget does not limit that, or a value is no amount.
+        """
+        more = Budget(tokens, usd, agents, agents_ever, seconds, requests_per_minute).limits()
+        if not any(more.values()):
+            raise BadInput("Expected what to grant, e.g. grant(tokens=100_000) or grant(usd=5); got nothing.")
+        from ikigai_actors.records.budgets.grants import Grant
+
+        return self._write(Grant(self.uuid, more), timeout, lambda served: served.status)
+
+    def set_budget(self, budget: Budget | Mapping[str, Any], *, timeout: float | None = None) -> Future[BudgetStatus]:
+        """Set how much the agent's own budget grants in all; make it where the agent has none.
+
+        Those who wait for it go on, in order. Of tokens and dollars it grants at least what is spent and held. A new
+        limit counts from now on, for the agent and all that descend from it.
+
+        Args:
+            budget: the limits, e.g. ``{"usd": 5}``; what it does not name stays as it is. ``strict`` is set where a
+                budget is made.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            What the budget grants now.
+
+        Raises:
+            AgentNotFound: there is no such agent.
+            BadInput: an agent that descends from this one has a budget of its own, above which none can be put; or a
+                value is no amount.
+        """
+        limits = checked_limits(as_budget(budget))
+        from ikigai_actors.records.budgets.limits import SetBudget
+
+        return self._write(SetBudget(self.uuid, limits), timeout, lambda served: served.status)
+
+    def charge(self, *, usd: float = 0, tokens: int = 0, timeout: float | None = None) -> Future[None]:
+        """Charge the agent for what a tool costs, before the tool acts: ``current_agent().charge(usd=0.02)``.
+
+        Under a strict budget that must fit. Else it is recorded whatever is left, and the next request waits.
+
+        Args:
+            usd: dollars.
+            tokens: tokens, where the tool asks a model itself.
+            timeout: seconds to wait; None waits forever.
+
+        Raises:
+            BudgetExceeded: a budget above the agent is strict, and too little is left. Nothing is recorded.
+            AgentDead: the agent is dead.
+        """
+        amounts = check_count(tokens, "tokens", most=MOST), micro_dollars(usd)
+        from ikigai_actors.records.budgets.charges import ChargeAgent
+
+        return self._write(ChargeAgent(self.uuid, *amounts), timeout, lambda _: None)

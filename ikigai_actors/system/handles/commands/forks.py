@@ -1,0 +1,222 @@
+"""The children that an agent forks."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict, Unpack, overload
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.wait_graph import Until
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.arguments import check_flag, check_timeout
+from ikigai_actors.attachments import Attachable
+from ikigai_actors.errors import BadInput, NameTaken
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.system.births import Child, births_of, note_of
+from ikigai_actors.system.handles.base import H
+from ikigai_actors.system.handles.commands.base import CommandBase
+from ikigai_actors.system.lifecycle import new_children, new_fork
+
+
+class ForkOptions(TypedDict, total=False):
+    """What all children of a fork have in common, and how long to wait; see `ForkCommands.fork`."""
+
+    model: str | None
+    system: str | None
+    restart: str
+    on_orphan: str | None
+    output: Any
+    attach: Sequence[Attachable]
+    at: int | None
+    budget: Budget | Mapping[str, Any] | None
+    labels: Mapping[str, str] | None
+    timeout: float | None
+
+
+class ForkCommands(CommandBase[H]):
+    """The children that an agent forks."""
+
+    __slots__ = ()
+
+    @overload
+    def fork(
+        self,
+        prompt: str | None = None,
+        *,
+        name: str | None = None,
+        exist_ok: bool = False,
+        **how: Unpack[ForkOptions],
+    ) -> Future[H]: ...
+
+    @overload
+    def fork(
+        self,
+        *,
+        prompts: Sequence[str | None],
+        names: Sequence[str | None] | None = None,
+        **how: Unpack[ForkOptions],
+    ) -> Future[list[H]]: ...
+
+    @overload
+    def fork(
+        self,
+        prompt: str | None = None,
+        *,
+        count: int,
+        names: Sequence[str | None] | None = None,
+        **how: Unpack[ForkOptions],
+    ) -> Future[list[H]]: ...
+
+    def fork(
+        self,
+        prompt: str | None = None,
+        *,
+        name: str | None = None,
+        count: int | None = None,
+        prompts: Sequence[str | None] | None = None,
+        names: Sequence[str | None] | None = None,
+        model: str | None = None,
+        system: str | None = None,
+        restart: str = "transient",
+        on_orphan: str | None = None,
+        output: Any = None,
+        attach: Sequence[Attachable] = (),
+        at: int | None = None,
+        budget: Budget | Mapping[str, Any] | None = None,
+        labels: Mapping[str, str] | None = None,
+        exist_ok: bool = False,
+        timeout: float | None = None,
+    ) -> Future[H] | Future[list[H]]:
+        """Make a child that inherits this agent's history and settings; return its handle after the commit.
+
+        A busy agent forks at its next step boundary. The cost is the same whatever the history. With ``count`` or
+        ``prompts`` it makes several children in one unit, all or none, and returns their handles in order.
+
+        Args:
+            prompt: the child's first prompt, which it answers at once; None lets it wait for one. With ``count`` that
+                of every child.
+            name: a name for the child, unique among the living.
+            count: how many children, 1 to 10,000.
+            prompts: in place of ``count``, a list of the first prompts, one for each child.
+            names: their names, one for each child; None is no name.
+            model: its ``model`` setting, ``provider:model``; None inherits.
+            system: its system prompt; None inherits.
+            restart: when its supervisor restarts it: after a crash or an exit (``permanent``), after a crash
+                (``transient``), or never (``temporary``).
+            on_orphan: what happens to the child's own children when it dies: ``reparent``, ``cascade``, ``stop`` or
+                ``continue``; None inherits.
+            output: a type of which its first turn must give a value, as in `prompt`; ``reply()`` of the handle gives
+                it. When its model calls ``exit`` in that turn, the result must be such a value, and comes as JSON by
+                mail, for `read_output`.
+            attach: what goes with the prompt, as in `prompt`.
+            at: the last position of the history that the child inherits; None is the end of it. What came later is
+                nothing to the child, but the settings are those of now. A prompt without an answer at this position
+                is inherited as well: mostly one wants the position before it. A busy agent forks at once then.
+            budget: the most that the child and all that descend from it may spend: a `Budget`, or a dict of its
+                arguments; with ``count`` each child has one. None for no other limits than those of this agent, which
+                hold for the child in any case.
+            labels: on whose account the child works, and all that descend from it, as ``{"team": "sales"}``. They go
+                over the labels in force here, with those of the turn in progress, 16 together at most; see
+                `ActorSystem.spending`.
+            exist_ok: whether the living child that has this name is returned as it is, if there is one: nothing else
+                of the call counts then. Of several programs that ask at once one makes the child, and all get it.
+            timeout: seconds to wait. The fork may still happen later; the `TimedOut` names the child.
+
+        Raises:
+            NameTaken, BadInput: the child cannot have this name.
+            NotABoundary: a step is in the midst at this position; the error names the nearest ones that would do.
+            AgentDead, AgentStopped: this agent does not fork.
+            BudgetExceeded: a budget allows no more agents.
+            InboxFull: 10,000 commands wait for it.
+            WouldWaitForItself: called by the agent's own code, during its turn: let that return ``[ToolCall("fork",
+                {...})]`` instead.
+            WouldDeadlock: called by the code of an agent for which this one waits.
+        """
+        random_bytes = self.system._random_bytes
+        children = new_children(
+            lambda: new_agent_uuid(random_bytes), prompt, name, count=count, prompts=prompts, names=names
+        )
+        fork = new_fork(
+            children,
+            model=model,
+            system=system,
+            restart=restart,
+            on_orphan=on_orphan,
+            output=output,
+            attach=attach,
+            at=at,
+            budget=budget,
+            labels=labels,
+        )
+        if check_flag(exist_ok, "exist_ok"):
+            if (called := children[0].name) is None or count is not None or prompts is not None:
+                raise BadInput("Expected the name of one child together with exist_ok; got none, or several children.")
+            check_timeout(timeout)
+            return self._beside(lambda: self._found_or_born(called, fork, children, output, timeout), timeout)
+        if count is None and prompts is None:
+            return self._tell(fork, self._births(timeout, children, lambda uuid: self._ref(uuid, output)))
+        made = [self._ref(child.uuid, output) for child in children]
+        return self._tell(fork, self._births(timeout, children, lambda _: made))
+
+    def fork_many(
+        self, children: Sequence[Child], *, note: Mapping[str, Any] | None = None, timeout: float | None = None
+    ) -> Future[list[H]]:
+        """Make children that go on from any histories, and are supervised by this agent, in one unit, all or none.
+
+        Those whose histories they inherit are neither asked nor written, and may be dead. A child has the settings of
+        now of the agent whose history it inherits, as with `fork`; one in which nothing happens outside (setting
+        ``effects``) those of then. It is under the budgets of this agent, and is never restarted.
+
+        Args:
+            children: 1 to 1,000 of them.
+            note: why, as in `note`, in this agent's log before the births; None for no note.
+            timeout: seconds to wait. The forks may still happen later; the `TimedOut` names the first child.
+
+        Raises:
+            BadInput: an argument cannot be used, or nothing waits for an answer where a child is to go on.
+            NotABoundary: a step is in progress at a position; the error names the nearest ones that would do.
+            HistoryPruned: a history was deleted.
+            AgentNotFound, AmbiguousAgent: there is no such agent, or several.
+            AgentDead, AgentStopped: this agent does not fork.
+            BudgetExceeded: a budget allows no more agents.
+        """
+        told = note_of({} if note is None else note)
+        check_timeout(timeout)
+
+        def bear() -> Future[list[H]]:
+            births = births_of(self.system, children)
+            made = [self._ref(birth.uuid) for birth in births]
+            born = self._births(timeout, births, lambda _: made)
+            return self._tell(lambda caller: on.ForkTrials(told, births, caller), born)
+
+        return self._beside(bear, timeout)
+
+    def _found_or_born(
+        self,
+        name: str,
+        fork: Callable[[on.Caller], on.Fork],
+        children: Sequence[on.NewChild],
+        output: Any,
+        timeout: float | None,
+    ) -> Future[H]:
+        """The living child of this name, or a new one. Of several births the database lets one: the others find it."""
+
+        def taken(error: BaseException) -> object:
+            return error.holder if isinstance(error, NameTaken) and self.uuid in error.above else error
+
+        born = self._births(timeout, children, lambda uuid: self._ref(uuid, output), taken)
+        if (there := self.system._store.read(lambda tx: registry.child_named(tx, self.uuid, name))) is None:
+            return self._tell(fork, born)
+        born.settle(there.uuid)
+        return born
+
+    def _births(
+        self,
+        timeout: float | None,
+        born: Sequence[on.NewChild | on.TrialBirth],
+        make: Callable[[Any], Any],
+        rescue: Callable[[BaseException], object] | None = None,
+    ) -> Future[Any]:
+        what, who = ("the fork", "the child") if len(born) == 1 else ("the forks", "the first child")
+        late = f"{what} may still happen: {who} is agent {born[0].uuid} then (system.agent finds it)."
+        return self._future(timeout, make, late=late, until=Until.STEP, rescue=rescue)

@@ -1,0 +1,237 @@
+"""What changes the history of an agent, what its model sees of it, and its settings."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.wait_graph import Until
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.ways import RESULT, check_merge
+from ikigai_actors.arguments import check_choice, check_timeout
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.agents.registry import Handle, uuid_of
+from ikigai_actors.records.messages.settings import check_settings
+from ikigai_actors.system.births import note_of
+from ikigai_actors.system.handles.base import H
+from ikigai_actors.system.handles.commands.base import CommandBase
+from ikigai_actors.system.handles.outcomes import Compacted, Merged, compacted, merged
+from ikigai_actors.text import check_text
+
+
+class HistoryCommands(CommandBase[H]):
+    """What changes the history of an agent, what its model sees of it, and its settings."""
+
+    __slots__ = ()
+
+    def note(self, data: Mapping[str, Any], timeout: float | None = None) -> Future[int]:
+        """Write a note into the log: what programs know of it, and no model sees.
+
+        Args:
+            data: any dict that JSON can hold.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            The position of the note: a message of kind ``note``, whose ``data`` it is.
+
+        Raises:
+            BadInput: JSON cannot hold it, or it has a name that the book of an experiment has.
+        """
+        if not (told := note_of(data)):
+            raise BadInput("Expected a note to say something; got an empty dict.")
+        return self._tell(lambda caller: on.ForkTrials(told, (), caller), self._future(timeout))
+
+    def clear(self, timeout: float | None = None) -> Future[int]:
+        """Start over, with the settings in force.
+
+        Args:
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            The position of the clear.
+        """
+        return self._tell(on.Clear, self._future(timeout))
+
+    def mark(self, label: str | None = None, timeout: float | None = None) -> Future[int]:
+        """Set a mark to come back to.
+
+        Args:
+            label: its name; labels may repeat, and the latest counts. None for no name.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            The position of the mark.
+        """
+        text = "" if label is None else check_text(label, "label")
+        return self._tell(lambda caller: on.SetMark(text, caller), self._future(timeout))
+
+    def rewind(self, label: str | None = None, timeout: float | None = None) -> Future[int]:
+        """Go back to a mark, an inherited one too. Settings stay as they are.
+
+        Args:
+            label: the latest mark with this label; None is the latest mark.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            The position of the rewind.
+
+        Raises:
+            MarkNotFound: there is no such mark.
+        """
+        text = None if label is None else check_text(label, "label")
+        return self._tell(lambda caller: on.Rewind(text, caller), self._future(timeout))
+
+    def undo(self, timeout: float | None = None) -> Future[int]:
+        """Take back the latest prompt of the history, an inherited one too, and everything after it.
+
+        This rewinds the history to before that prompt: conversation and marks become what they were. Settings stay, and
+        so does what tools did to the world. The call waits for a turn in progress.
+
+        Args:
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            The position of the rewind.
+
+        Raises:
+            NoTurn: there is no prompt to take back.
+        """
+        return self._tell(on.Undo, self._future(timeout))
+
+    def compact(
+        self, focus: str | None = None, text: str | None = None, timeout: float | None = None
+    ) -> Future[Compacted]:
+        """Let its model write a summary, which replaces what was said: the next request is that much smaller.
+
+        What was said latest stays verbatim, and so does the prompt of an open turn; nothing is deleted, and `uncompact`
+        brings all of it back. In a turn it happens before the next request to the model.
+
+        Args:
+            focus: what matters most; None for no preference.
+            text: a summary that you have written, or mended; no model is asked then. Right after a summary it takes
+                the place of that one.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            What came of it.
+
+        Raises:
+            BadInput: the text is about as long as what it replaces.
+            NothingToCompact: so little was said that a summary would save nothing.
+            ProviderError: the model gave no summary, or code answers for it and no ``compact_model`` is set.
+            TurnInterrupted: it was interrupted.
+        """
+        if text is not None and focus is not None:
+            raise BadInput(
+                "Expected one of focus, for the model that writes a summary, and text, the summary itself; got both."
+            )
+        if text is not None and not check_text(text, "text").strip():
+            raise BadInput("Expected text to be a summary; got a blank one.")
+        asked, summary = "" if focus is None else check_text(focus, "focus"), text or ""
+        future = self._future(timeout, compacted, until=Until.STEP)
+        return self._tell(lambda caller: on.Compact(asked, caller, summary), future)
+
+    def uncompact(self, timeout: float | None = None) -> Future[int]:
+        """Take off the latest summary: what it stood for is shown again, byte for byte, with what was said since.
+
+        Args:
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            The position of that in the log.
+
+        Raises:
+            NothingToUncompact: no summary is in force.
+        """
+        return self._tell(on.Uncompact, self._future(timeout))
+
+    def merge(
+        self, child: Handle | str, how: str = RESULT, positions: Sequence[int] = (), timeout: float | None = None
+    ) -> Future[Merged]:
+        """Take in what an agent below this one has said: its model sees it from now on, as a quotation of that agent.
+
+        Once for each head of the child: it can be merged again when it has said more, and only that comes then.
+        Documents are shared, so they are named alone, and conflicts with them. A busy agent does it after its turn.
+
+        Args:
+            child: an agent that this one has forked or supervises, directly or not, dead or alive; a handle, or a text
+                as in `send`.
+            how: ``result`` takes in the result with which it has exited, or else its latest answer; ``summary`` has its
+                model write what it has done, which this agent pays for; ``pick`` quotes some of its messages.
+            positions: for ``pick``, the positions of these messages.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            What came of it.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+            NotBelow: this agent has neither forked nor supervises it.
+            TurnOpen: a turn of it is open.
+            AlreadyMerged: it has said nothing since it was merged.
+            NothingToMerge: it has said nothing of that kind.
+            HeadMoved: it has gone on meanwhile; merge it again.
+            BadInput: a position that cannot be picked.
+            ProviderError: its model gave no summary.
+            BudgetExceeded: a budget of this agent has no room for the summary.
+            TurnInterrupted: it was interrupted.
+        """
+        picked = check_merge(how, positions)
+        check_timeout(timeout)
+
+        def take() -> Future[Merged]:
+            uuid = uuid_of(self.system._store, child)
+            return self._tell(lambda caller: on.Merge(uuid, how, picked, caller), self._future(timeout, merged))
+
+        return self._beside(take, timeout)
+
+    def merge_files(
+        self, child: Handle | str | None = None, how: str | None = None, timeout: float | None = None
+    ) -> Future[list[str]]:
+        """Take over what a child has changed in the files of a workspace with ``on_fork="overlay"`` or ``"worktree"``.
+
+        Either all of it or nothing. It can be merged again when it has changed more, and only that comes then. A busy
+        agent does it after its turn, and both agents' running calls end first.
+
+        Args:
+            child: an agent whose files began as those of this one, or of a child of it, dead or alive; a handle, or a
+                text as in `send`.
+                None writes what this agent has changed to the directory itself.
+            how: ``apply`` for files in layers, ``branch`` for worktrees: git merges the branch of the child, with what
+                it has not committed, into the branch of this agent. None for what it is.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            The paths of what differs from before, beneath the directory.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+            NotBelow: they did not begin so.
+            FilesConflict: both have changed the same files. Nothing was merged.
+            BadInput: one of the two has no files of its own, or there is no workspace.
+        """
+        check_timeout(timeout)
+        if how is not None:
+            check_choice(how, "how", ("apply", "branch"))
+
+        def take() -> Future[list[str]]:
+            uuid = self.uuid if child is None else uuid_of(self.system._store, child)
+            return self._tell(lambda caller: on.MergeFiles(uuid, caller, how or ""), self._future(timeout))
+
+        return self._beside(take, timeout)
+
+    def configure(self, /, *, timeout: float | None = None, **settings: Any) -> Future[int]:
+        """Change settings. Children that are forked later inherit them.
+
+        Args:
+            timeout: seconds to wait; None waits forever.
+            settings: ``model``, ``system``, ``max_tokens``, ``temperature`` and others, see
+                `ikigai_actors.records.messages.settings`; None removes one.
+
+        Returns:
+            The position of the change in the log.
+
+        Raises:
+            BadInput: a setting is unknown, or its value is wrong.
+        """
+        checked = check_settings(settings)
+        return self._tell(lambda caller: on.Configure(checked, caller), self._future(timeout))

@@ -1,0 +1,173 @@
+"""The name of an agent, its signals and death, its place in the tree and on a host."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.remote_commands import Move
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.arguments import check_flag, check_type
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.agents.called import about
+from ikigai_actors.records.agents.registry import Handle, Rename
+from ikigai_actors.system.handles.base import H
+from ikigai_actors.system.handles.commands.base import CommandBase
+from ikigai_actors.system.lifecycle import GRACE, had_effect, supervision
+from ikigai_actors.text import check_text
+from supervisors.signals import Signal
+
+if TYPE_CHECKING:
+    from ikigai_actors.records.lives.deaths import LifecycleChange
+
+
+class LifeCommands(CommandBase[H]):
+    """The name of an agent, its signals and death, its place in the tree and on a host."""
+
+    __slots__ = ()
+
+    def rename(self, name: str | None, timeout: float | None = None) -> Future[None]:
+        """Give the agent a name, or another one. Returns after the commit.
+
+        Later requests to its model, and the screens, show the new name. The old name finds no agent any more, and
+        another agent may take it.
+
+        Args:
+            name: the new name, unique among the living; empty or None takes the name away.
+            timeout: seconds to wait; None waits forever.
+
+        Raises:
+            NameTaken, BadInput: the agent cannot have this name.
+            AgentDead: the agent is dead, and keeps its name.
+        """
+        return self._write(Rename(self.uuid, name), timeout, lambda _: None)
+
+    def signal(
+        self,
+        signal: Signal,
+        timeout: float | None = None,
+        *,
+        cascade: bool = False,
+        reason: str = "",
+        grace: float = GRACE,
+    ) -> Future[bool]:
+        """Send a signal, which overtakes all waiting commands. Returns, after the commit, whether it had an effect.
+
+        Args:
+            signal: ``INT`` ends the turn in progress; ``STOP`` pauses the agent after its step, ``CONT`` lets it go on;
+                ``TERM`` lets it finish its turn and die; ``KILL`` ends it at once.
+            timeout: seconds to wait; None waits forever.
+            cascade: whether it hits all descendants too, in one transaction.
+            reason: why; the registry shows it for every agent that dies of the signal.
+            grace: seconds after which TERM becomes KILL.
+
+        Raises:
+            AgentDead: it is dead already.
+            AgentStopped: it is terminating, and cannot be paused.
+            RootProtected: agent 0 cannot be killed or terminated.
+        """
+        self._check_wait(timeout)
+        if signal == Signal.INT:
+            check_text(reason, "reason")
+            check_flag(cascade, "cascade")
+            return self._beside(lambda: self.system._lifecycle.interrupt(self.uuid, cascade=cascade), timeout)
+        return self._signal(signal, had_effect, timeout, cascade=cascade, reason=reason, grace=grace)
+
+    def kill(self, *, cascade: bool = False, reason: str = "", timeout: float | None = None) -> Future[list[H]]:
+        """End the agent at once. Its orphan policy decides about the agents that it supervised.
+
+        Args:
+            cascade: whether all its descendants die too.
+            reason: why, for the registry.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            After the commit, the agents that died, leaves first. Raises what `signal` does.
+        """
+
+        def dead(aftermath: "LifecycleChange") -> list[H]:
+            return [self._ref(uuid) for uuid in aftermath.dead]
+
+        self._check_wait(timeout)
+        return self._signal(Signal.KILL, dead, timeout, cascade=cascade, reason=reason)
+
+    def _signal(
+        self, signal: Signal, make: "Callable[[LifecycleChange], Any]", timeout: float | None, **how: Any
+    ) -> Future[Any]:
+        return self.system._lifecycle.signal(self.uuid, signal, make, **how).within(timeout)
+
+    def exit(self, result: str = "", timeout: float | None = None) -> Future[None]:
+        """End the agent after its turn: the normal end. A permanent agent is restarted.
+
+        Args:
+            result: a text that its supervisor gets by mail.
+            timeout: seconds to wait; None waits forever.
+
+        Raises:
+            AgentDead: the agent is dead.
+            RootProtected: agent 0 cannot exit.
+        """
+        text = check_text(result, "result")
+        return self._tell(lambda caller: on.ExitNow(text, caller), self._future(timeout))
+
+    def supervise(
+        self,
+        *,
+        strategy: str | None = None,
+        intensity: int | None = None,
+        period: float | None = None,
+        on_orphan: str | None = None,
+        timeout: float | None = None,
+    ) -> Future[None]:
+        """Say how the agent supervises its children. Returns after the commit; None leaves a setting as it is.
+
+        Args:
+            strategy: which siblings a restart takes along: ``one_for_one``, ``one_for_all`` or ``rest_for_one``.
+            intensity: how many restarts of its children are allowed within a period, before it gives up.
+            period: seconds.
+            on_orphan: what happens to its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``.
+            timeout: seconds to wait; None waits forever.
+
+        Raises:
+            BadInput: a setting makes no sense; or children that are to be restarted together live on several hosts.
+            AgentDead: the agent is dead.
+        """
+        if (strategy, intensity, period, on_orphan) == (None, None, None, None):
+            raise BadInput("Expected strategy, intensity, period or on_orphan; got none of them.")
+        return self._write(supervision(self.uuid, strategy, intensity, period, on_orphan), timeout, lambda _: None)
+
+    def adopt(self, child: Handle | str, timeout: float | None = None) -> Future[None]:
+        """Supervise another agent from now on. If it is stopped, it goes on. Its lineage stays.
+
+        Args:
+            child: the other agent: a handle, or a text as in `send`.
+            timeout: seconds to wait; None waits forever.
+
+        Raises:
+            BadInput: the child is above this agent, or is this agent; or it would be restarted together with its
+                new siblings, and lives on another host.
+            AgentDead, AgentNotFound, AmbiguousAgent: one of the two is dead, or cannot be found.
+        """
+        from ikigai_actors.records.lives.supervision import AdoptChild
+
+        unit = about(child, AdoptChild, lambda uuid: AdoptChild(uuid, self.uuid))
+        return self._write(unit, timeout, lambda _: None)
+
+    def move(self, host: str, timeout: float | None = None) -> Future[None]:
+        """Let another host run the agent, and those of its descendants that live on the same host. Its host does so.
+
+        Replies and tools that are in progress have a lease's time to end; the rest is cut off, and goes on there as
+        after a crash. Callers still get their answers.
+
+        Args:
+            host: the name of the other host; see `ActorSystem.hosts`.
+            timeout: seconds to wait; None waits forever.
+
+        Raises:
+            AgentNotFound, AgentDead: there is no such living agent.
+            BadInput: it is restarted together with its siblings, so only their supervisor can be moved.
+            RootProtected: agent 0 cannot be moved.
+            NoHost: no host of that name takes agents, or the hosts share none.
+        """
+        check_type(host, str, "host", "the name of a host")
+        future = self._future(timeout)
+        return self._go(lambda: self.system._remote_agent(self.uuid).deliver(Move(host, future)), future)

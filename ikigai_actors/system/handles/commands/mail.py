@@ -1,0 +1,149 @@
+"""Mail to and from an agent, and the wait for it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from ikigai_actors.actors.futures import Future, refuse_to_block
+from ikigai_actors.agent.waits import WaitResult
+from ikigai_actors.arguments import check_timeout
+from ikigai_actors.records.agents.called import about
+from ikigai_actors.records.agents.registry import Handle
+from ikigai_actors.records.lives.delivery import delivery
+from ikigai_actors.records.mail.mail import PERSON, Delete, Mail, Open, Read, check_mail_id
+from ikigai_actors.store.unit import Unit
+from ikigai_actors.system.handles.base import H
+from ikigai_actors.system.handles.commands.base import CommandBase
+
+
+class MailCommands(CommandBase[H]):
+    """Mail to and from an agent, and the wait for it."""
+
+    __slots__ = ()
+
+    def send(
+        self,
+        recipient: Handle | str,
+        body: str,
+        timeout: float | None = None,
+        *,
+        at: datetime | str | None = None,
+        after: float | None = None,
+        zone: str | None = None,
+    ) -> Future[int]:
+        """Send a mail as this agent; return, after the commit, its number in the recipient's mailbox.
+
+        Mails of one sender arrive in the order in which they were sent. One that is sent later arrives then, even if
+        this agent has died; until then it is a timer of the recipient, whose number is returned.
+
+        ``"group:reviewers"`` is a group: all who are members at the commit get it, but this agent and those whose
+        mailboxes are full. Then the number of those is returned that did.
+
+        Args:
+            recipient: a handle, or a uuid, name, or unique prefix of a uuid; or a group.
+            body: the text, at most 64 KiB in UTF-8, and not blank.
+            timeout: seconds to wait; None waits forever.
+            at: when it is sent, as in `remind`.
+            after: so many seconds from now on it is sent. Without either it is sent now.
+            zone: as in `remind`.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+            AgentDead: the recipient is dead, or this agent is.
+            BadInput: the body cannot be sent, or not at that time.
+            MailboxFull: the recipient has 10,000 unread mails.
+            GroupEmpty: nobody else is in the group.
+            TooManyTimers: the recipient has 100 timers.
+        """
+        now = self.system._clock.now_ms()
+        unit = delivery(self.uuid, recipient, body, now, at=at, after=after, zone=zone)
+        return self._write(unit, timeout, lambda sent: sent.id)
+
+    def open_mail(self, number: int, timeout: float | None = None) -> Future[Mail]:
+        """Read one mail by its number, read before or not. It counts as read from now on.
+
+        Args:
+            number: its number in this mailbox.
+            timeout: seconds to wait; None waits forever.
+
+        Raises:
+            MailNotFound: there is no such mail.
+        """
+        return self._write(Open(self.uuid, check_mail_id(number), self.system._clock.now_ms()), timeout)
+
+    def read_mail(self, sender: Handle | str | None = None, timeout: float | None = None) -> Future[list[Mail]]:
+        """Read its unread mail, oldest first, and mark it as read in the same commit.
+
+        Args:
+            sender: only mail of this agent (a handle or text, as in `send`); ``""`` is a person outside of any agent.
+                None reads all.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            The mails.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: no agent, or several, are called as the sender is.
+        """
+        now = self.system._clock.now_ms()
+        if sender is None or (isinstance(sender, str) and sender == PERSON):
+            unit: Unit = Read(self.uuid, now, sender)
+        else:
+            unit = about(sender, Read, lambda uuid: Read(self.uuid, now, uuid))
+        return self._write(unit, timeout, lambda taken: list(taken.mails))
+
+    def delete_mail(self, number: int, timeout: float | None = None) -> Future[None]:
+        """Delete one mail for good. Its number is not given again.
+
+        Args:
+            number: its number in this mailbox.
+            timeout: seconds to wait; None waits forever.
+
+        Raises:
+            MailNotFound: there is no such mail.
+        """
+        return self._write(Delete(self.uuid, check_mail_id(number)), timeout, lambda _: None)
+
+    def wait(
+        self, agents: Sequence[H | str] | None = None, timeout: float | None = None
+    ) -> Future[dict[H | str, WaitResult]]:
+        """Wait for mail, or until each of some agents has sent mail, has nothing to do, or has ended.
+
+        An agent has nothing to do (``idle``) when no turn is open and no prompt waits; one whose turn was cut off and
+        not resumed is not idle. A result that was once found for an agent stays, while others are waited for. ``mail``
+        comes before any other result. No thread polls meanwhile.
+
+        Args:
+            agents: handles, or texts as in `send`. None waits for mail of anybody.
+            timeout: seconds to wait; 0 looks once, None waits forever.
+
+        Returns:
+            Why the wait ended, by agent as it was given: ``mail`` (unread, in this agent's mailbox), ``idle``,
+            ``stopped``, ``budget``, ``dead``, ``unknown``; or ``timeout``. If ``agents`` was None, the senders of
+            unread mail: handles, and ``""`` for a person outside of any agent; ``dead`` for an agent whose only mail is
+            its exit; empty when no mail came in time.
+
+        Raises:
+            BadInput: an agent or the timeout makes no sense.
+            AmbiguousAgent: a prefix is that of several.
+            AgentDead: this agent is dead, so nobody sends it mail any more.
+            WouldWaitForItself: called by the code of an agent that would wait for its own turn.
+            WouldDeadlock: called by the code of an agent for which one of these waits.
+        """
+        check_timeout(timeout)
+        if self._waits:
+            refuse_to_block()
+        if agents is None:
+            return self._wait(None, timeout)
+        return self._beside(lambda: self._wait(agents, timeout), cancels=True)
+
+    def _wait(self, agents: Sequence[H | str] | None, timeout: float | None) -> Future[dict[H | str, WaitResult]]:
+        future, waiter = self.system._waits.prepare_by_name(self.uuid, agents, timeout, self.system._store, self._ref)
+        if not self._waits:
+            waiter.begin()
+            return future
+        try:
+            waiter.begin()  # in here: Ctrl-C may come right after it
+            future.get()
+        finally:
+            waiter.cancel()
+        return future

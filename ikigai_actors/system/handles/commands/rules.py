@@ -1,0 +1,59 @@
+"""What an agent's tools may do without a person."""
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.arguments import check_count
+from ikigai_actors.records.agents.rules import AddRule, RemoveRule
+from ikigai_actors.system.handles.base import H
+from ikigai_actors.system.handles.commands.base import CommandBase
+from ikigai_actors.tools.rules.rule import NewRule, Rule, Scope, check_rule
+
+
+class RuleCommands(CommandBase[H]):
+    """What an agent's tools may do without a person."""
+
+    __slots__ = ()
+
+    def set_rule(
+        self, decision: str, tool: str, pattern: str = "", *, scope: str = Scope.BELOW, timeout: float | None = None
+    ) -> Future[Rule]:
+        """Give the agent a rule: calls of a tool are allowed, asked about, or denied.
+
+        Of the rules that fit a call, those of the agent and of all above it in the tree of supervisors, any that denies
+        beats any that asks, and that beats any that allows. Where none fits, the tool's own policy decides. A rule
+        binds every call that begins after it is committed, on every host.
+
+        Args:
+            decision: ``allow``, ``ask`` or ``deny``.
+            tool: the name of the tool; ``*`` in it is any text, as in ``git__*``.
+            pattern: which calls it fits; empty for all. For bash the words of a command, as ``"git log *"``: ``*`` is
+                any one word, and as the last one any further words. Only a command of plain words can be allowed so;
+                a denial looks at whatever the text may run, and is no fence. For tools of files a path beneath the
+                directory: ``*`` is any text within a name, ``**`` any names. Other tools have no patterns: a rule with
+                one fits every call that it denies or asks about, and allows none.
+            scope: ``below``: the agent and all below it; ``self``: the agent alone.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            The rule, with its number; one that the agent has already is not set twice.
+
+        Raises:
+            AgentNotFound, AgentDead: there is no such living agent.
+            BadInput: it is no rule, or the agent has 200; or it allows all of bash, which runs here without the fence
+                that it was to have.
+        """
+        new = NewRule(*check_rule(decision, tool, pattern, scope))
+        self.system._check_new_rule(new)
+        return self._write(AddRule(self.uuid, new, self.system._clock.now_ms()), timeout)
+
+    def remove_rule(self, number: int, timeout: float | None = None) -> Future[Rule]:
+        """Take back a rule of the agent; return it.
+
+        Args:
+            number: its number among the rules of the agent.
+            timeout: seconds to wait; None waits forever.
+
+        Raises:
+            RuleNotFound: the agent itself has no such rule.
+        """
+        number = check_count(number, "the number of a rule", least=1)
+        return self._write(RemoveRule(self.uuid, number, self.system._clock.now_ms()), timeout)

@@ -1,0 +1,186 @@
+"""The turns of an agent: prompts, replies, and what ends or resumes a turn."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, overload
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.attachments import Attachable
+from ikigai_actors.errors import AgentDead
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.messages.replies import OUTPUT, last_outcome
+from ikigai_actors.system.handles.base import H
+from ikigai_actors.system.handles.commands.base import CommandBase
+from ikigai_actors.system.lifecycle import data_of, labels_over, prompt_text
+from ikigai_actors.system.receipts import Receipt
+
+T = TypeVar("T")
+
+
+class TurnCommands(CommandBase[H]):
+    """The turns of an agent: prompts, replies, and what ends or resumes a turn."""
+
+    __slots__ = ()
+
+    @overload
+    def prompt(
+        self,
+        text: str,
+        *,
+        output: type[T],
+        attach: Sequence[Attachable] = (),
+        labels: Mapping[str, str] | None = None,
+    ) -> Future[Reply[T]]: ...
+
+    @overload
+    def prompt(
+        self,
+        text: str,
+        *,
+        output: Any = None,
+        attach: Sequence[Attachable] = (),
+        labels: Mapping[str, str] | None = None,
+    ) -> Future[Reply]: ...
+
+    def prompt(
+        self,
+        text: str,
+        *,
+        output: Any = None,
+        attach: Sequence[Attachable] = (),
+        labels: Mapping[str, str] | None = None,
+    ) -> Future[Reply[Any]]:
+        """Open a turn: the agent answers the text.
+
+        A prompt to a busy agent waits for the end of its turn. One to a stopped agent waits for CONT, in the database:
+        it survives this process, and is taken up once.
+
+        Args:
+            text: the prompt; not blank.
+            output: a type of which the turn must give a value, as ``Reply.output``: a pydantic model, a dataclass, any
+                type that pydantic knows, or a JSON schema as a dict. The model is told what is wrong with a value that
+                does not fit, twice at most. None for an answer in words.
+            attach: pictures, PDFs and sounds for the model: paths of files, bytes, or what `attachment` gives; 20 MB
+                together at most. They are read now, and stored once for all agents.
+            labels: on whose account this turn works, and the agents that it forks, as ``{"user": "ann"}``. They go over
+                the agent's own labels, 16 together at most; see `ActorSystem.spending`.
+
+        Returns:
+            A future of the `Reply`. It raises `ProviderError` when the model could not answer, `OutputError` when it
+            gave no value that fits, and `TurnInterrupted` when the turn was ended.
+
+        Raises:
+            BadInput: the text is blank, or cannot be stored; output is no type that has a schema; something to attach
+                cannot be read, is too large, or of a type that no model takes.
+            AgentDead: the agent is dead.
+            InboxFull: 10,000 commands wait for it; the future raises it, or the call.
+        """
+        return self._prompting(text, output, attach, labels)()
+
+    def _prompting(
+        self, text: str, output: Any, attach: Sequence[Attachable], labels: Mapping[str, str] | None
+    ) -> Callable[[], Future[Reply]]:
+        """Check and read what a prompt needs; give the function that sends it. Raises what `prompt` does."""
+        prompt_text(text)
+        data, blobs = data_of(output, attach)
+        if labels is not None and (over := labels_over(self.system._labels_of(self.uuid), labels)):
+            data = {**data, "labels": over}
+        future = self._reply_of(output)
+        command = on.Prompt(text, future, data=data, blobs=blobs)
+        return lambda: self._go(lambda: self.system._tell(self.uuid, command), future, checks=False)
+
+    def steer(self, text: str, now: bool = False, key: str | None = None) -> Receipt:
+        """Give the agent a word within the turn that it is in: its model reads it before its next request.
+
+        The word is committed when this returns; on an event loop, soon. It survives every crash and enters the history
+        once, as a message of kind ``steer``: behind the results of the calls in progress, or behind a reply that would
+        have ended the turn, which then goes on. A ``wait`` ends for it. An agent without a turn opens one with it; an
+        interrupted agent reads it when it resumes, a stopped one after CONT. Words keep their order.
+
+        Args:
+            text: the word: not blank, and at most 64 KiB in UTF-8.
+            now: whether to cut off the request to the model that is in flight, or the calls that run, instead of
+                waiting for their end. What was received of the reply stays.
+            key: 1 to 200 printable characters that name this word for the agent. A repeated call with the same key
+                gives the word of the first one, wherever that is now: for when an answer may be lost on its way.
+
+        Returns:
+            A future of `Steered`: the position of the message, the turn that it is part of, and whether it ``opened``
+            that turn. It raises `AgentDead` when the agent dies without reading it, and `InboxFull` when 1,000 words
+            wait for the agent. ``withdraw()`` takes an unread word back and returns whether it did; the future then
+            raises `Withdrawn`.
+
+        Raises:
+            BadInput: the text is blank, too long, or cannot be stored; the key is none. The future raises it where the
+                key names another word.
+            AgentDead: the agent is dead.
+        """
+        return self.system._steer(self.uuid, text, now, key)
+
+    @overload
+    def reply(self, timeout: float | None = None, *, output: type[T]) -> Future[Reply[T]]: ...
+
+    @overload
+    def reply(self, timeout: float | None = None, *, output: Any = None) -> Future[Reply]: ...
+
+    def reply(self, timeout: float | None = None, *, output: Any = None) -> Future[Reply[Any]]:
+        """The outcome of the turn in progress, or else of the agent's latest one; also of a dead agent.
+
+        Args:
+            timeout: seconds to wait; None waits forever.
+            output: the type that the turn was asked for, of which ``Reply.output`` is to be. None takes the type that
+                the fork asked for which gave this handle, and else leaves it as JSON has it.
+
+        Raises:
+            OutputError: the turn gave no value of this type.
+            ProviderError, TurnInterrupted: that was the outcome. A turn that a crash cut off counts as interrupted.
+            NoTurn: there was no turn yet.
+            AgentDead: it died before its latest turn had an outcome, or without a turn.
+        """
+        if output is not None:
+            from ikigai_actors.records.messages.outputs import expected
+
+            expected(output)
+        future = self._reply_of(output, timeout)
+
+        def ask() -> None:
+            try:
+                self.system._tell(self.uuid, on.GetOutcome(future))
+            except AgentDead:
+                outcome = self.system._log_cache.find_in(self.uuid, lambda log: last_outcome(log.newest_first()))
+                if outcome is None:
+                    raise
+                future.settle(outcome)
+
+        return self._go(ask, future)
+
+    def resume(self, timeout: float | None = None) -> Future[bool]:
+        """Go on with the latest turn, when a crash cut it off or an error of the provider ended it.
+
+        The history is sent to the model again, including all of that turn; `reply` then waits for the outcome.
+
+        Args:
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            Whether there was such a turn. There is none after a later message, a clear or a rewind.
+        """
+        return self._tell(on.Resume, Future(timeout=timeout))
+
+    def _reply_of(self, output: Any, timeout: float | None = None) -> Future[Reply]:
+        """A future of a reply whose output is of this type.
+
+        None is the type for which the handle's fork has asked, if the output fits it; else JSON.
+        """
+
+        def typed(reply: Reply) -> Reply:
+            from ikigai_actors.records.messages.outputs import as_output, expected, problems
+
+            wanted = self._output if output is None else output
+            is_of_another_turn = output is None and (
+                reply.stop_reason != OUTPUT or problems(expected(wanted), reply.output) != []
+            )
+            return reply if is_of_another_turn else replace(reply, output=as_output(wanted, reply.output))
+
+        return self._future(timeout, None if output is None and self._output is None else typed)
