@@ -356,14 +356,14 @@ SELECT MAX(id) FROM messages WHERE agent_uuid = :uuid
 -- How far each log has come, and the turn in progress, of the living and of those who died lately: for who follows them all.
 -- So many of them, whose uuids come next.
 SELECT a.uuid, a.status, a.turn, a.fork_message_id, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), 0),
-       a.exit_cause, a.exit_reason, a.name
+       a.exit_cause, a.exit_reason, a.name, a.shard
   FROM agents a WHERE a.uuid > :after AND (a.status <> 'dead' OR a.ended_at >= :since)
  ORDER BY a.uuid LIMIT CAST(:most AS BIGINT)
 
 -- name: heads_of
 -- The same of these agents.
 SELECT a.uuid, a.status, a.turn, a.fork_message_id, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), 0),
-       a.exit_cause, a.exit_reason, a.name
+       a.exit_cause, a.exit_reason, a.name, a.shard
   FROM agents a WHERE a.uuid = ANY(:uuids)
 
 -- name: latest_times

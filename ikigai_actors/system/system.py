@@ -89,6 +89,7 @@ from ikigai_actors.system.host.reply_streams import ReplyStreams
 from ikigai_actors.system.host.sleep_watch import SLEEP_AFTER
 from ikigai_actors.system.host.supervision import SupervisionLoop
 from ikigai_actors.system.host.wait_board import WaitBoard
+from ikigai_actors.system.host.whereabouts import Whereabouts
 from ikigai_actors.system.options import HostOptions, check_options
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
 from ikigai_actors.system.receipts import Receipt
@@ -140,6 +141,9 @@ class ActorSystem(System):
         self._supervision = SupervisionLoop(
             store, journal, processes, host.id, clock, threads, self._streams.listen, options.sleep_after
         )
+        whereabouts = self._whereabouts = Whereabouts(processes)
+        if follower is not None:
+            follower.whereabouts = whereabouts
         with ExitStack() as undone:
             self._following = FollowingLoop(
                 store,
@@ -151,7 +155,7 @@ class ActorSystem(System):
                 tell=self._publish_news,
                 hears_all=lambda: publisher.is_heard_of_agents,
                 hears_replies=lambda: publisher.is_heard_of_replies,
-                is_here=lambda uuid: processes.get(uuid) is not None,
+                is_here=whereabouts.is_here,
             )
             undone.callback(self._following.close)
             dispatcher = options.parts.dispatcher(options.workers)
@@ -214,7 +218,7 @@ class ActorSystem(System):
             store,
             host.id,
             host.name is not None,
-            lambda uuid: processes.get(uuid) is not None,
+            whereabouts.is_here,
             self._waits_for,
             threads,
         )

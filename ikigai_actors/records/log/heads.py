@@ -35,6 +35,7 @@ class Head(NamedTuple):
     exit_cause: str | None
     exit_reason: str | None
     name: str | None
+    shard: int
 
     @property
     def position(self) -> int:

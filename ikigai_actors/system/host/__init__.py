@@ -14,4 +14,5 @@ Its modules:
     sleep_watch         who has rested for long, and gives up its actor
     importing           an import while no agents run
     wait_board          which agents wait for which, for other hosts
+    whereabouts         which agents are here, those that sleep too, for who follows the log
 """

@@ -128,6 +128,8 @@ class ProcessTable(Processes):
         self._looks: dict[str, list[_Look]] = {}  # at the rows of agents that are being woken
         self._shards: Collection[int] = ()  # whose agents may be woken
         self._slept: list[str] = []  # since `take_slept`
+        self.on_change: Callable[[str], object] = lambda uuid: None
+        """Called with an agent that has no actor here, when somebody has changed it."""
         self._closed = False
         self.changes = 0
         """Counts births and deaths, as far as this process has heard of them."""
@@ -165,6 +167,10 @@ class ProcessTable(Processes):
                 self._shards = frozenset(shards)
                 for uuid in self._looks:
                     self._has_changed(uuid)
+
+    def serves(self, shard: int | None) -> bool:
+        """Whether the agents of a shard may be woken here."""
+        return shard in self._shards
 
     def wake(self, uuid: str, store: "RowReader | None" = None) -> "AgentActor | None":
         """The actor of an agent, which is made if the agent sleeps; None when this host does not run it.
@@ -489,6 +495,7 @@ class ProcessTable(Processes):
             self._has_changed(uuid)
             actor = self._actors.get(uuid)
         if actor is None:
+            self.on_change(uuid)
             return
         if change.end is not None:
             self._end_actor(uuid, change.end)

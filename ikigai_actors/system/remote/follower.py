@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from heapq import merge
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ikigai_actors.records.agents.registry import Died, Renamed, StatusSet
 from ikigai_actors.records.log.heads import EVERYBODY, Head, heads, heads_of, readable_section
@@ -28,6 +28,9 @@ from ikigai_actors.records.messages.pieces import PiecesRow, pieces_behind
 from ikigai_actors.store.base import Store, Transaction, Watch
 from ikigai_actors.store.hosts.rows import HostRecord, owners
 from ikigai_actors.system.remote.reply_feed import ReplyFeed, ReplyNews
+
+if TYPE_CHECKING:
+    from ikigai_actors.system.host.whereabouts import Whereabouts
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +74,8 @@ class Follower:
         """Follow these agents, by uuid; None follows everybody, those too that are not born yet."""
         self.is_told: Callable[[str], int] = lambda uuid: 0
         """Gives the latest message of an agent that others have published already; 0 for none."""
+        self.whereabouts: Whereabouts | None = None
+        """Of a host: notes where the agents live that each look has found."""
         self._store, self._agents = store, None if agents is None else [*agents]
         self._places: dict[str, int] = {}
         self._told: set[str] = set()
@@ -157,7 +162,12 @@ class Follower:
         if among is None and self._agents is None:
             return self.page()
         asked = self._agents if among is None else [u for u in among if self._agents is None or u in self._agents]
+        self._begin_look()
         return self._news_of(self._store.read(lambda tx: self._look(tx, heads_of(tx, asked or ()))))
+
+    def _begin_look(self) -> None:
+        if self.whereabouts is not None:
+            self.whereabouts.begin_look()
 
     def catch_up(self, agents: frozenset[str]) -> News:
         """Like `news`, of agents that this process runs from now on: their replies on the way are cut off."""
@@ -185,6 +195,7 @@ class Follower:
             gone = heads_of(tx, sorted(left)) if left else []  # they died, and their clock is another one
             return self._look(tx, found + gone), set(), ""
 
+        self._begin_look()
         looked, self._unseen, self._after = self._store.read(look)
         return self._news_of(looked)
 
@@ -201,6 +212,8 @@ class Follower:
     def _news_of(self, looked: "_Look") -> News:
         """The news of a look: from now on they are published."""
         found, sections, hosts, pieces = looked
+        if self.whereabouts is not None:
+            self.whereabouts.note(found)
         died = [head for head in found if head.status == "dead" and head.uuid not in self._told]
         self._places.update((head.uuid, head.position) for head in found)
         self._told.update(head.uuid for head in died)

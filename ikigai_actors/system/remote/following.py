@@ -92,7 +92,7 @@ class FollowingLoop(Service):
             hears_all: whether somebody wants to hear of all agents.
             hears_replies: whether somebody wants to see replies on their way, too.
             is_used: whether the hosts are to know that somebody is here, even if nobody wants to see replies.
-            is_here: whether an agent has its actor here, which publishes what it commits.
+            is_here: whether this process runs an agent, and publishes what that commits.
         """
         super().__init__("ikigai-following", threads)
         self._hears_all, self._hears_replies, self._is_here = hears_all, hears_replies, is_here

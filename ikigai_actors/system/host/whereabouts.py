@@ -1,0 +1,50 @@
+"""Whereabouts: which agents this host runs, those that have no actor in memory too.
+
+A host that follows the log reads what other processes commit of agents that others run; its own actors publish theirs.
+An agent that sleeps here has no actor. Its shard says that it is this host's, so a hint about it need not be read as if
+it were another host's. Each look at the log notes the shards of the agents that it has read:
+
+    unknown     a hint about it is looked at, which notes it
+    noted       here if the shard is this host's: then a hint about it costs nothing
+    changed     another process has given it another status, name or end: unknown again, so the next look publishes that
+
+An agent that has moved to another host is noted there by the next look at all, which comes every few seconds.
+"""
+
+import threading
+from collections.abc import Iterable
+
+from ikigai_actors.records.log.heads import Head
+from ikigai_actors.system.host.processes import ProcessTable
+
+
+class Whereabouts:
+    """The shards of agents, as looks have found them. Any thread may ask and forget; one at a time looks."""
+
+    def __init__(self, processes: ProcessTable) -> None:
+        """Know nobody yet."""
+        self._processes = processes
+        self._shards: dict[str, int] = {}
+        self._changed: set[str] = set()  # since the look in progress began: it may have read what was before
+        self._lock = threading.Lock()
+        processes.on_change = self.forget
+
+    def is_here(self, uuid: str) -> bool:
+        """Whether this host runs an agent, as far as that is known."""
+        return self._processes.get(uuid) is not None or self._processes.serves(self._shards.get(uuid))
+
+    def begin_look(self) -> None:
+        """A look begins to read."""
+        with self._lock:
+            self._changed.clear()
+
+    def note(self, found: Iterable[Head]) -> None:
+        """Note the agents that a look has found, but for those that have changed meanwhile."""
+        with self._lock:
+            self._shards.update((head.uuid, head.shard) for head in found if head.uuid not in self._changed)
+
+    def forget(self, uuid: str) -> None:
+        """Know an agent no more: something of it has changed."""
+        with self._lock:
+            self._shards.pop(uuid, None)
+            self._changed.add(uuid)
