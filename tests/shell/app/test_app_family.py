@@ -1,11 +1,13 @@
 """Going from agent to agent: forks, keys, deaths, and what is kept meanwhile."""
 
+import asyncio
+
 import pytest
 
 from ikigai_actors import ActorSystem, ScriptedProvider
 from ikigai_actors.records.lives.deaths import WriteDeath
 from tests.kit.app_pilot import Stage, on_stage, open_memory, short
-from tests.kit.blocking_provider import Hanging
+from tests.kit.blocking_provider import DEADLINE, Hanging
 
 pytestmark = pytest.mark.slow("the application, key by key")
 
@@ -110,6 +112,23 @@ def test_a_switch_in_the_middle_of_an_answer_loses_no_piece() -> None:
             await play(stage)
 
         on_stage(system, begin)
+
+
+def test_a_page_that_is_painted_before_it_has_a_place_shows_its_text() -> None:
+    async def play(stage: Stage) -> None:
+        main = stage.application.main
+        with stage.application._context():
+            main.visit(kid.uuid)
+        while not main.page.transcript.region:
+            await asyncio.sleep(0)
+            main._compositor.update_widgets({main.page.transcript})  # as a repaint does that comes before the layout
+        await stage.expect("You said “go”")
+
+    with open_memory() as system:
+        kid = system.root.fork(name="kid")
+        kid.prompt("go").get(timeout=DEADLINE)
+        system._touch(system.root)
+        on_stage(system, play)
 
 
 def test_the_death_of_the_current_agent_goes_to_the_nearest_living_ancestor() -> None:

@@ -233,8 +233,13 @@ class Transcript(ScrollView, can_focus=True):
         self._reframe(self._frame._replace(colours=colours))
 
     def tick(self) -> None:
-        """Continue the layout, if blocks are left."""
-        if not self.is_complete:
+        """Continue the layout, if blocks are left.
+
+        Textual sends no size to a widget that was painted before it had a place, so a new width is looked for too.
+        """
+        if 0 < self._width != self._frame.width:
+            self._reframe(self._frame._replace(width=self._width))
+        elif not self.is_complete:
             self._arrange()
 
     @property
@@ -251,9 +256,8 @@ class Transcript(ScrollView, can_focus=True):
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out again when the width has changed; a new height only keeps the end in sight."""
-        width = min(TEXT_COLUMNS, self.scrollable_content_region.width - 1)
-        if width != self._frame.width:
-            self._reframe(self._frame._replace(width=width))
+        if self._width != self._frame.width:
+            self._reframe(self._frame._replace(width=self._width))
         elif self.following:
             self._arrange()
 
@@ -269,6 +273,11 @@ class Transcript(ScrollView, can_focus=True):
         index = bisect_right(self._starts, event.y + self.scroll_offset.y) - 1
         if 0 <= index < len(self._starts) - 1 and foldable(self._blocks[index].piece):
             self._toggle(index)
+
+    @property
+    def _width(self) -> int:
+        """Columns that a line has room for; none or less where the transcript has no place yet."""
+        return min(TEXT_COLUMNS, self.scrollable_content_region.width - 1)
 
     def _toggle(self, index: int) -> None:
         """Fold a piece, or unfold it."""
