@@ -1,7 +1,7 @@
 """The table of what was found of which mutant:
 
 python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --rules | --spending | --steering |
-                         --hashes | --sleep | --interleavings]
+                         --hashes | --sleep | --interleavings | --killing]
                         [--examples N] [--seconds S] [NAME …]
 """
 
@@ -23,6 +23,7 @@ from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.hashes import HASH_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.interleavings import INTERLEAVING_MUTANTS
+from tests.mutants.killing import KILLING_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
 from tests.mutants.rules import RULE_MUTANTS
@@ -143,6 +144,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--hashes", action="store_true", help="those of the hashes of histories")
     parser.add_argument("--sleep", action="store_true", help="those of agents that sleep")
+    parser.add_argument("--killing", action="store_true", help="those of the kill of a branch")
     parser.add_argument("--interleavings", action="store_true", help="those of transactions on PostgreSQL")
     given = parser.parse_args()
     kinds = {
@@ -155,6 +157,7 @@ def main() -> None:
         "spending": SPENDING_MUTANTS,
         "hashes": HASH_MUTANTS,
         "sleep": SLEEP_MUTANTS,
+        "killing": KILLING_MUTANTS,
         "interleavings": INTERLEAVING_MUTANTS,
         "steering": (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),
     }

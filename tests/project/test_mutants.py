@@ -11,6 +11,7 @@ from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.hashes import HASH_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.interleavings import INTERLEAVING_MUTANTS
+from tests.mutants.killing import KILLING_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
 from tests.mutants.rules import RULE_MUTANTS
@@ -20,7 +21,7 @@ from tests.mutants.steering import STEERING_MUTANTS, STEERING_MUTANTS_OF_HOSTS
 
 def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
     others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS, *BEHAVIOUR_MUTANTS, *SPENDING_MUTANTS)
-    steering = (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS, *INTERLEAVING_MUTANTS)
+    steering = (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS, *INTERLEAVING_MUTANTS, *KILLING_MUTANTS)
     assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering, *HASH_MUTANTS, *RULE_MUTANTS))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
@@ -41,7 +42,7 @@ def test_the_tables_say_of_every_mutant_when_it_was_found_and_how_short(page: st
 
 
 def test_the_page_says_of_every_mutant_of_hosts_when_it_was_found() -> None:
-    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Several hosts")[2]
+    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Several hosts")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+?) \| \d+ \| [\w-]+ \|$", page, re.MULTILINE)
     assert {mutant.name for mutant in HOST_MUTANTS} == {*rows}
 
@@ -69,11 +70,14 @@ def test_the_page_says_of_every_mutant_of_a_subject_what_finds_it_and_how_short(
             assert 1 <= int(steps) <= 10
 
 
-def test_the_page_says_of_every_mutant_of_rules_what_finds_it_and_that_programs_do_so_soon() -> None:
-    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Rules\n")[2].partition("\n## ")[0]
+@pytest.mark.parametrize(("title", "mutants"), [("Rules", RULE_MUTANTS), ("Kill", KILLING_MUTANTS)])
+def test_the_page_says_of_every_mutant_of_a_decision_what_finds_it_and_that_programs_do_so_soon(
+    title: str, mutants: tuple[Mutant, ...]
+) -> None:
+    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition(f"## {title}\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+?) \| (\d*) \| ([\w-]+) \|$", page, re.MULTILINE)
-    assert [name for name, *_ in rows] == [mutant.name for mutant in RULE_MUTANTS]
-    for mutant, (_, found, by) in zip(RULE_MUTANTS, rows, strict=True):
+    assert [name for name, *_ in rows] == [mutant.name for mutant in mutants]
+    for mutant, (_, found, by) in zip(mutants, rows, strict=True):
         if mutant.test:
             assert f"def {by}(" in (ROOT / mutant.test).read_text(encoding="utf-8")
         else:

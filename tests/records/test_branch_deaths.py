@@ -81,8 +81,8 @@ def grow(seed: int, number: int) -> Store:
     store.write(
         lambda tx: sql(
             tx,
-            "INSERT INTO portions (budget, unit, host, allotted, held, spent)"
-            " SELECT owner, 'tokens', 'host 1', 99000, 90000, 0 FROM budgets",
+            "INSERT INTO portions (budget, unit, host, allotted, held, spent, wanted)"
+            " SELECT owner, 'tokens', 'host 1', 99000, 90000, 0, 1 FROM budgets",
         )
     )
     return store
@@ -98,3 +98,13 @@ def test_a_branch_dies_as_if_each_death_had_been_decided(seed: int, number: int)
     assert contents(whole) == contents(one_by_one)
     whole.close()
     one_by_one.close()
+
+
+def test_a_circle_of_supervisors_dies_whole_and_agent_0_hears_of_it() -> None:
+    store = open_with_tables(":memory:")
+    plant(store, a="root", b="a", below="b", beside="root")
+    change(store, "a", "supervisor_uuid = 'b'")
+    done = write_alone(store, SendSignal("a", Signal.KILL, NOW, spread=True))
+    assert done.dead.keys() == {"a", "b", "below"}
+    assert {recipient for recipient, _ in done.notified} == {"root"}
+    store.close()
