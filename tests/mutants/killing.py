@@ -114,8 +114,8 @@ KILLING_MUTANTS = (
     Mutant(
         "the actors of killed agents go on, but for the topmost",
         "system/host/processes.py",
-        "        for uuid, end in change.dead.items():\n            self._end_actor(uuid, end)\n",
-        "        for uuid, end in [*change.dead.items()][-1:]:\n            self._end_actor(uuid, end)\n",
+        "        self._end_actors(change.dead)\n",
+        "        self._end_actors(dict([*change.dead.items()][-1:]))\n",
     ),
 )
 """All of them."""

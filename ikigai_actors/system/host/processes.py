@@ -369,8 +369,7 @@ class ProcessTable(Processes):
 
     def follow(self, change: "LifecycleChange") -> None:
         """Carry out what a committed unit did to agents. Never waits."""
-        for uuid, end in change.dead.items():
-            self._end_actor(uuid, end)
+        self._end_actors(change.dead)
         for uuid, status in change.status.items():
             self._send_status(uuid, status, change.reason)
             self._parts.waits.changed(uuid)
@@ -498,7 +497,7 @@ class ProcessTable(Processes):
             self.on_change(uuid)
             return
         if change.end is not None:
-            self._end_actor(uuid, change.end)
+            self._end_actors({uuid: change.end})
             return
         self._send_status(uuid, change.status, change.reason)
         if actor.origin.name != change.name:
@@ -638,9 +637,21 @@ class ProcessTable(Processes):
             new.close()
         return new
 
+    def _end_actors(self, dead: "Mapping[str, End]") -> None:
+        """End the actors of agents that died, and the waits for them; those that sleep have none here."""
+        with self._lock:
+            self.changes += len(dead)
+            here = [uuid for uuid in dead if uuid in self._actors or uuid in self._looks or uuid in self._receipts]
+        for uuid in here:
+            self._end_actor(uuid, dead[uuid])
+        if self._parts.publisher.is_heard_of_agents:
+            for uuid, end in dead.items():
+                self._parts.publisher.publish(Died(uuid, end.cause, end.reason))
+        for uuid in dead:
+            self._parts.waits.changed(uuid)
+
     def _end_actor(self, uuid: str, end: "End") -> None:
         with self._lock:
-            self.changes += 1
             self._has_changed(uuid)
             actor, held = self._actors.pop(uuid, None), uuid in self._held
             self._held.discard(uuid)
@@ -649,8 +660,6 @@ class ProcessTable(Processes):
         self._settle(uuid, AgentDead(dead.exit_message, uuid))
         if actor is not None:
             (actor.actor_inbox.release if held else actor.actor_inbox.put_urgent)(dead)
-        self._parts.publisher.publish(Died(uuid, end.cause, end.reason))
-        self._parts.waits.changed(uuid)
 
     def _send_status(self, uuid: str, status: Status, reason: str) -> None:
         """Send an actor the status of its agent, unless it was sent that last.
