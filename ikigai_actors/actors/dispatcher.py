@@ -68,7 +68,7 @@ class ThreadDispatcher(Dispatcher):
     """A dispatcher with threads: workers take actors from one ready list."""
 
     def __init__(self, count: int = 2, threads: Threads = SYSTEM_THREADS) -> None:
-        """Start the workers.
+        """Make it; a worker begins when an actor needs one.
 
         Args:
             count: how many have a place at once. More than two gain nothing while one lock guards the interpreter.
@@ -82,8 +82,6 @@ class ThreadDispatcher(Dispatcher):
         self._waiting: list[Queue[None]] = []  # what wakes the workers that wait, the last one last
         self._free = count  # places that nobody has
         self._places, self._closed = count, False
-        for _ in range(count):
-            self._begin_worker()
 
     def schedule(self, actor: PooledActor) -> None:
         own = self._own
