@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import ROUND_CEILING, Decimal
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,11 +102,12 @@ class Prices:
     ) -> None:
         self._prices, self._exact, self._others = dict(prices), exact, others
         self._longest = max(map(len, self._prices), default=-1)
+        self._found = lru_cache(256)(self._find)  # each step of each turn asks
 
     def over(self, others: "Prices") -> "Prices":
         """These prices, and for models that they do not have those of others."""
         behind = self._others
-        found = cache(lambda: others if behind is None else behind().over(others))  # each step of each turn asks
+        found = cache(lambda: others if behind is None else behind().over(others))
         return Prices(self._prices, self._exact, found)
 
     def __len__(self) -> int:
@@ -141,6 +142,9 @@ class Prices:
             model: ``provider:model``, or a name alone. What is written of this provider counts first.
             made_by: the name that its service gives the model, which counts before its own; empty when it is not known.
         """
+        return self._found(model, made_by)
+
+    def _find(self, model: str, made_by: str) -> Price | None:
         provider, colon, name = model.partition(":")
         if not colon:
             return self.of(made_by or model) or self.of(model)
