@@ -96,10 +96,15 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
             opened.append(SimulatedStore(clock.now_ms, empty_image(), Smooth(), threads, beside, leases=True))
             return opened[-1]
 
+        def close_database() -> None:
+            if opened:
+                opened[0].close_database()
+
         def disconnect() -> None:
             for store in opened:
                 store.disconnect()
 
+        undone.callback(close_database)
         undone.enter_context(one_of(threads))
         yield Server(connect, disconnect, clock, threads, undone)
 

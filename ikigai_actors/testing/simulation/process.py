@@ -19,6 +19,7 @@ from ikigai_actors.providers.base import REPORT, SUMMARISE, Request
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.store.base import Store
+from ikigai_actors.store.memory import empty_image
 from ikigai_actors.system.platform import Platform
 from ikigai_actors.testing.dispatcher import SeededDispatcher
 from ikigai_actors.testing.simulation.clock import ManualClock, WallClock
@@ -155,8 +156,8 @@ def asks_for_summary(request: Request) -> bool:
 class Process:
     """One process of a simulation: its threads, its database while it runs."""
 
-    def __init__(self, world: World, image: bytes, beside: "Process | None" = None, name: str = "") -> None:
-        """Begin a process: ``beside`` one that has the database open, else with an image of it."""
+    def __init__(self, world: World, beside: "Process | None" = None, name: str = "") -> None:
+        """Begin a process: ``beside`` one that has the database open, or had; else with an empty one."""
         self.world = world
         self.agenda = world.agenda
         self.threads = SimulatedThreads(self.agenda)
@@ -168,7 +169,7 @@ class Process:
         self.clock = WallClock(world.clock) if name else world.clock
         self.store: SimulatedStore = SimulatedStore(
             world.clock.now_ms,
-            image,
+            empty_image(),
             _Commits(self),
             self.threads,
             None if beside is None else beside.store,

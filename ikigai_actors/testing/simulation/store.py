@@ -43,11 +43,8 @@ class _Shared:
 
     def __init__(self) -> None:
         self.open: list[SimulatedStore] = []
-        """The last one that closes it ends it."""
         self.locks: dict[str, SimulatedStore] = {}
         """The holder of the lock of a host."""
-        self.final = b""
-        """What it held when the last one of them closed it."""
 
 
 class SimulatedStore(SQLiteStore):
@@ -67,24 +64,29 @@ class SimulatedStore(SQLiteStore):
 
         Args:
             now_ms: its clock, in milliseconds since 1970.
-            image: what is in it at first.
+            image: what is in it at first, of the first store of a world.
             commits: observes the transactions.
             threads: makes what its users wait with.
-            beside: a store that has the database open, in place of an image.
+            beside: a store that has the database open, or had. Its connection stays until `close_database`: what it
+                knows of statements takes longer to learn than a short run.
             leases: whether it behaves as one on a server.
         """
-        super().__init__(None, now_ms=now_ms, image=b"" if beside else image)
+        self._beside = beside
+        super().__init__(None, now_ms=now_ms, image=image)
         self.leases = leases
         self._shared: _Shared = beside._shared if beside is not None else _Shared()
-        if beside is not None:
-            self._writer.connection.close()
-            self._writer = self._reader = beside._writer
         self._shared.open.append(self)
         self._commits, self._threads = commits, threads
         self._watches: list[CalledWatch] = []
         self._link = Link.OPEN
         self._link_changed = threads.condition()
         self._abandoned: str | None = None
+
+    def _open_connections(self, image: bytes) -> None:
+        if self._beside is None:
+            super()._open_connections(image)
+        else:
+            self._writer = self._reader = self._beside._writer
 
     @property
     def link(self) -> Link:
@@ -100,18 +102,10 @@ class SimulatedStore(SQLiteStore):
             self.changed_by_others()  # a watch connects again, and does not know what it has missed
         self._link_changed.notify_all()
 
-    @property
-    def final(self) -> bytes:
-        """Its contents at the end, once nobody has it open."""
-        return self._shared.final
-
     def become(self, image: bytes) -> None:
         """Put other contents in the place of all there is, for everybody who has it open or opens it next."""
-        if self._shared.open:
-            with closing(SQLiteStore(image=image)) as other:  # deserialize() would leave statements that crash SQLite
-                other._writer.connection.backup(self._writer.connection)
-        else:
-            self._shared.final = image
+        with closing(SQLiteStore(image=image)) as other:  # deserialize() would leave statements that crash SQLite
+            other._writer.connection.backup(self._writer.connection)
 
     @property
     def closed(self) -> bool:
@@ -210,14 +204,14 @@ class SimulatedStore(SQLiteStore):
             watch.call()
 
     def close(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
-        self.let_go()
-        self._shared.open.remove(self)
-        if not self._shared.open:
-            self._shared.final = self.image()
-            super().close()
+        if not self._closed:
+            self._closed = True
+            self.let_go()
+            self._shared.open.remove(self)
+
+    def close_database(self) -> None:
+        """Close the database, which nobody opens any more."""
+        self._writer.connection.close()
 
 
 class _Separate(BorrowedStore):

@@ -18,7 +18,6 @@ from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey
 from ikigai_actors.store.hosts.host import LEASE
-from ikigai_actors.store.memory import empty_image
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.dispatcher import CHOICES, Chance
@@ -98,7 +97,7 @@ class Simulation:
         self.watchers: list[Callable[[Sequence[StoredChange]], None]] = []
         self.askers: list[Callable[[Request], None]] = []
         """Called with the changes of each commit, before any caller is answered."""
-        self._newest: Process | None = None  # when nobody has the database open, it knows what is in it
+        self._newest: Process | None = None  # has the database open, or had
         self._again: Callable[..., ActorSystem] | None = None
         self._closing = False
         self._drawn_bytes = 0
@@ -114,6 +113,8 @@ class Simulation:
                 self.close()
         finally:
             self.ended()
+            if self._newest is not None:
+                self._newest.store.close_database()
 
     @property
     def several(self) -> bool:
@@ -198,11 +199,7 @@ class Simulation:
 
     def _begin(self, host: SimulatedHost) -> Process:
         """Begin a process of a host."""
-        running = [one.running for one in self.hosts if one.running is not None]
-        others = [one for one in running if not one.store.closed] if self.several else self.former[-1:]
-        beside = others[0] if others else None
-        image = empty_image() if self._newest is None else self._newest.store.final
-        process = self._newest = Process(self, image, beside, host.name if self.several else "")
+        process = self._newest = Process(self, self._newest, host.name if self.several else "")
         host.running = self.calling = process
         self.note("open", process.name)
         return process
