@@ -2,8 +2,6 @@
 
 import faulthandler
 import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +12,7 @@ import pytest
 from ikigai_actors import ActorSystem, FunctionProvider, StoreInUse
 from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.databases import python
 
 pytestmark = pytest.mark.slow("forks processes")
 
@@ -56,12 +55,11 @@ with {OPEN} as system:
 
 @pytest.mark.sample(1, "five processes")
 def test_children_that_leave_the_block_end_and_the_parent_and_its_database_are_unharmed(durable: str) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM, durable], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert ran.stdout.splitlines() == ["leave 0", "exit 3", "error 1", "close 0", "in use", "parent done"]
-    assert "ZeroDivisionError" in ran.stderr
-    assert "SystemClosed" not in ran.stderr
+    ran = python(PROGRAM, durable)
+    said, complained = ran.communicate(timeout=120)
+    assert said.splitlines() == ["leave 0", "exit 3", "error 1", "close 0", "in use", "parent done"]
+    assert "ZeroDivisionError" in complained
+    assert "SystemClosed" not in complained
     assert ran.returncode == 0
     with ActorSystem.open(durable, FunctionProvider(lambda _: "well")) as system:
         assert [mail.body for mail in system.agent("kid").read_mail()] == ["mail"]

@@ -92,7 +92,7 @@ def runs(number: int, places: int) -> tuple[int, int]:
 
 
 def test_the_first_bad_place_is_found_by_a_judge_that_errs_one_time_in_ten() -> None:
-    found, most = runs(30, 200)
+    found, most = runs(30, 100)
     assert found >= 29
     assert most <= 60
 

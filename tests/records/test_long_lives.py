@@ -8,7 +8,7 @@ from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Request
 from ikigai_actors.records.log.log import Log
 from tests.kit.blocking_provider import DEADLINE
 
-TURNS = 500
+TURNS = 200
 EVERY = 50
 
 

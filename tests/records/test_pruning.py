@@ -22,6 +22,7 @@ from tests.kit.databases import sql
 from tests.kit.faults import FaultyStore
 from tests.kit.pictures import GIF, PNG
 from tests.kit.program import run
+from tests.kit.programs import each_commit
 from tests.kit.trees import change, plant
 
 OLD, CUT, LATE = 1_000, 2_000, 3_000
@@ -135,7 +136,8 @@ def test_what_is_pruned_is_what_no_walk_from_the_living_reaches(tree: Tree, fate
 
 @pytest.mark.sample(1, "a crash at each commit")
 @pytest.mark.parametrize("committed", [False, True])
-def test_what_a_crash_has_left_of_a_prune_the_next_one_finishes(committed: bool) -> None:
+@each_commit(2)
+def test_what_a_crash_has_left_of_a_prune_the_next_one_finishes(step: int, committed: bool) -> None:
     commit, finished = 0, False
     while not finished:
         with ActorSystem.open("sqlite:///:memory:", provider()) as system:
@@ -162,7 +164,7 @@ def test_what_a_crash_has_left_of_a_prune_the_next_one_finishes(committed: bool)
                 rows = store.read(lambda tx: sql(tx, f"SELECT DISTINCT agent_uuid FROM {table}"))  # noqa: B023
                 assert not {agents[name].uuid for name in ("old", "older", "leaf")} & {uuid for (uuid,) in rows}
             assert len(store.read(lambda tx: tx.run("all_blobs"))) == 1
-        commit += 1
+        commit += step
     assert commit > 5
 
 

@@ -28,7 +28,7 @@ from tests.kit.tool_scripts import calling
 from tests.kit.trees import HOST, fork, plant, record
 from tests.records.test_races import OTHER, ROUNDS, Arena, arena  # noqa: F401  # a fixture
 
-STORMS = int(os.environ.get("IKIGAI_TEST_STORMS", "3"))
+STORMS = int(os.environ.get("IKIGAI_TEST_STORMS", "2"))
 """Cascades into a tree that grows."""
 
 KILL_ELSEWHERE = """

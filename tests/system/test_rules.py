@@ -302,6 +302,7 @@ def bash(*commands: str) -> Reply:
     return calling(*(("bash", {"command": command}) for command in commands))
 
 
+@pytest.mark.sample(2, "a pattern each")
 @pytest.mark.parametrize("rule", [("allow", "bash"), ("allow", "b*"), ("allow", "*"), ("allow", "bash", "* --help")])
 def test_no_rule_allows_all_of_a_bash_without_its_fence(durable: str, rule: tuple[str, ...]) -> None:
     ran: list[str] = []

@@ -20,7 +20,7 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.mark.slow("takes two seconds")
-@programs(few=2, many=60)
+@programs(few=3, many=60)
 def test_made_up_programs_keep_every_law_of_budgets(examples: int) -> None:
     run_programs(BudgetMachine, examples, steps=20)
 

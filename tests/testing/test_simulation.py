@@ -1,6 +1,7 @@
 """The simulator: the real system on one agenda. Crashes lose what was not committed."""
 
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 from hypothesis.errors import StopTest
@@ -31,7 +32,7 @@ from ikigai_actors.testing import (
 from ikigai_actors.testing.simulation.faults import ALL
 from tests.kit.bustle import Post, a_bit_of_everything, answer
 from tests.kit.echo import echo, kinds
-from tests.kit.programs import cheaper
+from tests.kit.programs import cheaper, each_commit
 
 
 def test_a_seed_gives_another_order_than_the_plain_one() -> None:
@@ -109,10 +110,9 @@ def test_a_crash_before_a_commit_loses_it_and_one_after_it_keeps_what_nobody_was
             assert kinds(again.history(all=True)) == expected
 
 
-def test_every_commit_of_a_turn_can_be_the_last_and_the_turn_goes_on_after_it() -> None:
-    number = 0
-    while True:
-        number += 1
+@each_commit(3)
+def test_every_commit_of_a_turn_can_be_the_last_and_the_turn_goes_on_after_it(step: int) -> None:
+    for number in count(1, step):
         post = Post()
         with simulated() as world:
             system = world.open(ScriptedProvider(answer), tools=[post])
