@@ -9,12 +9,13 @@ import pytest
 from ikigai_actors import Signal
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import StoreUnavailable
+from ikigai_actors.store.queries import queries, query
 from ikigai_actors.testing import AgentTreeMachine, Broken
 from ikigai_actors.testing.machine.fixtures import SLOW
 from ikigai_actors.testing.machine.model import check_wait
 from ikigai_actors.testing.simulation.faults import NONE, Faults
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
-from ikigai_actors.testing.simulation.store import Written
+from ikigai_actors.testing.simulation.store import BY_ROW, Written, changes_rows
 from tests.kit.programs import programs, run_programs
 
 
@@ -177,6 +178,18 @@ def test_a_branch_that_was_moved_and_is_not_what_it_was_is_found(machine: AgentT
     machine.ledger.oracle.mails[machine.system.root.uuid, 9] = "lost"
     with pytest.raises(Broken, match=r"transfer: agent .* has the mails"):
         machine.check_transfer(machine.system.root.uuid)
+
+
+def test_a_branch_that_dies_at_once_is_dead_to_all_who_follow_the_changes(machine: AgentTreeMachine) -> None:
+    machine.fork(who=0, prompt="go", reply="ok")
+    machine.fork(who=1, prompt="go", reply="ok")
+    machine.kill(who=1, spread=True)
+    machine.prune(seconds=0)
+    assert machine.upkeep.pruned == {*machine.ledger.known} - {machine.system.root.uuid}
+
+
+def test_a_statement_that_names_agents_by_their_rows_is_told_as_one_that_names_their_uuids() -> None:
+    assert {name for name in queries() if changes_rows(name) and "row_key" in query(name)} == BY_ROW.keys()
 
 
 def test_a_history_that_is_left_of_a_pruned_agent_is_found(machine: AgentTreeMachine) -> None:

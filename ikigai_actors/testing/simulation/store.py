@@ -27,6 +27,9 @@ OWNERS = frozenset({"register", "set_turn"})
 BOOKKEEPING = frozenset({"tree_change", "lock_agents", "lock_dying", "set_batch", "lock_schema_version"})
 """Statements that are left out of the trace: they change nothing of interest."""
 
+BY_ROW = {"bury_rows": "bury"}
+"""Statements that name agents by their rows. The changes have the one that names their uuids instead."""
+
 
 class Link(Enum):
     """The way from a process to the database."""
@@ -425,8 +428,19 @@ class Observed(Transaction):
         self._inner.notify(agents)
 
     def _remember(self, name: str, parameters: Mapping[str, Any]) -> None:
+        if name in BY_ROW:
+            given = {key: value for key, value in parameters.items() if key != "keys"}
+            name, parameters = BY_ROW[name], {"uuids": self._uuids(parameters["keys"]), **given}
         if name not in BOOKKEEPING and changes_rows(name):
             self.changes.append(RanStatement(name, parameters))
+
+    def _uuids(self, rows: Sequence[int]) -> list[str]:
+        """The agents in these rows."""
+        return [
+            uuid
+            for row in rows
+            for (uuid,) in self._inner.schema.execute(f"SELECT uuid FROM agents WHERE rowid = {row}")
+        ]
 
 
 _UNTOLD = ("pid", "now", "hostname")
