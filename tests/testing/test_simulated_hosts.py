@@ -88,6 +88,22 @@ def test_what_a_host_that_hangs_would_take_of_a_dead_one_is_taken_before_its_lea
     assert parts(world) == {"a": 32, "c": 32}
 
 
+def test_an_undo_that_waits_for_a_turn_waits_for_it_on_the_next_host_too() -> None:
+    with simulated(hosts=2) as world:
+        world.open(ScriptedProvider(lambda request: Stream(("well",), delay=5.0)))
+        world.sleep(5)
+        a, b = world.hosts
+        agent = a.system.root.fork(name="anna")
+        a.move(agent, b)
+        reply = agent.prompt("hello")
+        world.sleep(2)
+        undone = agent.aio.undo()
+        b.kill()
+        assert reply.get(timeout=60).text == "well"
+        undone.get(timeout=60)
+        assert [one.content for one in agent.history() if one.kind == "user"] == []
+
+
 def test_a_call_of_a_host_that_has_ended_ends_with_it(world: Simulation) -> None:
     a, b, _ = world.hosts
     handle = b.system.root

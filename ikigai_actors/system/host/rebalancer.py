@@ -268,11 +268,11 @@ class Rebalancer(Worker):
         found = found._replace(restored=new)
         self._catch_up(frozenset(one.uuid for one in new))
         self._processes.restore(found)
+        if self._resume:  # before commands are taken up that wait for the end of a turn, and would close a cut-off one
+            self._processes.resume([one.uuid for one in new])
         self._supervision.take_over(found)
         if new:
             logger.info("Host %s runs %s more agents", self._host.name, len(new))
-        if self._resume:
-            self._processes.resume([one.uuid for one in new])
 
     def _balance(self, found: Shares) -> None:
         """Give away what this host has too much."""
