@@ -61,13 +61,18 @@ def process(arguments: list[str], **variables: str) -> Iterator["subprocess.Pope
 
 def tell(running: "subprocess.Popen[bytes]", line: str = "") -> None:
     """Have a process do what a line says, if any, and wait until it says ``done``."""
+    if (said := asked(running, line)) != "done":
+        raise AssertionError(f"A process did not do {line!r}, but said {said!r}.")
+
+
+def asked(running: "subprocess.Popen[bytes]", line: str = "") -> str:
+    """The line that a process says next, after it has got a line, if any."""
     assert running.stdin is not None
     assert running.stdout is not None
     if line:
         running.stdin.write(f"{line}\n".encode())
         running.stdin.flush()
-    if running.stdout.readline() != b"done\n":
-        raise AssertionError(f"A process did not do {line!r}.")
+    return running.stdout.readline().decode().removesuffix("\n")
 
 
 def until(done: Callable[[], object], what: str) -> None:

@@ -1,24 +1,27 @@
 """What agents cost a host that nobody uses: those that rest have no actors (`ikigai_actors.agent.boot`).
 
-A database gets a hundred teams that were really made, and as many copies of their members as make the size. Each figure
-is of a process that has opened nothing but a small database before: `ActorSystem.open` until it returns, by the clock
-and by the processor; the resident memory that it takes; the first turn of an agent that has slept, and the next one, by
-the processor, each the mean of a hundred; and the close.
+A database gets a hundred teams that were really made, and as many copies of their members as make the size. One more
+member of each team is awake: its turn is open, and waits for a person to decide on a call. Each figure is of a process
+that has opened nothing but a small database before: `ActorSystem.open` until it returns, by the clock and by the
+processor; the resident memory that it takes; the first turn of an agent that has slept, and the next one, by the
+processor, each the mean of a hundred; and the close.
 """
 
 import resource
 import time
 from collections.abc import Iterator
 
+from benchmarks.host_processes import until
 from benchmarks.measure import in_new_process, process_memory
 from benchmarks.places import COLUMNS, Database, Place
 from benchmarks.results import Row
-from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors import ActorSystem, OfflineProvider, tool
 
 SIZES = (10_000, 100_000, 1_000_000)
 """Agents that live."""
 
 TEAMS = 100
+"""As many agents are awake."""
 CHUNK = 100_000
 """Agents that are copied by one statement."""
 
@@ -30,6 +33,12 @@ FIGURES = (
     ("next turn, processor", "s"),
     ("close", "s"),
 )
+
+
+@tool(policy="ask")
+def pay(euros: int) -> str:
+    """Pay a bill."""
+    return f"paid {euros} euros"
 
 
 def run(places: list[Place], quick: bool) -> Iterator[Row]:
@@ -47,16 +56,19 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
 
 
 def sleepers(database: Database, count: int) -> list[str]:
-    """Agents that rest, below a hundred teams; returns the uuids of some."""
-    with ActorSystem.open(database.url, OfflineProvider()) as system:
+    """Agents that rest, below a hundred teams, and one in each that is awake; returns the uuids of some that rest."""
+    with _open(database.url) as system:
         teams = system.root.fork(count=TEAMS)
         members = [team.fork() for team in teams]
+        for team in teams:
+            team.fork('@pay {"euros": 40}')
+        until(lambda: len(system.approvals.pending()) == TEAMS, "the calls")
     connection = database.connect()
     try:
         agent = connection.execute(f"SELECT * FROM agents WHERE uuid = '{members[0].uuid}'")
         others = ", ".join(column[0] for column in agent.description if column[0] != "uuid")
         message = COLUMNS.replace("agent_uuid, ", "")
-        left, number = count - 2 * TEAMS - 1, 0
+        left, number = count - 3 * TEAMS - 1, 0
         while left > 0:
             some = min(CHUNK, left)
             connection.execute("BEGIN")
@@ -93,17 +105,23 @@ def _uuid(number: str) -> str:
 
 def _measure(url: str, some: list[str]) -> tuple[float, ...]:
     """The figures, in their order."""
-    with ActorSystem.open(":memory:", OfflineProvider()) as system:
+    with _open(":memory:") as system:
         _turns(system, [system.root.uuid])  # what is imported is imported
     memory = process_memory()
     started, worked = time.perf_counter(), _processor()
-    system = ActorSystem.open(url, OfflineProvider())
+    system = _open(url)
     opened, opening = time.perf_counter() - started, _processor() - worked
     held = process_memory() - memory
+    if (awake := len(system.approvals.pending())) != TEAMS:
+        raise AssertionError(f"Expected {TEAMS} agents that wait for a decision, got {awake}.")
     turns = [_turns(system, some) for _ in range(2)]
     started = time.perf_counter()
     system.close()
     return opened, opening, float(held), *turns, time.perf_counter() - started
+
+
+def _open(url: str) -> ActorSystem:
+    return ActorSystem.open(url, OfflineProvider(), tools=[pay], approvals="ask")
 
 
 def _turns(system: ActorSystem, agents: list[str]) -> float:
