@@ -1,4 +1,5 @@
-"""What an actor without a thread costs, beside other actors: Pykka's with a thread each, xoscar's, AutoGen's, Erlang's.
+"""What an actor without a thread costs, beside other actors: Pykka's with a thread each, xoscar's, the executors of
+Microsoft's Agent Framework, Erlang's.
 
 All do the same: nothing with most messages, an answer to an ask. Medians of three runs, each of all in turn; one
 sender. Idle: resident, in a new process. Stop: all are told, then all are waited for. Tell: bursts to one actor, each

@@ -41,12 +41,18 @@ class _Peer(NamedTuple):
 
 
 _PEERS = (
-    _Peer("LangGraph SqliteSaver", "langgraph-checkpoint-sqlite", "benchmarks.peers.langgraph_thread", ("whole",)),
-    _Peer(
-        "LangGraph SqliteSaver with DeltaChannel",
-        "langgraph-checkpoint-sqlite",
-        "benchmarks.peers.langgraph_thread",
-        ("delta",),
+    *(
+        _Peer(
+            f"LangGraph SqliteSaver{name}",
+            "langgraph-checkpoint-sqlite",
+            "benchmarks.peers.langgraph_thread",
+            (channel, durability),
+        )
+        for name, channel, durability in (
+            ("", "whole", "async"),
+            (' with durability="exit"', "whole", "exit"),
+            (" with DeltaChannel", "delta", "async"),
+        )
     ),
     _Peer("DBOS", "dbos", "benchmarks.peers.dbos_workflow"),
 )

@@ -11,8 +11,9 @@ from benchmarks.peers.erlang import otp_release
 from benchmarks.places import Place
 
 PACKAGES = (
-    "ikigai-actors", "anthropic", "psycopg", "pykka", "xoscar", "autogen-core", "openai-agents", "claude-agent-sdk",
-    "langgraph", "langgraph-checkpoint-sqlite", "langgraph-checkpoint-postgres", "dbos", "ray",
+    "ikigai-actors", "anthropic", "psycopg", "pykka", "xoscar", "agent-framework-core", "openai-agents",
+    "claude-agent-sdk", "langgraph", "langgraph-checkpoint-sqlite", "langgraph-checkpoint-postgres",
+    "pi-durable-python", "dbos", "ray",
 )  # fmt: skip
 """Ours, what it stands on, and the peers."""
 

@@ -217,9 +217,8 @@ class PostgresDatabase:
 
     def settle(self) -> None:
         """What autovacuum does after a while."""
-        self._execute(f"ANALYZE {self._schema}.agents")
-        self._execute(f"ANALYZE {self._schema}.messages")
-        self._execute(f"ANALYZE {self._schema}.mail")
+        for table in ("agents", "messages", "mail"):
+            self._execute(f"VACUUM (ANALYZE) {self._schema}.{table}")
 
     def drop(self) -> None:
         """Drop the schema."""

@@ -14,7 +14,7 @@ from typing import Any
 RESULTS = Path(__file__).parent / "results.json"
 """The file that the tables of docs/figures.md are made of."""
 
-OPTIONAL = ("beside", "limit", "ratio", "why")
+OPTIONAL = ("beside", "limit", "ratio", "why", "note")
 """What a row in the file is without when there is nothing to say."""
 
 DIGITS = 4
@@ -44,6 +44,8 @@ class Row:
     """The figure of that, in the same run."""
     why: str = ""
     """Why there is no figure: ``not installed``."""
+    note: str = ""
+    """How it came about: by which index a statement finds its rows."""
 
     @property
     def ratio(self) -> float | None:

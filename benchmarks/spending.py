@@ -2,7 +2,8 @@
 
 Its database is in `$IKIGAI_DATABASE_URL`. The first host makes an agent below no budget, one below one budget, and one
 below three; the agents of all hosts are below these. It says ``done`` when it has agents of its own. A line ``turns
-BUDGETS N``: each of those below so many budgets makes N turns; then it says how many seconds of its processor that took.
+BUDGETS N``: each of those below so many budgets makes N turns; then it says how many seconds of its processor that
+took.
 """
 
 import sys

@@ -22,7 +22,7 @@ from unittest.mock import patch
 from benchmarks import population
 from benchmarks.measure import each_time
 from benchmarks.messages_sink import MessagesSink, post
-from benchmarks.peers.sessions import PEERS, Peer, Unavailable
+from benchmarks.peers.sessions import ONE_CHECKPOINT, PEERS, Peer, Unavailable
 from benchmarks.places import Place
 from benchmarks.results import Row
 from ikigai_actors import ActorSystem, AgentRef, AnthropicProvider, Budget, FunctionProvider, Request
@@ -52,7 +52,7 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
             yield from _measured(place, size, 20 if quick else 50)
         if place.name == "PostgreSQL":
             yield from _away(place, 20 if quick else 50)
-    for peer in PEERS:
+    for peer in (*PEERS, ONE_CHECKPOINT):
         for size in QUICK_SIZES if quick else SIZES:
             yield from _peer(places, peer, size)
 

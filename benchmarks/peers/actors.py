@@ -65,6 +65,6 @@ OURS = Peer("ikigai", "", "benchmarks.peers.pooled_actors", (1_000, 10_000, 100_
 PEERS = (
     Peer("Pykka ThreadingActor", "pykka", "benchmarks.peers.pykka_actors", (100, 1_000), 50_000),
     Peer("xoscar Actor", "xoscar", "benchmarks.peers.xoscar_actors", (1_000, 10_000), 20_000),
-    Peer("AutoGen core", "autogen-core", "benchmarks.peers.autogen_actors", (1_000, 10_000), 5_000),
+    Peer("Agent Framework", "agent-framework-core", "benchmarks.peers.agent_framework_actors", (100, 1_000), 5_000),
     Peer("Erlang", "", "benchmarks.peers.erlang", (1_000, 10_000, 100_000), 200_000),
 )

@@ -1,7 +1,9 @@
 """LangGraph: ``update_state`` on an earlier checkpoint forks a thread, on the latest one appends to it.
 
 With ``MessagesState``, what most programs use, a checkpoint holds every message. With a ``DeltaChannel`` (beta) the
-first fork of a checkpoint writes what is new; each further one writes the whole history, and is what is measured.
+first fork of a checkpoint writes what is new; each further one writes the whole history, and is what is measured. With
+``durability="exit"`` a run writes one checkpoint at its end, and loses what it did when the process is killed before.
+An update of the state, and so a fork, writes one checkpoint in any case.
 """
 
 import sqlite3
@@ -28,6 +30,9 @@ class DeltaState(TypedDict):
 
 class Thread:
     """A thread of a graph with one node, with any saver."""
+
+    durability = "async"
+    """When a run writes its checkpoints: by default, beside the next step."""
 
     def __init__(self, saver: Any, state: Any, count: int) -> None:
         builder: Any = StateGraph(state)
@@ -62,7 +67,7 @@ class Thread:
 
     def turn(self) -> None:
         """See `Session.turn`."""
-        self._graph.invoke({"messages": [HumanMessage("And now?")]}, THREAD)
+        self._graph.invoke({"messages": [HumanMessage("And now?")]}, THREAD, durability=self.durability)
 
     def _say(self, where: Any) -> None:
         self._said += 1
@@ -95,6 +100,12 @@ class DeltaThread(SqliteThread):
     state = DeltaState
 
 
+class ExitThread(SqliteThread):
+    """The same with one checkpoint a run."""
+
+    durability = "exit"
+
+
 class PostgresThread(Thread):
     """In PostgreSQL."""
 
@@ -111,7 +122,7 @@ class PostgresThread(Thread):
         self._stack.close()
 
 
-def long_turn(directory: Path, prompt: str, result: str, calls: int, channel: str) -> None:
+def long_turn(directory: Path, prompt: str, result: str, calls: int, channel: str, durability: str) -> None:
     """One turn of so many model calls, each before the last with one call of a tool that gives this result."""
 
     def model(state: Any) -> dict[str, Any]:
@@ -132,7 +143,8 @@ def long_turn(directory: Path, prompt: str, result: str, calls: int, channel: st
     connection = sqlite3.connect(directory / "langgraph.db", check_same_thread=False)
     try:
         graph = builder.compile(checkpointer=SqliteSaver(connection))
-        ended = graph.invoke({"messages": [HumanMessage(prompt)]}, {**THREAD, "recursion_limit": 3 * calls})
+        options = {**THREAD, "recursion_limit": 3 * calls}
+        ended = graph.invoke({"messages": [HumanMessage(prompt)]}, options, durability=durability)
         assert ended["messages"][-1].content == "Done."
     finally:
         connection.close()

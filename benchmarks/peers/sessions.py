@@ -104,3 +104,9 @@ PEERS = (
     Peer("DBOS", "dbos", "benchmarks.peers.dbos_workflow", "Workflow", "SQLite", 100_000),
     Peer("DBOS", "dbos", "benchmarks.peers.dbos_workflow", "Workflow", "PostgreSQL", 100_000),
 )  # fmt: skip
+
+ONE_CHECKPOINT = Peer(
+    'LangGraph SqliteSaver with durability="exit"', "langgraph-checkpoint-sqlite", "benchmarks.peers.langgraph_thread",
+    "ExitThread", "SQLite", 100_000,
+)  # fmt: skip
+"""Differs from the other threads of LangGraph in a turn alone."""
