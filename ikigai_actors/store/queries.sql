@@ -153,6 +153,13 @@ SELECT a.uuid, a.parent_uuid, a.spent_tokens, a.spent_usd FROM agents a
 -- Everybody by age, as little as that takes: the caller reads the rows some at a time.
 SELECT a.uuid, a.created_at, a.born FROM agents a
 
+-- name: paused_after
+-- The same of one status of those that live and do not run, which are few. By agents_paused, whose condition stands here word for
+-- word. The primary key, which is in the right order, does not find them.
+SELECT {agent} FROM agents a
+ WHERE (a.status = 'stopped' OR a.status = 'terminating') AND a.status = :status AND a.uuid || '' > :after
+ ORDER BY a.uuid || '' LIMIT CAST(:most AS BIGINT)
+
 -- name: uuids_below
 -- All agents below one in the tree of supervisors. UNION: a damaged circle ends.
 WITH RECURSIVE below(uuid) AS (

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import fields
+from functools import partial
 
 import pytest
 
@@ -234,16 +235,24 @@ def test_a_damaged_circle_of_supervisors_ends(store: Store) -> None:
 def test_all_agents_are_read_some_at_a_time_each_once(store: Store) -> None:
     plant(store, **{f"agent{number}": "root" for number in range(7)})
     everybody = {one.uuid for one in store.read(registry.every)}
-    found, latest = list[str](), ""
 
-    def page_after(tx: Transaction) -> list[Row]:
-        return tx.run("agents_after", after=latest, status=None, most=3)
+    def some_at_a_time(query: str, status: str | None) -> list[str]:
+        def page_after(tx: Transaction, latest: str) -> list[Row]:
+            return tx.run(query, after=latest, status=status, most=3)
 
-    while page := store.read(page_after):
-        assert len(page) <= 3
-        found += [row[0] for row in page]
-        latest = found[-1]
+        found = [""]
+        while page := store.read(partial(page_after, latest=found[-1])):
+            assert len(page) <= 3
+            found += [row[0] for row in page]
+        return found[1:]
+
+    found = some_at_a_time("agents_after", None)
     assert (set(found), len(found)) == (everybody, 8)
+    stopped = [f"agent{number}" for number in range(1, 6)]
+    store.write(lambda tx: tx.run("set_status", uuids=stopped, status="stopped", deadline=None, reason=None))
+    assert some_at_a_time("paused_after", "stopped") == some_at_a_time("agents_after", "stopped") == stopped
+    assert names(store.read(lambda tx: registry.after(tx, "agent3", "stopped"))) == ["agent4", "agent5"]
+    store.write(lambda tx: tx.run("set_status", uuids=stopped, status="running", deadline=None, reason=None))
     store.write(lambda tx: tx.run("bury", uuids=["agent3"], cause="killed", sender=None, reason="test", now=2))
     assert names(store.read(lambda tx: registry.after(tx, "", "dead"))) == ["agent3"]
     assert store.read(registry.count_by_status) == {"running": 7, "dead": 1}

@@ -200,6 +200,7 @@ UNION ALL SELECT 'l' || i, 'a', 'd' || (i % 50 + 1), 1, 'running', i, NULL FROM 
         ("latest_used", "agents_newest"),
         ("latest_used", "agents_seen"),
         ("dead_by_name", "agents_dead_name"),
+        ("paused_after", "agents_paused"),
     ],
 )
 def test_a_look_that_concerns_few_agents_uses_an_index_of_few(durable: str, name: str, index: str) -> None:
@@ -209,7 +210,7 @@ def test_a_look_that_concerns_few_agents_uses_an_index_of_few(durable: str, name
     statement = queries.query(name)
     for written, value in (
         (":most", "5"), (":branch", "'a'"), (":uuid", "'a'"), (":name", "'a'"), (":after", "'a'"), (":before", "'a'"),
-        (":at", "5"), (":born", "5"),
+        (":at", "5"), (":born", "5"), (":status", "'a'"),
     ):  # fmt: skip
         statement = statement.replace(written, value)
     if store.location.startswith("postgres"):
@@ -217,6 +218,24 @@ def test_a_look_that_concerns_few_agents_uses_an_index_of_few(durable: str, name
     else:
         plan = store.read(lambda tx: sql(tx, f"EXPLAIN QUERY PLAN {statement}"))
     assert re.search(index, str(plan))
+    store.close()
+
+
+MANY = """
+INSERT INTO agents (uuid, parent_uuid, supervisor_uuid, fork_message_id, status, created_at)
+SELECT CAST(n AS TEXT), CASE WHEN n > 0 THEN '0' END, CASE WHEN n > 0 THEN '0' END, 0, 'running', 1
+  FROM generate_series(0, 2000) n"""
+
+
+@pytest.mark.parametrize("name", ["doomed", "uuids_below"])
+def test_a_walk_reads_no_whole_table_though_another_agent_has_thousands_of_children(
+    lent_postgres: NewDatabase, name: str
+) -> None:
+    store: Store = open_store(made(lent_postgres()))
+    statement = queries.query(name).replace(":uuid", "'1'")
+    store.write(lambda tx: (sql(tx, MANY), sql(tx, "ANALYZE agents")))
+    plan = store.read(lambda tx: sql(tx, f"EXPLAIN {statement}"))
+    assert "Seq Scan" not in str(plan)
     store.close()
 
 

@@ -165,7 +165,8 @@ def every(tx: Transaction, status: str | None = None) -> list[AgentRecord]:
 
 def after(tx: Transaction, uuid: str, status: str | None = None) -> list[AgentRecord]:
     """Up to `AGENTS_AT_ONCE` agents whose uuids come next, of a status if that is given."""
-    return _records(tx.run("agents_after", after=uuid, status=status, most=AGENTS_AT_ONCE))
+    query = "paused_after" if status in ("stopped", "terminating") else "agents_after"
+    return _records(tx.run(query, after=uuid, status=status, most=AGENTS_AT_ONCE))
 
 
 def uuids_below(tx: Transaction, uuid: str) -> list[str]:
