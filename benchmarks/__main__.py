@@ -71,19 +71,27 @@ BENCHMARKS: dict[str, ModuleType] = {
 }
 """Each has ``run(places, quick)``, which gives its rows, and says in its docstring what they mean."""
 
+SETS = {
+    "scale": (
+        "sleepers", "plans", "turn", "long", "budgets", "actors", "cascade", "hosts", "reach", "signals", "replies",
+    ),
+}  # fmt: skip
+"""Names for several: ``scale`` is what shows how far one database goes, in less than 25 minutes."""
+
 
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure ikigai-actors beside its peers.")
-    names = ", ".join(BENCHMARKS)
+    names = ", ".join((*BENCHMARKS, *SETS))
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {names}; all when none is named")
     parser.add_argument("--results", type=Path, metavar="FILE", help="put the runs into this file; others in it stay")
     parser.add_argument("--quick", action="store_true", help="small sizes, few repetitions")
     parser.add_argument("--only", metavar="DATABASE", help="SQLite or PostgreSQL; both when not given")
     options = parser.parse_args()
-    if unknown := [name for name in options.names if name not in BENCHMARKS]:
+    named = [each for name in options.names for each in SETS.get(name, (name,))]
+    if unknown := [name for name in named if name not in BENCHMARKS]:
         parser.error(f"there is no benchmark {unknown[0]!r}; expected {names}")
-    chosen = list(dict.fromkeys(options.names)) or list(BENCHMARKS)
+    chosen = list(dict.fromkeys(named)) or list(BENCHMARKS)
     _expect(chosen, read(RESULTS), options.quick)
     began, failed = time.monotonic(), []
     with ExitStack() as stack:

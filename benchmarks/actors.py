@@ -31,7 +31,7 @@ COUNTED = {
     "ask of a thread": "asks",
 }
 
-AGENTS = (1_000, 10_000, 100_000)
+AGENTS = (1_000, 10_000)
 """Idle agents."""
 
 
@@ -66,7 +66,7 @@ def _idle(quick: bool) -> Iterator[Row]:
 
 def _agents(places: list[Place], quick: bool) -> Iterator[Row]:
     for place in places:
-        for number in AGENTS[:2] if quick else AGENTS:
+        for number in AGENTS:
             database = place.fresh()
             try:
                 population.tree(database, number, 0)

@@ -54,7 +54,7 @@ class Billing(ScriptedProvider):
 
 def run(places: list[Place], quick: bool) -> Iterator[Row]:
     """The processor time of turns in one host and in four, then their rate by the number of hosts."""
-    rounds = 4 if quick else 30
+    rounds = 4 if quick else 20
     for place in places:
         yield from _costs("one host", place.name, _in_one_host(place, rounds))
         if place.name == "PostgreSQL":  # a file has one host

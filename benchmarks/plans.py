@@ -1,10 +1,11 @@
 """Plans: how the databases find the rows of those statements that must not read all agents, and what they take.
 
 The database is that of `benchmarks.sleepers`, with more kinds of agents in it: a tenth are dead and had names, a tenth
-live and have names, and of two hundred a supervisor has given up or they terminate. Each statement runs as the library
-runs it, three times in a transaction that is rolled back; the shortest time counts. The indexes of its plan are named,
-and each table of agents, messages or mail that is read whole (*scan of*); an index that is read whole is *all of* it.
-Where PostgreSQL would read a table whole once it has prepared a statement for any values, this is said as well.
+live and have names, a tenth have read mail, and of two hundred a supervisor has given up or they terminate. Each
+statement runs as the library runs it, three times in a transaction that is rolled back; the shortest time counts. The
+indexes of its plan are named, and each table of agents, messages or mail that is read whole (*scan of*); an index that
+is read whole is *all of* it. Where PostgreSQL would read a table whole once it has prepared a statement for any values,
+this is said as well.
 
 `python -m benchmarks plans --only SQLite` measures one database. A million agents are made in two minutes.
 """
@@ -34,16 +35,19 @@ REPETITIONS = 3
 LARGE = ("agents", "messages", "mail")
 """Tables that grow with the agents."""
 
-_SOME = "UPDATE agents SET {} WHERE uuid IN (SELECT uuid FROM agents WHERE uuid LIKE '%{}agent' LIMIT {})"
+_SOME = "UPDATE agents SET {} WHERE uuid IN (SELECT uuid FROM agents WHERE uuid LIKE '_{}%agent' LIMIT {})"
 
 KINDS = (
     """
 UPDATE agents SET status = 'dead', ended_at = 1700000000000, exit_cause = 'exited', name = 'late-' || substr(uuid, 8)
- WHERE uuid LIKE '%0agent'""",
-    "UPDATE agents SET name = 'named-' || substr(uuid, 8) WHERE uuid LIKE '%1agent'",
+ WHERE uuid LIKE '_0%agent'""",
+    "UPDATE agents SET name = 'named-' || substr(uuid, 8) WHERE uuid LIKE '_1%agent'",
     _SOME.format("status = 'stopped', exit_reason = 'gave up'", 2, 100),
     _SOME.format("status = 'terminating', deadline = 1", 3, 100),
     _SOME.format("awake = 1", 4, MOST_PUT_TO_SLEEP),
+    """
+INSERT INTO mail (recipient, id, sender, kind, body, created_at, read_at)
+SELECT uuid, 1, NULL, 'mail', 'x', 1, 1 FROM agents WHERE uuid LIKE '_5%agent'""",
     "UPDATE shards SET host = (SELECT id FROM hosts ORDER BY epoch DESC LIMIT 1)",
 )
 """What makes agents differ."""
@@ -82,8 +86,8 @@ def _statements(rows: Callable[[str], list[Any]]) -> Iterator[tuple[str, str, Va
     living = f"SELECT uuid FROM agents WHERE supervisor_uuid = '{team}' AND status = 'running' ORDER BY uuid"
     members = [uuid for (uuid,) in rows(living)]
     awake = [uuid for (uuid,) in rows("SELECT uuid FROM agents WHERE turn > 0")]
-    [(named,)] = rows("SELECT name FROM agents WHERE uuid LIKE '%1agent' LIMIT 1")
-    [(late,)] = rows("SELECT name FROM agents WHERE uuid LIKE '%0agent' LIMIT 1")
+    [(named,)] = rows("SELECT name FROM agents WHERE uuid LIKE '_1%agent' LIMIT 1")
+    [(late,)] = rows("SELECT name FROM agents WHERE uuid LIKE '_0%agent' LIMIT 1")
     [(version,)] = rows("SELECT version FROM tree")
     shards = [str(shard) for (shard,) in rows("SELECT id FROM shards")]
     some = members[:100]
@@ -113,7 +117,7 @@ def _statements(rows: Callable[[str], list[Any]]) -> Iterator[tuple[str, str, Va
     yield "name of nobody", "dead_by_name", {"name": "nobody"}
     yield "a page of agents", "agents_after", page | {"status": None}
     yield "a page of the dead", "agents_after", page | {"status": "dead"}
-    yield "a page of the stopped", "agents_after", page | {"status": "stopped"}
+    yield "a page of the stopped", "paused_after", page | {"after": "", "status": "stopped"}
     yield "a page of heads", "heads", page | {"since": 0}
     yield "children living", "living_children", {"uuid": team}
     yield "the thousand of a branch", "living_in_branch", {"branch": team, "most": LIVING_LIMIT + 1}

@@ -160,8 +160,30 @@ def _with_growth(name: str) -> Callable[[Sequence[Row]], str]:
     return lambda rows: " · ".join(filter(None, (_at(name, None, ratio=False)(rows), _growth(name)(rows))))
 
 
-def _phase(row: Row) -> str:
+def _of_ours(rows: Sequence[Row]) -> list[Column]:
+    """A column for each size of our figures, where a line is one figure in one place."""
+
+    def text(size: int) -> Callable[[Sequence[Row]], str]:
+        return lambda line: ", ".join(figure(row) for row in line if row.size == size and row.who == "ikigai")
+
+    return [Column(f"{size:,}", text(size)) for size in sorted({row.size for row in rows if row.size > 1})]
+
+
+def _by_place(rows: Sequence[Row]) -> list[Column]:
+    """A column for each place, with how a figure came about."""
+
+    def text(place: str) -> Callable[[Sequence[Row]], str]:
+        return lambda line: ", ".join(f"{figure(row)}: {row.note}" for row in line if row.backend == place)
+
+    return [Column(place, text(place)) for place in dict.fromkeys(row.backend for row in rows)]
+
+
+def _after_colon(row: Row) -> str:
     return row.name.partition(": ")[2]
+
+
+def _in_place(row: Row) -> str:
+    return f"{_after_colon(row)}, {row.backend}"
 
 
 def _phases(rows: Sequence[Row]) -> list[Column]:
@@ -185,6 +207,17 @@ def _phases(rows: Sequence[Row]) -> list[Column]:
 TABLES = {
     "fork": Table("fork", _by_size("fork", ratio=True), "inherited messages"),
     "fork-bytes": Table("fork", _by_size("fork: bytes written", ratio=True), "inherited messages"),
+    "turn": Table("turn", _by_size("turn: processor", ratio=True), "messages before"),
+    "turn-ours": Table("turn", _of_ours, "messages before", line=_in_place),
+    "turn-trips": Table("turn", _at_largest(
+        ("waits for the server", "turn: round trips"), ("1 ms away", "turn: a server 1 ms away"),
+        ("with a budget: waits", "turn with a budget: round trips"),
+        ("1 ms away", "turn with a budget: a server 1 ms away"))),
+    "sleepers": Table("sleepers", _at_largest(
+        *((title, f"sleepers: {title}") for title in (
+            "open", "open, processor", "memory", "first turn, processor", "next turn, processor", "close"))),
+        line=lambda row: f"{row.size:,} agents, {row.backend}"),
+    "plans": Table("plans", _by_place, line=_after_colon),
     "long": Table("long", _at_largest(("one turn of 100 model calls", "long turn"), ("files", "long turn: files"))),
     "journal": Table("journal", _by_size("durable appends", ratio=True), "agents"),
     "append": Table("journal", _by_size("one append", ratio=True), "messages before"),
@@ -197,11 +230,12 @@ TABLES = {
     "boot": Table("replay", _both(_by_size("boot"), _titled("replay", _by_size("replay of all agents", ratio=True))),
                   "agents"),
     "actors": Table("actors", _by_name(
-        ("idle", "idle actor"), ("start", "start"), ("`tell` to one", "tell"), ("fan-out", "fan-out"), ("ask", "ask"))),
+        ("idle", "idle actor"), ("start", "start"), ("`tell` to one", "tell"), ("fan-out", "fan-out"), ("ask", "ask"),
+        ("ask of a thread", "ask of a thread"))),
     "cascade": Table("cascade", _both(
         _titled("tree", _by_size("kill of a tree", ratio=True)),
         _titled("chain", _by_size("kill of a chain", ratio=True))), "descendants"),
-    "cache": Table("cache", _phases, line=_phase),
+    "cache": Table("cache", _phases, line=_after_colon),
     "streams": Table("streams", _by_name(
         ("all open", "all open"), ("CPU a delta", "CPU a delta"), ("late: p50", "late, p50"), ("p90", "late, p90"),
         ("p99", "late, p99"), ("max", "late, max"))),
@@ -219,7 +253,9 @@ TABLES = {
     "hosts": Table("hosts", _at_largest(
         *((name, name) for name in ("boot of a host", "take-over", "take-over: written")), ratio=True)),
     "hosts-commits": Table("hosts", _by_size("commits", ratio=True), "hosts"),
-    "budgets": Table("budgets", _by_size("turns under budgets", ratio=True), "budgets"),
+    "budgets": Table("budgets", _both(
+        *(_titled(where, _by_size(f"turn under budgets, {where}: processor", ratio=True))
+          for where in ("one host", "four hosts"))), "budgets"),
     "budgets-hosts": Table("budgets", _by_size("turns of hosts under three budgets", ratio=True), "hosts"),
     "reach": Table("reach", _by_name(
         *((f"{where}: {rank}", f"prompt, {where}: {rank}")
