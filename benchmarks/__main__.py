@@ -39,7 +39,7 @@ from benchmarks import (
 from benchmarks.machine import load, machine, versions
 from benchmarks.places import Place, open_places
 from benchmarks.results import RESULTS, Results, Row, Run, beside_ours, read, write
-from benchmarks.table import figure, tables
+from benchmarks.table import figure, tables, times
 
 BENCHMARKS: dict[str, ModuleType] = {
     module.__name__.rpartition(".")[2]: module
@@ -116,7 +116,10 @@ def _run(module: ModuleType, places: list[Place], quick: bool) -> Run:
     date, began, before = datetime.now(UTC), time.monotonic(), load()
     rows: list[Row] = []
     for row in measure(places, quick):
-        print(f"{row.name}, {row.who}, {row.backend} {row.size:,} {row.counted}: {figure(row)}", file=sys.stderr)
+        print(
+            f"{row.name}, {row.who}, {row.backend} {row.size:,} {row.counted}: {figure(row)} {times(row.ratio)}",
+            file=sys.stderr,
+        )
         rows.append(row)
     return Run(
         date=date.isoformat(timespec="seconds"),

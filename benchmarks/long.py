@@ -54,6 +54,7 @@ _PEERS = (
             (" with DeltaChannel", "delta", "async"),
         )
     ),
+    _Peer("pi-durable-python", "pi-durable-python", "benchmarks.peers.pi_conversation"),
     _Peer("DBOS", "dbos", "benchmarks.peers.dbos_workflow"),
 )
 

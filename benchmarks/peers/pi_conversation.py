@@ -1,10 +1,11 @@
 """pi-durable-python: ``fork`` of a conversation is a record that refers to an entry, and five documents beside it."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pi_durable import AssistantEntry, Harness, Model, UserEntry, create_registry
+from pi_durable import AssistantEntry, Harness, Model, UserEntry, create_registry, define_extension, define_tool
 from pi_durable.context import BACKGROUND_CONTEXT
 from pi_durable.providers.base import ProviderModels
 from pi_durable.providers.stream import ProviderStream, now_ms
@@ -22,16 +23,21 @@ class Answer(ProviderStream):  # type: ignore[misc]  # where it is not installed
 
     async def _produce(self) -> None:
         self.emit("start")
-        self.output["stopReason"] = "stop"
-        self.emit("done", reason="stop", message=self.output)
+        why = "toolUse" if self.output["content"][-1]["type"] == "toolCall" else "stop"
+        self.output["stopReason"] = why
+        self.emit("done", reason=why, message=self.output)
 
 
 class Models(ProviderModels):  # type: ignore[misc]  # where it is not installed
-    """Plain functions in place of models."""
+    """A plain function in place of models: it makes the part of a reply from the messages."""
+
+    def __init__(self, answer: Callable[[list[Any]], dict[str, Any]]) -> None:
+        super().__init__([Model(provider="function", model_id="echo", context_window=10**9, max_tokens=1_000)])
+        self._answer = answer
 
     def stream_simple(self, model: Any, context: Any, options: Any = None) -> Answer:
-        """Answer from the last message."""
-        said = [{"type": "text", "text": f"Heard: {context['messages'][-1]['content']}"}]
+        """Answer at once."""
+        said = [self._answer(context["messages"])]
         reply = {"role": "assistant", "content": said, "api": "function", "provider": model.provider}
         reply |= {"model": model.model_id, "usage": zero_usage(), "stopReason": "pending", "timestamp": now_ms()}
         return Answer(reply)
@@ -47,12 +53,7 @@ class PiConversation:
         self._runner.run(self._open(directory / "pi.db", count))
 
     async def _open(self, path: Path, count: int) -> None:
-        storage = await open_posix_sqlite_storage(str(path))
-        models = Models([Model(provider="function", model_id="echo", context_window=10**9, max_tokens=1_000)])
-        options: dict[str, Any] = {"models": models, "registry": create_registry()}
-        self._harness: Any = await Harness.open(storage, options, BACKGROUND_CONTEXT)
-        agent = {"agent": {"model": {"provider": "function", "modelId": "echo"}}}
-        self._root: Any = await self._harness.root(BACKGROUND_CONTEXT, agent)
+        self._harness, self._root = await _opened(path, Models(_heard), create_registry())
         self._last: Any = await self._say(_entry(0))
         for start in range(1, count, CHUNK):
             self._last = await self._say(*(_entry(place) for place in range(start, min(start + CHUNK, count))))
@@ -89,11 +90,7 @@ class PiConversation:
         self._runner.run(self._turn())
 
     async def _turn(self) -> None:
-        prompt = {"type": "input", "content": "And now?"}
-        submission = await self._root.submit(prompt, BACKGROUND_CONTEXT)
-        settled = await submission.wait(BACKGROUND_CONTEXT)
-        if settled["status"] != "done":
-            raise AssertionError(f"Expected an answer, got {settled}")
+        await _take_turn(self._root, "And now?")
 
     def close(self) -> None:
         """See `Session.close`."""
@@ -102,6 +99,54 @@ class PiConversation:
 
     async def _end(self) -> None:
         await self._harness.close(BACKGROUND_CONTEXT)  # begins at once, so it wants a loop
+
+
+def long_turn(directory: Path, prompt: str, result: str, calls: int) -> None:
+    """One turn of so many model calls, each before the last with one call of a tool that gives this result."""
+    asyncio.run(_long_turn(directory / "pi.db", prompt, result, calls))
+
+
+async def _long_turn(path: Path, prompt: str, result: str, calls: int) -> None:
+    def answer(messages: list[Any]) -> dict[str, Any]:
+        step = sum(message["role"] == "assistant" for message in messages) + 1
+        call = {"type": "toolCall", "id": f"call_{step}", "name": "look", "arguments": {"step": step}}
+        return {"type": "text", "text": "Done."} if step == calls else call
+
+    async def look(arguments: Any, api: Any, context: Any) -> dict[str, Any]:
+        return {"output": [{"type": "text", "text": result}]}
+
+    parameters = {"type": "object", "properties": {"step": {"type": "integer"}}}
+    tool = define_tool({"name": "look", "description": "Look up.", "parameters": parameters, "execute": look})
+    registry = create_registry()
+    extension = define_extension(name="looking", tools=[tool])
+    registry.install(extension)
+    harness, root = await _opened(path, Models(answer), registry, extension)
+    try:
+        await _take_turn(root, prompt)
+        said = (await root.context(BACKGROUND_CONTEXT))["messages"]
+        assert sum(message["role"] == "assistant" for message in said) == calls
+    finally:
+        await harness.close(BACKGROUND_CONTEXT)
+
+
+async def _opened(path: Path, models: Models, registry: Any, *extensions: Any) -> tuple[Any, Any]:
+    """A harness, and its first conversation."""
+    storage = await open_posix_sqlite_storage(str(path))
+    options: dict[str, Any] = {"models": models, "registry": registry}
+    harness = await Harness.open(storage, options, BACKGROUND_CONTEXT)
+    agent = {"model": {"provider": "function", "modelId": "echo"}, "extensions": list(extensions)}
+    return harness, await harness.root(BACKGROUND_CONTEXT, {"agent": agent})
+
+
+async def _take_turn(conversation: Any, said: str) -> None:
+    submission = await conversation.submit({"type": "input", "content": said}, BACKGROUND_CONTEXT)
+    settled = await submission.wait(BACKGROUND_CONTEXT)
+    if settled["status"] != "done":
+        raise AssertionError(f"Expected an answer, got {settled}")
+
+
+def _heard(messages: list[Any]) -> dict[str, Any]:
+    return {"type": "text", "text": f"Heard: {messages[-1]['content']}"}
 
 
 def _entry(place: int) -> dict[str, Any]:
