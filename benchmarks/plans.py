@@ -70,7 +70,7 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
                 look = _Postgres(connection) if place.name == "PostgreSQL" else _SQLite(connection)
                 for name, query, values in _statements(look.rows):
                     seconds, rows, path = look.at(query, values)
-                    note = f"{path}; {rows:,} rows" if rows != 1 else f"{path}; 1 row"
+                    note = " · ".join(filter(None, (path, f"{rows:,} rows" if rows != 1 else "1 row")))
                     yield Row(f"statement: {name}", "ikigai", place.name, count, "agents", seconds, "s", note=note)
             finally:
                 connection.close()

@@ -173,7 +173,7 @@ def _by_place(rows: Sequence[Row]) -> list[Column]:
     """A column for each place, with how a figure came about."""
 
     def text(place: str) -> Callable[[Sequence[Row]], str]:
-        return lambda line: ", ".join(f"{figure(row)}: {row.note}" for row in line if row.backend == place)
+        return lambda line: ", ".join(f"{figure(row)} · {row.note}" for row in line if row.backend == place)
 
     return [Column(place, text(place)) for place in dict.fromkeys(row.backend for row in rows)]
 
