@@ -33,6 +33,7 @@ from tests.kit.trips import Trips
 
 SIZES = (100, 1_000, 10_000, 100_000)
 QUICK_SIZES = (100, 1_000)
+PEER_SIZES = (100, 1_000, 10_000)
 WARM_UP = 10
 BLOCK = 20
 """Turns with hashes, before as many without."""
@@ -53,7 +54,7 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
         if place.name == "PostgreSQL":
             yield from _away(place, 20 if quick else 50)
     for peer in (*PEERS, ONE_CHECKPOINT):
-        for size in QUICK_SIZES if quick else SIZES:
+        for size in QUICK_SIZES if quick else PEER_SIZES:
             yield from _peer(places, peer, size)
 
 

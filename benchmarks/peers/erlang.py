@@ -23,7 +23,8 @@ def otp_release() -> str | None:
 
 def measure(work: Work) -> Figures:
     """See `benchmarks.peers.actors.Peer`."""
-    return _figures([(name, size, work.messages) for name, sizes in work.sizes().items() for size in sizes])
+    sizes = {name: sizes for name, sizes in work.sizes().items() if name != "ask of a thread"}  # it has no main thread
+    return _figures([(name, size, work.messages) for name, of in sizes.items() for size in of])
 
 
 def idle(number: int) -> float:

@@ -13,7 +13,6 @@ of a request says nothing, and a reply without usage costs nothing. Where it is 
 while anything is left.
 """
 
-import json
 import logging
 from collections import deque
 from collections.abc import Mapping
@@ -25,6 +24,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.agent.agent_log import AgentLog
 from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.toolbox import size_as_json
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.compaction import answer_tokens
 from ikigai_actors.agent.turn.elision import text_to_model
@@ -187,7 +187,7 @@ class Costs:
         """The bytes of the system prompt and of the tools, in a turn that is to give this."""
         wanted = None if output is None else expected_in({"output": output})
         system = len(str(settings.get("system", "")).encode(errors="replace"))
-        return system + _size(self._runtime.toolbox.describe(settings, wanted))
+        return system + self._runtime.toolbox.size(settings, wanted)
 
     def _grown(self, log: Log, spoken: Message, state: State, model: Model) -> int:
         """By how many bytes the system prompt and the tools have grown since a reply of the same model."""
@@ -323,13 +323,9 @@ def _cost(tokens: int, price: int) -> int:
 def _bytes(message: Message, elide: int = 0) -> int:
     size = len(text_to_model(message, elide).encode(errors="replace"))
     if message.kind == Kind.ASSISTANT and (blocks := message.data.get("blocks") or message.data.get("tool_calls")):
-        size += _size(blocks)
+        size += size_as_json(blocks)
     return size
 
 
 def _opening_bytes(message: Message) -> int:
     return _bytes(message) + _OF_AN_OPENING
-
-
-def _size(value: Any) -> int:
-    return len(json.dumps(value, default=str, ensure_ascii=False).encode(errors="replace"))

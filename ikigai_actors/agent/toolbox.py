@@ -1,5 +1,6 @@
 """The tools of an agent: those of the system, less those that its settings leave out; and whether they may be used."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -42,6 +43,7 @@ class Toolbox:
         self._tools: dict[str, Tool] = {}
         self._left_out: set[str] = set()
         self._ask = ask
+        self._sized: tuple[tuple[Mapping[str, Any], ...], int] = ((), 2)
         self.copied: tuple[Copied, ...] = ()
         """The directories of which children get trees of their own."""
         self._traits: dict[str, ToolTraits] = {
@@ -146,7 +148,21 @@ class Toolbox:
             return tuple(tools)
         return (*(described_exit(one, wanted) if one["name"] == EXIT else one for one in tools), form_of(wanted))
 
+    def size(self, settings: Mapping[str, Any], wanted: Expected | None = None) -> int:
+        """The bytes of an agent's tools as JSON. Raises as `describe` does."""
+        described = self.describe(settings, wanted)
+        latest, size = self._sized
+        if described != latest:  # agents that ask one after the other mostly have the same tools
+            size = size_as_json(described)
+            self._sized = described, size
+        return size
+
     def _here(self, name: str, traits: ToolTraits) -> ToolTraits:
         """The traits of a tool in this process."""
         denial = FORBIDDEN.format(name=name) if traits.policy is Policy.DENY else ""
         return replace(traits, asks=self._ask, denial=denial)
+
+
+def size_as_json(value: Any) -> int:
+    """The bytes of a value as JSON."""
+    return len(json.dumps(value, default=str, ensure_ascii=False).encode(errors="replace"))
