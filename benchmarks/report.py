@@ -110,12 +110,13 @@ def _who(row: Row) -> str:
     return f"{row.who}, {row.backend}" if row.backend else row.who
 
 
-def _by_size(name: str, ratio: bool = False) -> Columns:
-    """A column for each size of one figure, and its growth."""
+def _by_size(name: str, ratio: bool = False, grows: bool = True) -> Columns:
+    """A column for each size of one figure, and its growth if that is meant to be seen."""
 
     def columns(rows: Sequence[Row]) -> list[Column]:
         sizes = sorted({row.size for row in rows if row.name == name})
-        return [*(Column(f"{size:,}", _at(name, size, ratio)) for size in sizes), Column("growth", _growth(name))]
+        last = [Column("growth", _growth(name))] if grows else []
+        return [*(Column(f"{size:,}", _at(name, size, ratio)) for size in sizes), *last]
 
     return columns
 
@@ -183,7 +184,7 @@ def _after_colon(row: Row) -> str:
 
 
 def _in_place(row: Row) -> str:
-    return f"{_after_colon(row)}, {row.backend}"
+    return f"{row.name.removeprefix('turn: ')}, {row.backend}"
 
 
 def _phases(rows: Sequence[Row]) -> list[Column]:
@@ -254,7 +255,7 @@ TABLES = {
         *((name, name) for name in ("boot of a host", "take-over", "take-over: written")), ratio=True)),
     "hosts-commits": Table("hosts", _by_size("commits", ratio=True), "hosts"),
     "budgets": Table("budgets", _both(
-        *(_titled(where, _by_size(f"turn under budgets, {where}: processor", ratio=True))
+        *(_titled(where, _by_size(f"turn under budgets, {where}: processor", ratio=True, grows=False))
           for where in ("one host", "four hosts"))), "budgets"),
     "budgets-hosts": Table("budgets", _by_size("turns of hosts under three budgets", ratio=True), "hosts"),
     "reach": Table("reach", _by_name(
