@@ -68,7 +68,7 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
                     connection.execute(statement)
                 database.settle()
                 look = _Postgres(connection) if place.name == "PostgreSQL" else _SQLite(connection)
-                for name, query, values in _statements(look.rows):
+                for name, query, values in _statements(look.rows, look.row_key):
                     seconds, rows, path = look.at(query, values)
                     note = " · ".join(filter(None, (path, f"{rows:,} rows" if rows != 1 else "1 row")))
                     yield Row(f"statement: {name}", "ikigai", place.name, count, "agents", seconds, "s", note=note)
@@ -78,13 +78,14 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
             database.drop()
 
 
-def _statements(rows: Callable[[str], list[Any]]) -> Iterator[tuple[str, str, Values]]:
+def _statements(rows: Callable[[str], list[Any]], key: str) -> Iterator[tuple[str, str, Values]]:
     """What a statement is for, its name, and its values."""
     [(host,)] = rows("SELECT id FROM hosts ORDER BY epoch DESC LIMIT 1")
     [(root,)] = rows("SELECT uuid FROM agents WHERE parent_uuid IS NULL")
     [(team,)] = rows(f"SELECT uuid FROM agents WHERE supervisor_uuid = '{root}' ORDER BY uuid LIMIT 1")
     living = f"SELECT uuid FROM agents WHERE supervisor_uuid = '{team}' AND status = 'running' ORDER BY uuid"
     members = [uuid for (uuid,) in rows(living)]
+    keys = [each for (each,) in rows(living.replace("SELECT uuid", f"SELECT {key}"))]
     awake = [uuid for (uuid,) in rows("SELECT uuid FROM agents WHERE turn > 0")]
     [(named,)] = rows("SELECT name FROM agents WHERE uuid LIKE '_1%agent' LIMIT 1")
     [(late,)] = rows("SELECT name FROM agents WHERE uuid LIKE '_0%agent' LIMIT 1")
@@ -127,8 +128,8 @@ def _statements(rows: Callable[[str], list[Any]]) -> Iterator[tuple[str, str, Va
     yield "kill: the walk", "doomed", {"uuid": team}
     yield "kill: ties", "some_ties", {"most": len(members)}
     yield "kill: the locks", "lock_dying", {"uuids": members, "kept": [team]}
-    yield "kill: the deaths", "bury", {
-        "uuids": members, "now": 1_800_000_000_000, "reason": "x", "cause": "killed", "sender": None
+    yield "kill: the deaths", "bury_rows", {
+        "keys": keys, "now": 1_800_000_000_000, "reason": "x", "cause": "killed", "sender": None
     }  # fmt: skip
     yield "what has changed", "changes", {"since": version}
     yield "prompts by mail", "new_prompts", {"host": host}
@@ -140,6 +141,8 @@ def _statements(rows: Callable[[str], list[Any]]) -> Iterator[tuple[str, str, Va
 
 class _SQLite:
     """Looks at a file."""
+
+    row_key = "rowid"
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         connection.create_function("now_ms", 0, lambda: 1_800_000_000_000)
@@ -182,6 +185,8 @@ ALIASES = {"a": "agents", "agents": "agents", "m": "messages", "messages": "mess
 
 class _Postgres:
     """Looks at a schema of a server."""
+
+    row_key = "uuid"
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection

@@ -232,7 +232,7 @@ def test_a_walk_reads_no_whole_table_though_another_agent_has_thousands_of_child
     lent_postgres: NewDatabase, name: str
 ) -> None:
     store: Store = open_store(made(lent_postgres()))
-    statement = queries.query(name).replace(":uuid", "'1'")
+    statement = queries.for_postgres(name).sql.replace("%(uuid)s", "'1'")
     store.write(lambda tx: (sql(tx, MANY), sql(tx, "ANALYZE agents")))
     plan = store.read(lambda tx: sql(tx, f"EXPLAIN {statement}"))
     assert "Seq Scan" not in str(plan)
