@@ -15,7 +15,7 @@ from tests.project.test_layers import FILES, ROOMS, RUNTIME, imports, room
 
 PICTURE = Path(__file__).parents[2] / "docs" / "architecture.svg"
 
-WIDTH, ROOM, HEIGHT, GAP, MARGIN = 880, 262, 62, 40, 16
+ROOM, HEIGHT, GAP, MARGIN = 262, 62, 40, 16
 WORDS, PURE = "words", "supervisors"
 NAMES = (*(name for rooms in ROOMS[:-1] for name in sorted(rooms)), WORDS, PURE)
 SAID = {WORDS: "errors, checks of arguments, texts", PURE: "life and death, pure: signals, orphans, restarts"}
@@ -77,18 +77,19 @@ def drawing() -> str:
     places: dict[str, tuple[float, float]] = {}
     below = rooms_below()
     rows = floors(below)[::-1]
+    width = 2 * MARGIN + max(map(len, rows)) * (ROOM + GAP) - GAP
     for row, floor in enumerate(rows):
-        left = (WIDTH - len(floor) * ROOM - (len(floor) - 1) * GAP) / 2
+        left = (width - len(floor) * (ROOM + GAP) + GAP) / 2
         for column, name in enumerate(floor):
             places[name] = (left + column * (ROOM + GAP), MARGIN + row * (HEIGHT + GAP))
     height = 2 * MARGIN + len(rows) * (HEIGHT + GAP) - GAP
     parts = [*_arrows(direct(below), places), *_boxes(places)]
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
         f'aria-label="The rooms of the code, and which imports which">\n<style>{STYLE}</style>\n'
         '<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="6" refY="3" orient="auto">'
         '<path d="M0,0 L6,3 L0,6 z" fill="#0969da"/></marker></defs>\n'
-        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n"
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )
 
 

@@ -70,5 +70,10 @@ def test_the_page_of_a_room_is_short(page: Path) -> None:
     assert len(text.split()) < 900
 
 
-def test_the_picture_of_the_architecture_is_drawn_from_the_imports() -> None:
-    assert PICTURE.read_text(encoding="utf-8") == drawing()
+def test_the_picture_of_the_architecture_is_drawn_from_the_imports_and_holds_every_room() -> None:
+    picture = drawing()
+    assert PICTURE.read_text(encoding="utf-8") == picture
+    [width] = re.findall(r'viewBox="0 0 (\d+) ', picture)
+    boxes = re.findall(r'class="room" x="(-?\d+)" y="\d+" width="(\d+)"', picture)
+    assert len(boxes) == len(ROOMS) + 2
+    assert [box for box in boxes if not 0 <= int(box[0]) <= int(width) - int(box[1])] == []

@@ -35,6 +35,9 @@ CSS = """.md-typeset table:not([class]) { display: table; }
 """
 
 _LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=\))")
+_LIST_AFTER_TEXT = re.compile(r"^([^\s#|>-].*)\n(?=- )", re.M)
+"""A line of a paragraph with a list right after it, which the site would show as a part of the paragraph."""
+
 _SENTENCE = re.compile(r"^.*?[.?!](?=\s|$)", re.S)
 
 
@@ -57,7 +60,7 @@ def place(path: str) -> str:
 
 
 def moved(text: str, path: str) -> str:
-    """The text of a page of the repository, with its links as they hold on the site."""
+    """The text of a page of the repository, with its links and its lists as they hold on the site."""
 
     def link(match: re.Match[str]) -> str:
         target, _, anchor = match[0].partition("#")
@@ -67,7 +70,7 @@ def moved(text: str, path: str) -> str:
         on_site = relpath(place(within), str(PurePosixPath(place(path)).parent))
         return f"{on_site}#{anchor}" if anchor else on_site
 
-    return _outside_code(text, lambda part: _LINK.sub(link, part))
+    return _outside_code(text, lambda part: _LIST_AFTER_TEXT.sub(r"\1\n\n", _LINK.sub(link, part)))
 
 
 def _outside_code(text: str, change: Callable[[str], str]) -> str:
