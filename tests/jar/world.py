@@ -33,10 +33,13 @@ from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.store.unit import Unit, write_alone
 from supervisors.signals import Signal
 from supervisors.strategies import Strategy
-from tests.kit.trees import HOST, append, fork, plant, says
+from tests.kit.trees import HOST, append, change, fork, plant, says
 
 PARENTS = {"a": "root", "b": "root", "c": "a", "d": "b", "e": "a", "f": "c"}
 AGENTS = ("root", *PARENTS)
+
+GROUPS = {"team": ("a", "c", "d", "e", "f"), "crew": ("b", "c", "d", "e", "f")}
+"""The members of two groups at first. Mails to both lock many rows, and none waits for the other."""
 
 APART = frozenset({"hosts", "listeners", "schema_version"})
 """Tables with the server's own times."""
@@ -139,12 +142,12 @@ def forks(draw: Draw, one: str, other: str, own: str) -> Make:
 
 
 def calls(draw: Draw, one: str, other: str, own: str) -> Make:
-    place, fence, acts = draw.place(own), draw.fence, draw.choose("kill", "send", "group")
+    place, fence, acts, group = draw.place(own), draw.fence, draw.choose("kill", "send", "group"), draw.choose(*GROUPS)
 
     def act() -> Unit:
         if acts == "kill":
             return KillByAgent(one, own, NOW, "because", spread=False)
-        return Send(one, own, "by a call", NOW) if acts == "send" else SendToGroup("team", own, "all", NOW)
+        return Send(one, own, "by a call", NOW) if acts == "send" else SendToGroup(group, own, "all", NOW)
 
     return lambda: AppendCall(own, act(), lambda answer: Message(own, place, "note", "done", {}, NOW), fence)
 
@@ -199,15 +202,18 @@ def deletes(draw: Draw, one: str, other: str, own: str) -> Make:
 
 
 def joins(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: JoinGroup(one, "team", NOW)
+    group = draw.choose(*GROUPS)
+    return lambda: JoinGroup(one, group, NOW)
 
 
 def leaves(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: LeaveGroup(one, "team")
+    group = draw.choose(*GROUPS)
+    return lambda: LeaveGroup(one, group)
 
 
 def sends_to_all(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: SendToGroup("team", None, "all", NOW)
+    group = draw.choose(*GROUPS)
+    return lambda: SendToGroup(group, None, "all", NOW)
 
 
 def monitors(draw: Draw, one: str, other: str, own: str) -> Make:
@@ -274,13 +280,15 @@ KINDS: Sequence[Kind] = (
 
 
 def found(store: Store, sessions: int) -> None:
-    """Agent 0 and six more; most are in a group, one monitors another, some have mail, one a timer and a budget.
+    """Agent 0 and six more; most are in two groups, one monitors another, some have mail, one a timer and a budget.
 
     Each session is a host with one shard, which has the number of the session, and lives there with some agents.
     """
     plant(store, **PARENTS)
+    for place, agent in enumerate(PARENTS, -len(PARENTS)):
+        change(store, agent, f"born = {place}")  # no two in one place, or their order would be any
     store.write(lambda tx: _settle(tx, sessions))
-    units: list[Unit] = [JoinGroup(agent, "team", 1) for agent in ("a", "c", "d", "e", "f")]
+    units: list[Unit] = [JoinGroup(agent, group, 1) for group, agents in GROUPS.items() for agent in agents]
     units += [MonitorAgent("c", "b", 1), Send("a", "root", "one", 1), Send("b", None, "two", 1)]
     units += [SetTimer("a", "b", "wake up", DUE, 1, "mail"), SetBudget("a", Budget(agents=3))]
     for unit in units:

@@ -1,7 +1,7 @@
 """The table of what was found of which mutant:
 
 python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --rules | --spending | --steering |
-                         --hashes | --sleep | --interleavings | --killing]
+                         --hashes | --sleep | --interleavings | --killing | --decisions]
                         [--examples N] [--seconds S] [NAME …]
 """
 
@@ -20,6 +20,7 @@ from typing import Any
 from tests.mutants import MUTANTS, Mutant
 from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
 from tests.mutants.budgets import BUDGET_MUTANTS
+from tests.mutants.decisions import DECISION_MUTANTS
 from tests.mutants.hashes import HASH_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.interleavings import INTERLEAVING_MUTANTS
@@ -79,7 +80,7 @@ def hunt(mutant: Mutant, examples: int, seconds: float, shrink: bool) -> dict[st
         where = Path(made)
         plant(mutant, where)
         if mutant.test:
-            return found_by_test(mutant.test, where)
+            return found_by_test(mutant, where)
         if mutant in INTERLEAVING_MUTANTS:
             return found_by_interleavings(examples, where)
         command = [
@@ -108,9 +109,10 @@ def hunt(mutant: Mutant, examples: int, seconds: float, shrink: bool) -> dict[st
             return found
 
 
-def found_by_test(file: str, where: Path) -> dict[str, Any]:
-    """Which quick test of a file fails first in a copy of the runtime; nothing, if none does."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--tier", "quick", "-p", "no:cacheprovider", file]
+def found_by_test(mutant: Mutant, where: Path) -> dict[str, Any]:
+    """Which test of its file fails first in a copy of the runtime; nothing, if none does."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
+    command += ["--tier", mutant.tier, mutant.test]
     environment = {**os.environ, "PYTHONPATH": str(where)}
     done = subprocess.run(command, cwd=where, env=environment, capture_output=True, text=True, check=False)
     failed = re.search(r"^FAILED \S+::(\w+)", done.stdout, re.MULTILINE)
@@ -146,6 +148,9 @@ def main() -> None:
     parser.add_argument("--sleep", action="store_true", help="those of agents that sleep")
     parser.add_argument("--killing", action="store_true", help="those of the kill of a branch")
     parser.add_argument("--interleavings", action="store_true", help="those of transactions on PostgreSQL")
+    parser.add_argument(
+        "--decisions", action="store_true", help="those of decisions that are gone through case by case"
+    )
     given = parser.parse_args()
     kinds = {
         "hosts": HOST_MUTANTS,
@@ -159,6 +164,7 @@ def main() -> None:
         "sleep": SLEEP_MUTANTS,
         "killing": KILLING_MUTANTS,
         "interleavings": INTERLEAVING_MUTANTS,
+        "decisions": DECISION_MUTANTS,
         "steering": (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),
     }
     mutants = next((some for kind, some in kinds.items() if getattr(given, kind)), MUTANTS)

@@ -41,23 +41,5 @@ INTERLEAVING_MUTANTS = (
         "    tree = TreeLock.WHOLE\n",
         "    tree = TreeLock.NONE\n",
     ),
-    Mutant(
-        "an import does not lock the tree",
-        "records/transfer/graft.py",
-        "    tree = TreeLock.WHOLE\n",
-        "    tree = TreeLock.NONE\n",
-    ),
-    Mutant(
-        "moved agents are not locked",
-        "records/lives/moves.py",
-        "        locked.lock(tx, uuids)\n",
-        "",
-    ),
-    Mutant(
-        "the members of a group are read without its lock",
-        "store/queries.sql",
-        "SELECT name FROM group_names WHERE name = :name FOR NO KEY UPDATE\n",
-        "SELECT name FROM group_names WHERE name = :name\n",
-    ),
 )
 """All of them."""
