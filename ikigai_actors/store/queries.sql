@@ -161,11 +161,12 @@ SELECT {agent} FROM agents a
  ORDER BY a.uuid || '' LIMIT CAST(:most AS BIGINT)
 
 -- name: uuids_below
--- All agents below one in the tree of supervisors. UNION: a damaged circle ends.
-WITH RECURSIVE below(uuid) AS (
-    SELECT uuid FROM agents WHERE supervisor_uuid = :uuid
-    UNION SELECT a.uuid FROM agents a JOIN below ON a.supervisor_uuid = below.uuid)
-SELECT uuid FROM below
+-- All agents below one in the tree of supervisors. UNION: a damaged circle ends. Its children are not the first term: where it has
+-- thousands, PostgreSQL would read the whole table for the next level.
+WITH RECURSIVE below(uuid, is_top) AS (
+    SELECT CAST(:uuid AS TEXT), 1
+    UNION SELECT a.uuid, 0 FROM agents a JOIN below ON a.supervisor_uuid = below.uuid)
+SELECT uuid FROM below WHERE is_top = 0
 
 -- name: count_by_status
 SELECT a.status, COUNT(*) FROM agents a GROUP BY a.status
@@ -284,11 +285,11 @@ SELECT {agent} FROM agents a WHERE supervisor_uuid = :uuid
 SELECT {agent} FROM agents a WHERE supervisor_uuid = :uuid AND status <> 'dead'
 
 -- name: descendants
--- UNION, not UNION ALL: a damaged circle ends.
-WITH RECURSIVE below(uuid) AS (
-    SELECT uuid FROM agents WHERE supervisor_uuid = :uuid
-    UNION SELECT a.uuid FROM agents a JOIN below ON a.supervisor_uuid = below.uuid)
-SELECT {agent} FROM agents a JOIN below ON a.uuid = below.uuid
+-- The same, whole.
+WITH RECURSIVE below(uuid, is_top) AS (
+    SELECT CAST(:uuid AS TEXT), 1
+    UNION SELECT a.uuid, 0 FROM agents a JOIN below ON a.supervisor_uuid = below.uuid)
+SELECT {agent} FROM agents a JOIN below ON a.uuid = below.uuid WHERE below.is_top = 0
 
 -- name: supervisors
 -- The agent and everybody above it in the tree of supervisors.
