@@ -140,7 +140,7 @@ def test_others_see_how_fast_a_reply_comes_and_for_how_long_nothing_has() -> Non
         assert (seen().seconds <= 3, seen().tokens) == (True, 96)
         [line] = [line.text for line in reader.lines(client) if "kid" in line.text]
         assert line.endswith(" s ago, 96 tokens in 3 s")
-        assert {one["name"]: one["lately"] for one in json.loads("".join(reader.json_lines(client)))}["kid"] == 96
+        assert {one["name"]: one["lately"] for one in json.loads("".join(reader.json_pieces(client)))}["kid"] == 96
         world.sleep(20)
         assert (world.hosts[0].system._signs(), client.read(read_list).signs) == ({}, {})
         kid.prompt("go")
@@ -182,7 +182,7 @@ def test_programs_and_other_processes_see_signs_of_those_that_work(durable: str)
         assert system._signs().keys() == {kid.uuid}
         with Client.open(durable) as client:
             [line] = [line.text for line in reader.lines(client) if "kid" in line.text]
-            told = {one["name"]: one["silent"] for one in json.loads("".join(reader.json_lines(client)))}
+            told = {one["name"]: one["silent"] for one in json.loads("".join(reader.json_pieces(client)))}
         assert re.search(r", sign of life \d+ s ago$", line)
         assert told[None] is None
         assert 0 <= told["kid"] < 30

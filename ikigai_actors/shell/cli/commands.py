@@ -39,8 +39,8 @@ def agents(options: Options, word: str | None, dead_too: bool, limit: int | None
 
     with Client.open(options.database) as client:
         if json:
-            for piece in reader.json_lines(client, word or "", limit, dead_too, tree):
-                click.echo(piece)
+            for piece in reader.json_pieces(client, word or "", limit, dead_too, tree):
+                click.echo(piece, nl=False)
         else:
             for line in reader.lines(client, word or "", limit, dead_too):
                 show(Coloured(line.text, line.spans), dim=line.dead)

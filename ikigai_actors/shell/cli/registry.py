@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from ikigai_actors.records.agents import lists, registry
@@ -15,6 +16,9 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import HostRecord, owners
 from ikigai_actors.system.remote.client import Client, shown_state
 
+_WRITTEN_AT_ONCE = 100
+"""How many agents a piece of JSON has."""
+
 
 def lines(client: Client, text: str = "", most: int | None = None, dead_too: bool = False) -> list[Line]:
     """The lines of a list; nobody is the current one. Raises `StoreUnusable` for a value of a wrong type."""
@@ -23,10 +27,10 @@ def lines(client: Client, text: str = "", most: int | None = None, dead_too: boo
     return list_lines(found, found.state, "ikigai agents")
 
 
-def json_lines(
+def json_pieces(
     client: Client, text: str = "", most: int | None = None, dead_too: bool = False, tree: bool = False
 ) -> Iterator[str]:
-    """A JSON list of agents, in pieces that are lines.
+    """A JSON list of agents, in pieces.
 
     Without a text and a limit these are all agents, the dead too, which are read a thousand at a time. An agent has the
     columns of the registry, ``label``, ``messages``, ``state``, ``host``, and more.
@@ -37,11 +41,12 @@ def json_lines(
 
     Raises `StoreUnusable` for a value of a wrong type.
     """
+    texts = (as_json(row, indent=2).replace("\n", "\n  ") for row in _rows(client, text, most, dead_too, tree))
     before = "["
-    for row in _rows(client, text, most, dead_too, tree):
-        yield before
-        before = "  " + as_json(row, indent=2).replace("\n", "\n  ") + ","
-    yield from ["[]"] if before == "[" else [before.removesuffix(","), "]"]
+    while some := list(islice(texts, _WRITTEN_AT_ONCE)):
+        yield f"{before}\n  " + ",\n  ".join(some)
+        before = ","
+    yield "[]\n" if before == "[" else "\n]\n"
 
 
 def _rows(client: Client, text: str, most: int | None, dead_too: bool, tree: bool) -> Iterator[dict[str, Any]]:
