@@ -20,7 +20,6 @@ SLEEP_MUTANTS = (
         "records/agents/registry.py",
         " and not (row.turn or row.held_at)]",
         "]",
-        test=_BOOT,
     ),
     Mutant(
         "marks are cleared of other hosts' agents",
@@ -70,6 +69,13 @@ SLEEP_MUTANTS = (
         " or self.wants_news or not self.backlog.is_empty\n",
         " or self.wants_news\n",
         test=_SLEEPERS,
+    ),
+    Mutant(
+        "a sleeper that has changed is still passed over",
+        "system/host/whereabouts.py",
+        "            self._shards.pop(uuid, None)\n",
+        "",
+        test="tests/system/test_whereabouts.py",
     ),
     Mutant(
         "a sleeping supervisor is taken for another host's",

@@ -16,6 +16,7 @@ from tests.mutants.killing import KILLING_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
 from tests.mutants.rules import RULE_MUTANTS
+from tests.mutants.sleep import SLEEP_MUTANTS
 from tests.mutants.spending import SPENDING_MUTANTS
 from tests.mutants.steering import STEERING_MUTANTS, STEERING_MUTANTS_OF_HOSTS
 
@@ -24,7 +25,8 @@ def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
     others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS, *BEHAVIOUR_MUTANTS, *SPENDING_MUTANTS)
     decisions = (*INTERLEAVING_MUTANTS, *KILLING_MUTANTS, *DECISION_MUTANTS)
     steering = (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS, *decisions)
-    assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering, *HASH_MUTANTS, *RULE_MUTANTS))
+    subjects = (*HASH_MUTANTS, *RULE_MUTANTS, *SLEEP_MUTANTS)
+    assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering, *subjects))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
 
@@ -114,6 +116,16 @@ def test_the_page_says_of_every_mutant_of_experiments_which_test_or_law_finds_it
             assert f"def {by}(" in (ROOT / mutant.test).read_text(encoding="utf-8")
         else:
             assert re.search(rf"^ *{by} ", laws, re.MULTILINE)
+
+
+def test_the_page_says_of_every_mutant_of_sleep_which_test_or_law_finds_it() -> None:
+    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Sleep\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ([^|]+?) \| ([\w-]+)(, at program \d+)? \|$", page, re.MULTILINE)[1:]
+    assert [name for name, *_ in rows] == [mutant.name for mutant in SLEEP_MUTANTS]
+    for mutant, (_, by, program) in zip(SLEEP_MUTANTS, rows, strict=True):
+        assert bool(program) == (not mutant.test)
+        if mutant.test:
+            assert f"def {by}(" in (ROOT / mutant.test).read_text(encoding="utf-8")
 
 
 def test_a_mutant_without_a_place_is_an_error() -> None:
