@@ -527,11 +527,13 @@ class AgentActor(PooledActor):
         match verdict:
             case Committed():
                 self._committed(step, verdict.value)
+            case Refused(error=Fenced(dead=False) as error) if error.agent == self.state.uuid:
+                self._abandon(step, error)
+                self.runtime.processes.drop(self)  # else it would hide the agent, should that come back to this host
+                self._stop()
             case Refused(error=Fenced() | AgentDead() as error) if error.agent == self.state.uuid:
-                dead = isinstance(error, Fenced) and error.dead
-                if dead or isinstance(error, AgentDead):
-                    self._exit_message = str(error)  # for commands that wait in the inbox, or come before the next look
-                self._abandon(step, ActorGone(str(error), error.agent) if dead else error)
+                self._exit_message = str(error)  # for commands that wait in the inbox, or come before the next look
+                self._abandon(step, ActorGone(str(error), error.agent) if isinstance(error, Fenced) else error)
                 self._stop()
             case Refused(error=WordsGone() as error) if self._decided is not None:
                 self.backlog.drop_words(error.mails)

@@ -83,6 +83,9 @@ class Processes(Protocol):
             What takes the messages that still come to that actor.
         """
 
+    def drop(self, old: Predecessor) -> None:
+        """Take an actor out of the table that another host's epoch has ended. Its agent may come back here."""
+
     def sleep(self, old: Predecessor) -> Successor | None:
         """Let an agent sleep: its actor is about to end.
 

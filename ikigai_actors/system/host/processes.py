@@ -288,12 +288,17 @@ class ProcessTable(Processes):
             slept, self._slept = self._slept, []
         return slept
 
-    def depart(self, old: Predecessor, handover: Handover) -> Successor:
+    def drop(self, old: Predecessor) -> None:
         uuid = old.origin.uuid
         with self._lock:
             if self._actors.get(uuid) is old:
                 del self._actors[uuid]
-            self._last_status.pop(uuid, None)
+                self._last_status.pop(uuid, None)
+
+    def depart(self, old: Predecessor, handover: Handover) -> Successor:
+        uuid = old.origin.uuid
+        self.drop(old)
+        with self._lock:
             receipts = self._receipts.pop(uuid, {})
         self._parts.log_cache.forget(uuid)
         heir = self._remote(uuid)
