@@ -13,6 +13,7 @@ from ikigai_actors.agent.boot import Origin, Survey
 from ikigai_actors.agent.messages import Finish
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import LifecycleState
+from ikigai_actors.events import Died, Renamed, StatusSet
 from ikigai_actors.system.host.processes import CROWD, ProcessTable
 from ikigai_actors.system.remote.client import Client
 from ikigai_actors.testing.simulation.world import simulated
@@ -68,6 +69,21 @@ def test_a_prompt_of_another_process_wakes_its_agent(asleep: str) -> None:
         one = client.find("c")
         client.prompt(one.uuid, "What is there?")
         eventually(lambda: record(system._store, one.uuid).turn == 0 and system.statistics().turns == 1, "its turn")
+
+
+def test_what_another_process_does_to_sleepers_is_heard(asleep: str) -> None:
+    heard: list[object] = []
+    with ActorSystem.open(asleep, TEA) as system, ActorSystem.attach(asleep) as others:
+        a, b, c = map(system.agent, "abc")
+        system.subscribe(heard.append, (Died, Renamed, StatusSet))
+        others.agent(a.uuid).signal(Signal.STOP)
+        others.agent(c.uuid).rename("sea")
+        others.agent(b.uuid).kill()
+        eventually(lambda: any(isinstance(one, Died) for one in heard), "the death")
+        assert system.statistics().awake == 1
+    assert StatusSet(a.uuid, "stopped") in heard
+    assert Renamed(c.uuid, "sea") in heard
+    assert [one.agent_uuid for one in heard if isinstance(one, Died)] == [b.uuid]
 
 
 def test_a_word_to_a_sleeper_is_read(asleep: str) -> None:

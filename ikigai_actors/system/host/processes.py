@@ -498,16 +498,16 @@ class ProcessTable(Processes):
         with self._lock:
             self._has_changed(uuid)
             actor = self._actors.get(uuid)
-        if actor is None:
-            self.on_change(uuid)
+        if actor is None and not self._alone:
+            self.on_change(uuid)  # so that the next look at the log publishes it
             return
         if change.end is not None:
             self._end_actors({uuid: change.end})
             return
         self._send_status(uuid, change.status, change.reason)
-        if actor.origin.name != change.name:
+        if actor is None or actor.origin.name != change.name:
             self.renamed(Renamed(uuid, change.name))
-        if change.interrupted:
+        if actor is not None and change.interrupted:
             actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=change.interrupted))
 
     def replace_actor(
