@@ -160,7 +160,7 @@ def heed(request: dict[str, Any]) -> None:
         case "notifications/cancelled":
             if test := visits.pop(parameters.get("requestId"), None):
                 test.shutdown(socket.SHUT_RDWR)
-        case _ if number is not None:
+        case str() if number is not None:  # what has no method is an answer to something that the server asked
             answer(number, error={"code": -32601, "message": "no"})
 
 
