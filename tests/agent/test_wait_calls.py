@@ -233,10 +233,12 @@ def test_many_agents_wait_at_once_and_hold_no_thread(new_sqlite: Callable[[], st
     with ActorSystem.open(url, ScriptedProvider(answer)) as system:
         children = [system.handle(uuid) for uuid in uuids]
         system.root.configure(max_tokens=5)  # and a spare thread has begun
-        before = threading.active_count()  # a second worker begins when two agents act at once
-        turns = [child.prompt("go") for child in children]
+        turns = [children[0].prompt("go")]
+        eventually(lambda: system.statistics().waits == 1, "the first wait")
+        before = threading.active_count()
+        turns += [child.prompt("go") for child in children[1:]]
         eventually(lambda: system.statistics().waits == len(uuids), "all the waits")
-        assert threading.active_count() <= before + 1  # those of an earlier test may end meanwhile
+        assert threading.active_count() <= before + 1  # a second worker, when two act at once
         assert {child.state for child in children[:100]} == {"running tools"}
         for child in children:
             system.root.aio.send(child, "text")
