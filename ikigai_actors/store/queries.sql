@@ -449,9 +449,10 @@ SELECT uuid, status, turn, held_at FROM agents
  WHERE (status = 'dead' AND awake = 1) OR (status <> 'dead' AND awake = 0 AND (turn > 0 OR held_at > 0))
 
 -- name: turns_that_asked
--- The open turns in which a call asked for approval, decided since or not. By agents_awake and the index of these messages.
+-- The open turns in which a call asked for approval, decided since or not. By agents_awake and the index of these messages: no dead
+-- agent is awake, and to ask for the living once more would have SQLite go through all of these.
 SELECT a.uuid, a.turn FROM agents a
- WHERE a.awake = 1 AND a.turn > 0 AND a.status <> 'dead'
+ WHERE a.awake = 1 AND a.turn > 0
    AND EXISTS (SELECT 1 FROM messages m WHERE m.agent_uuid = a.uuid AND m.id > a.turn AND m.kind = 'approval')
 
 -- name: counts

@@ -201,6 +201,7 @@ UNION ALL SELECT 'l' || i, 'a', 'd' || (i % 50 + 1), 1, 'running', i, NULL FROM 
         ("latest_used", "agents_seen"),
         ("dead_by_name", "agents_dead_name"),
         ("paused_after", "agents_paused"),
+        ("turns_that_asked", "agents_awake"),
     ],
 )
 def test_a_look_that_concerns_few_agents_uses_an_index_of_few(durable: str, name: str, index: str) -> None:
