@@ -42,7 +42,7 @@ def host(url: str, name: str, app: str = "app") -> Iterator["subprocess.Popen[by
 def process(arguments: list[str], **variables: str) -> Iterator["subprocess.Popen[bytes]"]:
     """Run Python with these arguments and variables for the length of a block. It may be spoken to by pipes."""
     running = subprocess.Popen(
-        [sys.executable, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        [sys.executable, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         env=os.environ | variables,
     )  # fmt: skip
     try:
