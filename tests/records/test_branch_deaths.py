@@ -14,9 +14,11 @@ from ikigai_actors.records.mail.schedules import Appointment
 from ikigai_actors.records.mail.timers import SetTimer
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.memory import open_with_tables
+from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit, write_alone
 from supervisors.causes import Cause
 from supervisors.signals import Signal, Status, cascade
+from tests.conftest import NewDatabase
 from tests.jar.world import contents
 from tests.kit.databases import sql
 from tests.kit.trees import add, change, plant
@@ -42,9 +44,9 @@ class OneByOne(Unit):
         return done
 
 
-def grow(seed: int, number: int) -> Store:
+def grow(seed: int, number: int, url: str = ":memory:") -> Store:
     """A tree in which anything may be: the dead, the stopped, names, policies, budgets, requests, ties."""
-    draw, store = random.Random(seed), open_with_tables(":memory:")
+    draw, store = random.Random(seed), open_with_tables(url)
     plant(store)
     names = [f"n{place}" for place in range(number)]
     parents = {name: draw.choice(names[max(0, place - 20) : place] or ["root"]) for place, name in enumerate(names)}
@@ -90,7 +92,19 @@ def grow(seed: int, number: int) -> Store:
 
 @pytest.mark.parametrize(("seed", "number"), [*((seed, 40) for seed in range(6)), (6, 120)])
 def test_a_branch_dies_as_if_each_death_had_been_decided(seed: int, number: int) -> None:
-    whole, one_by_one = grow(seed, number), grow(seed, number)
+    dies_both_ways(grow(seed, number), grow(seed, number))
+
+
+def test_it_does_on_postgresql_too(new_postgres: NewDatabase) -> None:
+    urls = [new_postgres(), new_postgres()]
+    for url in urls:
+        store = open_with_tables(url)
+        ensure_schema(store)
+        store.close()
+    dies_both_ways(*(grow(7, 40, url) for url in urls))
+
+
+def dies_both_ways(whole: Store, one_by_one: Store) -> None:
     done = write_alone(whole, SendSignal(TOP, Signal.KILL, NOW, spread=True, reason="enough"))
     expected = write_alone(one_by_one, OneByOne())
     assert list(done.dead.items()) == list(expected.dead.items())
