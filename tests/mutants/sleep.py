@@ -68,7 +68,6 @@ SLEEP_MUTANTS = (
         "agent/actor.py",
         " or self.wants_news or not self.backlog.is_empty\n",
         " or self.wants_news\n",
-        test=_SLEEPERS,
     ),
     Mutant(
         "a sleeper that has changed is still passed over",

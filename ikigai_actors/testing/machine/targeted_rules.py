@@ -5,7 +5,8 @@ from contextlib import suppress
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from ikigai_actors.errors import ProviderError, StoreError
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.errors import AgentDead, ProviderError, StoreError
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.log.append import Append, FencingToken
 from ikigai_actors.records.log.log_unit import LogUnit
@@ -152,6 +153,28 @@ class AimedRules(Stage):
         agent = self.agent(who)
         self.script(agent, Reply("", (ToolCall(WORK),)))
         self.prompted(agent, "work")
+
+    @rule(who=AGENTS)
+    def sleep_with_prompt(self, who: int) -> None:
+        """An agent that is stopped keeps a prompt that waits, though nobody has used it for long; then it goes on."""
+        self.send_signal(self.agent(who), Signal.STOP)
+        agent, process = self.agent(who), self.world.process
+        said, kept = self.worded("prompt", "go"), list[Future[Reply]]()
+
+        def note(future: Future[Reply]) -> None:
+            self.note_prompt(said, future)
+            kept.append(future)
+
+        self.attempt(lambda: agent.prompt(said), note)
+        self.attempt(self.world.settle)
+        if (actor := self.system._here(agent.uuid)) is not None:
+            actor.sleep()
+        self.attempt(self.world.settle)
+        lives = process is self.world.process and agent.uuid in {one.uuid for one in self.living()}
+        for future in kept:
+            if lives and future.done() and isinstance(why := future.exception(), AgentDead):
+                raise Broken(f"sleep: agent {agent.uuid} is not dead, and its prompt was refused: {why}")
+        self.send_signal(self.agent(who), Signal.CONT)
 
     @rule(who=AGENTS, between=st.sampled_from(("", "clear", "summary")))
     def mark_and_rewind(self, who: int, between: str) -> None:
