@@ -66,7 +66,7 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
 
 
 def below(top: AgentRef, budgets: int) -> AgentRef:
-    """An agent below so many limited budgets."""
+    """An agent below this many limited budgets."""
     for _ in range(budgets):
         top = top.fork(budget={"tokens": PLENTY}, timeout=PATIENCE)
     return top
@@ -105,7 +105,7 @@ def _in_four_hosts(place: Place, rounds: int) -> dict[int, float]:
 
 
 def _alternating(work: Callable[[int], float], rounds: int) -> dict[int, float]:
-    """Processor seconds of a turn under so many budgets: medians of rounds in which each has its turn."""
+    """Median processor seconds of a turn, by the number of budgets above it. Each round measures every number."""
     taken: dict[int, list[float]] = {chain: [] for chain in CHAINS}
     for number in range(rounds + 1):
         for chain in CHAINS if number % 2 else reversed(CHAINS):
@@ -129,7 +129,7 @@ def _rates(place: Place, turns: int) -> dict[int, list[float]]:
 
 
 def _hosts(place: Place, stack: ExitStack, options: str = "") -> Callable[[int, int, int], list[float]]:
-    """Four hosts. Some of them have their agents under so many budgets make some turns, and say what that took each."""
+    """Start four hosts. The function makes agents of some hosts take turns, and returns the seconds of each host."""
     database = place.fresh()
     stack.callback(database.drop)
     threads = stack.enter_context(ThreadPoolExecutor(max(HOSTS)))

@@ -1,9 +1,8 @@
-"""A host whose agents take turns when it is told to: `python -m benchmarks.spending NAME`.
+"""A host whose agents take turns on command: `python -m benchmarks.spending NAME`.
 
 Its database is in `$IKIGAI_DATABASE_URL`. The first host makes an agent below no budget, one below one budget, and one
-below three; the agents of all hosts are below these. It says ``done`` when it has agents of its own. A line ``turns
-BUDGETS N``: each of those below so many budgets makes N turns; then it says how many seconds of its processor that
-took.
+below three; the agents of all hosts are below these. It prints ``done`` when it has agents of its own. On a line
+``turns BUDGETS N`` each of its agents below that number of budgets takes N turns. Then it prints the processor seconds.
 """
 
 import sys
@@ -27,7 +26,7 @@ def main(name: str) -> None:
 
 
 def _tops(system: ActorSystem) -> dict[int, AgentRef]:
-    """The agents below so many budgets."""
+    """The agent at the top of each team, by the number of budgets."""
     tops = {}
     for chain in CHAINS:
         try:

@@ -34,7 +34,7 @@ def hash_after(before: str, message: Record) -> str:
 
 
 def attachments_missed(records: list[Record]) -> Iterator[str]:
-    """Every attachment whose bytes are others than its message says, or are not there."""
+    """Find every attachment that is missing, or whose bytes do not have the hash in its message."""
     there = {sha256(b64decode(one["bytes"])).hexdigest() for one in records if one["record"] == "blob"}
     for one in records:
         if one["record"] == "message" and isinstance(one["data"], dict):

@@ -83,7 +83,7 @@ async def _measure(work: Work) -> Figures:
 
 
 def _built(times: int, number: int) -> Workflow:
-    """A workflow in which a source tells so many others as many times."""
+    """A workflow in which one source sends to this many executors, this many times."""
     source, others = Source(times), [Handler(id=str(place)) for place in range(number)]
     builder = WorkflowBuilder(start_executor=source)
     edges = builder.add_edge(source, others[0]) if number == 1 else builder.add_fan_out_edges(source, others)

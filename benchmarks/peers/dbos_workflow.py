@@ -54,7 +54,7 @@ def take_turn(prompt: str, result: str, calls: int) -> int:
 
 
 def long_turn(directory: Path, prompt: str, result: str, calls: int) -> None:
-    """One turn of so many model calls, each before the last with one call of a tool that gives this result."""
+    """One turn of this many model calls. Each but the last calls a tool, which returns this result."""
     DBOS(config=_config(f"sqlite:///{directory / 'dbos.db'}", "dbos"))
     DBOS.launch()
     try:

@@ -123,7 +123,7 @@ class PostgresThread(Thread):
 
 
 def long_turn(directory: Path, prompt: str, result: str, calls: int, channel: str, durability: str) -> None:
-    """One turn of so many model calls, each before the last with one call of a tool that gives this result."""
+    """One turn of this many model calls. Each but the last calls a tool, which returns this result."""
 
     def model(state: Any) -> dict[str, Any]:
         step = sum(isinstance(one, AIMessage) for one in state["messages"]) + 1

@@ -102,7 +102,7 @@ class PiConversation:
 
 
 def long_turn(directory: Path, prompt: str, result: str, calls: int) -> None:
-    """One turn of so many model calls, each before the last with one call of a tool that gives this result."""
+    """One turn of this many model calls. Each but the last calls a tool, which returns this result."""
     asyncio.run(_long_turn(directory / "pi.db", prompt, result, calls))
 
 

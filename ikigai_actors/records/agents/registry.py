@@ -149,7 +149,7 @@ def _records(rows: list[tuple[object, ...]]) -> list[AgentRecord]:
 
 
 def rows_of(tx: Transaction, query: str, **parameters: object) -> list[AgentRecord]:
-    """The agents that a query gives whose columns are those of ``agent``, in its order."""
+    """The agents of a query, in its order. It must select the columns of ``agent``."""
     return _records(tx.run(query, **parameters))
 
 

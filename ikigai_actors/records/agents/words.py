@@ -68,7 +68,7 @@ def beginnings(text: str) -> tuple[str, ...]:
 
 
 EVEN = tuple(_ALPHABET[::2])
-"""The second letters of uuids whose nouns are of the first half of the list."""
+"""The second letter of a uuid whose noun is in the first half of the list is one of these."""
 
 
 def words_having(text: str) -> tuple[list[str], list[str], bool]:

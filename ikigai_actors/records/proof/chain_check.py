@@ -146,7 +146,7 @@ class ChainCheck:
             yield Problem("missing", uuid, position)
 
     def attachments_missed(self, stored: Iterable[str]) -> Iterator[Problem]:
-        """The messages whose attachments are not there; ``stored`` are the hashes that the bytes have which are."""
+        """Find the messages whose attachments are missing. ``stored`` has the hash of each attachment's bytes."""
         there = set(stored)
         for name, (uuid, position) in self.attached.items():
             if name not in there:

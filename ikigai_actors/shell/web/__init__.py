@@ -1,6 +1,6 @@
 """The application in a browser: ``ikigai serve``.
 
-    server.py               textual-serve with a guard; runs until it is told to end
+    server.py               textual-serve with a guard; runs until a signal ends it
     ../../sight/http/       who may talk to it, and how many at a time
     templates/app_index.html  the page, without anything from elsewhere
 

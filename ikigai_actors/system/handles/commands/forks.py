@@ -124,7 +124,7 @@ class ForkCommands(CommandBase[H]):
 
         Raises:
             NameTaken, BadInput: the child cannot have this name.
-            NotABoundary: a step is in the midst at this position; the error names the nearest ones that would do.
+            NotABoundary: this position lies within a step. The error names the nearest positions that are allowed.
             AgentDead, AgentStopped: this agent does not fork.
             BudgetExceeded: a budget allows no more agents.
             InboxFull: 10,000 commands wait for it.
