@@ -1,11 +1,12 @@
 """``ikigai observe``: the observer of a database, until a signal ends it."""
 
 import signal
-import threading
+from contextlib import closing
 
 import click
 
 from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.sight.observer import OWN_ADDRESSES, observe
 from ikigai_actors.sight.served_pages import published
@@ -26,16 +27,16 @@ def run_observer(
 
     Raises `BadInput` when the port cannot be had, or the address is remote and that was not allowed.
     """
-    ended, status = threading.Event(), [0]
+    came: list[int] = []  # an event has a lock, which the main thread may hold when a handler wants it
 
     def leave(number: int, frame: object) -> None:
-        status[0] = 0 if number == signal.SIGINT else 128 + number
-        ended.set()
+        came.append(number)
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, leave) for number in numbers}
     try:
         with (
+            closing(WakeupPipe()) as wake,
             AttachedSystem.open(options.database) as system,
             observe(system, port, address, read_only, allow_remote=allow_remote, token_file=token_file) as observer,
             published("observe", system._store.location, observer.link),
@@ -44,10 +45,10 @@ def run_observer(
                 click.echo("Nothing is encrypted: another machine on the way can read the link.", err=True)
             told = {"url": observer.link, "address": observer.address, "token": observer.token}
             click.echo(as_json(told) if json else observer.link)
-            while not ended.wait(3600):
-                pass
+            while not came:
+                wake.wait()
             click.echo("Ending.", err=True)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return status[0]
+    return 0 if came[-1] == signal.SIGINT else 128 + came[-1]
