@@ -3,7 +3,7 @@
     program             a door as a process
     mcp, mcp_tasks      the Model Context Protocol, and turns as tasks
     mcp_catalog, mcp_tools          its tools: what each takes and gives, and what it does
-    acp, acp_updates    the Agent Client Protocol, and what a client is shown
+    acp                 the Agent Client Protocol, for editors
     agui                AG-UI, for web applications
     access, turns       what a client reaches; turns by handles
     hosting             the host that runs the agents

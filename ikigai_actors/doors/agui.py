@@ -19,7 +19,7 @@ from aiohttp import web
 from ikigai_actors.agent.subscriptions import StreamCut, Streamed
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.doors.access import EVERY_PROMPT, Access
-from ikigai_actors.doors.acp_updates import Live, call_title, message_id
+from ikigai_actors.doors.acp.updates import Live, call_title, message_id
 from ikigai_actors.doors.turns import MAIL, TURN, SeenTurn, TurnHandle, TurnReader
 from ikigai_actors.errors import BadInput, IkigaiError, TurnInterrupted
 from ikigai_actors.providers.base import Reply

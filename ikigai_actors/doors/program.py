@@ -136,7 +136,7 @@ def _mcp_connection(options: DoorOptions, opening: DoorOpening, lines: StandardL
 
 
 def _acp_connection(options: DoorOptions, opening: DoorOpening, lines: StandardLines) -> RpcConnection:
-    from ikigai_actors.doors.acp import AcpDoor
+    from ikigai_actors.doors.acp.door import AcpDoor
 
     door = AcpDoor(opening.access(), options.workspace, lambda: lines.waiting)
     connection = RpcConnection(door, lines.write)

@@ -18,7 +18,8 @@ from ikigai_actors import (
     ToolCall,
     tool,
 )
-from ikigai_actors.doors.acp import MOST_WAITING, AcpDoor
+from ikigai_actors.doors.acp.door import AcpDoor
+from ikigai_actors.doors.acp.view import MOST_WAITING
 from ikigai_actors.doors.json_rpc import RpcConnection
 from ikigai_actors.providers.base import Delta, OnDelta, Usage
 from tests.kit.blocking_provider import DEADLINE, Hanging

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ikigai_actors.doors.acp_updates import Announcement, Live, Route, SessionTree, call_title, prompt_of, updates_of
+from ikigai_actors.doors.acp.client_prompt import prompt_of
+from ikigai_actors.doors.acp.session_tree import Announcement, Route, SessionTree
+from ikigai_actors.doors.acp.updates import Live, call_title, updates_of
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.messages import Kind, Message
 

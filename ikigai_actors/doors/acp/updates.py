@@ -1,18 +1,11 @@
-"""What an ACP client is shown of agents: their messages as updates, and which session each goes to. Pure.
+"""What an ACP client is shown of the messages of agents. Pure.
 
-    tree.route("b")             # the session to which the traffic of an agent goes, and what is announced before
-    updates_of(message, live)   # what was not streamed of it already
-
-A session is an agent. A client that knows subagents is shown each agent in a session of its own, which is announced on
-that of its supervisor before anything else bears its id. For any other client the traffic of an agent goes to the
-nearest session above it that is open, since it takes an id that it does not know for an error.
+updates_of(message, live)   # what was not streamed of it already
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
 
@@ -23,58 +16,6 @@ LONGEST_TITLE = 200
 
 RESULT_CUT = 100_000
 """Characters of a call's result that a client is shown."""
-
-
-class Announcement(NamedTuple):
-    """A child session that its parent's session has to name."""
-
-    parent: str
-    child: str
-
-
-class Route(NamedTuple):
-    """Where the traffic of an agent goes."""
-
-    session: str
-    first: tuple[Announcement, ...] = ()
-    """What is announced before."""
-
-
-class SessionTree:
-    """Which sessions a client knows."""
-
-    def __init__(self, supervisor: Callable[[str], str | None], *, subagents: bool = False) -> None:
-        """Begin with none; ``supervisor`` gives the uuid of an agent's supervisor."""
-        self._supervisor, self.subagents = supervisor, subagents
-        self.open: set[str] = set()
-        """The sessions that the client has opened."""
-        self.announced: dict[str, str] = {}
-        """Those that were announced, each with the session that named it."""
-
-    def route(self, agent: str) -> Route | None:
-        """Where the traffic of an agent goes; None when no session above it is open."""
-        line, known = [agent], {*self.open, *self.announced}
-        while line[-1] not in known:
-            if (above := self._supervisor(line[-1])) is None or above in line:
-                return None
-            line.append(above)
-        if not self.subagents:
-            return Route(line[-1])
-        pairs = [Announcement(above, below) for below, above in pairwise(line)]
-        return Route(agent, tuple(reversed(pairs)))
-
-    def announce(self, route: Route) -> None:
-        """Note that what a route names was announced."""
-        self.announced.update((one.child, one.parent) for one in route.first)
-
-    def forget(self, session: str) -> None:
-        """A session is closed: what was announced below it is announced again when it is opened again."""
-        self.open.discard(session)
-        gone = {session}
-        while found := {child for child, parent in self.announced.items() if parent in gone} - gone:
-            gone |= found
-        for child in gone & self.announced.keys():
-            del self.announced[child]
 
 
 def text_chunk(kind: str, text: str, message_id: str) -> Update:
@@ -182,47 +123,3 @@ def call_title(tool: str, given: Mapping[str, Any]) -> str:
 def subagent_update(child: str, **fields: Any) -> Update:
     """What the session of a supervisor shows of a child session; what is left out stays as it was."""
     return {"sessionUpdate": "subagent_update", "sessionId": child, **fields}
-
-
-class ClientPrompt(NamedTuple):
-    """What a client's blocks say."""
-
-    text: str
-    attached: tuple[bytes, ...] = ()
-
-
-def prompt_of(blocks: object) -> ClientPrompt:
-    """The prompt that a client's blocks are. Raises `BadInput`."""
-    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-        raise BadInput("Expected the prompt as a list of content blocks.")
-    texts, attached = list[str](), list[bytes]()
-    for block in blocks:
-        said, data = _block(block)
-        texts += [said] if said else []
-        attached += [data] if data is not None else []
-    return ClientPrompt("\n".join(texts) or ("What is this?" if attached else ""), tuple(attached))
-
-
-def _block(block: Mapping[str, Any]) -> tuple[str, bytes | None]:
-    match block:
-        case {"type": "text", "text": str(text)}:
-            return text, None
-        case {"type": "image" | "audio", "data": str(data)}:
-            return "", _bytes(data)
-        case {"type": "resource_link", "uri": str(uri)}:
-            return f"[{block.get('name') or uri}]({uri})", None
-        case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
-            return f"{uri}:\n{text}", None
-        case {"type": "resource", "resource": {"blob": str(data)}}:
-            return "", _bytes(data)
-    raise BadInput(f"Blocks of type {block.get('type')!r} are not understood: send text, links, images or audio.")
-
-
-def _bytes(text: str) -> bytes:
-    import base64
-    import binascii
-
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise BadInput("Expected the data of an image or of audio in base64.") from error

@@ -1,0 +1,79 @@
+"""The calls that a client is asked about: each that waits for a decision below its sessions."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+from contextlib import suppress
+from typing import Any
+
+from ikigai_actors.agent.turn.calls import EXACT, PendingCall
+from ikigai_actors.doors.access import Access
+from ikigai_actors.doors.acp.session_tree import Route
+from ikigai_actors.doors.acp.sessions import BIRTH
+from ikigai_actors.doors.acp.updates import call_title
+from ikigai_actors.doors.acp.view import ClientView
+from ikigai_actors.doors.json_rpc import Params, RpcError
+from ikigai_actors.errors import IkigaiError
+
+ALWAYS = "allow_always"
+OPTIONS = (
+    {"optionId": "allow_once", "name": "Allow", "kind": "allow_once"},
+    {"optionId": ALWAYS, "name": "Always for this agent and below", "kind": "allow_always"},
+    {"optionId": "reject_once", "name": "Deny", "kind": "reject_once"},
+)
+"""How a call may be decided."""
+
+QuestionKey = tuple[str, int, str]
+
+
+class Permissions:
+    """What one client is asked."""
+
+    def __init__(
+        self, access: Access, view: ClientView, pool: Executor, ask_client: Callable[[str, Params], Awaitable[Any]]
+    ) -> None:
+        """Ask about calls of the agents that the view shows; what waits for the database runs in the pool."""
+        self._access, self._view, self._pool, self._ask_client = access, view, pool, ask_client
+        self._loop = asyncio.get_running_loop()
+        self.asked: dict[QuestionKey, asyncio.Task[None]] = {}
+        """The calls that it was asked about and that are not decided."""
+        self._looking = asyncio.Lock()
+
+    async def ask_what_is_open(self) -> None:
+        """Ask the client about each call that waits below its sessions, once; take back what was decided elsewhere."""
+        async with self._looking:  # so that no older look decides after a later one
+            found = await self._loop.run_in_executor(self._pool, self._questions)
+            for key in [key for key in self.asked if key not in found]:
+                self.asked.pop(key).cancel()
+            for key, (call, route) in found.items():
+                if key not in self.asked:
+                    self.asked[key] = self._loop.create_task(self._ask(call, route))
+
+    def _questions(self) -> dict[QuestionKey, tuple[PendingCall, Route]]:
+        pending = self._access.system.approvals.pending()
+        with self._view.lock:
+            routes = [(call, route) for call in pending if (route := self._view.route(call.agent)) is not None]
+        return {(call.agent, call.reply, call.id): (call, route) for call, route in routes}
+
+    async def _ask(self, call: PendingCall, route: Route) -> None:
+        title = call_title(call.tool, call.input)
+        if route.session != call.agent:
+            name = await self._loop.run_in_executor(self._pool, self._view.name, call.agent)
+            title = f"{name}: {title}"
+        told = {"toolCallId": call.id, "title": title, "rawInput": dict(call.input), "status": "pending"}
+        options = [one for one in OPTIONS if call.always or one["optionId"] != ALWAYS]
+        asked = {"sessionId": route.session, "toolCall": told, "options": options}
+        with suppress(RpcError, IkigaiError):  # it stays open: the next client is asked again
+            said = await self._ask_client("session/request_permission", asked)
+            outcome = said.get("outcome") if isinstance(said, dict) else None
+            if isinstance(outcome, dict) and outcome.get("outcome") == "selected":
+                await self._loop.run_in_executor(self._pool, self._decide, call, outcome.get("optionId"))
+
+    def _decide(self, call: PendingCall, option: object) -> None:
+        approvals = self._access.system.approvals
+        if option == "allow_once":
+            approvals.approve(call, timeout=BIRTH)
+        elif option == ALWAYS:
+            approvals.approve(call, always=EXACT if EXACT in call.always else True, timeout=BIRTH)
+        elif option == "reject_once":
+            approvals.deny(call, timeout=BIRTH)

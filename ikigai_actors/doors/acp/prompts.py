@@ -1,0 +1,147 @@
+"""The prompts of a client that are not answered yet.
+
+A prompt is answered when the rows say that its turn is over and all its messages were shown: so no text comes after the
+answer, and none is missing.
+"""
+
+import asyncio
+import hashlib
+import json
+import secrets
+from concurrent.futures import Executor
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import Any
+
+from ikigai_actors.doors.access import EVERY_PROMPT, Access
+from ikigai_actors.doors.acp.client_prompt import prompt_of
+from ikigai_actors.doors.acp.sessions import session_of
+from ikigai_actors.doors.acp.updates import text_chunk
+from ikigai_actors.doors.acp.view import ClientView
+from ikigai_actors.doors.json_rpc import Params, RequestId, RpcRequest
+from ikigai_actors.doors.turns import MAIL, TurnHandle, TurnReader
+from ikigai_actors.errors import IkigaiError, ProviderError, StoreError, TurnInterrupted
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.hosts.keyed import KeyedCall
+from ikigai_actors.records.mail.mail import KeepPrompt, WithdrawPrompt
+from ikigai_actors.system.lifecycle import GRACE, data_of, prompt_text
+from supervisors.signals import Signal
+
+_LOOK = 0.5
+"""Seconds between two looks at the turns that a client waits for: not all that ends one is a message."""
+
+MOST_REQUESTS = "max_turn_requests"
+STOP_REASONS = {"max_tokens": "max_tokens", "refusal": "refusal", MOST_REQUESTS: MOST_REQUESTS}
+"""Why a turn has ended, as the protocol says it; any other reason is ``end_turn``."""
+
+
+class Prompts:
+    """The prompts that one client waits for."""
+
+    def __init__(self, access: Access, view: ClientView, pool: Executor) -> None:
+        """Answer after what the view shows; what waits for the database runs in the pool."""
+        self._access, self._view, self._pool = access, view, pool
+        self._loop = asyncio.get_running_loop()
+        self._connection = secrets.token_hex(16)
+        self._waiting: dict[TurnHandle, asyncio.Future[dict[str, Any]]] = {}
+
+    @cached_property
+    def _turns(self) -> TurnReader:
+        system = self._access.system
+        return TurnReader(system._store, system.approvals.pending)
+
+    async def watch(self) -> None:
+        """Look at the turns again and again."""
+        while True:
+            await asyncio.sleep(_LOOK)
+            if self._waiting:
+                with suppress(IkigaiError):
+                    await self._loop.run_in_executor(self._pool, self._look)
+
+    async def answer(self, request: RpcRequest) -> dict[str, Any]:
+        """Keep a prompt, and wait for the end of its turn."""
+        handle = await self._loop.run_in_executor(self._pool, self._keep, request.id, request.params)
+        future: asyncio.Future[dict[str, Any]] = self._loop.create_future()
+        self._waiting[handle] = future
+        try:
+            await self._loop.run_in_executor(self._pool, self._look)
+            return await future
+        finally:
+            self._waiting.pop(handle, None)
+
+    def _keep(self, number: RequestId | None, params: Params) -> TurnHandle:
+        """Keep a prompt, once for a request: one that the client sends again is the same prompt."""
+        uuid, said = session_of(self._access, params).uuid, prompt_of(params.get("prompt"))
+        data, blobs = data_of(None, list(said.attached))
+        text = prompt_text(said.text)
+
+        def unit() -> KeepPrompt:
+            return KeepPrompt(uuid, text, self._access.client.now_ms(), EVERY_PROMPT, data, blobs)
+
+        digest = hashlib.sha256(json.dumps([self._connection, number]).encode()).hexdigest()
+        call = KeyedCall(f"acp {digest}", "session/prompt", {"agent": uuid, "prompt": params.get("prompt")})
+        mail = self._access.once(call, unit, lambda unit, kept: {"mail": kept.mail})["mail"]
+        if self._access.find(uuid).turn:
+            waits = "Your prompt waits until the turn in progress is over."
+            with self._view.lock:
+                self._view.show(uuid, [text_chunk("agent_thought_chunk", waits, f"{uuid}:m{mail}")])
+        return TurnHandle(uuid, MAIL, mail)
+
+    def _look(self) -> None:
+        with self._view.lock:
+            self.answer_ended()
+
+    def answer_ended(self, agent: str | None = None) -> None:
+        """Answer each prompt, of one agent or all, whose turn is over and of which the client has all.
+
+        The caller holds the view's lock.
+        """
+        for handle in list(self._waiting):  # the loop changes them meanwhile
+            if agent is None or handle.agent == agent:
+                try:
+                    end = self._end(handle)
+                except StoreError:  # it is looked at again soon
+                    continue
+                except IkigaiError as error:
+                    end = error
+                if end is not None:
+                    self._loop.call_soon_threadsafe(self._settle, handle, end)
+
+    def _end(self, handle: TurnHandle) -> object:
+        """How a turn has ended; None while the client has not all of it."""
+        seen = self._turns.seen(handle)
+        if seen.end is None or self._view.heard.get(handle.agent, 0) < seen.position:
+            return None
+        if isinstance(seen.end, ProviderError) and self._turns.steps_ended(seen):
+            return Reply("", stop_reason=MOST_REQUESTS)
+        return seen.end
+
+    def _settle(self, handle: TurnHandle, end: object) -> None:
+        future = self._waiting.get(handle)
+        if future is None or future.done():
+            return
+        if isinstance(end, Reply):
+            future.set_result({"stopReason": STOP_REASONS.get(end.stop_reason, "end_turn"), **_usage(end)})
+        elif isinstance(end, TurnInterrupted):
+            future.set_result({"stopReason": "cancelled"})
+        elif isinstance(end, IkigaiError):
+            future.set_exception(end)
+
+    async def cancel(self, params: Params) -> None:
+        """End the turn of a session's agent, and take back its prompts that wait."""
+        client, pool = self._access.client, self._pool
+        with suppress(IkigaiError):
+            uuid = (await self._loop.run_in_executor(pool, session_of, self._access, params)).uuid
+            for handle in [one for one in self._waiting if one.agent == uuid]:
+                if await self._loop.run_in_executor(pool, client.write, WithdrawPrompt(uuid, handle.number)):
+                    self._settle(handle, TurnInterrupted("withdrawn", uuid))
+            interrupt = partial(client.signal, uuid, Signal.INT, cascade=False, reason="", grace=GRACE)
+            await self._loop.run_in_executor(pool, interrupt)
+
+
+def _usage(reply: Reply) -> dict[str, Any]:
+    """The tokens of the latest request of a turn, where the service has counted them."""
+    if (used := reply.usage) is None:
+        return {}
+    told = {"inputTokens": used.input_tokens, "outputTokens": used.output_tokens}
+    return {"usage": {"totalTokens": used.input_tokens + used.output_tokens, **told}}

@@ -1,0 +1,178 @@
+"""What a client does with sessions, each of which is an agent of the tree."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ikigai_actors.agent.remote_commands import encode
+from ikigai_actors.doors.access import Access
+from ikigai_actors.doors.acp.view import ClientView
+from ikigai_actors.doors.json_rpc import Params
+from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey
+from ikigai_actors.records.log.heads import latest_times
+from ikigai_actors.system.lifecycle import GRACE, new_children, new_fork
+from ikigai_actors.text import iso_time
+from supervisors.signals import Signal
+
+BIRTH = 20.0
+"""Seconds within which a host has made the agent of a new session."""
+
+_PAGE = 100
+"""Sessions of one answer of ``session/list``."""
+
+DEFAULT, ADAPTIVE = "default", "adaptive"
+
+
+class Sessions:
+    """The sessions of one client. Its methods wait for the database, so no event loop calls them."""
+
+    def __init__(self, access: Access, workspace: str | None, view: ClientView) -> None:
+        """Reach agents whose tools have this directory, if it is known; show the client what it opens."""
+        self._access, self._workspace, self._view = access, workspace, view
+
+    def new(self, params: Params) -> dict[str, Any]:
+        """Fork the topmost agent: the child is the session."""
+        self._check_place(params)
+        return self._opened(self._forked(self._access.find(None).uuid, None))
+
+    def fork(self, params: Params) -> dict[str, Any]:
+        """Fork the agent of a session, at its end or at an earlier position."""
+        self._check_place(params)
+        ours = (params.get("_meta") or {}).get("ikigai") or {}
+        return self._opened(self._forked(session_of(self._access, params).uuid, ours.get("at")))
+
+    def load(self, params: Params) -> dict[str, Any]:
+        """Open a session, and show its history."""
+        self._check_place(params)
+        uuid = session_of(self._access, params).uuid
+        self._view.open_with_history(uuid)
+        return {"configOptions": self._options(uuid)}
+
+    def resume(self, params: Params) -> dict[str, Any]:
+        """Open a session without its history."""
+        self._check_place(params)
+        opened = self._opened(session_of(self._access, params).uuid)
+        return {"configOptions": opened["configOptions"]}
+
+    def list(self, params: Params) -> dict[str, Any]:
+        """The living agents, oldest first, a page at a time."""
+        access, cursor = self._access, str(params.get("cursor") or "0")
+        if not cursor.isdecimal():
+            raise BadInput(f"Expected a cursor that session/list gave; got {cursor[:40]!r}.")
+        mine = [one for one in access.below(None) if one.living and one.supervisor_uuid is not None]
+        mine.sort(key=lambda one: (one.created_at, one.born, one.uuid))
+        page = mine[int(cursor) : int(cursor) + _PAGE]
+        times = access.client.read(lambda tx: latest_times(tx, [one.uuid for one in page]))
+        sessions = [
+            {
+                "sessionId": one.uuid,
+                "cwd": self._workspace or params.get("cwd") or str(Path.cwd()),
+                "title": one.short,
+                "updatedAt": iso_time(times.get(one.uuid, one.created_at)),
+                "_meta": {"ikigai": {"parent": one.supervisor_uuid}},
+            }
+            for one in page
+        ]
+        more = {"nextCursor": str(int(cursor) + _PAGE)} if len(mine) > int(cursor) + _PAGE else {}
+        return {"sessions": sessions, **more}
+
+    def close(self, params: Params) -> dict[str, Any]:
+        """Show a session no more; its agent goes on."""
+        self._view.close(_session_id(params))
+        return {}
+
+    def delete(self, params: Params) -> dict[str, Any]:
+        """End the agent of a session."""
+        uuid = session_of(self._access, params).uuid
+        self._access.client.signal(uuid, Signal.KILL, cascade=False, reason="", grace=GRACE)
+        return {}
+
+    def set_option(self, params: Params) -> dict[str, Any]:
+        """Change a setting of the agent of a session."""
+        uuid, name, value = session_of(self._access, params).uuid, params.get("configId"), params.get("value")
+        if name == "model" and isinstance(value, str):
+            settings: dict[str, Any] = {"model": None if value == DEFAULT else value}
+        elif name == "thinking" and value in (DEFAULT, ADAPTIVE):
+            settings = {"thinking": None if value == DEFAULT else {"type": ADAPTIVE}}
+        else:
+            raise BadInput("Expected model with a name as provider:model, or thinking with default or adaptive.")
+        self._access.check_hosted(BIRTH)
+        self._access.system.handle(uuid).configure(timeout=BIRTH, **settings)
+        return {"configOptions": self._options(uuid)}
+
+    def _check_place(self, params: Params) -> None:
+        """Refuse a directory that the agents' tools do not have, and servers that would run elsewhere."""
+        if params.get("mcpServers"):
+            raise BadInput(
+                "The agents have the tools of their host: give servers to it, with ikigai --mcp COMMAND, and none here."
+            )
+        cwd, ours = params.get("cwd"), self._workspace
+        if not isinstance(cwd, str) or not Path(cwd).is_absolute():
+            raise BadInput("Expected cwd to be an absolute path.")
+        if ours is not None and Path(cwd).resolve() != Path(ours).resolve():
+            raise BadInput(f"The agents' workspace is {ours}, not {cwd}. Open that one, or start ikigai for this one.")
+
+    def _opened(self, uuid: str) -> dict[str, Any]:
+        self._view.open(uuid)
+        return {"sessionId": uuid, "configOptions": self._options(uuid)}
+
+    def _options(self, uuid: str) -> Sequence[Mapping[str, Any]]:
+        """The settings that a client may change."""
+        settings = self._access.client.scrollback(uuid).settings()
+        model = str(settings.get("model") or DEFAULT)
+        thinks = ADAPTIVE if settings.get("thinking") else DEFAULT
+        return [
+            _option("model", "Model", "model", model, dict.fromkeys((model, DEFAULT))),
+            _option("thinking", "Thinking", "thought_level", thinks, (DEFAULT, ADAPTIVE)),
+        ]
+
+    def _forked(self, parent: str, at: object) -> str:
+        """The uuid of a new child."""
+
+        def unit() -> AddRemoteCommand:
+            children = new_children(lambda: new_agent_uuid(self._access.system._random_bytes))
+            fork = new_fork(children, at=at if at is None or isinstance(at, int) else -1, on_orphan="reparent")
+            return AddRemoteCommand(parent, *encode(fork(None)), self._access.client.now_ms())
+
+        kept = self._access.once(None, unit, lambda unit, number: {"request": number}, hosted=True)
+        answer = self._access.answer(RemoteCommandKey(parent, kept["request"]), BIRTH)
+        if answer is None:
+            raise BadInput("The agent is busy: the fork happens after its step. List the sessions later.")
+        if isinstance(answer.value, IkigaiError):
+            raise answer.value
+        return str(answer.value)
+
+
+def session_of(access: Access, params: Params) -> AgentRecord:
+    """The agent of the session that a request names. Raises `BadInput` without one, and what `Access.find` does."""
+    return access.find(_session_id(params))
+
+
+def _session_id(params: Params) -> str:
+    found = params.get("sessionId")
+    if not isinstance(found, str):
+        raise BadInput("Expected a sessionId.")
+    return found
+
+
+def _option(name: str, title: str, category: str, value: str, values: Any) -> dict[str, Any]:
+    options = [{"value": one, "name": one} for one in values]
+    return {
+        "id": name, "name": title, "category": category, "type": "select", "currentValue": value, "options": options
+    }  # fmt: skip
+
+
+METHODS: Mapping[str, Callable[[Sessions, Params], Any]] = {
+    "session/new": Sessions.new,
+    "session/fork": Sessions.fork,
+    "session/load": Sessions.load,
+    "session/resume": Sessions.resume,
+    "session/list": Sessions.list,
+    "session/close": Sessions.close,
+    "session/delete": Sessions.delete,
+    "session/set_config_option": Sessions.set_option,
+}
+"""What each method of the protocol does with sessions."""

@@ -1,0 +1,201 @@
+"""What a client was shown of agents, and is shown next.
+
+One lock orders it. The subscription's thread shows what agents commit and stream; a load shows a history under the same
+lock, and what it has shown does not come again.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+from ikigai_actors.agent.subscriptions import Event, StreamCut, Streamed
+from ikigai_actors.doors.access import Access
+from ikigai_actors.doors.acp.session_tree import Route, SessionTree
+from ikigai_actors.doors.acp.updates import (
+    Live,
+    Update,
+    mail_update,
+    sent_mail,
+    subagent_update,
+    text_chunk,
+    updates_of,
+)
+from ikigai_actors.doors.json_rpc import Params
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.providers.windows import anthropic_window
+from ikigai_actors.records.agents.identity import is_agent_uuid
+from ikigai_actors.records.agents.registry import Died, Renamed
+from ikigai_actors.records.budgets.budget import shown_amount
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import reply_of
+
+MOST_WAITING = 8 * 1024 * 1024
+"""Bytes that a client has not read, beyond which pieces of replies are left out: it gets them with the message."""
+
+
+class ClientView:
+    """What one client sees of the agents of its sessions."""
+
+    def __init__(self, access: Access, notify: Callable[[str, Params], object], waiting: Callable[[], int]) -> None:
+        """Show it by notifications; ``waiting`` says how many bytes the client has not read yet."""
+        self._access, self._notify, self._waiting = access, notify, waiting
+        self.lock = threading.Lock()
+        """Held by who calls `hear`, `show` or `route`, or reads `heard`."""
+        self.heard: dict[str, int] = {}
+        """The latest message of each agent that was committed and shown, if it is shown at all."""
+        self._above: dict[str, str | None] = {}
+        self._tree = SessionTree(self._supervisor)
+        self._compaction = False
+        self._live: dict[str, Live] = {}
+        self._lives = 0
+        self._shown: dict[str, int] = {}
+        self._states: dict[str, str] = {}
+        self._replies: dict[str, Message] = {}
+
+    def adapt(self, *, subagents: bool, compaction: bool) -> None:
+        """Show it as a client can read it: one that knows subagents or summaries, or does not."""
+        with self.lock:
+            self._tree.subagents, self._compaction = subagents, compaction
+
+    def open(self, uuid: str) -> None:
+        """Show an agent from now on."""
+        with self.lock:
+            self._tree.open.add(uuid)
+
+    def open_with_history(self, uuid: str) -> None:
+        """Show an agent from its first message on."""
+        with self.lock:
+            history = self._access.system.handle(uuid).history()
+            self._tree.open.add(uuid)
+            for message in history:
+                self.show(uuid, updates_of(message, replayed=True, compaction=self._compaction))
+                self._show_mail(message)
+            self._shown[uuid] = max((message.id for message in history), default=0)
+            self._live.pop(uuid, None)
+
+    def close(self, uuid: str) -> None:
+        """Show an agent no more."""
+        with self.lock:
+            self._tree.forget(uuid)
+
+    def hear(self, event: Event) -> None:
+        """Show an event of the agents, where it concerns an open session."""
+        match event:
+            case Streamed():
+                self._stream(event)
+            case StreamCut():
+                self._cut(event.agent_uuid)
+            case Message():
+                self._hear_message(event)
+            case Renamed():
+                self._update_child(event.agent_uuid, title=event.name)
+            case Died():
+                self._above.clear()  # its children have other supervisors
+                self._update_child(event.agent_uuid, state={"state": "idle"})
+
+    def _hear_message(self, message: Message) -> None:
+        uuid = message.agent_uuid
+        self.heard[uuid] = message.id
+        live = self._live.pop(uuid, None) if message.kind == Kind.ASSISTANT else None
+        if message.id > self._shown.get(uuid, 0) and (route := self.route(uuid)) is not None:
+            if route.session == uuid:
+                self.show(uuid, updates_of(message, live, compaction=self._compaction))
+                self._show_mail(message)
+                self._show_usage(message)
+            elif message.kind == Kind.ASSISTANT:
+                calls = [one for one in updates_of(message) if one["sessionUpdate"] == "tool_call"]
+                self.show(route.session, [{**one, "title": f"{self.name(uuid)}: {one['title']}"} for one in calls])
+            elif message.kind in (Kind.TOOL_CALL, Kind.TOOL_RESULT):
+                self.show(route.session, updates_of(message))
+            self._update_state(uuid)
+
+    def _show_mail(self, message: Message) -> None:
+        """Show a mail to another agent to a client that knows subagents, after what has to be announced before."""
+        if message.kind == Kind.ASSISTANT:
+            self._replies[message.agent_uuid] = message
+        sent = sent_mail(message, self._replies.get(message.agent_uuid)) if self._tree.subagents else None
+        if sent is not None:
+            to, body = sent
+            with suppress(IkigaiError):  # several agents have that name now, or none
+                to = self._access.find(to).uuid
+            known = is_agent_uuid(to) and self.route(to) is not None
+            self.show(message.agent_uuid, [mail_update(message, to if known else None, body)])
+
+    def _show_usage(self, message: Message) -> None:
+        """Show how full the window of the model is, and what the agent has cost, where both are known."""
+        reply = reply_of(message) if message.kind == Kind.ASSISTANT else None
+        if reply is not None and reply.usage is not None and (size := _window(str(message.data.get("model")))):
+            spent = shown_amount("usd", self._access.client.get(message.agent_uuid).spent_usd)
+            cost = {"cost": {"amount": spent, "currency": "USD"}}
+            told = {"sessionUpdate": "usage_update", "used": reply.usage.all_tokens, "size": size, **cost}
+            self.show(message.agent_uuid, [told])
+
+    def _stream(self, piece: Streamed) -> None:
+        uuid = piece.agent_uuid
+        route = self.route(uuid)
+        if route is None or route.session != uuid:
+            return
+        live = self._live.get(uuid)
+        if live is None:
+            self._lives += 1
+            live = Live(f"{uuid}:live{self._lives}")
+        if self._waiting() > MOST_WAITING:
+            self._live[uuid] = live._replace(is_whole=False)
+            return
+        if piece.kind == "text":
+            self._live[uuid] = live._replace(text=live.text + piece.text)
+            self.show(uuid, [text_chunk("agent_message_chunk", piece.text, live.id)])
+        else:
+            self._live[uuid] = live
+            self.show(uuid, [text_chunk("agent_thought_chunk", piece.text, f"{live.id}:thought")])
+
+    def _cut(self, uuid: str) -> None:
+        if self._live.pop(uuid, None) is not None:
+            told = text_chunk("agent_thought_chunk", "The reply was cut off, and begins again.", f"{uuid}:cut")
+            self.show(uuid, [{**told, "_meta": {"ikigai": {"cut": True}}}])
+
+    def route(self, uuid: str) -> Route | None:
+        """Where the traffic of an agent goes, after what has to be announced before."""
+        route = self._tree.route(uuid)
+        if route is None:
+            return None
+        for parent, child in route.first:
+            record = self._access.client.get(child)
+            state = self._states[child] = "running" if record.turn else "idle"
+            told = {"title": record.short, "capabilities": {"cancel": {}}, "state": {"state": state}}
+            self.show(parent, [subagent_update(child, **told)])
+        self._tree.announce(route)
+        return route
+
+    def _update_child(self, uuid: str, **fields: Any) -> None:
+        if (parent := self._tree.announced.get(uuid)) is not None:
+            self.show(parent, [subagent_update(uuid, **fields)])
+
+    def _update_state(self, uuid: str) -> None:
+        """Show whether an announced child is in a turn, if that has changed."""
+        if uuid in self._tree.announced:
+            state = "running" if self._access.client.get(uuid).turn else "idle"
+            if self._states.get(uuid) != state:
+                self._states[uuid] = state
+                self._update_child(uuid, state={"state": state})
+
+    def show(self, session: str, updates: Iterable[Update]) -> None:
+        """Send updates to a session."""
+        for update in updates:
+            self._notify("session/update", {"sessionId": session, "update": update})
+
+    def _supervisor(self, uuid: str) -> str | None:
+        if uuid not in self._above:
+            self._above[uuid] = self._access.client.get(uuid).supervisor_uuid
+        return self._above[uuid]
+
+    def name(self, uuid: str) -> str:
+        """What an agent is called."""
+        return self._access.client.get(uuid).short
+
+
+def _window(model: str) -> int:
+    """How many tokens a model takes; 0 when it is not known."""
+    provider, _, name = model.partition(":")
+    return anthropic_window(name) if provider == "anthropic" else 0
