@@ -115,7 +115,7 @@ from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.records.log.append import Append, AppendCompleted, CallAppended, FencingToken
 from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_unit import LogUnit
-from ikigai_actors.records.mail.mail import KeepPrompt, Kept
+from ikigai_actors.records.mail.prompts import KeepPrompt, Kept
 from ikigai_actors.records.mail.words import WordsGone
 from ikigai_actors.store.journal import CommitResult, Committed, Failed, Refused
 from ikigai_actors.store.unit import Unit

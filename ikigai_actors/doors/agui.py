@@ -25,7 +25,7 @@ from ikigai_actors.errors import BadInput, IkigaiError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.agents.registry import Died
 from ikigai_actors.records.hosts.keyed import KeyedCall
-from ikigai_actors.records.mail.mail import KeepPrompt
+from ikigai_actors.records.mail.prompts import KeepPrompt
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.system.lifecycle import prompt_text

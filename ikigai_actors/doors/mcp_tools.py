@@ -22,7 +22,8 @@ from ikigai_actors.records.hosts.keyed import KeyedCall
 from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey, answer_of
 from ikigai_actors.records.log.diff import Tail
 from ikigai_actors.records.log.heads import latest_times
-from ikigai_actors.records.mail.mail import KeepPrompt, Mail, Send
+from ikigai_actors.records.mail.mail import Mail, Send
+from ikigai_actors.records.mail.prompts import KeepPrompt
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.system.lifecycle import GRACE, new_children, new_fork, prompt_text
 from supervisors.signals import Signal

@@ -21,7 +21,7 @@ from ikigai_actors.records.agents.registry import AgentRecord, Died
 from ikigai_actors.records.budgets.budget import shown_amount
 from ikigai_actors.records.hosts.remote_commands import RemoteCommandKey, answer_of, body_of
 from ikigai_actors.records.log.heads import heads_of, section
-from ikigai_actors.records.mail.mail import prompt_times
+from ikigai_actors.records.mail.prompts import prompt_times
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.system.remote.follower import CLOCK_MARGIN, News

@@ -38,7 +38,7 @@ from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import BadInput, IkigaiError, NoHost, ProviderError, TurnInterrupted, Withdrawn
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.mail.mail import NewPrompt, WithdrawPrompt, waiting_prompts
+from ikigai_actors.records.mail.prompts import NewPrompt, WithdrawPrompt, waiting_prompts
 from ikigai_actors.records.messages.messages import BOUNDARIES, NO_DATA, Message
 from ikigai_actors.system.approvals import Approvals, person
 from ikigai_actors.system.handles.ref import AgentRef, System

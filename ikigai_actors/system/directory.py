@@ -58,7 +58,8 @@ from ikigai_actors.records.hosts.liveness import Sign, latest_signs
 from ikigai_actors.records.lives.delivery import delivery
 from ikigai_actors.records.lives.membership import GroupSent
 from ikigai_actors.records.log.log_cache import LogCache
-from ikigai_actors.records.mail.mail import Mail, WithdrawPrompt
+from ikigai_actors.records.mail.mail import Mail
+from ikigai_actors.records.mail.prompts import WithdrawPrompt
 from ikigai_actors.records.mail.timers import Timer
 from ikigai_actors.records.mail.words import KeepWord
 from ikigai_actors.records.messages.settings import check_settings

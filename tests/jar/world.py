@@ -19,7 +19,8 @@ from ikigai_actors.records.lives.signals import KillByAgent, SendSignal
 from ikigai_actors.records.lives.supervision import AdoptChild, SetGroupSupervision, SetSupervision, StopChildren
 from ikigai_actors.records.log.append import Append, AppendCall, FencingToken
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
-from ikigai_actors.records.mail.mail import Delete, KeepPrompt, Open, Read, Send
+from ikigai_actors.records.mail.mail import Delete, Open, Read, Send
+from ikigai_actors.records.mail.prompts import KeepPrompt
 from ikigai_actors.records.mail.schedules import Appointment
 from ikigai_actors.records.mail.timers import CancelTimer, DueTimer, Fire, SetTimer
 from ikigai_actors.records.messages.messages import Message

@@ -22,17 +22,15 @@ from ikigai_actors.records.mail.mail import (
     PREVIEWS,
     PROMPT,
     Delete,
-    KeepPrompt,
-    Kept,
     Mail,
     Mailbox,
-    NewPrompt,
     Open,
     Read,
     Send,
     Taken,
     check_mail_id,
 )
+from ikigai_actors.records.mail.prompts import KeepPrompt, Kept, NewPrompt
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.journal import Committed
 from ikigai_actors.store.queries import query

@@ -16,7 +16,7 @@ from ikigai_actors.agent.turn.state import LifecycleState
 from ikigai_actors.records.lives.signals import SendSignal
 from ikigai_actors.records.log.append import Append, FencingToken
 from ikigai_actors.records.log.log_unit import LogUnit
-from ikigai_actors.records.mail.mail import KeepPrompt, new_prompts
+from ikigai_actors.records.mail.prompts import KeepPrompt, new_prompts
 from ikigai_actors.records.messages.pieces import AppendPieces, NewPieces
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema

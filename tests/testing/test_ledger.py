@@ -11,7 +11,8 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.providers.base import OnDelta, Provider
 from ikigai_actors.records.log.log import Log
-from ikigai_actors.records.mail.mail import KeepPrompt, Mail
+from ikigai_actors.records.mail.mail import Mail
+from ikigai_actors.records.mail.prompts import KeepPrompt
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.testing import AgentTreeMachine, Broken, Faults, Schedule
 from ikigai_actors.testing.machine.fixtures import OwnCode

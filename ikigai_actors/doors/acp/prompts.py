@@ -23,7 +23,7 @@ from ikigai_actors.doors.turns import MAIL, TurnHandle, TurnReader
 from ikigai_actors.errors import IkigaiError, ProviderError, StoreError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.hosts.keyed import KeyedCall
-from ikigai_actors.records.mail.mail import KeepPrompt, WithdrawPrompt
+from ikigai_actors.records.mail.prompts import KeepPrompt, WithdrawPrompt
 from ikigai_actors.system.lifecycle import GRACE, data_of, prompt_text
 from supervisors.signals import Signal
 

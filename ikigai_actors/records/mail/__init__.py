@@ -1,6 +1,7 @@
 """Mailboxes: table ``mail``, and what is delivered later.
 
     mail        sending, reading, and the unread
+    prompts     prompts on their way
     words       words for agents within their turns
     timers      mail that comes later
     schedules   when that is due (pure)

@@ -27,7 +27,7 @@ from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.records.lives.supervision import restart_counts
 from ikigai_actors.records.log.scrollback import Scrollback
-from ikigai_actors.records.mail.mail import NewPrompt, waiting_prompts
+from ikigai_actors.records.mail.prompts import NewPrompt, waiting_prompts
 from ikigai_actors.records.spending import Expenses, branch_spendings, in_all
 from ikigai_actors.shell.text.naming import shown_name_in
 from ikigai_actors.store.base import Transaction

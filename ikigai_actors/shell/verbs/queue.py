@@ -21,7 +21,7 @@ def queue(shell: "ShellPlace", agent: "AgentRef", text: tuple[str, ...], take_ba
 
     A line without /queue steers an agent that is busy: it reads that before its next step.
     """
-    from ikigai_actors.records.mail.mail import waiting_prompts
+    from ikigai_actors.records.mail.prompts import waiting_prompts
 
     if take_back:
         if (taken := shell.wait_for(lambda: shell.words.take_back_latest(agent))) is None:

@@ -34,7 +34,7 @@ from ikigai_actors.records.hosts.remote_commands import (
     new_remote_commands,
 )
 from ikigai_actors.records.lives.moves import UNSHARED
-from ikigai_actors.records.mail.mail import new_prompts
+from ikigai_actors.records.mail.prompts import new_prompts
 from ikigai_actors.records.messages.pieces import listened_for
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer

@@ -42,7 +42,7 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord, Died
 from ikigai_actors.records.hosts.remote_commands import Answered, RemoteCommandKey, answer_of
 from ikigai_actors.records.log.heads import section
-from ikigai_actors.records.mail.mail import WithdrawPrompt
+from ikigai_actors.records.mail.prompts import WithdrawPrompt
 from ikigai_actors.records.mail.words import KeepWord, KeptWord
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.pieces import LISTENS_FOR, Listen

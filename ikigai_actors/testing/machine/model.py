@@ -14,7 +14,8 @@ from ikigai_actors.records.hosts.remote_commands import new_remote_commands
 from ikigai_actors.records.log.lineage import read_ranges
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.log.scrollback import Scrollback
-from ikigai_actors.records.mail.mail import EXIT, Mail, latest, new_prompts, one
+from ikigai_actors.records.mail.mail import EXIT, Mail, latest, one
+from ikigai_actors.records.mail.prompts import new_prompts
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Store
 from ikigai_actors.system.handles.ref import AgentRef

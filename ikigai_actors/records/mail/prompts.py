@@ -1,0 +1,112 @@
+"""Prompts on their way: a person's words as mail of kind ``prompt``, from their commit until their agent takes them up.
+
+Other processes ask by them, and a host keeps those that an agent cannot take up yet. The agent that takes one up marks
+it as read in the unit that appends its message.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ikigai_actors.attachments import Attachment
+from ikigai_actors.records.mail.mail import PROMPT, write_mail
+from ikigai_actors.records.messages.blobs import write_blobs
+from ikigai_actors.records.messages.forms import problem_of, prompt_form
+from ikigai_actors.records.messages.messages import NO_DATA
+from ikigai_actors.store.base import Row, Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+
+
+class NewPrompt(NamedTuple):
+    """A prompt that another process has written and its agent has not taken up. A row of the query ``new_prompts``."""
+
+    agent: str
+    """The uuid of the agent."""
+    mail: int
+    """The number of the mail that it came as."""
+    text: str
+    data: Mapping[str, Any] = NO_DATA
+    """Further data of the message that it will be."""
+
+
+class Kept(NamedTuple):
+    """The answer of a `KeepPrompt`."""
+
+    mail: int
+    """The number of the prompt."""
+    before: tuple[NewPrompt, ...]
+    """Prompts of other processes that come before it and that the agent may not know yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepPrompt(Unit):
+    """Keep a prompt that its agent cannot take up now, as mail of kind ``prompt``, of any length.
+
+    Answered with `Kept`. Raises what `write_mail` does.
+    """
+
+    recipient: str
+    text: str
+    now: int
+    known: int
+    """The latest prompt of another process that the agent knows, by its number; 0 for none."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """Further data of the message that the prompt will be."""
+    blobs: tuple[Attachment, ...] = ()
+    """The agents that these refer to."""
+
+    locks = ("recipient",)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Kept:
+        number = write_mail(tx, locked, self.recipient, None, self.text, self.now, PROMPT, self.data).id
+        write_blobs(tx, self.blobs)
+        rows = tx.run("prompts_between", recipient=self.recipient, after=self.known, before=number)
+        return Kept(number, tuple(map(_new_prompt, rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawPrompt(Unit):
+    """Delete a prompt that its agent has not taken up; answered with whether it had not."""
+
+    recipient: str
+    id: int
+
+    locks = ("recipient",)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        return bool(tx.run("withdraw_prompt", recipient=self.recipient, id=self.id))
+
+
+def waiting_prompts(tx: Transaction, recipient: str) -> tuple[NewPrompt, ...]:
+    """The prompts and words of people that an agent has not taken up, oldest first."""
+    rows = tx.run("prompts_between", recipient=recipient, after=0, before=2**63 - 1)
+    return tuple(map(_new_prompt, rows))
+
+
+def new_prompts(tx: Transaction, host: str | None = None) -> list[NewPrompt]:
+    """The prompts by mail that no living agent has taken up yet, of one host or of all; the earliest of each first."""
+    return [_new_prompt(row) for row in tx.run("new_prompts", host=host)]
+
+
+class PromptTimes(NamedTuple):
+    """When a prompt of another process was sent, and taken up; in milliseconds since 1970."""
+
+    created_at: int
+    read_at: int | None
+    """None while it waits."""
+
+
+def prompt_times(tx: Transaction, recipient: str, number: int) -> PromptTimes | None:
+    """The times of a prompt, by the number of its mail; None when it was never sent, or withdrawn."""
+    return next((PromptTimes(*row) for row in tx.run("prompt_times", recipient=recipient, id=number)), None)
+
+
+def _new_prompt(row: Row) -> NewPrompt:
+    agent, mail, text, data = row
+    try:
+        further = json.loads(data) if data else NO_DATA
+    except (ValueError, RecursionError):  # fsck reports it
+        further = NO_DATA
+    sound = isinstance(further, dict) and problem_of(prompt_form, further) is None
+    return NewPrompt(agent, mail, text, further if sound else NO_DATA)
