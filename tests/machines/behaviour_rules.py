@@ -41,8 +41,8 @@ from ikigai_actors.testing.machine.fixtures import SLOW, TOKEN, WORK, Work
 from ikigai_actors.testing.machine.history_oracle import Copy
 from ikigai_actors.testing.machine.machine import AgentTreeMachine
 from ikigai_actors.testing.machine.model import at_work
+from ikigai_actors.testing.simulation.changes import StoredChange
 from ikigai_actors.testing.simulation.process import Broken
-from ikigai_actors.testing.simulation.store import StoredChange
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from tests.machines.experiment_oracle import Beginning, Bounds, ExperimentOracle

@@ -30,8 +30,8 @@ from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.mail.mail import NOTICE
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.process import Broken, asks_for_summary
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 from tests.machines.metered_provider import Meter
 
 if TYPE_CHECKING:

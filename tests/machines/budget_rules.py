@@ -15,10 +15,10 @@ from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
 from ikigai_actors.testing.machine.fixtures import NOTES, SLOW, WORK, notes_of
 from ikigai_actors.testing.machine.fleet import FleetMachine
 from ikigai_actors.testing.machine.machine import AgentTreeMachine
+from ikigai_actors.testing.simulation.changes import StoredChange
 from ikigai_actors.testing.simulation.faults import Faults
 from ikigai_actors.testing.simulation.ownership import LEASES
 from ikigai_actors.testing.simulation.schedule import Schedule
-from ikigai_actors.testing.simulation.store import StoredChange
 from ikigai_actors.testing.simulation.world import simulated
 from ikigai_actors.testing.strategies import faults, prompts, replies, schedules
 from supervisors.signals import Signal

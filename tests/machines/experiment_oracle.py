@@ -25,8 +25,8 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import INTERRUPTED, calls_in
 from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
 from ikigai_actors.testing.machine.memory_check import settings_in
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.process import Broken
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 
 if TYPE_CHECKING:
     from ikigai_actors.testing.simulation.world import Simulation

@@ -18,7 +18,7 @@ from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.store import Store
 from ikigai_actors.system.handles.commands.every import Commands
 from ikigai_actors.testing import simulated
-from ikigai_actors.testing.simulation.store import StoredChange, Written
+from ikigai_actors.testing.simulation.changes import StoredChange, Written
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.faults import FaultyStore

@@ -13,9 +13,10 @@ from ikigai_actors.store.queries import queries, query
 from ikigai_actors.testing import AgentTreeMachine, Broken
 from ikigai_actors.testing.machine.fixtures import SLOW
 from ikigai_actors.testing.machine.model import check_wait
+from ikigai_actors.testing.simulation.changes import Written, changes_rows
 from ikigai_actors.testing.simulation.faults import NONE, Faults
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
-from ikigai_actors.testing.simulation.store import BY_ROW, Written, changes_rows
+from ikigai_actors.testing.simulation.store import BY_ROW
 from tests.kit.programs import programs, run_programs
 
 

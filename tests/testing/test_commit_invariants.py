@@ -8,9 +8,9 @@ import pytest
 
 from ikigai_actors.records.hosts.host_signs import HostSigns, PublishedSign, encode_signs
 from ikigai_actors.testing import AgentTreeMachine, Broken
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.remote import LATE
 from ikigai_actors.testing.simulation.scheduler import Entry
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 from tests.kit.planted import begun
 
 

@@ -17,7 +17,7 @@ from ikigai_actors.store.unit import write_alone
 from ikigai_actors.testing import AgentTreeMachine, Broken, Faults, Schedule
 from ikigai_actors.testing.machine.fixtures import OwnCode
 from ikigai_actors.testing.machine.model import Ledger, check_wait
-from ikigai_actors.testing.simulation.store import Written
+from ikigai_actors.testing.simulation.changes import Written
 from tests.kit.planted import begun
 
 

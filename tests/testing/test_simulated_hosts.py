@@ -12,8 +12,8 @@ from ikigai_actors.providers.scripted import Stream
 from ikigai_actors.records.agents.registry import Died, Renamed
 from ikigai_actors.system.lifecycle import data_of
 from ikigai_actors.testing import Broken, Faults, ProcessCrashed, Schedule, Simulation, simulate, simulated
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange
 from tests.kit.echo import echo
 from tests.kit.programs import cheaper
 

@@ -15,8 +15,9 @@ from ikigai_actors.store.hosts.shards import shares
 from ikigai_actors.store.memory import empty_image
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.testing import ManualClock, Schedule
+from ikigai_actors.testing.simulation.changes import StoredChange
 from ikigai_actors.testing.simulation.scheduler import Agenda
-from ikigai_actors.testing.simulation.store import Commits, CommitTrouble, SimulatedStore, StoredChange
+from ikigai_actors.testing.simulation.store import Commits, CommitTrouble, SimulatedStore
 from ikigai_actors.testing.simulation.threads import SimulatedThreads
 from tests.kit.databases import DEADLINE, Admin, eventually, tree_change
 

@@ -42,9 +42,9 @@ from ikigai_actors.testing.machine.timer_oracle import TimerOracle
 from ikigai_actors.testing.machine.tree_oracle import Files, TreeOracle
 from ikigai_actors.testing.machine.upkeep_oracle import UpkeepOracle
 from ikigai_actors.testing.machine.word_oracle import WordOracle
+from ikigai_actors.testing.simulation.changes import StoredChange
 from ikigai_actors.testing.simulation.process import Broken, Process, ProcessCrashed
 from ikigai_actors.testing.simulation.scheduler import Endless, Stuck
-from ikigai_actors.testing.simulation.store import StoredChange
 from ikigai_actors.testing.simulation.world import Simulation
 from ikigai_actors.tools.function import Tool
 from supervisors.signals import Signal

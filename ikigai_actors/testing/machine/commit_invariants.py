@@ -40,8 +40,8 @@ from ikigai_actors.records.messages.outputs import Expected, expected_in, proble
 from ikigai_actors.records.messages.replies import INTERRUPTED
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.system.host.sign_board import SIGNS_EVERY
+from ikigai_actors.testing.simulation.changes import SHARED_TREE, RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.remote import LATE
-from ikigai_actors.testing.simulation.store import SHARED_TREE, RanStatement, StoredChange, Written
 from supervisors.causes import Cause
 from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD
 

@@ -14,12 +14,12 @@ from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.base import MOST_PERIODS, PERIOD, Stage
 from ikigai_actors.testing.machine.fleet_ledger import FleetLedger
+from ikigai_actors.testing.simulation.changes import StoredChange
 from ikigai_actors.testing.simulation.faults import OF_HOSTS, Faults
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.ownership import LEASES
 from ikigai_actors.testing.simulation.process import Process, ProcessCrashed
 from ikigai_actors.testing.simulation.schedule import Schedule
-from ikigai_actors.testing.simulation.store import StoredChange
 from ikigai_actors.testing.simulation.world import simulated
 from ikigai_actors.testing.strategies import faults, schedules
 

@@ -13,9 +13,9 @@ from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.hosts.rows import recent_hosts
 from ikigai_actors.testing.machine.model import check_left
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.process import Broken, Process
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.world import Simulation
 from supervisors.strategies import Strategy
 

@@ -11,10 +11,10 @@ from ikigai_actors.testing.machine.base import AGENTS, PATIENCE
 from ikigai_actors.testing.machine.fixtures import SLOW, STREAM
 from ikigai_actors.testing.machine.fleet_base import HOSTS, FleetStage
 from ikigai_actors.testing.machine.fleet_ledger import check_followed
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.ownership import LEASES
 from ikigai_actors.testing.simulation.process import Broken
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 from supervisors.signals import Signal
 
 SWEEP = 5.0

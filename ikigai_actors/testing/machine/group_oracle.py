@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ikigai_actors.records.mail.mail import EXIT
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 
 if TYPE_CHECKING:
     from ikigai_actors.testing.simulation.world import Simulation

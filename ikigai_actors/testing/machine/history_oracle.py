@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ikigai_actors.records.messages.messages import Kind
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 
 
 class Told(NamedTuple):

@@ -15,9 +15,9 @@ from ikigai_actors.providers.base import Request
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
+from ikigai_actors.testing.simulation.changes import StoredChange, Written
 from ikigai_actors.testing.simulation.process import asks_for_summary
 from ikigai_actors.testing.simulation.remote import LATE
-from ikigai_actors.testing.simulation.store import StoredChange, Written
 
 LONG_RESULT = 2_000
 """Characters of a result that may be shown by reference."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.testing.machine.history_oracle import Copy
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.process import Broken
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 
 if TYPE_CHECKING:
     from ikigai_actors.testing.machine.commit_invariants import CommitCheck

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.calls import GIVE_RESULT, calls_of
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange
 
 if TYPE_CHECKING:
     from ikigai_actors.testing.machine.commit_invariants import CommitCheck

@@ -17,8 +17,8 @@ from ikigai_actors.sight.traces.ids import call_span, turn_span
 from ikigai_actors.sight.traces.reading import TraceScope, ended_turns
 from ikigai_actors.sight.traces.spans import TraceSpan
 from ikigai_actors.store.base import Store
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.process import Broken
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 
 if TYPE_CHECKING:
     from ikigai_actors.testing.simulation.world import Simulation

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.records.mail.timers import every_timer
 from ikigai_actors.store.base import Row
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.process import Broken
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 
 if TYPE_CHECKING:
     from ikigai_actors.testing.simulation.world import Simulation

@@ -7,7 +7,7 @@ gets one but the parent, with its first child.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.trees.tree import Copied, FileTree

@@ -22,8 +22,8 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
 from ikigai_actors.testing.machine.rule_oracle import RuleOracle
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange
 from ikigai_actors.testing.simulation.process import Broken
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange
 
 if TYPE_CHECKING:
     from ikigai_actors.testing.machine.commit_invariants import CommitCheck

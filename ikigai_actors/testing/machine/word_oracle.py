@@ -20,8 +20,8 @@ from ikigai_actors.records.messages.replies import INTERRUPTED
 from ikigai_actors.records.messages.steered import Steered, steered_in
 from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.testing.machine.commit_invariants import Standing
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.process import Broken, Process, asks_for_summary
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 
 if TYPE_CHECKING:
     from ikigai_actors.testing.simulation.world import Simulation

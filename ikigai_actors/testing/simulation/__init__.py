@@ -5,7 +5,7 @@ Its modules:
     world, process, hosts       a simulation, the processes in it, and the hosts that they are of
     scheduler, schedule         what comes next; the choices of a run, by which it is run again
     threads, event_loop, clock  the seam to threads and time, simulated
-    store, faults               the database, and what goes wrong there and elsewhere
+    store, changes, faults      the database, what transactions have changed, what goes wrong there and elsewhere
     remote, messages_api        models and tools outside; what a model's service would refuse
     ownership                   who may write, among several hosts
     trace                       the story of a run

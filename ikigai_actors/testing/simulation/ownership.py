@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.clock import ManualClock
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 
 GIVE = frozenset({"give_shards", "move_agents"})
 """Statements by which a host gives agents away."""

@@ -22,21 +22,13 @@ from ikigai_actors.store.base import Store
 from ikigai_actors.store.memory import empty_image
 from ikigai_actors.system.platform import Platform
 from ikigai_actors.testing.dispatcher import SeededDispatcher
+from ikigai_actors.testing.simulation.changes import SHARED_TREE, RanStatement, StoredChange, is_of_owner
 from ikigai_actors.testing.simulation.clock import ManualClock, WallClock
 from ikigai_actors.testing.simulation.faults import RARITY, Luck
 from ikigai_actors.testing.simulation.messages_api import violations
 from ikigai_actors.testing.simulation.ownership import Ownership
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda, Entry
-from ikigai_actors.testing.simulation.store import (
-    SHARED_TREE,
-    Commits,
-    CommitTrouble,
-    RanStatement,
-    SimulatedStore,
-    StoredChange,
-    Undisturbed,
-    is_of_owner,
-)
+from ikigai_actors.testing.simulation.store import Commits, CommitTrouble, SimulatedStore, Undisturbed
 from ikigai_actors.testing.simulation.threads import SimulatedThreads
 from ikigai_actors.testing.simulation.trace import Traced
 

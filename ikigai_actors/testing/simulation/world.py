@@ -21,6 +21,7 @@ from ikigai_actors.store.hosts.host import LEASE
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.dispatcher import CHOICES, Chance
+from ikigai_actors.testing.simulation.changes import StoredChange
 from ikigai_actors.testing.simulation.clock import ManualClock
 from ikigai_actors.testing.simulation.faults import NONE, CrashPoint, Faults, Luck
 from ikigai_actors.testing.simulation.hosts import SimulatedHost, system_class
@@ -29,7 +30,7 @@ from ikigai_actors.testing.simulation.process import Process, ProcessCrashed
 from ikigai_actors.testing.simulation.remote import RemoteProvider, RemoteTool
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda
-from ikigai_actors.testing.simulation.store import Link, StoredChange, Undisturbed
+from ikigai_actors.testing.simulation.store import Link, Undisturbed
 from ikigai_actors.testing.simulation.threads import SimulatedThreads
 from ikigai_actors.testing.simulation.trace import Trace, calling_line, names_of, story, tree
 from ikigai_actors.tools.base import Toolset
