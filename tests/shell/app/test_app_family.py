@@ -114,15 +114,18 @@ def test_a_switch_in_the_middle_of_an_answer_loses_no_piece() -> None:
         on_stage(system, begin)
 
 
-def test_a_page_that_is_painted_before_it_has_a_place_shows_its_text() -> None:
+def test_a_page_that_is_painted_before_it_has_a_place_shows_its_text_and_all_that_is_typed() -> None:
     async def play(stage: Stage) -> None:
         main = stage.application.main
         with stage.application._context():
             main.visit(kid.uuid)
         while not main.page.transcript.region:
             await asyncio.sleep(0)
-            main._compositor.update_widgets({main.page.transcript})  # as a repaint does that comes before the layout
+            # as a repaint does that comes before the layout
+            main._compositor.update_widgets({main.page.transcript, main.page.prompt})
         await stage.expect("You said “go”")
+        await stage.type("word " * 20 + "lastword")
+        await stage.expect("lastword")
 
     with open_memory() as system:
         kid = system.root.fork(name="kid")

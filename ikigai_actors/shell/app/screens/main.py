@@ -213,6 +213,7 @@ class MainScreen(Screen[None]):
         for notice in self._events.notices():
             page.tell(tidy(notice), Look.NOTE)
         page.transcript.tick()
+        page.prompt.tick()
         self._find.tick()
 
     def spin(self, doing: tuple[str, float] | None) -> None:

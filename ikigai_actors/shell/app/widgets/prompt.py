@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from textual import events
 from textual.binding import BindingsMap
+from textual.geometry import Size
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -73,6 +74,16 @@ class PromptBox(TextArea):
         self.along: list[str] = []
         """The outputs of the person's commands, which go along with the next prompt."""
         self._pasted: dict[str, str] = {}
+        self._wrapped = Size()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Remember for which size the text was wrapped."""
+        self._wrapped = event.size
+
+    def tick(self) -> None:
+        """Wrap the text for the size that the prompt has: Textual sends none to a widget painted before its layout."""
+        if self.outer_size != self._wrapped:
+            self.post_message(events.Resize(self.outer_size, self.virtual_size))
 
     @property
     def whole(self) -> str:
