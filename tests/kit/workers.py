@@ -49,6 +49,8 @@ _COLLECTED = pytest.StashKey[Collection[str]]()
 
 _RANGE = struct.Struct("ii")
 
+gc.set_threshold(50_000, 20, 50)  # what tests make goes by its counts of references: to look for circles took a tenth
+
 
 def shares(files: Sequence[str], seconds: Sequence[float], whole: Collection[str] = ()) -> list[range]:
     """Divide a list of tests, each with its file and the seconds it takes, into parts of files, longest first.
