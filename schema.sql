@@ -117,6 +117,9 @@ CREATE INDEX agents_beginning ON agents (substr(uuid, 1, 4));
 -- Children, descendants and orphans are found by supervisor; the lineage is walked by primary key.
 CREATE INDEX agents_supervisor ON agents (supervisor_uuid);
 
+-- Those whose supervisor is not their parent: with the index before, all that descend from an agent. No birth writes it.
+CREATE INDEX agents_adopted ON agents (parent_uuid) WHERE supervisor_uuid <> parent_uuid;
+
 -- The living of a shard: they are counted, and go with it to another host.
 CREATE INDEX agents_shard ON agents (shard) WHERE status <> 'dead';
 

@@ -136,7 +136,9 @@ def _statements(rows: Callable[[str], list[Any]], key: str) -> Iterator[tuple[st
     yield "commands of other processes", "new_remote_commands", {"host": host}
     yield "who was seen last", "seen_last", {}
     yield "hosts, with their agents", "recent_hosts", {"within": 1}
-    yield "agents by status", "count_by_status", {}
+    yield "agents by status", "census", {}
+    yield "the dearest branches", "dearest_branches", {"most": 10}
+    yield "all that descend from an agent", "descent", {"uuid": team}
 
 
 class _SQLite:

@@ -7,11 +7,13 @@ from typing import Any
 
 from ikigai_actors.behaviour.experiment import Experiment
 from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.lists import labels_of
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.budget import amount_text
 from ikigai_actors.records.log.heads import latest_at_rest
 from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.location import MEMORY
 from ikigai_actors.text import iso_time
 
@@ -117,21 +119,18 @@ def facts_of(experiment: Experiment, of: Iterable[str] = (), named: Collection[s
     """
     system, book = experiment.agent.system, experiment.book
     trials = [one.agent for one in book.trials.values()]
-    everybody, latest = system._store.read(
-        lambda tx: (
-            {one.uuid: one for one in registry.every(tx)},
-            latest_at_rest(tx, [experiment.agent.uuid, *trials]),
-        )
-    )
-    terms = book.terms or {}
+    terms, top = book.terms or {}, experiment.agent.uuid
     whose = tuple(dict.fromkeys(of)) or ((terms["of"],) if "of" in terms else ())
-    shown = registry.shown_names(everybody.values())
-    told = {experiment.agent.uuid, *trials, *whose, *named}
-    branch = _below(everybody, experiment.agent.uuid)
+
+    def read(tx: Transaction) -> tuple[list[AgentRecord], dict[str, str], list[AgentRecord], dict[str, Message]]:
+        told = registry.some(tx, {top, *trials, *whose, *named})
+        return told, labels_of(tx, told), registry.descendants(tx, top), latest_at_rest(tx, [top, *trials])
+
+    told, names, branch, latest = system._store.read(read)
     replies = {uuid: one for uuid, one in latest.items() if one.kind in (Kind.ASSISTANT, Kind.OUTPUT)}
     return Facts(
-        everybody.get(experiment.agent.uuid),
-        {uuid: shown[uuid] for uuid in told if uuid in everybody},
+        next((one for one in told if one.uuid == top), None),
+        names,
         whose,
         terms,
         tuple(dict.fromkeys(name for one in replies.values() if (name := _model(one)))),
@@ -143,20 +142,6 @@ def facts_of(experiment: Experiment, of: Iterable[str] = (), named: Collection[s
         sum(one.spent_usd for one in branch),
         system._store.location != MEMORY,
     )
-
-
-def _below(everybody: Mapping[str, AgentRecord], top: str) -> list[AgentRecord]:
-    """All agents that an agent supervises, and those below them."""
-    below: dict[str | None, list[AgentRecord]] = {}
-    for one in everybody.values():
-        below.setdefault(one.supervisor_uuid, []).append(one)
-    found: list[AgentRecord] = []
-    waiting = [top]
-    while waiting:
-        children = below.get(waiting.pop(), [])
-        found += children
-        waiting += (one.uuid for one in children)
-    return found
 
 
 def _model(reply: Message) -> str:

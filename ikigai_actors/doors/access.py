@@ -12,7 +12,8 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from ikigai_actors.errors import AmbiguousAgent
-from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents import lists, registry
+from ikigai_actors.records.agents.lists import Age, age_of
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.hosts.keyed import Keyed, KeyedAnswer, KeyedCall, answer_under
 from ikigai_actors.records.hosts.remote_commands import Answered, RemoteCommandKey, answer_of
@@ -76,10 +77,33 @@ class Access:
         """The handle of that agent. Raises what `find` does."""
         return self.system.handle(self.find(text).uuid)
 
-    def below(self, text: str | None) -> list[AgentRecord]:
-        """An agent and those below it, the dead too, each after its supervisor. Raises what `find` does."""
-        top = self.find(text).uuid
-        return _tree(self.client.agents(), top)
+    def below(self, text: str | None, most: int, dead_too: bool) -> tuple[list[AgentRecord], int]:
+        """An agent and the nearest of those below it, each after its supervisor; and how many more there are.
+
+        Raises what `find` does.
+
+        Args:
+            most: how many at most.
+            dead_too: the dead too.
+        """
+        top = self.find(text)
+
+        def read(tx: Transaction) -> tuple[list[AgentRecord], int]:
+            found = lists.some_below(tx, top, most - 1, dead_too)
+            more = lists.count_below(tx, top, dead_too) - len(found) if len(found) == most - 1 else 0
+            return found, more
+
+        found, more = self.client.read(read)
+        return _tree([top, *registry.oldest_first(found)], top.uuid), more
+
+    def living(self, after: Age, most: int) -> list[AgentRecord]:
+        """The living that can be reached but agent 0, the oldest first, at most this many that come after a place."""
+        top = self.top
+        if self._under is None:
+            return self.client.read(lambda tx: lists.living_after(tx, after, most))
+        below = self.client.read(lambda tx: [registry.get(tx, top), *registry.descendants(tx, top)])
+        mine = [one for one in below if one.living and one.supervisor_uuid is not None and age_of(one) > after]
+        return sorted(mine, key=age_of)[:most]
 
     def check(self, uuid: str) -> str:
         """Return a uuid. Raises `AgentNotFound` unless that agent exists and can be reached."""
@@ -137,12 +161,17 @@ class Access:
 
 
 def _tree(records: Sequence[AgentRecord], top: str) -> list[AgentRecord]:
-    """An agent and those below it, each after its supervisor, the older one first."""
+    """An agent and those below it, each after its supervisor, the older one first.
+
+    Those whose supervisor is not among them come after the top.
+    """
+    known = {one.uuid for one in records}
     below: dict[str | None, list[AgentRecord]] = {}
     for record in records:
-        below.setdefault(record.supervisor_uuid, []).append(record)
+        above = record.supervisor_uuid if record.supervisor_uuid in known else top
+        below.setdefault(above, []).append(record)
     found, left = list[AgentRecord](), [record for record in records if record.uuid == top]
     while left:
         found.append(left.pop())
-        left.extend(reversed(below.pop(found[-1].uuid, [])))
+        left.extend(reversed([one for one in below.pop(found[-1].uuid, []) if one.uuid != top]))
     return found

@@ -161,10 +161,7 @@ class AgentTools:
     def agents(self, given: Mapping[str, Any]) -> Any:
         """List agents."""
         access = self.access
-        records = access.below(given.get("under"))
-        if not given.get("dead", False):
-            records = [one for one in records if one.living]
-        shown = records[:MOST_AGENTS]
+        shown, more = access.below(given.get("under"), MOST_AGENTS, given.get("dead", False))
         times = access.client.read(lambda tx: latest_times(tx, [one.uuid for one in shown]))
         return {
             "result": [
@@ -178,7 +175,7 @@ class AgentTools:
                 }
                 for one in shown
             ],
-            "more": len(records) - len(shown),
+            "more": more,
         }
 
     def history(self, given: Mapping[str, Any]) -> Any:

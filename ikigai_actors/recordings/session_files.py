@@ -95,7 +95,7 @@ def _is_note(message: Message, to: str) -> bool:
 def _forks(tx: Transaction, top: AgentRecord) -> Iterator[StoredHistory]:
     """The histories of the forks of an agent, and of theirs, that are no trials."""
     among = {top.uuid}
-    for one in registry.every(tx):
+    for one in registry.oldest_first(registry.some(tx, registry.uuids_descended(tx, top.uuid))):
         if one.parent_uuid in among and not one.grafted and one.pruned_at is None:
             history = StoredHistory(tx, read_lineage(tx, one.uuid, whole=True))
             if not is_trial(history.view(history.head).settings):

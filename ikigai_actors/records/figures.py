@@ -22,10 +22,16 @@ FIRST_PLACE: MessagePlace = ("", 0)
 """The place before all messages."""
 
 
-class Counts(NamedTuple):
-    """How many rows there are of each thing but agents and messages."""
+COUNTED = 100_000
+"""Up to this many messages, and as many mails, are counted; of more it is said about how many there are."""
 
+
+class Counts(NamedTuple):
+    """How many rows there are of each thing but agents; messages and mails about, where that is more than `COUNTED`."""
+
+    messages: int
     mails: int
+    unread: int
     prompts: int
     """Prompts of other processes that no agent has taken up."""
     documents: int
@@ -89,8 +95,13 @@ def questions_asked(tx: Transaction) -> dict[tuple[str, str], int]:
 
 
 def count(tx: Transaction) -> Counts:
-    """Count everything but agents and messages."""
-    return Counts._make(tx.run("figures")[0])
+    """Count everything but agents."""
+    [(messages, about_messages, mails, about_mails, unread, prompts, *others)] = tx.run("figures", most=COUNTED + 1)
+    return Counts(_about(messages, about_messages), _about(mails, about_mails), unread - prompts, prompts, *others)
+
+
+def _about(counted: int, about: int) -> int:
+    return counted if counted <= COUNTED else max(counted, about)
 
 
 def other_writer_in(tx: Transaction, provider: str) -> str:

@@ -6,12 +6,11 @@ from then on each committed message is added. Until the sum is complete there is
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
 from ikigai_actors.providers.base import NO_TOKENS, Usage
-from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.figures import FIRST_PLACE, MessagePlace, spending_after
 from ikigai_actors.records.messages.messages import SPENDING, Message
 from ikigai_actors.records.messages.replies import spent_of
@@ -109,14 +108,35 @@ class OwnSpending(NamedTuple):
     """In micro-dollars."""
 
 
+class Dearest(NamedTuple):
+    """What was spent in all, and where most of it."""
+
+    tokens: int
+    usd: int
+    """In micro-dollars."""
+    branches: dict[str | None, tuple[int, int]]
+    """The same of the dearest children of agent 0, each with all that come from it, by uuid; None is agent 0 itself."""
+
+
+def dearest_branches(tx: Transaction, most: int) -> Dearest:
+    """What was spent in all, and by this many branches of agent 0; the database looks at all agents."""
+    rows = tx.run("dearest_branches", most=most)
+    tokens, usd = rows[0][3:] if rows else (0, 0)
+    return Dearest(tokens, usd, {row[0]: (row[1], row[2]) for row in rows})
+
+
+def own_spendings(tx: Transaction) -> list[OwnSpending]:
+    """What everybody has spent: it reads some columns of each."""
+    return [OwnSpending._make(row) for row in tx.run("spent_by_lineage")]
+
+
 def branch_spendings(tx: Transaction) -> dict[str, tuple[int, int]]:
-    """As `spent_by_branches`, of all agents: it reads some columns of each."""
-    return spent_by_branches(OwnSpending._make(row) for row in tx.run("spent_by_lineage"))
+    """As `spent_by_branches`, of all agents."""
+    return spent_by_branches(own_spendings(tx))
 
 
-def spent_by_branches(records: Iterable[AgentRecord | OwnSpending]) -> dict[str, tuple[int, int]]:
+def spent_by_branches(everybody: Sequence[OwnSpending]) -> dict[str, tuple[int, int]]:
     """The spending of each agent with all that descend from it, by uuid: tokens and micro-dollars."""
-    everybody = list(records)
     sums = {one.uuid: (one.spent_tokens, one.spent_usd) for one in everybody}
     parents = {one.uuid: one.parent_uuid for one in everybody}
     missing = Counter(parents.values())  # how many children are still to be added, by parent

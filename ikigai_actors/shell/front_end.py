@@ -188,10 +188,10 @@ def greeting(system: "System") -> str:
     """The program's first line: its version, the database, and how many agents there are."""
     from importlib.metadata import version
 
-    from ikigai_actors.records.agents.registry import count_by_status
+    from ikigai_actors.records.agents.lists import census
     from ikigai_actors.shell.text.tree import summary
 
-    counts = summary(system._store.read(count_by_status))
+    counts = summary(system._store.read(census).by_status)
     return f"ikigai {version('ikigai-actors')} · {system._store.location} · {counts}"
 
 

@@ -28,7 +28,7 @@ class Migration(NamedTuple):
     """Statements that both databases understand, with a comment that says why."""
 
 
-FIRST = 35
+FIRST = 36
 """The oldest version that this program opens: that of ``schema.sql`` without any `Migration`."""
 
 LAST_OF_OLD = "82ba7c7f"

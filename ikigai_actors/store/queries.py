@@ -12,6 +12,7 @@ SQL is written once, in what SQLite and PostgreSQL both understand, with the few
     {name}             the columns of this name                  the same
     row_key            rowid: it finds a row at once             uuid, of agents
     json_agg(x)        json_group_array(x)                       unchanged
+    about_rows(mail)   its largest rowid                         the planner's estimate
     uuid = ANY(:uuids) rowid IN (SELECT rowid FROM agents WHERE  = ANY(%(uuids)s)
                        uuid IN …), of an UPDATE of agents
 
@@ -38,6 +39,7 @@ _TOKEN = re.compile(
       | (?P<now>    \bnow_ms\(\) )
       | (?P<key>    \brow_key\b )
       | (?P<list_of> \bjson_agg\b )
+      | (?P<about>  \babout_rows\((?P<table>\w+)\) )
       | (?P<lock>   \s*\bFOR\s+(?:NO\s+KEY\s+UPDATE|KEY\s+SHARE)\b (?:\s+OF\s+\w+)? )
       | (?P<end>    ; )
     """,
@@ -49,6 +51,11 @@ _MANY = re.compile(r"^(UPDATE agents\b.*\bWHERE )(uuid = ANY\(:\w+\))$", re.DOTA
 _GIVES_ROWS = re.compile(r"^(SELECT|WITH)\b|\bRETURNING\b")
 
 _POSTGRES_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+
+_POSTGRES_ABOUT = """(SELECT CAST(GREATEST(c.reltuples, 0) / GREATEST(c.relpages, 1)
+               * (pg_relation_size(c.oid) / current_setting('block_size')::bigint) AS BIGINT)
+          FROM pg_class c WHERE c.oid = '{}'::regclass)"""
+"""As the planner estimates it: the rows of a page when the table was last looked at, times the pages of now."""
 
 
 class Statement(NamedTuple):
@@ -116,6 +123,8 @@ def to_sqlite(sql: str) -> Statement:
             return "rowid"
         if found["list_of"]:
             return "json_group_array"
+        if found["about"]:
+            return f"(SELECT COALESCE(MAX(rowid), 0) FROM {found['table']})"
         return "" if found["lock"] else found[0]
 
     return _translate(sql, token, str)
@@ -131,6 +140,8 @@ def to_postgres(sql: str) -> Statement:
             return f"%({found['parameter']})s"
         if found["key"]:
             return "uuid"
+        if found["about"]:
+            return _POSTGRES_ABOUT.format(found["table"])
         return _POSTGRES_NOW if found["now"] else _double_percent(found[0])
 
     return _translate(sql, token, _double_percent)

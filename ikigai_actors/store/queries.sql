@@ -149,9 +149,21 @@ SELECT {agent} FROM agents a
 -- What everybody has spent, as little as it takes to sum branches up.
 SELECT a.uuid, a.parent_uuid, a.spent_tokens, a.spent_usd FROM agents a
 
+-- name: dearest_branches
+-- The children of agent 0 that have spent most with all that come from them, agent 0 itself without a uuid, and the sums of all. One
+-- look at all agents, which the database takes: no index has what was spent, else each turn would write it.
+WITH sums(branch, tokens, usd) AS (
+    SELECT a.branch, CAST(SUM(a.spent_tokens) AS BIGINT), CAST(SUM(a.spent_usd) AS BIGINT) FROM agents a GROUP BY a.branch)
+SELECT s.branch, s.tokens, s.usd, (SELECT CAST(SUM(tokens) AS BIGINT) FROM sums), (SELECT CAST(SUM(usd) AS BIGINT) FROM sums)
+  FROM sums s ORDER BY s.usd DESC, s.tokens DESC LIMIT CAST(:most AS BIGINT)
+
 -- name: ages
 -- Everybody by age, as little as that takes: the caller reads the rows some at a time.
 SELECT a.uuid, a.created_at, a.born FROM agents a
+
+-- name: placements
+-- The same, with what their places in the tree of supervisors depend on.
+SELECT a.uuid, a.created_at, a.born, a.supervisor_uuid, a.parent_uuid FROM agents a
 
 -- name: paused_after
 -- The same of one status of those that live and do not run, which are few. By agents_paused, whose condition stands here word for
@@ -168,8 +180,22 @@ WITH RECURSIVE below(uuid, is_top) AS (
     UNION SELECT a.uuid, 0 FROM agents a JOIN below ON a.supervisor_uuid = below.uuid)
 SELECT uuid FROM below WHERE is_top = 0
 
--- name: count_by_status
-SELECT a.status, COUNT(*) FROM agents a GROUP BY a.status
+-- name: some_below
+-- Some of those below an agent in the tree of supervisors, level by level; the way to a living one may lead through the dead. The walk
+-- ends when there are so many.
+WITH RECURSIVE below(uuid, is_top) AS (
+    SELECT CAST(:uuid AS TEXT), 1
+    UNION SELECT a.uuid, 0 FROM agents a JOIN below ON a.supervisor_uuid = below.uuid)
+SELECT {agent} FROM below JOIN agents a ON a.uuid = below.uuid
+ WHERE below.is_top = 0 AND (a.status <> 'dead' OR CAST(:dead_too AS BIGINT) = 1) LIMIT CAST(:most AS BIGINT)
+
+-- name: count_below
+-- How many there are.
+WITH RECURSIVE below(uuid, is_top) AS (
+    SELECT CAST(:uuid AS TEXT), 1
+    UNION SELECT a.uuid, 0 FROM agents a JOIN below ON a.supervisor_uuid = below.uuid)
+SELECT COUNT(*) FROM below JOIN agents a ON a.uuid = below.uuid
+ WHERE below.is_top = 0 AND (a.status <> 'dead' OR CAST(:dead_too AS BIGINT) = 1)
 
 -- name: census
 -- How many agents there are; of the living all, and those that are stopped or terminate; and how many turns are open. By agents_shard,
@@ -192,6 +218,17 @@ SELECT {agent} FROM agents a WHERE a.uuid IN (
 -- name: latest_ended
 -- The dead that died last: for who asks for them, one look at all of the dead.
 SELECT {agent} FROM agents a WHERE a.status = 'dead' ORDER BY a.ended_at DESC LIMIT CAST(:most AS BIGINT)
+
+-- name: living_after
+-- The living but agent 0, by age, from the place of one of them on. By agents_newest.
+SELECT {agent} FROM agents a
+ WHERE a.status <> 'dead' AND a.parent_uuid IS NOT NULL
+   AND (a.created_at, a.born, a.uuid) > (CAST(:at AS BIGINT), CAST(:born AS BIGINT), CAST(:after AS TEXT))
+ ORDER BY a.created_at, a.born, a.uuid LIMIT CAST(:most AS BIGINT)
+
+-- name: living_named
+-- The living that have names. By agents_name.
+SELECT {agent} FROM agents a WHERE a.name IS NOT NULL AND a.status <> 'dead'
 
 -- name: living_called
 -- The newest of the living that are called so. It goes through agents_newest until it has found that many.
@@ -246,9 +283,6 @@ SELECT {agent} FROM agents a WHERE a.active_at > 0 AND a.status <> 'dead' ORDER 
 -- name: agents
 -- The whole registry, or one status of it. Sorted by the caller: text sorts differently in the two databases.
 SELECT {agent} FROM agents a WHERE CAST(:status AS TEXT) IS NULL OR status = :status
-
--- name: living
-SELECT {agent} FROM agents a WHERE status <> 'dead'
 
 -- name: branch_of
 SELECT a.branch FROM agents a WHERE a.uuid = :uuid
@@ -975,8 +1009,11 @@ SELECT agent_uuid, id, kind, content, data, created_at, hash FROM messages
  WHERE agent_uuid = :uuid AND id > :start AND id <= :end ORDER BY id
 
 -- name: figures
--- What is counted for a person who asks how much there is.
-SELECT (SELECT COUNT(*) FROM mail WHERE kind <> 'prompt'),
+-- What is counted for a person who asks how much there is. Of messages and mail so many at most: with more, about how many rows
+-- there are suffices. By mail_unread and mail_prompt, whose conditions stand here word for word.
+SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM messages LIMIT CAST(:most AS BIGINT)) some_messages), about_rows(messages),
+       (SELECT COUNT(*) FROM (SELECT 1 FROM mail WHERE kind <> 'prompt' LIMIT CAST(:most AS BIGINT)) some_mail), about_rows(mail),
+       (SELECT COUNT(*) FROM mail WHERE read_at IS NULL),
        (SELECT COUNT(*) FROM mail WHERE kind = 'prompt' AND read_at IS NULL),
        (SELECT COUNT(*) FROM documents d WHERE d.body IS NOT NULL
            AND NOT EXISTS (SELECT 1 FROM documents n WHERE n.path = d.path AND n.version > d.version)),
@@ -1118,6 +1155,9 @@ UPDATE agents SET pruned_at = :now, unread = 0, pruned_hash =
 SELECT m.agent_uuid, m.id, m.hash FROM agents a JOIN messages m ON m.agent_uuid = a.uuid
    AND m.id = (SELECT MAX(l.id) FROM messages l WHERE l.agent_uuid = a.uuid)
  WHERE a.pruned_at IS NULL
+
+-- name: pruned_hashes_of
+SELECT a.uuid, a.pruned_hash FROM agents a WHERE a.uuid = ANY(:uuids) AND a.pruned_hash IS NOT NULL
 
 -- name: pruned_hashes
 SELECT a.uuid, a.pruned_hash FROM agents a WHERE a.pruned_hash IS NOT NULL
@@ -1305,10 +1345,21 @@ WITH RECURSIVE line(uuid) AS (
 SELECT uuid FROM line WHERE uuid IS NOT NULL
 
 -- name: descent
--- An agent and all that descend from it, with their nearest budgets. UNION: a damaged circle ends.
+-- An agent and all that descend from it, with their nearest budgets. UNION: a damaged circle ends. By agents_supervisor, and those
+-- who have another supervisor than their parent by agents_adopted, whose condition stands here word for word.
 WITH RECURSIVE line(uuid) AS (
-    SELECT CAST(:uuid AS TEXT) UNION SELECT a.uuid FROM agents a JOIN line ON a.parent_uuid = line.uuid)
+    SELECT CAST(:uuid AS TEXT)
+    UNION SELECT a.uuid FROM line JOIN agents a ON (a.supervisor_uuid = line.uuid AND a.parent_uuid = line.uuid)
+              OR (a.parent_uuid = line.uuid AND a.supervisor_uuid <> a.parent_uuid))
 SELECT a.uuid, a.status, a.budget, a.spent_tokens, a.spent_usd FROM agents a JOIN line ON a.uuid = line.uuid
+
+-- name: belonging
+-- An agent and all below it, by descent or by supervision. By the same indexes.
+WITH RECURSIVE line(uuid) AS (
+    SELECT CAST(:uuid AS TEXT)
+    UNION SELECT a.uuid FROM line JOIN agents a ON a.supervisor_uuid = line.uuid
+              OR (a.parent_uuid = line.uuid AND a.supervisor_uuid <> a.parent_uuid))
+SELECT uuid FROM line
 
 -- name: move_below_budget
 UPDATE agents SET budget = :budget WHERE uuid = ANY(:uuids)

@@ -1,10 +1,13 @@
 """The HTML of agents for a notebook: a tree with signs and states, in which nothing runs.
 
+Of more agents than it shows, it has the living, and of these the nearest to the top.
+
 A closed system, or a database that does not answer, gives the plain text alone: an exception here would be the cell's
 result.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +15,7 @@ from ikigai_actors.errors import IkigaiError
 
 if TYPE_CHECKING:
     from ikigai_actors.records.agents.registry import AgentRecord
+    from ikigai_actors.store.base import Store, Transaction
 
 _MOST = 200
 """The most rows of a tree."""
@@ -24,8 +28,12 @@ _BOX = "font:13px/1.5 ui-monospace,monospace;color-scheme:light dark"
 class ShownSystem(Protocol):
     """What is asked of a system."""
 
-    def agents(self) -> "list[AgentRecord]":
-        """The registry."""
+    @property
+    def _store(self) -> "Store":
+        """The database."""
+
+    def _check_open(self) -> None:
+        """Raise `SystemClosed` when it is closed."""
 
     def state_of(self, record: "AgentRecord") -> str:
         """The state of an agent, in a word or two."""
@@ -40,33 +48,38 @@ def mime_bundle(tree: ShownSystem, plain: str, under: str | None = None) -> dict
 
 
 def _html(tree: ShownSystem, under: str | None) -> str:
-    below: dict[str | None, list[AgentRecord]] = {}
-    tops: list[AgentRecord] = []
-    for record in tree.agents():
-        below.setdefault(record.supervisor_uuid, []).append(record)
-        if record.uuid == under or (under is None and record.parent_uuid is None):
-            tops.append(record)
-    lines, count = list[str](), 0
-    for depth, record in _walk(tops, below):
-        count += 1
-        if count <= _MOST:
-            state = tree.state_of(record)
-            sign = _SIGNS.get(state, _AT_WORK)
-            name = escape(record.short)
-            lines.append(f'<div style="padding-left:{depth}em">{sign} {name} <small>{escape(state)}</small></div>')
-    if count > _MOST:
+    tree._check_open()
+    records, count = tree._store.read(partial(_read, under=under))
+    lines = []
+    for depth, record in _walk(records):
+        state = tree.state_of(record)
+        sign, name = _SIGNS.get(state, _AT_WORK), escape(record.short)
+        lines.append(f'<div style="padding-left:{depth}em">{sign} {name} <small>{escape(state)}</small></div>')
+    if count > len(records):
         lines.append(f"<div>… {count:,} in all</div>")
     return f'<div style="{_BOX}">{"".join(lines)}</div>'
 
 
-def _walk(
-    tops: "list[AgentRecord]", below: "Mapping[str | None, list[AgentRecord]]"
-) -> "Iterator[tuple[int, AgentRecord]]":
-    waiting, seen = [(0, one) for one in reversed(tops)], set[str]()
+def _read(tx: "Transaction", under: str | None) -> "tuple[list[AgentRecord], int]":
+    """The agents that are shown, the topmost first, and how many there are in all."""
+    from ikigai_actors.records.agents import lists, registry
+
+    top = registry.root(tx) if under is None else registry.get(tx, under)
+    if top is None:
+        return [], 0
+    found = lists.some_below(tx, top, _MOST, dead_too=True)
+    count = len(found) if len(found) < _MOST else lists.count_below(tx, top, dead_too=True)
+    return [top, *registry.oldest_first(found[: _MOST - 1])], count + 1
+
+
+def _walk(records: "Sequence[AgentRecord]") -> "Iterator[tuple[int, AgentRecord]]":
+    """Each agent after its supervisor, with its depth; the first one is above all."""
+    known, below = {one.uuid for one in records}, dict[str, list["AgentRecord"]]()
+    for one in records[1:]:
+        above = one.supervisor_uuid if one.supervisor_uuid in known else None
+        below.setdefault(above or records[0].uuid, []).append(one)
+    waiting = [(0, one) for one in records[:1]]
     while waiting:
         depth, record = waiting.pop()
-        if record.uuid in seen:  # damaged rows may run in a circle
-            continue
-        seen.add(record.uuid)
         yield depth, record
-        waiting += [(depth + 1, child) for child in reversed(below.get(record.uuid, ()))]
+        waiting += [(depth + 1, child) for child in reversed(below.pop(record.uuid, ()))]

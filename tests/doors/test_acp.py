@@ -18,10 +18,12 @@ from ikigai_actors import (
     ToolCall,
     tool,
 )
+from ikigai_actors.doors.access import Access
 from ikigai_actors.doors.acp.door import AcpDoor
 from ikigai_actors.doors.acp.view import MOST_WAITING
 from ikigai_actors.doors.json_rpc import RpcConnection
 from ikigai_actors.providers.base import Delta, OnDelta, Usage
+from ikigai_actors.records.agents.lists import age_of
 from tests.kit.blocking_provider import DEADLINE, Hanging
 from tests.kit.doors import RawClient, opened
 from tests.kit.pictures import PNG
@@ -277,6 +279,26 @@ def test_settings_are_changed_by_the_editor(durable: str) -> None:
         assert refused["error"]["code"] == -32602
 
     play(durable, scene)
+
+
+def test_sessions_are_listed_a_page_at_a_time(new_sqlite: Callable[[], str]) -> None:
+    with opened(new_sqlite(), OfflineProvider(), None) as (host, access):
+        born = [one.uuid for one in host.root.fork(count=203)]
+        born.append(host.handle(born[7]).fork(name="kid").uuid)
+        host.handle(born.pop(9)).kill()
+
+        async def listed() -> list[str]:
+            one, found, cursor = Editor(AcpDoor(access, None, lambda: 0)), list[str](), None
+            while True:
+                page = await one.ask("session/list", cursor=cursor)
+                found += [each["sessionId"] for each in page["sessions"]]
+                if (cursor := page.get("nextCursor")) is None:
+                    return found
+
+        assert sorted(asyncio.run(listed())) == sorted(born)
+        part = Access(lambda seconds: access.system, lambda seconds: None, born[7])
+        assert [one.uuid for one in part.living((-1, 0, ""), 9)] == [born[7], born[-1]]
+        assert [one.uuid for one in part.living(age_of(part.find(None)), 9)] == [born[-1]]
 
 
 def test_what_a_door_cannot_do_is_refused_with_a_sentence(new_sqlite: Callable[[], str]) -> None:

@@ -91,6 +91,11 @@ def record(store: Store, agent: str) -> AgentRecord:
     return store.read(lambda tx: registry.get(tx, agent))
 
 
+def living(tx: Transaction) -> list[AgentRecord]:
+    """All agents that are not dead, oldest first."""
+    return [one for one in registry.every(tx) if one.living]
+
+
 def change(store: Store, agent: str, assignment: str) -> None:
     """Change an agent's row as no unit would."""
     store.write(lambda tx: sql(tx, f"UPDATE agents SET {assignment} WHERE uuid = '{agent}'"))

@@ -58,6 +58,32 @@ def test_a_list_is_shown_with_those_above_it(crowd: Store) -> None:
     assert uuids(found) == [ROOT, uuid("l000"), uuid("k005")]
 
 
+def test_some_of_those_below_one_are_found_level_by_level_and_the_rest_is_counted(crowd: Store) -> None:
+    def below(top: str, most: int, dead_too: bool) -> tuple[int, bool, int]:
+        def read(tx: Transaction) -> tuple[int, bool, int]:
+            record = registry.get(tx, top)
+            found = lists.some_below(tx, record, most, dead_too)
+            return len(found), uuid("l000") in uuids(found), lists.count_below(tx, record, dead_too)
+
+        return crowd.read(read)
+
+    assert below(ROOT, 10, True) == (10, False, 31)
+    assert below(ROOT, 99, True) == (31, True, 31)
+    assert below(ROOT, 29, False) == (29, False, 30)  # the first level
+    assert below(ROOT, 99, False) == (30, True, 30)  # below one that is dead
+    assert below(uuid("k005"), 9, False) == (1, True, 1)
+    assert below(uuid("k006"), 9, True) == (0, False, 0)
+
+
+def test_the_living_come_by_age_a_page_at_a_time(crowd: Store) -> None:
+    found, after = list[str](), (-1, 0, "")
+    while page := crowd.read(partial(lists.living_after, after=after, most=7)):
+        found += uuids(page)
+        after = lists.age_of(page[-1])
+    assert found == [uuid("l000"), *(uuid(f"k{number:03}") for number in range(30) if number != 5)]
+    assert {one.name for one in crowd.read(lists.living_named)} == {"Anna", "banana_split", "100%"}
+
+
 def test_agents_are_counted_by_status(crowd: Store) -> None:
     change(crowd, uuid("k003"), "status = 'stopped', turn = 1, awake = 1")
     found = crowd.read(lists.census)

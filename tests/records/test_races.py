@@ -11,7 +11,6 @@ import pytest
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import AgentDead, Fenced, NameTaken, SystemClosed
-from ikigai_actors.records.agents import registry
 from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.records.lives.membership import JoinGroup, LeaveGroup
 from ikigai_actors.records.lives.signals import SendSignal
@@ -22,6 +21,7 @@ from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import write_alone
 from supervisors.signals import Signal
 from tests.conftest import NewDatabase
+from tests.kit import trees
 from tests.kit.databases import DEADLINE, Admin, sql
 from tests.kit.faults import HeldStore
 from tests.kit.races import Writer, meet, somebody_waits
@@ -65,7 +65,7 @@ class Arena:
 
     def check(self) -> None:
         """Every living agent but agent 0 has a living supervisor."""
-        living = {agent.uuid: agent for agent in self.store.read(registry.living)}
+        living = {agent.uuid: agent for agent in self.store.read(trees.living)}
         orphans = [uuid for uuid, agent in living.items() if uuid != "root" and agent.supervisor_uuid not in living]
         assert orphans == []
 
@@ -138,7 +138,7 @@ def test_of_two_forks_with_one_name_exactly_one_wins(arena: Arena) -> None:
         assert isinstance(getattr(outcome[loser], "error", None), NameTaken)
         at[winner] += 1
         winners.append(winner)
-        named = [agent.uuid for agent in arena.store.read(registry.living) if agent.name == name]
+        named = [agent.uuid for agent in arena.store.read(trees.living) if agent.name == name]
         assert named == [f"{number} of {winner}"]
     assert set(winners) == {"a", "b"}
 
@@ -227,7 +227,7 @@ def test_writers_let_loose_on_one_tree_leave_it_whole(arena: Arena) -> None:
     errors = [getattr(answer(), "error", None) for answer in answers]
     assert {type(error) for error in errors if error is not None} <= {Fenced, AgentDead}
     arena.check()
-    living = {agent.uuid for agent in arena.store.read(registry.living)}
+    living = {agent.uuid for agent in arena.store.read(trees.living)}
     assert living - {"root"} == {uuid for uuid in living if uuid.startswith("child of")}
     for uuid in living - {"root"}:
         assert record(arena.store, uuid).supervisor_uuid == "root"

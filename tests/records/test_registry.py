@@ -19,6 +19,7 @@ from ikigai_actors.store import Row, Store, Transaction
 from ikigai_actors.store.migrations import schema_script
 from ikigai_actors.store.queries import for_sqlite
 from ikigai_actors.store.unit import Locked
+from tests.kit import trees
 from tests.kit.databases import sql
 from tests.kit.trees import add, add_host, change, plant
 
@@ -64,7 +65,7 @@ def zoo(store: Store) -> Store:
 @pytest.mark.parametrize(
     ("query", "names"),
     [
-        ("living", [one.name for one in fields(AgentRecord)]),
+        ("root", [one.name for one in fields(AgentRecord)]),
         ("agent_0", Relative._fields),
         ("lock_agents", Locked._fields),
         ("lock_dying", Locked._fields[:-1]),
@@ -158,7 +159,7 @@ def test_everybody_or_one_status_oldest_first(store: Store) -> None:
     assert names(store.read(registry.every)) == ["root", "z", "b", "a"]
     assert names(store.read(lambda tx: registry.every(tx, "running"))) == ["root", "z", "a"]
     assert names(store.read(lambda tx: registry.every(tx, "dead"))) == ["b"]
-    assert set(names(store.read(registry.living))) == {"root", "z", "a"}
+    assert set(names(store.read(trees.living))) == {"root", "z", "a"}
 
 
 def test_children_are_in_order_of_creation_and_adopted_ones_last(store: Store) -> None:
@@ -255,13 +256,21 @@ def test_all_agents_are_read_some_at_a_time_each_once(store: Store) -> None:
     store.write(lambda tx: tx.run("set_status", uuids=stopped, status="running", deadline=None, reason=None))
     store.write(lambda tx: tx.run("bury", uuids=["agent3"], cause="killed", sender=None, reason="test", now=2))
     assert names(store.read(lambda tx: registry.after(tx, "", "dead"))) == ["agent3"]
-    assert store.read(registry.count_by_status) == {"running": 7, "dead": 1}
 
 
 def test_agents_below_one_are_found_whatever_their_depth(store: Store) -> None:
     plant(store, a="root", b="a", c="b", d="root")
     assert set(store.read(lambda tx: registry.uuids_below(tx, "a"))) == {"b", "c"}
     assert store.read(lambda tx: registry.uuids_below(tx, "d")) == []
+
+
+def test_agents_that_descend_from_one_are_found_whoever_supervises_them(store: Store) -> None:
+    plant(store, a="root", b="a", c="b", d="c", e="root", f="e")
+    change(store, "c", "supervisor_uuid = 'root'")  # by an adoption
+    change(store, "f", "supervisor_uuid = 'a'")
+    assert set(store.read(lambda tx: registry.uuids_descended(tx, "a"))) == {"b", "c", "d"}
+    assert store.read(lambda tx: registry.uuids_descended(tx, "e")) == ["f"]
+    assert set(store.read(lambda tx: registry.uuids_below(tx, "a"))) == {"b", "f"}
 
 
 def test_the_agent_that_a_person_has_looked_at_last_is_the_latest_that_lives(store: Store) -> None:

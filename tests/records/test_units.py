@@ -13,12 +13,12 @@ from ikigai_actors.errors import (
     RootProtected,
     StoreConflict,
 )
-from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import Touch
 from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Committed, Journal, Refused
 from ikigai_actors.store.unit import Unit
+from tests.kit import trees
 from tests.kit.databases import sql
 from tests.kit.journals import Answers
 from tests.kit.trees import HOST, append, change, fork, ids, plant, record, stop
@@ -53,7 +53,7 @@ class Desk:
 
     def supervisors(self) -> dict[str, str | None]:
         """Who looks after whom, among the living."""
-        return {agent.uuid: agent.supervisor_uuid for agent in self.store.read(registry.living)}
+        return {agent.uuid: agent.supervisor_uuid for agent in self.store.read(trees.living)}
 
 
 @pytest.fixture

@@ -119,5 +119,6 @@ def test_the_figures_of_a_database_tell_what_agents_branches_and_budgets_have_sp
     assert "budget shop 120 tokens of 500 tokens" in lines
     told = json.loads(CliRunner().invoke(cli, ["--database", durable, "stats", "--json"]).output)
     assert told["names"] == {top: words_of(top), middle: "shop", leaf: "buyer"}
+    assert told["spent_in_all"] == {"tokens": 120, "usd": 0}
     assert told["branches"][middle] == {"tokens": 120, "usd": 0}
     assert [(one["owner"], one["held"]["tokens"]) for one in told["budgets"]] == [(top, 0), (middle, 0)]

@@ -99,8 +99,8 @@ def figures(**other: object) -> Figures:
     nothing = dict.fromkeys(
         ("turns", "messages", "mails", "unread", "prompts", "documents", "versions", "restarts", "hosts"), 0
     )
-    given = {"database": "x", "host": "host a", "agents": {"running": 1}, **nothing, "spent": {}, "branches": {}}
-    return Figures(**{**given, "budgets": [], "names": {}, **other})  # type: ignore[arg-type]
+    given = {"database": "x", "host": "host a", "agents": {"running": 1}, **nothing, "spent_in_all": {}}
+    return Figures(**{**given, "spent": {}, "branches": {}, "budgets": [], **other})  # type: ignore[arg-type]
 
 
 def test_figures_mark_what_waits_and_what_failed() -> None:

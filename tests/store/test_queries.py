@@ -57,6 +57,12 @@ def test_each_database_has_its_own_key_of_a_row_and_its_own_list_of_values() -> 
     assert to_postgres(text).sql == "SELECT json_agg(a.uuid) FROM agents a WHERE uuid = ANY(%(keys)s)"
 
 
+def test_about_as_many_rows_as_a_table_has_are_known_without_a_count() -> None:
+    text = "SELECT about_rows(mail)"
+    assert to_sqlite(text).sql == "SELECT (SELECT COALESCE(MAX(rowid), 0) FROM mail)"
+    assert "c.oid = 'mail'::regclass" in to_postgres(text).sql
+
+
 def test_the_lock_is_dropped_for_sqlite_alone() -> None:
     text = "SELECT 1 FROM a ORDER BY uuid\n   FOR NO KEY UPDATE OF a"
     assert to_sqlite(text).sql == "SELECT 1 FROM a ORDER BY uuid"

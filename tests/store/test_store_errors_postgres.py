@@ -162,7 +162,7 @@ def test_a_writer_that_got_many_rows_may_think_about_them_for_longer(server_stor
         columns = "uuid, parent_uuid, supervisor_uuid, fork_message_id, status, created_at"
         children = "SELECT 'a' || n, 'root', 'root', 0, 'running', 1 FROM generate_series(1, 6999) n"
         sql(tx, f"INSERT INTO agents ({columns}) {children}")
-        assert len(tx.run("living")) == 7000
+        assert len(tx.run("agents", status="running")) == 7000
         return sql(tx, "SHOW idle_in_transaction_session_timeout")
 
     assert server_store.write(work) == [("7s",)]

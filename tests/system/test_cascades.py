@@ -10,7 +10,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Reply, Request, Signal, StoreError, StoreInUse
 from ikigai_actors.errors import Fenced
-from ikigai_actors.records.agents.registry import every, living
+from ikigai_actors.records.agents.registry import every
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.lives.signals import SendSignal
 from ikigai_actors.store import Store, Transaction, open_store
@@ -18,7 +18,7 @@ from ikigai_actors.store.journal import CommitResult, Committed
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import lock, write_alone
 from tests.conftest import NewDatabase
-from tests.kit import outside
+from tests.kit import outside, trees
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import Admin, backend, eventually, printed, python, sql
 from tests.kit.faults import FaultyStore
@@ -187,7 +187,7 @@ def test_no_descendant_escapes_a_cascade_while_those_of_two_hosts_fork(arena: Ar
                 threads.submit(breed, arena.one, HOST, [f"{top} a", f"{top} b"]),
                 threads.submit(breed, arena.other, OTHER, [f"{top} c", f"{top} d"]),
             ]
-            eventually(lambda most=20 + 20 * number: len(arena.store.read(living)) > most, "the broods")  # type: ignore[misc]
+            eventually(lambda most=20 + 20 * number: len(arena.store.read(trees.living)) > most, "the broods")  # type: ignore[misc]
             kill = SendSignal(top, Signal.KILL, 9, spread=True)
             if number % 3 == 2:
                 dead = write_alone(arena.store, kill).dead

@@ -10,11 +10,12 @@ from ikigai_actors.doors.acp.view import ClientView
 from ikigai_actors.doors.json_rpc import Params
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.agents.lists import Age, age_of
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey
 from ikigai_actors.records.log.heads import latest_times
 from ikigai_actors.system.lifecycle import GRACE, new_children, new_fork
-from ikigai_actors.text import iso_time
+from ikigai_actors.text import iso_time, storable
 from supervisors.signals import Signal
 
 BIRTH = 20.0
@@ -22,6 +23,9 @@ BIRTH = 20.0
 
 _PAGE = 100
 """Sessions of one answer of ``session/list``."""
+
+_FIRST = "-1 0 -"
+"""The cursor of the first answer."""
 
 DEFAULT, ADAPTIVE = "default", "adaptive"
 
@@ -59,12 +63,9 @@ class Sessions:
 
     def list(self, params: Params) -> dict[str, Any]:
         """The living agents, oldest first, a page at a time."""
-        access, cursor = self._access, str(params.get("cursor") or "0")
-        if not cursor.isdecimal():
-            raise BadInput(f"Expected a cursor that session/list gave; got {cursor[:40]!r}.")
-        mine = [one for one in access.below(None) if one.living and one.supervisor_uuid is not None]
-        mine.sort(key=lambda one: (one.created_at, one.born, one.uuid))
-        page = mine[int(cursor) : int(cursor) + _PAGE]
+        access = self._access
+        found = access.living(_place_in(str(params.get("cursor") or _FIRST)), _PAGE + 1)
+        page = found[:_PAGE]
         times = access.client.read(lambda tx: latest_times(tx, [one.uuid for one in page]))
         sessions = [
             {
@@ -76,7 +77,7 @@ class Sessions:
             }
             for one in page
         ]
-        more = {"nextCursor": str(int(cursor) + _PAGE)} if len(mine) > int(cursor) + _PAGE else {}
+        more = {"nextCursor": " ".join(map(str, age_of(page[-1])))} if len(found) > _PAGE else {}
         return {"sessions": sessions, **more}
 
     def close(self, params: Params) -> dict[str, Any]:
@@ -176,3 +177,11 @@ METHODS: Mapping[str, Callable[[Sessions, Params], Any]] = {
     "session/set_config_option": Sessions.set_option,
 }
 """What each method of the protocol does with sessions."""
+
+
+def _place_in(cursor: str) -> Age:
+    """The place after which the next sessions come. Raises `BadInput` for a cursor that was not given."""
+    match cursor.split(" "):
+        case [at, born, uuid] if at.lstrip("-").isdecimal() and born.isdecimal() and max(len(at), len(born)) < 18:
+            return int(at), int(born), storable(uuid)
+    raise BadInput(f"Expected a cursor that session/list gave; got {cursor[:40]!r}.")

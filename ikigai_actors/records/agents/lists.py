@@ -21,14 +21,31 @@ from ikigai_actors.text import storable
 MOST_LISTED = 200
 """How many agents a list shows at most, unless somebody asks for more."""
 
+Age = tuple[int, int, str]
+"""A place in the order of births: milliseconds since 1970, the position in the parent's log, and the uuid."""
+
 _ESCAPED = str.maketrans({"%": "!%", "_": "!_", "!": "!!"})
 """What LIKE would not take literally."""
 
 
-def by_age(tx: Transaction) -> list[list[str]]:
-    """The uuids of all agents, the oldest first, in pages of `AGENTS_AT_ONCE`."""
-    uuids = [uuid for uuid, *_ in sorted(tx.run("ages"), key=lambda row: row[1:])]
-    return [uuids[start : start + AGENTS_AT_ONCE] for start in range(0, len(uuids), AGENTS_AT_ONCE)]
+class Placement(NamedTuple):
+    """What the place of an agent in the tree depends on, as of `AgentRecord`."""
+
+    uuid: str
+    created_at: int
+    born: int
+    supervisor_uuid: str | None
+    parent_uuid: str | None
+
+
+def by_age(tx: Transaction) -> list[str]:
+    """The uuids of all agents, the oldest first."""
+    return [uuid for uuid, *_ in sorted(tx.run("ages"), key=lambda row: row[1:])]
+
+
+def placements(tx: Transaction) -> list[Placement]:
+    """The places of all agents, the oldest first."""
+    return registry.oldest_first(map(Placement._make, tx.run("placements")))
 
 
 class Census(NamedTuple):
@@ -171,6 +188,45 @@ def breadth_first(tx: Transaction, top: str, most: int = MOST_LISTED) -> list[Ag
                 found += some_children(tx, uuid, most - len(found))
         level = [one.uuid for one in found[begun:]]
     return found
+
+
+def some_below(tx: Transaction, top: AgentRecord, most: int = MOST_LISTED, dead_too: bool = False) -> list[AgentRecord]:
+    """Those below an agent in the tree of supervisors, at most this many: the living level by level, then others.
+
+    The others are the living below the dead, and with ``dead_too`` the dead. Only where there may be such it goes
+    through the dead.
+    """
+    found = breadth_first(tx, top.uuid, most)
+    is_all = top.parent_uuid is None and not dead_too and census(tx).living == len(found) + 1
+    if len(found) < most and not is_all:
+        known = {one.uuid for one in found}
+        walked = registry.rows_of(tx, "some_below", uuid=top.uuid, most=most, dead_too=int(dead_too))
+        found += [one for one in walked if one.uuid not in known][: most - len(found)]
+    return found
+
+
+def count_below(tx: Transaction, top: AgentRecord, dead_too: bool = False) -> int:
+    """How many agents are below one in the tree of supervisors; it costs as much as they are, but for agent 0."""
+    if top.parent_uuid is None:
+        found = census(tx)
+        return (found.all_of_them if dead_too else found.living) - 1
+    return int(tx.run("count_below", uuid=top.uuid, dead_too=int(dead_too))[0][0])
+
+
+def age_of(record: AgentRecord) -> Age:
+    """The place of an agent in the order of births, of which there is none other with the same."""
+    return (record.created_at, record.born, record.uuid)
+
+
+def living_after(tx: Transaction, after: Age, most: int) -> list[AgentRecord]:
+    """The living but agent 0, the oldest first, at most this many that come after a place."""
+    at, born, uuid = after
+    return registry.rows_of(tx, "living_after", at=at, born=born, after=uuid, most=most)
+
+
+def living_named(tx: Transaction) -> list[AgentRecord]:
+    """The living that have names."""
+    return registry.rows_of(tx, "living_named")
 
 
 def newest_child(tx: Transaction, uuid: str) -> AgentRecord | None:

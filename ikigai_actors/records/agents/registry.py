@@ -7,7 +7,7 @@ Every function takes a transaction, so several look-ups of one answer see one mo
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError, NameTaken
@@ -153,7 +153,34 @@ def rows_of(tx: Transaction, query: str, **parameters: object) -> list[AgentReco
     return _records(tx.run(query, **parameters))
 
 
-def oldest_first(records: Iterable[AgentRecord]) -> list[AgentRecord]:
+class Placed(Protocol):
+    """An agent as far as its place in the tree of supervisors depends on it: a record, or a `Placement`."""
+
+    @property
+    def uuid(self) -> str:
+        """Its uuid."""
+
+    @property
+    def created_at(self) -> int:
+        """Milliseconds since 1970."""
+
+    @property
+    def born(self) -> int:
+        """Position of its birth in its parent's log."""
+
+    @property
+    def supervisor_uuid(self) -> str | None:
+        """Its supervisor."""
+
+    @property
+    def parent_uuid(self) -> str | None:
+        """Its parent."""
+
+
+P = TypeVar("P", bound=Placed)
+
+
+def oldest_first(records: Iterable[P]) -> list[P]:
     """Agents in the order of their births."""
     return sorted(records, key=lambda record: (record.created_at, record.born))
 
@@ -174,19 +201,19 @@ def uuids_below(tx: Transaction, uuid: str) -> list[str]:
     return [below for (below,) in tx.run("uuids_below", uuid=uuid)]
 
 
-def count_by_status(tx: Transaction) -> dict[str, int]:
-    """How many agents have each status."""
-    return dict(tx.run("count_by_status"))
+def uuids_descended(tx: Transaction, uuid: str) -> list[str]:
+    """The uuids of all agents that descend from an agent, under any supervisor; the dead too."""
+    return [below for below, *_ in tx.run("descent", uuid=uuid) if below != uuid]
+
+
+def uuids_belonging(tx: Transaction, uuid: str) -> list[str]:
+    """The uuids of an agent and of all below it, by descent or by supervision; the dead too."""
+    return [one for (one,) in tx.run("belonging", uuid=uuid)]
 
 
 def seen_last(tx: Transaction) -> AgentRecord | None:
     """The living agent at which a person has looked last; None when nobody has looked at any."""
     return next(iter(_records(tx.run("seen_last"))), None)
-
-
-def living(tx: Transaction) -> list[AgentRecord]:
-    """All agents that are not dead, in no order."""
-    return _records(tx.run("living"))
 
 
 def own_counts(tx: Transaction) -> dict[str, int]:
@@ -445,13 +472,13 @@ def living_children(tx: Transaction, uuid: str) -> list[AgentRecord]:
     return in_order(uuid, _records(tx.run("living_children", uuid=uuid)))
 
 
-def in_order(supervisor: str, records: list[AgentRecord]) -> list[AgentRecord]:
+def in_order(supervisor: str, records: Iterable[P]) -> list[P]:
     """A supervisor's children in order of creation, adopted ones last.
 
     The positions of births in one log always grow; creation times can be equal.
     """
 
-    def place(record: AgentRecord) -> tuple[bool, int, int]:
+    def place(record: Placed) -> tuple[bool, int, int]:
         adopted = record.parent_uuid != supervisor
         return (adopted, record.created_at if adopted else record.born, record.born)
 

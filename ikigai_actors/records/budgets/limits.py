@@ -157,7 +157,7 @@ def _counted(unit: str, members: list[_Member]) -> tuple[int, int]:
         case "usd":
             return sum(one.spent_usd for one in members), 0
         case "agents":
-            return 0, sum(one.status != "dead" for one in members[1:])
+            return 0, sum(one.status != "dead" for one in members) - 1
         case "agents_ever":
             return 0, len(members) - 1
     return 0, 0

@@ -19,6 +19,7 @@ from typing import Any
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.lists import own_counts_of
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.agents.rules import rules_among
 from ikigai_actors.records.budgets.spendings import kept_labels, spendings_of
@@ -163,10 +164,11 @@ class Branch:
 
     def __init__(self, tx: Transaction, agent: str, from_clear: bool) -> None:
         self._tx = tx
-        self._everybody = {one.uuid: one for one in registry.every(tx)}
         self.top = registry.find(tx, agent)
         check_unpruned(self.top.uuid, self.top.pruned_at)
-        self.agents = {one.uuid: one for one in _parents_first(self._below())}
+        belonging = registry.some(tx, registry.uuids_belonging(tx, self.top.uuid))
+        self.agents = {one.uuid: one for one in _parents_first(registry.oldest_first(belonging))}
+        self._names: dict[str | None, str] = {one.uuid: one.short for one in belonging}
         heirs: dict[tuple[str, bool], list[AgentRecord]] = {}
         for one in self.agents.values():
             if one.parent_uuid is not None and one.parent_uuid not in self.agents and not one.grafted:
@@ -174,8 +176,9 @@ class Branch:
         self.origins = {some[0].uuid: self._origin(some) for some in heirs.values()}
         """By the uuids of the agents after which they are named."""
         self._parents = {one.uuid: ORIGIN + uuid for uuid, origin in self.origins.items() for one in origin.agents}
-        self._own = registry.own_counts(tx)
-        self._pruned_hashes = {uuid: stored.hex() for uuid, stored in tx.run("pruned_hashes")}
+        self._own = own_counts_of(tx, self.agents)
+        pruned = tx.run("pruned_hashes_of", uuids=list(self.agents))
+        self._pruned_hashes: dict[str, str] = {uuid: stored.hex() for uuid, stored in pruned}
         self._from_clear = from_clear
 
     def counts(self) -> Counter[str]:
@@ -197,20 +200,6 @@ class Branch:
             },
         )
         yield from self._contents()
-
-    def _below(self) -> list[AgentRecord]:
-        """The top, and all below it by lineage or supervision."""
-        below: dict[str | None, list[AgentRecord]] = {}
-        for one in self._everybody.values():
-            for above in {one.parent_uuid, one.supervisor_uuid}:
-                below.setdefault(above, []).append(one)
-        found, waiting = {self.top.uuid: self.top}, [self.top.uuid]
-        while waiting:
-            for one in below.get(waiting.pop(), ()):
-                if one.uuid not in found:
-                    found[one.uuid] = one
-                    waiting.append(one.uuid)
-        return [one for one in self._everybody.values() if one.uuid in found]
 
     def _origin(self, agents: list[AgentRecord]) -> Inheritance:
         """The history that the children of one outside parent inherit. All of them are pruned, or none is."""
@@ -355,8 +344,9 @@ class Branch:
 
     def called(self, uuid: str | None) -> str:
         """The name of an agent for people."""
-        one = self._everybody.get(uuid or "")
-        return str(uuid) if one is None else one.short
+        if uuid is not None and uuid not in self._names:
+            self._names[uuid] = next((one.short for one in registry.some(self._tx, [uuid])), uuid)
+        return self._names.get(uuid, str(uuid))
 
 
 def _birth(position: int, of: AgentRecord) -> Row:

@@ -475,12 +475,12 @@ class Graft:
 
 def _free_names(tx: Transaction, named: Sequence[AgentRecord]) -> dict[str, str | None]:
     """A name for each of these agents that nobody who lives here has, nor another one of them."""
-    taken = {one.name for one in registry.living(tx) if one.name is not None}
     taken_here = {one.name for one in named}
+    taken = {one.name for one in registry.rows_of(tx, "namesakes", names=[*taken_here]) if one.living}
     found: dict[str, str | None] = {}
     for one in named:
         name, number = one.name or "", 1
-        while name in taken or (number > 1 and name in taken_here):
+        while name in taken or (number > 1 and (name in taken_here or tx.run("living_by_name", name=name))):
             number += 1
             name = f"{(one.name or '')[: NAME_LENGTH - 1 - len(str(number))]}-{number}"
         found[one.uuid] = name

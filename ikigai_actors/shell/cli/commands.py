@@ -104,7 +104,7 @@ def stats(options: Options, tokens: bool, by: str | None, since: str | None, jso
         spent = read_spending(options.database, by, since)
         click.echo(as_object(spent) if json else "\n".join(spending_lines(by, spent)))
         return
-    figures = read_figures(options.database, tokens)
+    figures = read_figures(options.database, tokens, everybody=json)
     if json:
         click.echo(as_object(figures))
         return

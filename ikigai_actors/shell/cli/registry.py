@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from ikigai_actors.records.agents import lists, registry
-from ikigai_actors.records.agents.registry import AgentRecord, shown_names
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.hosts.liveness import Sign, latest_signs
 from ikigai_actors.shell.agent_lists import list_lines, read_list
 from ikigai_actors.shell.text.harmless import as_json
@@ -56,14 +56,16 @@ def _rows(client: Client, text: str, most: int | None, dead_too: bool, tree: boo
         shown = [one for one in found.records if one.uuid in found.wanted]
         facts = _Facts(found.labels, found.own, found.hosts, found.signs)
         yield from (facts.row(record) for record in shown) if not tree else _in_tree(found.records, facts)
-    elif tree:
-        records = client.agents()
-        uuids = [one.uuid for one in records]
-        yield from _in_tree(records, client.read(lambda tx: _read_facts(tx, uuids, shown_names(records))))
-    else:
-        for uuids in client.read(lists.by_age):
-            records, facts = client.read(partial(_page, uuids=uuids))
-            yield from (facts.row(record) for record in records)
+        return
+    depths: dict[str, dict[str, int]] = {}
+    if tree:
+        depths = {
+            node.record.uuid: {"depth": node.depth} for node in drawn(client.read(lists.placements), lambda one: True)
+        }
+    uuids = [*depths] or client.read(lists.by_age)
+    for start in range(0, len(uuids), registry.AGENTS_AT_ONCE):
+        records, facts = client.read(partial(_page, uuids=uuids[start : start + registry.AGENTS_AT_ONCE]))
+        yield from (facts.row(record) | depths.get(record.uuid, {}) for record in records)
 
 
 def _page(tx: Transaction, uuids: Sequence[str]) -> tuple[list[AgentRecord], "_Facts"]:

@@ -15,11 +15,11 @@ do not count.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.behaviour.listing import NO_TRIALS, ListedTrials
-from ikigai_actors.records.agents.registry import AgentRecord, in_order, shown_names
+from ikigai_actors.records.agents.registry import AgentRecord, Placed, in_order, shown_names
 from ikigai_actors.records.hosts.liveness import LATELY, Sign
 from ikigai_actors.shell.text.colours import Span, meaning_of_agent
 from ikigai_actors.shell.text.harmless import one_line
@@ -31,6 +31,8 @@ DEEPEST = 6
 WIDEST = 36
 """The widest column of agents: a line of 80 columns has room for the other columns. Longer names stick out."""
 
+
+P = TypeVar("P", bound=Placed)
 
 _INDENT = "  "
 """A level of a tree without lines."""
@@ -46,10 +48,10 @@ class Line(NamedTuple):
     """The meanings of its parts."""
 
 
-class Node(NamedTuple):
+class Node(NamedTuple, Generic[P]):
     """An agent's place in the drawing."""
 
-    record: AgentRecord
+    record: P
     branch: str
     """The lines of the drawing before it."""
     depth: int
@@ -106,7 +108,7 @@ def tree_lines(
     before_width = max((len(str(node.record.fork_message_id)) for node in nodes), default=0)
     own_width = max((len(str(own.get(node.record.uuid, 0))) for node in nodes), default=0)
 
-    def line(node: Node, label: str, word: str, bare: str) -> Line:
+    def line(node: Node[AgentRecord], label: str, word: str, bare: str) -> Line:
         record = node.record
         mine, before = own.get(record.uuid, 0), record.fork_message_id
         columns = f"{pad(label, label_width)}  {pad(word, state_width)}  {before:>{before_width}} inherited"
@@ -140,7 +142,7 @@ def summary(counts: Mapping[str, int]) -> str:
     return ", ".join([f"{counts.get('running', 0)} running", *between, f"{counts.get('dead', 0)} dead"])
 
 
-def drawn(records: Sequence[AgentRecord], wanted: Callable[[AgentRecord], bool], deepest: int = DEEPEST) -> list[Node]:
+def drawn(records: Sequence[P], wanted: Callable[[P], bool], deepest: int = DEEPEST) -> list[Node[P]]:
     """The nodes of the agents that are wanted, and of those above them, in the order of the drawing.
 
     Down to ``deepest`` levels are drawn.
@@ -148,23 +150,23 @@ def drawn(records: Sequence[AgentRecord], wanted: Callable[[AgentRecord], bool],
     by_uuid = {record.uuid: record for record in records}
     shown: set[str] = set()
     for record in records:
-        above: AgentRecord | None = record if wanted(record) else None
+        above: P | None = record if wanted(record) else None
         while above is not None and above.uuid not in shown:
             shown.add(above.uuid)
             above = by_uuid.get(above.supervisor_uuid or "")
     return _depth_first([record for record in records if record.uuid in shown], deepest)
 
 
-def _depth_first(records: Sequence[AgentRecord], deepest: int) -> list[Node]:
+def _depth_first(records: Sequence[P], deepest: int) -> list[Node[P]]:
     """Every agent once, each under its supervisor; without recursion, since trees may be thousands deep.
 
     An agent that cannot be reached from agent 0 (damaged rows) is at the left, after the tree.
     """
-    below: dict[str | None, list[AgentRecord]] = {}
+    below: dict[str | None, list[P]] = {}
     known = {record.uuid for record in records}
     for record in records:
         below.setdefault(record.supervisor_uuid if record.supervisor_uuid in known else None, []).append(record)
-    nodes: list[Node] = []
+    nodes: list[Node[P]] = []
     seen: set[str] = set()
     for top in [*below.pop(None, []), *records]:
         stack = [(top, "", "", 0)]

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from ikigai_actors.behaviour.book import Book
     from ikigai_actors.behaviour.results import ExperimentResult
     from ikigai_actors.behaviour.trials import TrialRun
-    from ikigai_actors.records.messages.messages import Message
     from ikigai_actors.shell.verbs.place import Place, ShellPlace
-    from ikigai_actors.store.base import Transaction
     from ikigai_actors.system.handles.ref import AgentRef, System
 
 
@@ -122,21 +120,12 @@ def _say(shell: "ShellPlace", begin: Callable[..., "ExperimentResult"]) -> None:
 
 
 def _experiments(system: "System") -> Iterator["tuple[AgentRef, Book]"]:
-    """The experiments that live: the first of their notes says the terms."""
-    from ikigai_actors.behaviour.book import Book
-    from ikigai_actors.behaviour.turns import own_messages
+    """The experiments that live."""
+    from ikigai_actors.behaviour.listing import books_in
+    from ikigai_actors.records.agents.lists import living_named
 
-    for record in system.agents():
-        if record.living and record.name is not None:
-            agent, look = system.handle(record.uuid), partial(_beginning, record.uuid, record.fork_message_id)
-            if Book(record.uuid, system._store.read(look)).terms is not None:
-                yield agent, Book(record.uuid, own_messages(agent))
-
-
-def _beginning(uuid: str, start: int, tx: "Transaction") -> "list[Message]":
-    from ikigai_actors.records.log.heads import section
-
-    return section(tx, uuid, start, start + 3)
+    for uuid, book in system._store.read(lambda tx: books_in(tx, living_named(tx))).items():
+        yield system.handle(uuid), book
 
 
 def _judge(place: "Place", agent: "AgentRef", verdict: bool | None) -> object:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.agent.turn.state import Phase
@@ -29,15 +29,12 @@ from ikigai_actors.records.messages.messages import NO_DATA
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
-from ikigai_actors.store.hosts.rows import HostRecord, open_hosts, owner, owners
+from ikigai_actors.store.hosts.rows import HostRecord, open_hosts, owner
 from ikigai_actors.store.unit import Unit, write_alone
 
 if TYPE_CHECKING:
     from ikigai_actors.attachments import Attachment
-    from ikigai_actors.records.budgets.budget import BudgetStatus
     from ikigai_actors.records.budgets.spendings import Spending
-    from ikigai_actors.records.figures import Counts
-    from ikigai_actors.records.hosts.liveness import Sign
     from ikigai_actors.records.hosts.remote_commands import RemoteCommandKey
     from ikigai_actors.records.lives.deaths import LifecycleChange
     from ikigai_actors.records.log.scrollback import Scrollback
@@ -53,34 +50,6 @@ SPENDING_BATCH = 10_000
 """Messages that `Client.spending` reads at once."""
 
 T = TypeVar("T")
-
-
-class Overview(NamedTuple):
-    """Everybody at one moment."""
-
-    records: list[AgentRecord]
-    """Oldest first; the dead too."""
-    own: dict[str, int]
-    """Messages that each agent wrote itself, by uuid."""
-    hosts: tuple[HostRecord, ...]
-    """The hosts that run the agents, the latest first."""
-    signs: "Mapping[str, Sign]"
-    """The latest signs of life of those that are in a turn, by uuid."""
-
-    @property
-    def host(self) -> HostRecord | None:
-        """The latest host; None when nobody runs the agents."""
-        return next(iter(self.hosts), None)
-
-    def state(self, record: AgentRecord) -> str:
-        """The state of an agent, as far as a reader can know."""
-        return shown_state(record, self.hosts)
-
-
-def _overview(tx: "Transaction") -> Overview:
-    from ikigai_actors.records.hosts.liveness import latest_signs
-
-    return Overview(registry.every(tx), registry.own_counts(tx), owners(tx), latest_signs(tx))
 
 
 def shown_state(record: AgentRecord, hosts: Sequence[HostRecord]) -> str:
@@ -239,18 +208,6 @@ class Client:
 
         key, start = check_label_key(by), check_since(since, self._clock.now_ms())
         return self._store.read(lambda tx: spending(tx, key, start))
-
-    def figures(self) -> "tuple[Overview, Counts]":
-        """Everybody, and how much there is of everything else, at one moment."""
-        from ikigai_actors.records.figures import count
-
-        return self._store.read(lambda tx: (_overview(tx), count(tx)))
-
-    def budgets(self, most: int) -> "list[BudgetStatus]":
-        """The budgets that limit something, agent 0's first; at most this many."""
-        from ikigai_actors.records.budgets.status import budgets_that_limit
-
-        return self._store.read(lambda tx: budgets_that_limit(tx, most))
 
     def spending(self) -> "Iterator[Message]":
         """Every message that may say what a request has cost. Raises `HistoryError` for a wrong row."""
