@@ -72,7 +72,7 @@ NEAREST = {"database_url": "memory", "durable_url": "sqlite"}
 EXAMPLES = "_hypothesis_internal_use_settings"
 """Where Hypothesis keeps the settings of a test."""
 
-FEWEST = 8
+FEWEST = 5
 """Examples of a property that each run tries, if it has as many."""
 
 

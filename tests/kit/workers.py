@@ -26,8 +26,10 @@ from typing import Any, NoReturn, TypeAlias, cast
 
 import pytest
 from _pytest._io import TerminalWriter
+from hypothesis import given
+from hypothesis.strategies import integers
 
-from tests.kit.tiers import Tier, marked
+from tests.kit.tiers import EXAMPLES, Tier, marked
 from tests.kit.zygote import ROOT, Zygote
 
 Link: TypeAlias = "Connection[Any, Any]"
@@ -75,9 +77,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """What forks programs for all the processes warms up while the tests are collected."""
-    if session.config.getoption("--workers") and session.config.rootpath == ROOT:
-        Zygote.get()
+    """What forks programs for all the processes warms up while the tests are collected, and no garbage is looked for."""
+    if session.config.getoption("--workers"):
+        gc.disable()  # thousands of modules and tests come to stay: to go through them takes a fifth of the time
+        if session.config.rootpath == ROOT:
+            Zygote.get()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -144,9 +148,12 @@ class Run:
 
     def all_tests(self, workers: int) -> None:
         """Run all, and once more what fails."""
+        if any(hasattr(getattr(item, "obj", None), EXAMPLES) for item in self.session.items):
+            _read_constants()
         assert threading.active_count() == 1, "A process with threads cannot be forked."
         gc.collect()
         gc.freeze()
+        gc.enable()
         queue = self._queue()
         try:
             for _ in range(workers):
@@ -255,6 +262,11 @@ class Run:
             if again or not chance or self.session.config.getoption("--tier") == "thorough":
                 self._reports[index] = reports
                 self._log(index)
+
+
+def _read_constants() -> None:
+    """Have Hypothesis look for constants in every module here, which takes seconds, and not in each process."""
+    given(integers())(lambda _: None)()
 
 
 def _taken(queue: int) -> Iterator[range]:
