@@ -10,7 +10,7 @@ programs and screens (`SLOW`), which the quick tier does not even import.
 
 A test that takes ``database``, ``store`` or ``durable`` is one for each kind of database. In ``tests/store`` all run;
 in ``tests/records`` those that take ``store``, and so run statements themselves, on the nearest embedded one and on
-PostgreSQL. Of all others a file's first such test runs on PostgreSQL as well as on the nearest embedded store, and the
+PostgreSQL. Of all others a file's first such case runs on PostgreSQL as well as on the nearest embedded store, and the
 rest on that store alone; the thorough tier runs them all everywhere.
 
 Of a test with many cases that show the same thing, ``sample(3, "why")`` leaves three to the tiers below the thorough
@@ -54,7 +54,7 @@ class Case(NamedTuple):
     statements: bool = False
     """Whether it takes an open store, and so runs statements itself."""
     first: bool = False
-    """Whether its function is the first one of its file that is made for several databases."""
+    """Whether it is the first one of its file that is made for PostgreSQL as one of several databases."""
 
 
 SLOW = ("cluster", "fuzz", "shell/app", "shell/cli", "shell/web", "soak", "torture")
@@ -150,14 +150,14 @@ def _cases(items: Iterable[pytest.Item]) -> Iterable[Case]:
         kind = str(parameters[fixture]) if fixture else None
         if kind is None and ("postgres_url" in getattr(item, "fixturenames", ()) or "postgres" in parameters.values()):
             kind = "postgres"
-        file, name = item.location[0], getattr(item, "originalname", item.name)
+        file = item.location[0]
         yield Case(
             item.nodeid.removeprefix("tests/").split("/", 1)[0],
             marked(item),
             kind,
             nearest=fixture is None or kind == NEAREST[fixture],
             statements="store" in getattr(item, "fixturenames", ()),
-            first=bool(fixture) and firsts.setdefault(file, name) == name,
+            first=bool(fixture) and kind == "postgres" and firsts.setdefault(file, item.nodeid) == item.nodeid,
         )
 
 
