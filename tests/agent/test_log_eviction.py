@@ -6,7 +6,7 @@ from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Request
 from ikigai_actors.agent.turn.state import Phase
 from tests.kit.databases import DEADLINE, eventually
 
-MOST = 60
+MOST = 30
 
 
 def answer(request: Request) -> str:
@@ -35,7 +35,7 @@ def held(system: ActorSystem, agent: AgentRef) -> bool:
 @pytest.mark.sample(1, "hundreds of turns")
 def test_logs_in_memory_are_bounded_and_agents_go_on_as_if_they_had_theirs(durable: str) -> None:
     with opened(durable) as system:
-        agents = [system.root.fork() for _ in range(20)]
+        agents = [system.root.fork() for _ in range(10)]
         talk(agents, 5)
         assert system._log_cache.passages() > 0
         logs = system._log_cache
@@ -52,7 +52,7 @@ def test_logs_in_memory_are_bounded_and_agents_go_on_as_if_they_had_theirs(durab
 
 def test_who_was_used_last_keeps_the_log(durable: str) -> None:
     with opened(durable) as system:
-        agents = [system.root.fork() for _ in range(20)]
+        agents = [system.root.fork() for _ in range(10)]
         for agent in agents:
             talk([agent], 2)
             talk(agents[:1], 1)
@@ -65,7 +65,7 @@ def test_who_is_told_of_new_mail_keeps_the_log_and_is_told(durable: str) -> None
         clerk = system.root.fork()
         clerk.configure(notify=True)
         talk([clerk], 1)
-        agents = [system.root.fork() for _ in range(20)]
+        agents = [system.root.fork() for _ in range(10)]
         talk(agents, 5)
         eventually(lambda: not held(system, agents[0]), "the rest of idle agents")
         assert held(system, clerk)
@@ -76,7 +76,7 @@ def test_who_is_told_of_new_mail_keeps_the_log_and_is_told(durable: str) -> None
 
 def test_a_fork_of_one_that_rests_inherits_all(durable: str) -> None:
     with opened(durable) as system:
-        agents = [system.root.fork() for _ in range(20)]
+        agents = [system.root.fork() for _ in range(10)]
         talk(agents, 5)
         eventually(lambda: not held(system, agents[0]), "the rest of idle agents")
         assert agents[0].fork("y").reply(timeout=DEADLINE).text == "11 messages"

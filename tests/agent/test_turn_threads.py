@@ -45,7 +45,7 @@ def answer_with(helpers: list[AgentRef], request: Request) -> str:
     return "done"
 
 
-@cheaper("seeds", 3, 10, "more schedules")
+@cheaper("seeds", 2, 10, "more schedules")
 def test_a_function_that_waits_for_other_agents_is_answered_by_one_worker(seeds: int) -> None:
     for seed in range(seeds):
         with simulated(seed) as world:
@@ -111,7 +111,7 @@ def test_a_crash_at_any_commit_loses_nothing_that_was_committed_and_the_turn_goe
 @pytest.mark.sample(2, "a fault each")
 @pytest.mark.slow("a run for each fault")
 @pytest.mark.parametrize("fault", ["busy", "full", "lost", "unheard", "unanswered"])
-@cheaper("seeds", 4, 12, "more schedules")
+@cheaper("seeds", 2, 12, "more schedules")
 def test_a_fault_of_the_store_while_a_worker_commits_leaves_the_same_history(fault: str, seeds: int) -> None:
     seen = 0
     for seed in range(12):

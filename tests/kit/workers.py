@@ -77,7 +77,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """What forks programs for all the processes warms up while the tests are collected, and no garbage is looked for."""
+    """What forks programs for all the processes warms up while the tests are collected; garbage is looked for later."""
     if session.config.getoption("--workers"):
         gc.disable()  # thousands of modules and tests come to stay: to go through them takes a fifth of the time
         if session.config.rootpath == ROOT:

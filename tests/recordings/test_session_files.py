@@ -87,6 +87,7 @@ def test_any_agent_becomes_a_session(system: ActorSystem, tmp_path: Path, name: 
     assert [said(one)[-2:] for one in others] == ([said(other)[-2:]] if name != "codex" else [])
 
 
+@pytest.mark.sample(9, "a pair of programs each")
 @pytest.mark.parametrize("to", FORMATS)
 @pytest.mark.parametrize("name", [*SAMPLES])
 def test_a_session_of_one_program_becomes_one_of_another(

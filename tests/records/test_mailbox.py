@@ -75,11 +75,11 @@ def test_a_read_by_sender_leaves_the_others_unread(desk: Desk) -> None:
 
 
 def test_a_read_within_a_limit_gives_whole_mails_and_always_one(desk: Desk) -> None:
-    for round, (limit, given) in enumerate([(0, 1), (5, 1), (9, 1), (10, 2), (14, 2), (15, 3), (10**6, 3)]):
+    for time, (limit, given) in enumerate([(0, 1), (5, 1), (9, 1), (10, 2), (14, 2), (15, 3), (10**6, 3)]):
         desk.write(*[send("b", "a", "12345") for _ in range(3)])
         taken = read(desk, "b", limit=limit)
         assert (len(taken.mails), taken.remaining, counts(desk, "b")[1]) == (given, 3 - given, 3 - given), limit
-        assert numbers(read(desk, "b").mails) == list(range(3 * round + given + 1, 3 * round + 4))
+        assert numbers(read(desk, "b").mails) == list(range(3 * time + given + 1, 3 * time + 4))
 
 
 def test_a_read_within_a_limit_goes_on_from_page_to_page(desk: Desk) -> None:

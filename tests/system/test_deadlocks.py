@@ -237,7 +237,7 @@ def play(seed: int) -> tuple[str, list[str]]:
 
 @pytest.mark.slow("takes half a second")
 def test_a_circle_in_a_simulation_ends_the_same_way_each_time() -> None:
-    runs = [play(seed) for seed in range(3)]
-    assert [play(seed) for seed in range(3)] == runs
+    runs = [play(seed) for seed in range(2)]
+    assert [play(seed) for seed in range(2)] == runs
     for _, ends in runs:
         assert any(" waits for " in end for end in ends)

@@ -61,6 +61,7 @@ def test_a_circle_over_hosts_ends_in_an_error_that_names_it(way: str, schedule: 
     assert "publish_waits" in play(way, schedule)
 
 
+@pytest.mark.thorough("three simulated hosts twice; each run plays a circle of one host twice")
 def test_a_circle_over_hosts_ends_the_same_way_each_time() -> None:
     assert play("fork", 2) == play("fork", 2)
 

@@ -28,7 +28,7 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-@programs(few=5, many=60)
+@programs(few=3, many=60)
 def test_made_up_programs_keep_every_invariant(examples: int) -> None:
     run_programs(AgentTreeMachine, examples, steps=20)
 
@@ -41,7 +41,7 @@ class Forgetful(AgentTreeMachine):
 
 
 @pytest.mark.slow("takes a second")
-@programs(few=2, many=30)
+@programs(few=1, many=30)
 def test_made_up_programs_keep_every_invariant_though_logs_do_not_stay_in_memory(examples: int) -> None:
     run_programs(Forgetful, examples, steps=20)
 

@@ -20,7 +20,7 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.mark.slow("takes two seconds")
-@programs(few=2, many=60)
+@programs(few=1, many=60)
 def test_made_up_programs_keep_every_law_of_experiments(examples: int) -> None:
     run_programs(BehaviourMachine, examples, steps=20)
 

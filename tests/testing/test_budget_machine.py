@@ -20,7 +20,7 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.mark.slow("takes two seconds")
-@programs(few=3, many=60)
+@programs(few=2, many=60)
 def test_made_up_programs_keep_every_law_of_budgets(examples: int) -> None:
     run_programs(BudgetMachine, examples, steps=20)
 
@@ -31,7 +31,7 @@ def test_made_up_programs_of_several_hosts_keep_every_law_of_budgets(examples: i
     run_programs(FleetBudgetMachine, examples, steps=12)
 
 
-@pytest.mark.slow("several simulated hosts")
+@pytest.mark.thorough("several simulated hosts; the machine without budgets does so in each run")
 def test_under_budgets_no_host_goes_on_that_knows_more_than_the_database() -> None:
     machine = FleetBudgetMachine()
     machine.begin(hosts=2, schedule=PLAIN, misfortunes=NONE)

@@ -35,7 +35,7 @@ def machine() -> Iterator[FleetMachine]:
     made._context.__exit__(None, None, None)
 
 
-@programs(few=2, many=30)
+@programs(few=1, many=30)
 def test_made_up_programs_of_several_hosts_keep_every_invariant(examples: int) -> None:
     run_programs(FleetMachine, examples, steps=12)
 

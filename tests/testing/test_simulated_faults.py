@@ -54,7 +54,7 @@ def test_a_fault_of_the_store_or_the_clock_leaves_the_same_history(step: int, na
     assert seen == {"", name}
 
 
-@cheaper("step", 6, 3, "an outage at more of the choices")
+@cheaper("step", 8, 3, "an outage at more of the choices")
 def test_while_nothing_can_be_read_who_needs_it_hears_so_and_goes_on_when_it_can_be(step: int) -> None:
     seen = set()
     for number in range(0, 40, step):
@@ -107,7 +107,7 @@ def test_a_host_that_is_not_fenced_though_another_has_come_is_found() -> None:
         world.checks = False
 
 
-@cheaper("choices", 14, 40, "a takeover at more of the choices")
+@cheaper("choices", 10, 40, "a takeover at more of the choices")
 def test_a_takeover_happens_in_the_midst_of_a_turn_and_the_other_host_goes_on_with_it(choices: int) -> None:
     told = set()
     for number in range(choices):

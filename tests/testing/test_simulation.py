@@ -157,7 +157,7 @@ class Ending:
         return self._left % stop
 
 
-@cheaper("step", 17, 7, "more moments of a run")
+@cheaper("step", 31, 7, "more moments of a run")
 def test_what_chance_raises_goes_to_the_test_wherever_the_run_is(step: int) -> None:
     def until_it_ends(draws: int) -> None:
         with simulated(Ending(draws), faults=ALL) as world:
