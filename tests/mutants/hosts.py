@@ -90,8 +90,8 @@ HOST_MUTANTS = (
     Mutant(
         "changes are noted and not followed",
         "system/host/remote_commands.py",
-        "            for change in changes.agents:\n                self._processes.catch_up(change)\n",
-        "            for change in changes.agents[1:]:\n                self._processes.catch_up(change)\n",
+        "self._processes.catch_up(change) for change in changes.agents)",
+        "self._processes.catch_up(change) for change in changes.agents[1:])",
     ),
     Mutant(
         "a remote command is carried out again after a crash",

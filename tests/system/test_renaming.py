@@ -15,13 +15,17 @@ from ikigai_actors import (
     NameTaken,
     Request,
     ScriptedProvider,
+    Signal,
 )
 from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.records.agents.registry import Renamed
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.hosts.changes import AgentChange
 from ikigai_actors.shell.cli.main import run as ikigai
 from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.testing import simulated
+from supervisors.signals import Status
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.echo import echo
@@ -51,6 +55,32 @@ def test_a_name_is_set_changed_and_taken_away_and_agent_0_has_one_too(system: Ac
     with pytest.raises(AgentNotFound):
         system.agent("child")
     assert check(system._store) == []
+
+
+def test_what_is_done_to_an_agent_while_the_registry_is_read_is_not_undone_by_what_was_read() -> None:
+    heard: list[str | None] = []
+    with simulated() as world:
+        system = world.open(ScriptedProvider(echo))
+        kid, table = system.root.fork(name="kid"), system._processes
+        actor = table.get(kid.uuid)
+        assert actor is not None
+        world.sleep(1)  # the looks of the start are over
+        subscription = system.subscribe(lambda event: heard.append(event.name), only=(Renamed,))
+        read = AgentChange(kid.uuid, Status.RUNNING, "", None, "boss", 0)
+        table.begin_look()
+        kid.rename("top")
+        assert not table.catch_up(read)
+        table.begin_look()
+        kid.signal(Signal.STOP)
+        assert not table.catch_up(read)
+        world.sleep(1)
+        assert (actor.called, actor.state.status) == ("top", Status.STOPPED)
+        table.begin_look()
+        assert table.catch_up(read)  # another process has done it since
+        world.sleep(1)
+        assert (actor.called, actor.state.status) == ("boss", Status.RUNNING)
+        subscription.close()
+    assert heard == ["top", "boss"]
 
 
 def test_a_name_that_cannot_be_had_is_refused_and_the_old_one_stays(system: ActorSystem) -> None:

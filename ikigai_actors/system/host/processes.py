@@ -128,6 +128,7 @@ class ProcessTable(Processes):
         self._looks: dict[str, list[_Look]] = {}  # at the rows of agents that are being woken
         self._shards: Collection[int] = ()  # whose agents may be woken
         self._slept: list[str] = []  # since `take_slept`
+        self._changed_here: set[str] = set()  # names and statuses, since `begin_look`
         self.on_change: Callable[[str], object] = lambda uuid: None
         """Called with an agent that has no actor here, when somebody has changed it."""
         self._closed = False
@@ -375,6 +376,8 @@ class ProcessTable(Processes):
     def follow(self, change: "LifecycleChange") -> None:
         """Carry out what a committed unit did to agents. Never waits."""
         self._end_actors(change.dead)
+        with self._lock:
+            self._changed_here.update(change.status)
         for uuid, status in change.status.items():
             self._send_status(uuid, status, change.reason)
             self._parts.waits.changed(uuid)
@@ -388,7 +391,12 @@ class ProcessTable(Processes):
             self.mailed(recipient, about)
 
     def renamed(self, change: Renamed) -> None:
-        """Let an actor go by the agent's new name, and publish it."""
+        """Let an actor go by the name that its agent was given here, and publish it."""
+        with self._lock:
+            self._changed_here.add(change.agent_uuid)
+            self._name(change)
+
+    def _name(self, change: Renamed) -> None:
         with self._lock:
             self._has_changed(change.agent_uuid)
             if (actor := self._actors.get(change.agent_uuid)) is not None:
@@ -492,23 +500,36 @@ class ProcessTable(Processes):
             if actor.wants_news:
                 actor.actor_inbox.put_urgent(NewMail())
 
-    def catch_up(self, change: AgentChange) -> None:
-        """Follow the registry, where another process may have changed an agent."""
+    def begin_look(self) -> None:
+        """Note that the registry is about to be read: the rows may not have what this host commits from now on."""
+        with self._lock:
+            self._changed_here.clear()
+
+    def catch_up(self, change: AgentChange) -> bool:
+        """Follow the registry, where another process may have changed an agent.
+
+        Returns False, and does nothing, if this host has changed the agent since `begin_look`: its row has to be read
+        again, or a former name would come back, and an agent that was stopped would go on.
+        """
         uuid = change.uuid
         with self._lock:
             self._has_changed(uuid)
             actor = self._actors.get(uuid)
         if actor is None and not self._alone:
             self.on_change(uuid)  # so that the next look at the log publishes it
-            return
+            return True
         if change.end is not None:
             self._end_actors({uuid: change.end})
-            return
-        self._send_status(uuid, change.status, change.reason)
-        if actor is None or actor.origin.name != change.name:
-            self.renamed(Renamed(uuid, change.name))
+            return True
+        with self._lock:
+            if uuid in self._changed_here:
+                return False
+            self._send_status(uuid, change.status, change.reason)
+            if actor is None or actor.origin.name != change.name:
+                self._name(Renamed(uuid, change.name))
         if actor is not None and change.interrupted:
             actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=change.interrupted))
+        return True
 
     def replace_actor(
         self, old: Predecessor, handover: Handover, cause: Cause | None, reason: str, error: BaseException | None

@@ -26,7 +26,7 @@ from ikigai_actors.agent.remote_commands import OutcomeHandler, RemoteCaller, de
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import IkigaiError, NoHost, StoreUnavailable
 from ikigai_actors.records.agents.rules import rules_for
-from ikigai_actors.records.hosts.changes import changes_since
+from ikigai_actors.records.hosts.changes import Changes, changes_since
 from ikigai_actors.records.hosts.remote_commands import (
     AnswerRemoteCommand,
     NewRemoteCommand,
@@ -106,13 +106,17 @@ class RemoteCommands(OutcomeHandler):
         """
         found = False
         # This host may commit the next change between the read and what follows from it: read until nothing is new.
-        while (changes := self._store.read(lambda tx: changes_since(tx, self.version))).agents:
-            for change in changes.agents:
-                self._processes.catch_up(change)
-            self.version, found = changes.version, True
+        while (changes := self._changes()).agents:
+            found = True
+            if all(self._processes.catch_up(change) for change in changes.agents):
+                self.version = changes.version
         if found:
             self._processes.look_at_rules(self._rules_for)
         return found
+
+    def _changes(self) -> Changes:
+        self._processes.begin_look()
+        return self._store.read(lambda tx: changes_since(tx, self.version))
 
     def _rules_for(self, agents: Collection[str]) -> Mapping[str, Rules]:
         return self._store.read(lambda tx: {uuid: rules_for(tx, uuid) for uuid in agents})
