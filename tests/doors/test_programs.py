@@ -206,10 +206,10 @@ def test_by_http_the_official_client_comes_in_with_the_token(home: Home) -> None
 
     async def scene(url: str, token: str) -> None:
         for given, status in (({}, 401), ({"Authorization": f"Bearer {token}x"}, 401)):
-            async with httpx2.AsyncClient() as stranger:
+            async with httpx2.AsyncClient(timeout=PATIENCE) as stranger:
                 assert (await stranger.post(url, json={}, headers=given)).status_code == status
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE) as http,
             streamable_http_client(url, http_client=http) as streams,
             ClientSession(*streams[:2]) as client,
         ):
