@@ -408,7 +408,7 @@ class Application(App[int]):
 
         def open_link(link: str | None) -> None:
             if link is None:
-                self.notify("Nobody observes these agents. Run ikigai observe, and try again.")
+                self.notify("Nobody observes these agents. Run ikigai observe on this database, and try again.")
             else:
                 self.open_url(link)
 
