@@ -44,6 +44,20 @@ def attachments_missed(records: list[Record]) -> Iterator[str]:
                     yield f"attachment: {one['agent']} {one['id']}"
 
 
+def wrongly_left_out(uuid: str, messages: list[Record], agent: Record) -> Iterator[str]:
+    """Find what an export does not leave out: it does so in the logs of agents outside, and only before a clear."""
+    outside = uuid.startswith("origin:") or agent["born"] == 0
+    left_out = 0
+    for one in [*messages, {"kind": "end"}]:
+        if one["kind"] == "omitted":
+            left_out = one["id"]
+        elif one["kind"] == "clear" and outside:
+            left_out = 0
+        elif one["kind"] != "fork" and left_out:
+            yield f"altered: {uuid} {left_out}"
+            left_out = 0
+
+
 def read(path: str, count: str) -> list[Record]:
     """The records of a file, whose last line has the number of the lines before it, and their SHA-256."""
     lines = Path(path).read_bytes().splitlines(keepends=True)
@@ -94,6 +108,7 @@ def problems(records: list[Record], heads: Mapping[str, tuple[int, str]]) -> Ite
         # Births that the parent outside recorded after the fork points have no hashes.
         hashed = max((place[1] for place in points.values() if place[0] == uuid), default=0)
         before, due = stored.get(points[uuid]) if uuid in points else EMPTY.hex(), fork + 1
+        yield from wrongly_left_out(uuid, messages, agent)
         for one in messages:
             if one["id"] != due:
                 yield f"missing: {uuid} {due}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from examples import verify_log
 from ikigai_actors import ActorSystem
 from ikigai_actors.errors import ImportRefused
 from ikigai_actors.records.fsck.check import check
@@ -81,13 +82,19 @@ def test_what_was_left_out_keeps_the_hash_of_what_stood_there(tmp_path: Path, ne
     assert b"secret" not in (tmp_path / "1").read_bytes()
     omitted = [one for one in lines(tmp_path / "1") if one.get("kind") == "omitted"]
     assert [one["hash"] for one in omitted] == [stored[root, one["id"]] for one in omitted] != []
+    assert verify_log.main(str(tmp_path / "1")) == 0
     imported(url := new_sqlite(), tmp_path / "1")
     with ActorSystem.open(url, provider()) as system:
         assert check(system._store) == []
         assert {one["hash"] for one in omitted} <= set(all_hashes(system._store).values())
         ask(system.agent("kid"), "And now?")
         system.export("kid", tmp_path / "2")
-    imported(new_sqlite(), tmp_path / "2")
+        system.export(system.root, tmp_path / "3")  # the one that stands for the agent outside is in it
+        for what in (None, "kid", tmp_path / "1", tmp_path / "2", tmp_path / "3"):
+            assert (system.verify(what).problems, system.verify(what).omitted) == ((), len(omitted))
+    for file in (tmp_path / "2", tmp_path / "3"):
+        assert verify_log.main(str(file)) == 0
+        imported(new_sqlite(), file)
 
 
 def test_a_file_of_an_older_format_gets_its_hashes_here(new_sqlite: NewDatabase) -> None:

@@ -12,6 +12,7 @@ from examples import verify_log
 from ikigai_actors import ActorSystem, ScriptedProvider
 from ikigai_actors.errors import BadInput, HistoryError, HistoryPruned
 from ikigai_actors.records.log.pruning import prune_logs
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.proof.chain_check import Problem
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.damage import damage
@@ -119,6 +120,15 @@ def test_a_log_that_was_cut_at_its_end_is_shorter_than_the_checkpoint(database: 
             )
 
 
+def test_a_message_of_a_database_is_not_hidden_as_one_that_was_left_out(database: str) -> None:
+    with ActorSystem.attach(database) as system:
+        root = system.root.uuid
+    hidden = f"UPDATE messages SET kind = 'omitted', content = '' WHERE agent_uuid = '{root}' AND id = 3"
+    damage(database, hidden, hashes=False)
+    with ActorSystem.attach(database) as system:
+        assert system.verify().problems == system.verify(system.root).problems == (Problem("altered", root, 3),)
+
+
 def test_a_pruned_agent_has_its_last_hash_and_another_one_is_a_problem(durable: str, tmp_path: Path) -> None:
     with session(durable) as system:
         early = system.agent("early")
@@ -220,6 +230,8 @@ def shorten(records: Records) -> None:
     drop(-1)(records)
 
 
+LEFT_OUT: dict[str, Any] = {"kind": Kind.OMITTED, "content": "", "data": None}
+
 CHANGES: dict[str, tuple[Callable[[Records], object], bool]] = {
     "a content": (put(2, content="gum"), False),
     "a time": (put(1, created_at=5), False),
@@ -227,6 +239,9 @@ CHANGES: dict[str, tuple[Callable[[Records], object], bool]] = {
     "data": (put(0, data={"parent": "nobody"}), False),
     "a hash": (put(1, hash="00" * 32), False),
     "no hash": (put(1, hash=None), False),
+    "a message left out": (put(2, **LEFT_OUT), False),
+    "an inherited message left out": (put(1, origin=True, **LEFT_OUT), False),
+    "the fork point left out": (put(-1, origin=True, **LEFT_OUT), False),
     "what was inherited": (put(1, origin=True, content="gum"), False),
     "a message less": (drop(1), False),
     "two that changed places": (exchange, False),

@@ -58,6 +58,8 @@ def _is_cut(messages: Sequence[Message], following: Message | None) -> bool:
     first, last = messages[0], messages[-1]
     if last.kind == Kind.CLEAR:
         return following is None or following.kind != Kind.CONFIGURE  # a clear carries settings over, in its unit
+    if last.kind == Kind.OMITTED:
+        return False  # nobody knows what was in progress there
     if last.kind == Kind.USER:
         return True
     born = [place for place, message in enumerate(messages) if message.kind == Kind.FORK and "parent" in message.data]

@@ -26,6 +26,8 @@ class LogStart(NamedTuple):
     """The position after which its own messages come."""
     hashed: int | None = None
     """The position up to which its messages have hashes; None where all have one."""
+    outside: bool = False
+    """Whether its agent is outside. Of such a log an export may leave out what was cleared."""
 
 
 class Problem(NamedTuple):
@@ -48,7 +50,7 @@ class Problem(NamedTuple):
 def starts_of(records: Iterable[AgentRecord]) -> dict[str, LogStart]:
     """The starts of agents' logs, but for those whose messages were deleted."""
     return {
-        one.uuid: LogStart(None if one.grafted else one.parent_uuid, one.fork_message_id)
+        one.uuid: LogStart(None if one.grafted else one.parent_uuid, one.fork_message_id, outside=one.grafted)
         for one in records
         if one.pruned_at is None
     }
@@ -107,6 +109,7 @@ class ChainCheck:
         self._first: list[Row] = []  # messages that come before those that they follow
         self._agent, self._next = "", 0  # the log that is read, and the position that should come
         self._before: bytes | None = None  # the hash of the message before; None where that is not known
+        self._left_out = 0  # the latest message that was left out, while the clear that allows it has not come
 
     def read(self, row: Row) -> Iterator[Problem]:
         """The problems of a message, given those before it: a row of ``messages`` with its hash, None if unknown."""
@@ -116,6 +119,7 @@ class ChainCheck:
             return
         self.messages += 1
         if uuid != self._agent:
+            yield from self._end_log()
             self._agent, self._next = uuid, start.fork + 1
             place = self._points.get(uuid)
             self._before = EMPTY_HASH if place is None else self.kept.get(place)
@@ -128,7 +132,12 @@ class ChainCheck:
             self.kept[uuid, position] = stored
         before, self._before = self._before, stored
         self._next, self.heads[uuid] = position + 1, position
-        self.omitted += kind == Kind.OMITTED
+        if kind == Kind.OMITTED:
+            self.omitted, self._left_out = self.omitted + 1, position
+        elif kind == Kind.CLEAR and start.outside:
+            self._left_out = 0
+        elif kind != Kind.FORK:  # the births of agents in a file stay in it
+            yield from self._end_log()
         for name in _attached(row[4]):
             self.attached.setdefault(name, (uuid, position))
         if stored is None and (start.hashed is None or position <= start.hashed):
@@ -137,6 +146,7 @@ class ChainCheck:
 
     def conclude(self) -> Iterator[Problem]:
         """The problems that show when all is read: of the first messages of children, and of what is not there."""
+        yield from self._end_log()
         for row in self._first:
             yield from _compared(self.kept.get(self._points[row[0]]), row)
         silent = [uuid for uuid, start in self._starts.items() if start.parent and uuid not in self.heads]
@@ -144,6 +154,12 @@ class ChainCheck:
         points = {place for place in self._points.values() if place[0] in self._starts}
         for uuid, position in sorted(unread | (points - self.kept.keys())):
             yield Problem("missing", uuid, position)
+
+    def _end_log(self) -> Iterator[Problem]:
+        """The problem of messages that were left out, and no clear came after them: no export does that."""
+        place, self._left_out = self._left_out, 0
+        if place:
+            yield Problem("altered", self._agent, place)
 
     def attachments_missed(self, stored: Iterable[str]) -> Iterator[Problem]:
         """Find the messages whose attachments are missing. ``stored`` has the hash of each attachment's bytes."""

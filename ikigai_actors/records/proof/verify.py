@@ -74,7 +74,7 @@ def _verify_history(tx: Transaction, uuid: str, since: Mapping[str, HashedHead])
             bound = one.fork_message_id
     for record in registry.some(tx, list(starts)):
         if record.grafted:
-            starts[record.uuid] = LogStart(None, record.fork_message_id)
+            starts[record.uuid] = LogStart(None, record.fork_message_id, outside=True)
     heads = {one: head for one, head in since.items() if one in starts and head.position <= ends[one]}
     check = ChainCheck(starts, [(one, head.position) for one, head in heads.items()])
     found = [problem for row in _history(tx, starts, ends) for problem in check.read(row)]

@@ -370,11 +370,15 @@ class Manifest:
 
 def log_starts(agents: Collection[AgentRecord]) -> dict[str, LogStart]:
     """Where the logs of a file begin, those of its origins included; as far as these have hashes."""
-    starts = {one.uuid: LogStart(one.parent_uuid, one.fork_message_id) for one in agents if one.pruned_at is None}
+    starts = {
+        one.uuid: LogStart(one.parent_uuid, one.fork_message_id, outside=one.born == 0)
+        for one in agents
+        if one.pruned_at is None
+    }
     for start in list(starts.values()):
         if start.parent is not None and start.parent.startswith(ORIGIN):
             known = starts.get(start.parent, LogStart(None, 0, 0)).hashed or 0
-            starts[start.parent] = LogStart(None, 0, max(known, start.fork))
+            starts[start.parent] = LogStart(None, 0, max(known, start.fork), outside=True)
     return starts
 
 
