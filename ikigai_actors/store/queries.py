@@ -50,6 +50,8 @@ _MANY = re.compile(r"^(UPDATE agents\b.*\bWHERE )(uuid = ANY\(:\w+\))$", re.DOTA
 
 _GIVES_ROWS = re.compile(r"^(SELECT|WITH)\b|\bRETURNING\b")
 
+_WALKS_DOWN = re.compile(r"^WITH RECURSIVE\b.*\ba\.supervisor_uuid = \w+\.uuid\b", re.DOTALL)
+
 _POSTGRES_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
 _POSTGRES_ABOUT = """(SELECT CAST(GREATEST(c.reltuples, 0) / GREATEST(c.relpages, 1)
@@ -66,6 +68,8 @@ class Statement(NamedTuple):
     """The parameters that are lists."""
     gives_rows: bool
     """Whether it gives rows, or may."""
+    walks_down: bool
+    """Whether it goes down the tree of agents, level by level."""
 
 
 def parse(text: str) -> dict[str, str]:
@@ -184,7 +188,8 @@ def _translate(sql: str, token: Callable[[re.Match[str]], str], between: Callabl
             lists.add(found["list"])
     parts.append(between(sql[position:]))
     translated = "".join(parts).strip()
-    return Statement(translated, frozenset(lists), _GIVES_ROWS.search(translated) is not None)
+    gives_rows, walks_down = (pattern.search(translated) is not None for pattern in (_GIVES_ROWS, _WALKS_DOWN))
+    return Statement(translated, frozenset(lists), gives_rows, walks_down)
 
 
 @cache

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from ikigai_actors.store import Store, open_store, queries
+from ikigai_actors.store import Row, Store, Transaction, open_store, queries
 from ikigai_actors.store.migrations import ensure_schema, schema_script
 from ikigai_actors.store.queries import parse, split, to_postgres, to_sqlite
 from tests.conftest import NewDatabase
@@ -253,6 +253,31 @@ def test_a_walk_reads_no_whole_table_though_an_agent_has_thousands_of_children(
     plan = store.read(lambda tx: sql(tx, f"EXPLAIN {statement}"))
     assert "Seq Scan" not in str(plan)
     store.close()
+
+
+def test_a_walk_down_a_chain_reads_no_whole_table_however_deep_it_is(lent_postgres: NewDatabase) -> None:
+    """Of a small table the planner would read all for each level."""
+    store: Store = open_store(made(lent_postgres()))
+    deep = MANY.replace("THEN '0' END", "THEN CAST(n - 1 AS TEXT) END").replace("2000", "300")
+    store.write(lambda tx: (sql(tx, deep), sql(tx, "ANALYZE agents")))
+    for query in ("doomed", "branch", "descendants", "descent", "belonging"):
+
+        def scans(tx: Transaction, query: str = query) -> list[Row]:
+            scanned = "SELECT pg_stat_get_xact_numscans('agents'::regclass), current_setting('enable_seqscan')"
+            before = sql(tx, scanned)
+            assert tx.run(query, uuid="1")
+            return [*before, *sql(tx, scanned)]
+
+        assert store.read(scans) == [(0, "on"), (0, "on")], query
+    store.close()
+
+
+def test_the_statements_that_walk_down_the_tree_are_known_by_their_text() -> None:
+    walks = {name for name in queries.queries() if queries.for_postgres(name).walks_down}
+    assert walks == {
+        "belonging", "branch", "count_below", "descendants", "descent", "doomed", "some_below", "those_that_gave_up",
+        "uuids_below", "written_since",
+    }  # fmt: skip
 
 
 def test_what_gives_rows_is_told_from_the_text_as_the_server_tells_it(

@@ -7,7 +7,7 @@ the mail that sums up is of the topmost agent that died, and begins with what th
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -84,7 +84,7 @@ def _summed_up(
     first = next((uuid for uuid in top if dead[uuid].cause is not Cause.ORPHANED), from_the_top[0])
     causes = Counter(map(_CAUSE, map(dead.__getitem__, uuids)))
     counted = ", ".join(f"{count:,} {cause}" for cause, count in sorted(causes.items()))
-    below = (uuid for uuid in (*top, *(one for one in from_the_top if one not in top)) if uuid != first)
+    below = (uuid for uuid in chain(top, (one for one in from_the_top if one not in top)) if uuid != first)
     lines = [f"{called(uuid)}: {preview(dead[uuid].text)}" for uuid in islice(below, TOPMOST_NAMED)]
     unnamed = len(uuids) - 1 - len(lines)
     more = f"\n({unnamed:,} more)" if unnamed else ""
