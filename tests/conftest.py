@@ -5,6 +5,7 @@ is the one that ``IKIGAI_TEST_DATABASE_URL`` names, else one that a wheel carrie
 they never skip.
 """
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -84,6 +85,14 @@ def alone(request: pytest.FixtureRequest, homes: Iterator[Path]) -> Iterator[Non
         else:
             os.environ[name] = value
     assert current_threads() is SYSTEM_THREADS
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """No garbage is collected: Python loses an interrupt that comes in a callback of that, and Hypothesis has one."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

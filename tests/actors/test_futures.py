@@ -79,6 +79,7 @@ def once_main_waits(work: Callable[[], object]) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.usefixtures("uncollected")
 def test_a_signal_that_another_thread_was_given_ends_the_main_threads_wait() -> None:
     future = Future[str]()
     rescue = threading.Timer(DEADLINE, future.set, ["waited on"])

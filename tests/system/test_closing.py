@@ -105,6 +105,7 @@ def test_an_error_of_the_block_is_not_replaced_by_one_of_the_end(durable: str) -
     assert is_free(durable)
 
 
+@pytest.mark.usefixtures("uncollected")
 def test_ctrl_c_while_all_is_closed_leaves_nothing_open(durable: str) -> None:
     """It comes while a provider takes its time, which then has it in a second attempt."""
 

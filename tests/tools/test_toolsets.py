@@ -322,6 +322,7 @@ class Interrupted(Recorder):
         return []
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.slow("takes a second")
 @pytest.mark.parametrize(("opens", "did"), [(False, ["nothing left"]), (True, ["open", "close"])])
 def test_ctrl_c_while_a_toolset_opens_leaves_nothing(opens: bool, did: list[str]) -> None:

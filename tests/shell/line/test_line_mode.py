@@ -76,6 +76,7 @@ def test_ctrl_c_into_a_pipe_ends_the_session(session: Session) -> None:
     assert session.status == 130
 
 
+@pytest.mark.usefixtures("uncollected")
 def test_ctrl_c_ends_the_waiting_for_a_commit_and_not_what_is_committed(
     durable: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -274,6 +274,7 @@ def test_a_person_waits_for_agents_and_for_mail(session: Session) -> None:
     assert sorted(session("/wait 5")) == ["a person: mail", "buyer: dead"]
 
 
+@pytest.mark.usefixtures("uncollected")
 def test_ctrl_c_ends_a_wait_and_nothing_else(session: Session) -> None:
     def press() -> None:
         eventually(lambda: session.system.statistics().waits, "the wait")

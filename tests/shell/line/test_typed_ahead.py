@@ -98,6 +98,7 @@ def test_the_next_line_is_not_read_before_the_commit(
     assert order == ["commit", "next line"]
 
 
+@pytest.mark.usefixtures("uncollected")
 def test_a_prompt_that_is_given_up_before_the_commit_is_undone(durable: str, gate: Gate) -> None:
     store, interrupts = HeldStore(open_store(durable)), Interrupts().install()
 
