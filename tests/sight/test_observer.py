@@ -205,7 +205,7 @@ def test_what_a_page_does_a_handle_does(system: ActorSystem, asker: Asker) -> No
     kid = system.agent("kid")
     assert (kid.uuid, kid.record.fork_message_id) == (child, 2)
     asker.post("prompt", agent="kid", text="look")
-    assert kid.wait(timeout=TIMEOUT) is not None or kid.history()[-1].content
+    assert kid.reply(timeout=TIMEOUT).text
     assert asker.post("send", agent="ann", text="The keel is laid.") == 1
     assert asker.post("signal", agent="kid", signal="KILL") is True
     assert asker.ask("/api/prompt", {"agent": child, "text": "still there?"})[0] == 409
