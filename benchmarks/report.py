@@ -73,17 +73,21 @@ def machine(results: Results) -> str:
     runs = results.values()
     if not runs:
         return "Not measured yet."
-    hardware = _each(f"{run.machine['processor']}, {run.machine['cores']} cores, "
-                     f"{show(run.machine['memory'], 'B')}, {run.machine['system']}" for run in runs)  # fmt: skip
-    known = {name for run in runs for name, version in run.versions.items() if version != ABSENT}
-    versions = _each((f"{name} {version}" for run in runs for name, version in run.versions.items()
-                      if version != ABSENT or name not in known), "; ")  # fmt: skip
+    machines = ((run.machine, show(run.machine["memory"], "B")) for run in runs)
+    hardware = _each(
+        (f"{one['processor']}, {one['cores']} cores, {size}, {one['system']}" for one, size in machines), "; "
+    )
+    used: dict[str, set[str]] = {}
+    for name, version in (each for run in runs for each in run.versions.items()):
+        used.setdefault(name, set()).add(version)
+    versions = "; ".join(f"{name} {', '.join(sorted(some - {ABSENT}) or [ABSENT])}" for name, some in used.items())
     loads = [load for run in runs for load in run.load]
     quick = ", ".join(name for name, run in results.items() if run.quick)
-    days, minutes = _each(run.date[:10] for run in runs), sum(run.seconds for run in runs) / 60
+    days, minutes = _each(sorted(run.date[:10] for run in runs)), sum(run.seconds for run in runs) / 60
     lines = [
-        f"- {days}, on {hardware}; load {min(loads):.1f} to {max(loads):.1f}; {minutes:.0f} minutes",
-        f"- {versions}",
+        f"- on {days}, in {minutes:.0f} minutes, at a load of {min(loads):.1f} to {max(loads):.1f}",
+        f"- by {hardware}",
+        f"- with {versions}",
         *([f"- at small sizes: {quick}"] if quick else []),
     ]
     return "\n".join(lines)
