@@ -55,14 +55,14 @@ def waited(attached: Program) -> str:
 
 def test_lines_at_a_terminal_see_interrupt_and_leave_the_turn_of_another_shell(new_postgres: NewDatabase) -> None:
     url = new_postgres()
-    database = ("--database", url, "--model", "offline:0.05")
+    database = ("--database", url, "--model", "offline:slow")
     with Program.by_pipe(*database) as shell:
         shell.say("/fork --name kid")
         shell.expect("inherits")
         with Program.at_terminal(*database) as attached:
             attached.expect("Attached: these agents are run by")
             attached.expect("kid> ")
-            attached.say("Speak slowly about many things. " * 20)
+            attached.say("Speak slowly.")
             attached.expect("You said")  # it is seen as it comes
             with Client.open(url) as client:
                 assert any(agent.turn for agent in client.agents())

@@ -30,14 +30,14 @@ async def play(chromium: str, link: str, server: int) -> None:
         await page.call("Page.reload")
         await page.expect(r"[1-9][\d.k]* in")  # what was spent before the reload is counted
         await page.until("document.activeElement.matches('textarea.xterm-helper-textarea')")
-        await page.type("/fork --name young")
+        await page.type("/fork --name young --model offline:slow")
         await page.press("Enter")
         await page.expect("inherited")
         await page.until("document.title === 'young · ikigai'")
         await page.press("F3")
         await page.expect("└─ ○ young")
         await page.press("F3")
-        await page.type("Speak slowly about many things. " * 10)
+        await page.type("Speak slowly.")
         await page.press("Enter")
         working = "(in a turn|answering)"
         await page.expect(f"(?s){working}.*You said “Speak|You said “Speak.*{working}")  # it comes before it is whole
