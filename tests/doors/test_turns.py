@@ -61,7 +61,7 @@ def test_the_end_of_a_long_turn_is_found_after_many_later_ones(new_sqlite: Calla
         """Step."""
         return "on"
 
-    replies = [Reply(tool_calls=(ToolCall("step", {}),))] * 200  # three messages each, and a page has 500
+    replies = [Reply(tool_calls=(ToolCall("step", {}),))] * 168  # three messages each, and a page has 500
     database, script = new_sqlite(), ScriptedProvider([*replies, "long", *["short"] * 3])
     with ActorSystem.open(database, script, tools=[step]) as host:
         host.root.configure(max_steps=1_000)

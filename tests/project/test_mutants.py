@@ -133,7 +133,7 @@ def test_a_mutant_without_a_place_is_an_error() -> None:
         changed(Mutant("gone", "agent/turn/fork.py", "no such text", ""))
 
 
-@pytest.mark.slow("takes two seconds")
+@pytest.mark.thorough("hunts one in another process; each tier checks that all have their places")
 def test_a_quick_mutant_is_found() -> None:
     [mutant] = [one for one in MUTANTS if one.name == "tree row not taken"]
     assert hunt(mutant, examples=30, seconds=60, shrink=False)["by"] == "tree"

@@ -188,7 +188,7 @@ def test_what_is_drawn_in_parts_looks_as_if_it_were_drawn_whole() -> None:
             lambda: transcript.scroll_relative(y=-3, animate=False, immediate=True),
             stage.application.main.action_scroll_to_end,
         ]
-        for _ in range(40):
+        for _ in range(20):
             chance.choice(moves)()
             await stage.until(lambda: len(transcript._starts) > len(transcript._blocks), "the layout")
             await stage.pilot.pause(0)
