@@ -8,6 +8,7 @@
     cut        every line between a host and the server ends
     hold       the network of a host swallows everything, past the lease or not
     restart    the server ends as in a crash, and starts again
+    promote    the server ends as in a crash, and a standby that has each commit takes its address over
     older      the server becomes an older copy of itself: what came after is lost, hosts that knew of it end
 
 Hands do all that agents can be asked for from an attached process meanwhile: see `tests.torture.fleet.hands`. At the
@@ -56,7 +57,7 @@ NAMES = ("a", "b", "c")
 HANDS = 4
 AGENTS = 12
 
-WEIGHTS = {"kill": 1_000, "stop": 500, "cut": 200, "hold": 100, "drain": 200, "restart": 20, "older": 3}
+WEIGHTS = {"kill": 1_000, "stop": 500, "cut": 200, "hold": 100, "drain": 200, "restart": 20, "promote": 20, "older": 3}
 """How often a fault of each kind is drawn."""
 
 SHOWN = 20
@@ -177,6 +178,8 @@ class Campaign:
                 network.release()
             case "restart":
                 self._server.restart()
+            case "promote":
+                self._server.promote()
 
 
 def torture(

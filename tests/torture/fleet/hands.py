@@ -209,6 +209,8 @@ class Hand:
 
     def _begin_to_ask(self, agent: AgentRef, text: str) -> Future[Reply]:
         waiting = agent.prompt(text)
+        if waiting.done():  # by its answer, or since its row could not be committed: then nothing was acknowledged
+            waiting.get()
         self._work.facts.append(Asked(agent.uuid, text))
         return waiting
 
