@@ -73,6 +73,7 @@ def test_the_first_bad_turn_is_found_and_the_agent_gets_no_message(database: str
         assert [one.name for one in system.agents("running")] == [None, "clerk"]
 
 
+@pytest.mark.sample(2, "a bisection for each")
 @pytest.mark.parametrize("probe", ["In which currency?", None])
 @pytest.mark.parametrize(("always", "answer"), [(False, "from the start"), (True, "nothing")])
 def test_no_step_is_blamed_when_all_is_bad_or_nothing_is(probe: str | None, always: bool, answer: str) -> None:
@@ -132,6 +133,7 @@ def test_a_judge_that_knows_nothing_blames_no_step() -> None:
         assert len(found.curve) == 13
 
 
+@pytest.mark.thorough("sixty turns; tests/behaviour/test_bisection_plan.py has such judges, and no agents")
 def test_a_judge_that_errs_one_time_in_ten_finds_the_turn_of_a_dead_agent() -> None:
     chance = random.Random(3)
     with opened() as system:

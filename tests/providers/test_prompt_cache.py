@@ -70,8 +70,13 @@ def test_forks_by_command_read_the_history_that_was_written_once(server: Message
         before = len(server.served)
         written = prefix(server.requests[-1], len(server.requests[-1]["messages"]))
         for number in range(FORKS):
-            root.fork(f"Do part {number}.").reply(timeout=DEADLINE)
+            child = root.fork(f"Do part {number}.")
+            child.reply(timeout=DEADLINE)
         served, requests = server.served[before:], server.requests[before:]
+        child.prompt("Go on.").get(timeout=DEADLINE)
+        child.fork("Help it.").reply(timeout=DEADLINE)
+        earlier, later = server.served[-2:]
+        assert later.read == earlier.read + earlier.written, "a fork of a fork"
     shared = prefix(requests[0], 2 * LOOKBACK)
     assert [each.read for each in served] == [written] + [shared] * (FORKS - 1)
     own = [_sizes(request["messages"][2 * LOOKBACK :]) for request in requests]
@@ -79,7 +84,7 @@ def test_forks_by_command_read_the_history_that_was_written_once(server: Message
     assert {each.plain for each in served} == {0}
 
 
-def test_forks_by_calls_in_one_reply_read_the_history_that_was_written_once(server: MessagesServer) -> None:
+def test_forks_by_calls_in_one_reply_send_the_same_bytes_and_read_what_was_written_once(server: MessagesServer) -> None:
     with parent(server) as root:
         before = len(server.served) + 1
         server.script.append(fork_calls(FORKS))
@@ -89,29 +94,9 @@ def test_forks_by_calls_in_one_reply_read_the_history_that_was_written_once(serv
         served, requests = server.served[before:], server.requests[before:]
     written, shared = prefix(asked, len(asked["messages"])), prefix(requests[0], len(asked["messages"]) + 1)
     assert sorted(each.read for each in served) == [written] + [shared] * FORKS, "the parent goes on as well"
-
-
-def test_siblings_send_the_same_bytes_up_to_the_reply_that_forked_them(server: MessagesServer) -> None:
-    with parent(server) as root:
-        before = len(server.requests) + 1
-        server.script.append(fork_calls(FORKS))
-        root.prompt("Divide the work.").get(timeout=DEADLINE)
-        children = {child.reply(timeout=DEADLINE).text for child in root.children()}
-        shared = len(server.requests[before - 1]["messages"]) + 1
-        requests = server.requests[before:]
-    sent = {json.dumps([one["tools"], one["system"], one["messages"][:shared]]) for one in requests}
-    assert (children, len(requests)) == ({"ok"}, FORKS + 1)
-    assert len(sent) == 1, "marks included, and the parent's own next request too"
-
-
-def test_a_fork_of_a_fork_reads_what_its_parent_wrote(server: MessagesServer) -> None:
-    with parent(server) as root:
-        child = root.fork("Do your part.")
-        child.reply(timeout=DEADLINE)
-        child.prompt("Go on.").get(timeout=DEADLINE)
-        earlier = server.served[-1]
-        child.fork("Help it.").reply(timeout=DEADLINE)
-        assert server.served[-1].read == earlier.read + earlier.written
+    same = len(asked["messages"]) + 1
+    sent = {json.dumps([one["tools"], one["system"], one["messages"][:same]]) for one in requests}
+    assert (len(requests), len(sent)) == (FORKS + 1, 1), "marks included, and the parent's own next request too"
 
 
 def test_a_step_of_more_calls_than_the_cache_looks_back_is_no_miss(server: MessagesServer) -> None:

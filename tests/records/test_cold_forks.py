@@ -20,7 +20,7 @@ from tests.kit.logs import write_log
 from tests.kit.open_on import open_on
 from tests.kit.trees import says
 
-MANY = 5_000
+MANY = 1_000
 
 
 def lengthen(system: ActorSystem, agent: AgentRef, count: int = MANY) -> None:

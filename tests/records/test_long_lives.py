@@ -8,8 +8,8 @@ from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Request
 from ikigai_actors.records.log.log import Log
 from tests.kit.blocking_provider import DEADLINE
 
-TURNS = 200
-EVERY = 50
+TURNS = 60
+EVERY = 15
 
 
 def answer(request: Request) -> str:
@@ -25,8 +25,7 @@ def live(agent: AgentRef, turns: int) -> None:
             agent.clear()
 
 
-@pytest.mark.sample(1, "hundreds of turns")
-@pytest.mark.slow("takes a second")
+@pytest.mark.sample(1, "dozens of turns")
 def test_an_agent_that_clears_now_and_then_holds_what_came_since_and_the_database_all(durable: str) -> None:
     with ActorSystem.open(durable, provider=FunctionProvider(answer)) as system:
         root = system.root
@@ -45,8 +44,7 @@ def test_an_agent_that_clears_now_and_then_holds_what_came_since_and_the_databas
         assert len(system.root.history(all=True)) == whole
 
 
-@pytest.mark.sample(1, "hundreds of turns")
-@pytest.mark.slow("takes half a second")
+@pytest.mark.sample(1, "dozens of turns")
 def test_what_was_cleared_is_held_as_long_as_a_child_forked_before_needs_it(database: str) -> None:
     with ActorSystem.open(database, provider=FunctionProvider(answer)) as system:
         root = system.root

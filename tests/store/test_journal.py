@@ -327,15 +327,15 @@ def test_closing_writes_what_was_accepted(journal: Journal, store: Store, starte
         journal.start()
         journal.submit(Task(gate), answers.to("gate"))
         assert gate.entered.wait(DEADLINE)
-    for number in range(1, 2001):
+    for number in range(1, 501):
         journal.submit(append("a", number), answers.to(str(number)))
     closing = threading.Thread(target=journal.close)
     closing.start()
     gate.open()
     closing.join(DEADLINE)
     assert not closing.is_alive()
-    assert answers["2000"] == Committed()
-    assert len(ids(store, "a")) == 2000
+    assert answers["500"] == Committed()
+    assert len(ids(store, "a")) == 500
 
 
 def test_after_closing_every_unit_fails(journal: Journal, store: Store) -> None:

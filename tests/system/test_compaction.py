@@ -753,6 +753,7 @@ def test_who_watches_is_told_once_in_a_turn_that_a_window_is_nearly_full() -> No
         assert "of the 10,000 tokens that its model takes; /compact" in explained(told[0])
 
 
+@pytest.mark.sample(1, "dozens of turns each")
 @pytest.mark.parametrize(("window", "most"), [(6_000, 10), (8_192, 5)])
 def test_in_a_window_that_the_tools_fill_summaries_do_not_come_with_each_prompt_and_it_is_said_once(
     window: int, most: int

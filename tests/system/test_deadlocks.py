@@ -113,6 +113,7 @@ def test_two_coroutines_that_await_each_other_in_tools_are_told_so() -> None:
         assert system.root.wait([a, b]) == {a: WaitResult.IDLE, b: WaitResult.IDLE}
 
 
+@pytest.mark.sample(2, "a schedule each")
 @pytest.mark.parametrize("seed", range(4))
 def test_models_that_wait_for_each_other_by_call_are_told_so(seed: int) -> None:
     def model(request: Request) -> Any:

@@ -56,6 +56,7 @@ def play(way: str, schedule: Schedule | int) -> str:
         return str(world.trace)
 
 
+@pytest.mark.sample(1, "three hosts each; tests/system/test_deadlocks.py has each way on one")
 @pytest.mark.parametrize(("way", "schedule"), [("prompt", Schedule({})), ("wait", 1)])
 def test_a_circle_over_hosts_ends_in_an_error_that_names_it(way: str, schedule: Schedule | int) -> None:
     assert "publish_waits" in play(way, schedule)

@@ -148,6 +148,7 @@ def free(database: str) -> bool:
     return True
 
 
+@pytest.mark.sample(3, "a host ends at each commit")
 @pytest.mark.parametrize("commit", range(6))
 def test_a_process_that_ends_at_any_commit_of_a_restart_leaves_all_as_it_must_be(durable: str, commit: int) -> None:
     """The leaf fails once, and its supervisor gives up at once; then no commit comes any more."""
