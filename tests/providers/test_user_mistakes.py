@@ -104,21 +104,23 @@ def test_a_record_with_a_wrong_value_in_any_field_is_refused_at_the_door(
             door(value)
 
 
-@pytest.mark.parametrize("reply", [Reply(text=7), Reply(tool_calls=5), *INCONSISTENT])  # type: ignore[arg-type]
-def test_a_remote_provider_whose_reply_is_none_ends_the_turn_with_an_error(reply: Any) -> None:
-    with opened(Remote(lambda _: reply)) as system:
+def test_a_remote_provider_whose_reply_is_none_ends_the_turn_with_an_error() -> None:
+    replies: list[Any] = [Reply(text=7), Reply(tool_calls=5), *INCONSISTENT]  # type: ignore[arg-type]
+    with opened(Remote(lambda _: replies.pop())) as system:
         agent = faulty(system)
-        assert "Expected" in outcome(agent)
-        assert agent.state == "idle"
-        assert outcome(system.root) == "well"
+        while replies:
+            assert "Expected" in outcome(agent)
+            assert agent.state == "idle"
+            assert outcome(system.root) == "well"
 
 
-@pytest.mark.parametrize("answer", [None, "text", 5, [], {}, b"", object(), Reply, Exit("not raised")])
-def test_a_remote_provider_that_answers_with_something_else_ends_the_turn_with_an_error(answer: Any) -> None:
-    with opened(Remote(lambda _: answer)) as system:
+def test_a_remote_provider_that_answers_with_something_else_ends_the_turn_with_an_error() -> None:
+    answers: list[Any] = [None, "text", 5, [], {}, b"", object(), Reply, Exit("not raised")]
+    with opened(Remote(lambda _: answers.pop())) as system:
         agent = faulty(system)
-        assert "Expected respond() to return a Reply, got" in outcome(agent)
-        assert agent.state == "idle"
+        while answers:
+            assert "Expected respond() to return a Reply, got" in outcome(agent)
+            assert agent.state == "idle"
 
 
 @pytest.mark.parametrize("reply", [Reply(text=7), Reply(usage={}), *INCONSISTENT])  # type: ignore[arg-type]
@@ -241,12 +243,13 @@ def test_a_provider_that_cannot_tell_its_model_ends_the_turn_with_an_error() -> 
 WRONG = [Delta(spent=Spent(Usage(count))) for count in (-1, 10**15 + 1)]
 
 
-@pytest.mark.parametrize("delta", [None, "text", Delta(5), Delta(spent=Usage(3, 4)), *WRONG])  # type: ignore[arg-type]
-def test_a_delta_that_is_none_is_an_error_of_its_provider(delta: Any) -> None:
-    with opened(Remote(lambda on_delta: on_delta(delta))) as system:
+def test_a_delta_that_is_none_is_an_error_of_its_provider() -> None:
+    deltas: list[Any] = [None, "text", Delta(5), Delta(spent=Usage(3, 4)), *WRONG]  # type: ignore[arg-type]
+    with opened(Remote(lambda on_delta: on_delta(deltas.pop()))) as system:
         agent = faulty(system)
-        assert "a Delta" in outcome(agent)
-        assert agent.state == "idle"
+        while deltas:
+            assert "a Delta" in outcome(agent)
+            assert agent.state == "idle"
 
 
 def test_a_wrong_delta_does_not_keep_an_interrupt_from_ending_the_turn() -> None:
@@ -322,13 +325,14 @@ def test_a_tool_of_ones_own_that_raises_gives_an_error_result(
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("given", [None, "text", 5, Result(5), Result("a", "b"), {}])  # type: ignore[arg-type]
-def test_a_tool_of_ones_own_that_gives_no_result_says_what_was_expected(given: Any, is_async: bool) -> None:
-    script = ScriptedProvider([calling("odd"), "done"])
-    with ActorSystem.open(":memory:", script, tools=[OddTool(lambda: given, is_async)]) as system:
-        assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
-        [result] = [message for message in system.root.history() if message.kind == "tool_result"]
-        assert "Expected a Result" in result.content
+def test_a_tool_of_ones_own_that_gives_no_result_says_what_was_expected(is_async: bool) -> None:
+    given: list[Any] = [None, "text", 5, Result(5), Result("a", "b"), {}]  # type: ignore[arg-type]
+    script = ScriptedProvider([calling("odd"), "done"] * len(given))
+    with ActorSystem.open(":memory:", script, tools=[OddTool(given.pop, is_async)]) as system:
+        while given:
+            assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
+            *_, result = [message for message in system.root.history() if message.kind == "tool_result"]
+            assert "Expected a Result" in result.content
 
 
 @pytest.mark.sample(4, "an exception each")
