@@ -6,11 +6,12 @@ from then on each committed message is added. Until the sum is complete there is
 
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
 from ikigai_actors.providers.base import NO_TOKENS, Usage
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.figures import FIRST_PLACE, MessagePlace, spending_after
 from ikigai_actors.records.messages.messages import SPENDING, Message
 from ikigai_actors.records.messages.replies import spent_of
@@ -130,9 +131,13 @@ def own_spendings(tx: Transaction) -> list[OwnSpending]:
     return [OwnSpending._make(row) for row in tx.run("spent_by_lineage")]
 
 
-def branch_spendings(tx: Transaction) -> dict[str, tuple[int, int]]:
-    """As `spent_by_branches`, of all agents."""
-    return spent_by_branches(own_spendings(tx))
+def branch_spendings(tx: Transaction, agents: Collection[AgentRecord]) -> dict[str, tuple[int, int]]:
+    """As `spent_by_branches`, of these agents: the database goes through all that descend from them."""
+    uuids = [one.uuid for one in agents if one.parent_uuid is not None]
+    found = {top: (tokens, usd) for top, tokens, usd in tx.run("spent_below", uuids=uuids)}
+    for root in (one for one in agents if one.parent_uuid is None):
+        [found[root.uuid]] = tx.run("spent_in_all")
+    return found
 
 
 def spent_by_branches(everybody: Sequence[OwnSpending]) -> dict[str, tuple[int, int]]:

@@ -149,6 +149,18 @@ SELECT {agent} FROM agents a
 -- What everybody has spent, as little as it takes to sum branches up.
 SELECT a.uuid, a.parent_uuid, a.spent_tokens, a.spent_usd FROM agents a
 
+-- name: spent_in_all
+SELECT CAST(SUM(a.spent_tokens) AS BIGINT), CAST(SUM(a.spent_usd) AS BIGINT) FROM agents a
+
+-- name: spent_below
+-- What each of these agents has spent with all that descend from it. A walk as that of descent, from each.
+WITH RECURSIVE line(top, uuid, tokens, usd) AS (
+    SELECT a.uuid, a.uuid, a.spent_tokens, a.spent_usd FROM agents a WHERE a.uuid = ANY(:uuids)
+    UNION SELECT line.top, a.uuid, a.spent_tokens, a.spent_usd FROM line
+            JOIN agents a ON (a.supervisor_uuid = line.uuid AND a.parent_uuid = line.uuid)
+              OR (a.parent_uuid = line.uuid AND a.supervisor_uuid <> a.parent_uuid))
+SELECT top, CAST(SUM(tokens) AS BIGINT), CAST(SUM(usd) AS BIGINT) FROM line GROUP BY top
+
 -- name: dearest_branches
 -- The children of agent 0 that have spent most with all that come from them, agent 0 itself without a uuid, and the sums of all. One
 -- look at all agents, which the database takes: no index has what was spent, else each turn would write it.

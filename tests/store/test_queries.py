@@ -275,8 +275,8 @@ def test_a_walk_down_a_chain_reads_no_whole_table_however_deep_it_is(lent_postgr
 def test_the_statements_that_walk_down_the_tree_are_known_by_their_text() -> None:
     walks = {name for name in queries.queries() if queries.for_postgres(name).walks_down}
     assert walks == {
-        "belonging", "branch", "count_below", "descendants", "descent", "doomed", "some_below", "those_that_gave_up",
-        "uuids_below", "written_since",
+        "belonging", "branch", "count_below", "descendants", "descent", "doomed", "some_below", "spent_below",
+        "those_that_gave_up", "uuids_below", "written_since",
     }  # fmt: skip
 
 

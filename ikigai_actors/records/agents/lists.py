@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent
 from ikigai_actors.records.agents import registry
-from ikigai_actors.records.agents.registry import AGENTS_AT_ONCE, AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.agents.words import EVEN, beginnings, words_having, words_of
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.text import storable
@@ -252,7 +252,7 @@ class Siblings(NamedTuple):
     following: AgentRecord | None
 
 
-def siblings(tx: Transaction, record: AgentRecord, many: int = AGENTS_AT_ONCE) -> Siblings:
+def siblings(tx: Transaction, record: AgentRecord, many: int = MOST_LISTED) -> Siblings:
     """The siblings beside an agent: in the order of `registry.in_order`, or by age where there are ``many``."""
     above = record.supervisor_uuid
     if above is None:

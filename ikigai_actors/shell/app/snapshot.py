@@ -344,7 +344,7 @@ def _read_list(tx: Transaction, wish: Wish, first: frozenset[str]) -> _Listed:
         _hidden(tx, records) if wish.tree else {},
         restart_counts(tx, uuids),
         host_names(owners(tx)),
-        branch_spendings(tx) if wish.branches else {},
+        branch_spendings(tx, records) if wish.branches else {},
     )
 
 

@@ -1,8 +1,9 @@
 """What `ikigai stats` says of very many agents."""
 
+from ikigai_actors.records.agents import registry
 from ikigai_actors.records.figures import count
-from ikigai_actors.records.spending import Dearest, dearest_branches
-from ikigai_actors.shell.cli.stats import _about, _all_costs, _dearest_costs
+from ikigai_actors.records.spending import Dearest, branch_spendings, dearest_branches
+from ikigai_actors.shell.cli.stats import _about, _all_costs, _cost, _dearest_costs
 from ikigai_actors.store import Store, Transaction
 from tests.kit.databases import sql
 from tests.kit.trees import change, plant
@@ -15,6 +16,8 @@ def test_the_dearest_of_very_many_agents_are_found_without_a_look_at_each(store:
         change(store, uuid, f"spent_tokens = {tokens}, spent_usd = {usd}")
     change(store, "a2", "supervisor_uuid = 'b'")  # it was adopted, and counts for its branch as before
     in_all, own, branches = store.read(_all_costs)
+    listed = store.read(lambda tx: branch_spendings(tx, registry.every(tx)))  # as a screen asks for some
+    assert {uuid: _cost(*sums) for uuid, sums in listed.items()} == branches
     found = store.read(lambda tx: dearest_branches(tx, 3))
     assert found == Dearest(78, 8, {"a": (40, 7), "b": (35, 0), None: (1, 1)})
     assert store.read(_dearest_costs) == (
