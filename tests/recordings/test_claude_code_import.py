@@ -236,52 +236,6 @@ def test_a_folder_of_sessions_comes_below_one_agent(system: ActorSystem, tmp_pat
     assert left_out == ["other.jsonl was left out: its format is not known."]
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (lambda rows: rows[1].update(parentUuid="gone"), "line 2: its parent gone is on no line"),
-        (lambda rows: rows[0].update(parentUuid=rows[1]["uuid"]), "line [12]: its parents lead back to itself"),
-        (lambda rows: rows[1].update(parentUuid=7), "line 2: expected the id of its parent to be a text"),
-        (
-            lambda rows: rows[1].update(type="speech"),
-            "line 2: a message of the unknown type speech; made by Claude Code 2",
-        ),
-        (lambda rows: rows[1].update(type=None), "line 2: expected a type"),
-        (
-            lambda rows: rows[1].pop("message"),
-            "line 2: expected a line of the type assistant to have a uuid and a message",
-        ),
-        (
-            lambda rows: rows[1].update(uuid=rows[0]["uuid"]),
-            "line 2: the id .* is that of line 1, which says something",
-        ),
-        (
-            lambda rows: rows[1]["message"].update(content=[{"type": "tool_use", "id": "a"}]),
-            "line 2: expected a tool_use",
-        ),
-        (lambda rows: rows[1]["message"].update(content=[{"type": []}]), "line 2: expected its blocks to be a list"),
-        (
-            lambda rows: rows[0]["message"].update(content=7),
-            "line 1: expected the content of a message to be a text",
-        ),
-        (lambda rows: rows[0]["message"].update(content=[7]), "line 1: expected the content of a message to be a text"),
-        (
-            lambda rows: rows[0]["message"].update(content=[{"type": "text", "text": 7}]),
-            "line 1: expected the text of a block to be a text",
-        ),
-        (lambda rows: rows.insert(1, 7), "line 2: expected a JSON object"),
-    ],
-)
-def test_a_damaged_file_is_refused_with_the_line(tmp_path: Path, change: object, problem: str) -> None:
-    session = ClaudeCode()
-    session.turn("One.", "Two.")
-    assert callable(change)
-    change(session.rows)
-    (tmp_path / "ship.jsonl").write_bytes(session.data)
-    with pytest.raises(ImportRefused, match=f"Nothing was imported. ship.jsonl, {problem}"):
-        read_sessions(tmp_path / "ship.jsonl", "claude-code")
-
-
 def test_what_has_no_session_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b"")
     with pytest.raises(BadInput, match="has no session of a format that is known: claude-code, codex"):

@@ -1,15 +1,12 @@
 """Sessions of Codex as agents: each shape of their files."""
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ikigai_actors import ActorSystem
-from ikigai_actors.behaviour.turns import own_messages
-from ikigai_actors.errors import ImportRefused
-from ikigai_actors.recordings import read_sessions
 from tests.kit.imported import imported, importing, said
 from tests.kit.pictures import PNG
 from tests.kit.recordings import Codex
@@ -106,43 +103,3 @@ def test_a_summary_stands_for_all_before_it(system: ActorSystem, tmp_path: Path)
     shown = top.prompt("repeat").get(timeout=30).text
     assert "It is built." in shown
     assert "Build it." not in shown
-
-
-def test_a_forked_session_is_a_fork_of_the_other_agent(system: ActorSystem, tmp_path: Path) -> None:
-    first = Codex("a")
-    first.turn("We build a ship.", "Yes.")
-    first.turn("Of wood.", "Oak.")
-    second = Codex("b", forked_from_id="a")
-    second.rows += [{**row, "timestamp": "2026-02-01T00:00:00Z"} for row in first.rows[2:7]]
-    second.turn("Of steel.", "Riveted.")
-    top, fork = imported(system, tmp_path, first.data, second.data)
-    assert [one for _, one in said(top)] == ["We build a ship.", "Yes.", "Of wood.", "Oak."]
-    assert [one for _, one in said(fork)] == ["We build a ship.", "Yes.", "Of steel.", "Riveted."]
-    assert (fork.parent, len(own_messages(fork))) == (top, 4)
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (
-            lambda rows: rows[2]["payload"].update(role="oracle"),
-            "line 3: a message of the unknown role 'oracle'; made by",
-        ),
-        (
-            lambda rows: rows[2].update(type="speech"),
-            "line 3: a message of the unknown type speech; made by Codex 0.142",
-        ),
-        (lambda rows: rows[2]["payload"].update(content=7), "line 3: expected the content of a message to be a text"),
-        (lambda rows: rows[2].update(payload=7), "line 3: expected a type and a payload"),
-        (lambda rows: rows[4]["payload"].update(type="function_call"), "line 5: expected a call to have a call_id"),
-    ],
-)
-def test_a_damaged_file_is_refused_with_the_line(
-    tmp_path: Path, change: Callable[[object], object], problem: str
-) -> None:
-    session = Codex()
-    session.turn("One.", "Two.")
-    change(session.rows)
-    (tmp_path / "ship.jsonl").write_bytes(session.data)
-    with pytest.raises(ImportRefused, match=problem):
-        read_sessions(tmp_path / "ship.jsonl")

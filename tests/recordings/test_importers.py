@@ -2,8 +2,10 @@
 
 import json
 import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -11,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.behaviour.turns import own_messages
 from ikigai_actors.errors import ImportRefused
 from ikigai_actors.recordings import FORMATS, read_sessions
 from ikigai_actors.recordings.formats import importable, recorder_of
@@ -21,7 +24,10 @@ from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.transfer.manifest import Manifest
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.shell.verbs.arguments import RECORDER, SESSIONS
-from tests.kit.recordings import SAMPLES
+from tests.kit.imported import imported, importing, said
+from tests.kit.recordings import SAMPLES, ClaudeCode, Codex, Pi
+
+Session = ClaudeCode | Codex | Pi
 
 _VALUES = st.sampled_from(
     [None, True, -1, 2**70, "", "x", "\0\ud800", [], [7], {}, {"type": "text"}, [{"type": "image"}]]
@@ -114,3 +120,109 @@ def test_every_format_comes_into_each_database(durable: str, tmp_path: Path) -> 
             assert top.prompt("And?").get(timeout=30).text
         assert "We \ufffd\ufffd build" in top.history(all=True)[2].content
         assert check(system._store) == []
+
+
+def _forked_codex() -> tuple[bytes, bytes]:
+    first = Codex("a")
+    first.turn("We build a ship.", "Yes.")
+    first.turn("Of wood.", "Oak.")
+    second = Codex("b", forked_from_id="a")
+    second.rows += [{**row, "timestamp": "2026-02-01T00:00:00Z"} for row in first.rows[2:7]]
+    second.turn("Of steel.", "Riveted.")
+    return first.data, second.data
+
+
+def _forked_pi() -> tuple[bytes, bytes]:
+    first = Pi("a")
+    first.turn("We build a ship.", "Yes.")
+    first.turn("Of wood.", "Oak.")
+    second = Pi("b", parentSession="/home/me/ship.jsonl", timestamp="2026-02-01T00:00:00Z")
+    second.rows += first.rows[1:3]
+    second.turn("Of steel.", "Riveted.")
+    return first.data, second.data
+
+
+@pytest.mark.parametrize("forked", [_forked_codex, _forked_pi])
+def test_a_forked_session_is_a_fork_of_the_other_agent(
+    tmp_path: Path, forked: Callable[[], tuple[bytes, bytes]]
+) -> None:
+    with importing() as system:
+        top, fork = imported(system, tmp_path, *forked())
+        assert [one for _, one in said(top)] == ["We build a ship.", "Yes.", "Of wood.", "Oak."]
+        assert [one for _, one in said(fork)] == ["We build a ship.", "Yes.", "Of steel.", "Riveted."]
+        assert (fork.parent, len(own_messages(fork))) == (top, 4)
+
+
+DAMAGE: Mapping[Callable[[], Session], Sequence[tuple[Callable[[Any], object], str]]] = {
+    ClaudeCode: [
+        (lambda rows: rows[1].update(parentUuid="gone"), "line 2: its parent gone is on no line"),
+        (lambda rows: rows[0].update(parentUuid=rows[1]["uuid"]), "line [12]: its parents lead back to itself"),
+        (lambda rows: rows[1].update(parentUuid=7), "line 2: expected the id of its parent to be a text"),
+        (
+            lambda rows: rows[1].update(type="speech"),
+            "line 2: a message of the unknown type speech; made by Claude Code 2",
+        ),
+        (lambda rows: rows[1].update(type=None), "line 2: expected a type"),
+        (
+            lambda rows: rows[1].pop("message"),
+            "line 2: expected a line of the type assistant to have a uuid and a message",
+        ),
+        (
+            lambda rows: rows[1].update(uuid=rows[0]["uuid"]),
+            "line 2: the id .* is that of line 1, which says something",
+        ),
+        (
+            lambda rows: rows[1]["message"].update(content=[{"type": "tool_use", "id": "a"}]),
+            "line 2: expected a tool_use",
+        ),
+        (lambda rows: rows[1]["message"].update(content=[{"type": []}]), "line 2: expected its blocks to be a list"),
+        (
+            lambda rows: rows[0]["message"].update(content=7),
+            "line 1: expected the content of a message to be a text",
+        ),
+        (lambda rows: rows[0]["message"].update(content=[7]), "line 1: expected the content of a message to be a text"),
+        (
+            lambda rows: rows[0]["message"].update(content=[{"type": "text", "text": 7}]),
+            "line 1: expected the text of a block to be a text",
+        ),
+        (lambda rows: rows.insert(1, 7), "line 2: expected a JSON object"),
+    ],
+    Codex: [
+        (
+            lambda rows: rows[2]["payload"].update(role="oracle"),
+            "line 3: a message of the unknown role 'oracle'; made by",
+        ),
+        (
+            lambda rows: rows[2].update(type="speech"),
+            "line 3: a message of the unknown type speech; made by Codex 0.142",
+        ),
+        (lambda rows: rows[2]["payload"].update(content=7), "line 3: expected the content of a message to be a text"),
+        (lambda rows: rows[2].update(payload=7), "line 3: expected a type and a payload"),
+        (lambda rows: rows[4]["payload"].update(type="function_call"), "line 5: expected a call to have a call_id"),
+    ],
+    Pi: [
+        (lambda rows: rows[1].update(parentId="gone"), "line 2: its parent gone is on no line"),
+        (
+            lambda rows: rows[1]["message"].update(role="oracle"),
+            "line 2: a message of the unknown role 'oracle'; of version 3",
+        ),
+        (lambda rows: rows[1]["message"].update(content={}), "line 2: expected the content of a message to be a text"),
+        (lambda rows: rows[1].update(type="speech"), "line 2: a message of the unknown type speech"),
+        (lambda rows: rows[2]["message"].update(content=[{"type": "toolCall"}]), "line 3: expected a toolCall to have"),
+    ],
+}
+"""What is done to the rows of a session of one turn, and what is said of it."""
+
+
+@pytest.mark.parametrize(
+    ("begun", "change", "problem"), [(begun, *each) for begun, damage in DAMAGE.items() for each in damage]
+)
+def test_a_damaged_file_is_refused_with_the_line(
+    tmp_path: Path, begun: Callable[[], Session], change: Callable[[Any], object], problem: str
+) -> None:
+    session = begun()
+    session.turn("One.", "Two.")
+    change(session.rows)
+    (tmp_path / "ship.jsonl").write_bytes(session.data)
+    with pytest.raises(ImportRefused, match=f"Nothing was imported. ship.jsonl, {problem}"):
+        read_sessions(tmp_path / "ship.jsonl")

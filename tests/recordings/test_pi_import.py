@@ -1,15 +1,12 @@
 """Sessions of pi as agents: each shape of their files."""
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ikigai_actors import ActorSystem
-from ikigai_actors.behaviour.turns import own_messages
-from ikigai_actors.errors import ImportRefused
-from ikigai_actors.recordings import read_sessions
 from tests.kit.imported import imported, importing, said
 from tests.kit.pictures import PNG
 from tests.kit.recordings import Pi, text
@@ -86,46 +83,9 @@ def test_a_summary_keeps_what_it_says(system: ActorSystem, tmp_path: Path) -> No
     assert "Launched." not in shown
 
 
-def test_a_forked_session_is_a_fork_of_the_other_agent(system: ActorSystem, tmp_path: Path) -> None:
-    first = Pi("a")
-    first.turn("We build a ship.", "Yes.")
-    first.turn("Of wood.", "Oak.")
-    second = Pi("b", parentSession="/home/me/ship.jsonl", timestamp="2026-02-01T00:00:00Z")
-    second.rows += first.rows[1:3]
-    second.turn("Of steel.", "Riveted.")
-    top, fork = imported(system, tmp_path, first.data, second.data)
-    assert [one for _, one in said(top)] == ["We build a ship.", "Yes.", "Of wood.", "Oak."]
-    assert [one for _, one in said(fork)] == ["We build a ship.", "Yes.", "Of steel.", "Riveted."]
-    assert (fork.parent, len(own_messages(fork))) == (top, 4)
-
-
 def test_the_models_are_settings_if_they_are_kept(system: ActorSystem, tmp_path: Path) -> None:
     session = Pi()
     session.line("model_change", provider="openai", modelId="gpt-5")
     session.turn("One.", "Two.")
     [top] = imported(system, tmp_path, session.data, keep_model=True)
     assert top.context().settings["model"] == "openai:gpt-5"
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (lambda rows: rows[1].update(parentId="gone"), "line 2: its parent gone is on no line"),
-        (
-            lambda rows: rows[1]["message"].update(role="oracle"),
-            "line 2: a message of the unknown role 'oracle'; of version 3",
-        ),
-        (lambda rows: rows[1]["message"].update(content={}), "line 2: expected the content of a message to be a text"),
-        (lambda rows: rows[1].update(type="speech"), "line 2: a message of the unknown type speech"),
-        (lambda rows: rows[2]["message"].update(content=[{"type": "toolCall"}]), "line 3: expected a toolCall to have"),
-    ],
-)
-def test_a_damaged_file_is_refused_with_the_line(
-    tmp_path: Path, change: Callable[[object], object], problem: str
-) -> None:
-    session = Pi()
-    session.turn("One.", "Two.")
-    change(session.rows)
-    (tmp_path / "ship.jsonl").write_bytes(session.data)
-    with pytest.raises(ImportRefused, match=problem):
-        read_sessions(tmp_path / "ship.jsonl")
