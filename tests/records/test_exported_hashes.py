@@ -8,7 +8,7 @@ import pytest
 
 from examples import verify_log
 from ikigai_actors import ActorSystem
-from ikigai_actors.errors import ImportRefused
+from ikigai_actors.errors import ImportRefused, StoreUnusable
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.transfer.format import file_lines
 from ikigai_actors.records.transfer.graft import Imported, ImportFile
@@ -16,6 +16,7 @@ from ikigai_actors.store import Store, open_store
 from ikigai_actors.system.host.importing import import_file
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.damage import damage
 from tests.kit.exported_files import Records, of
 from tests.records.test_transfer import MEMORY, ask, family, lines, provider
 
@@ -138,3 +139,15 @@ def test_a_wrong_hash_refuses_a_file_with_its_line(tmp_path: Path, fields: dict[
         with pytest.raises(ImportRefused, match=f"line {place}: {told}"):
             system.import_(tmp_path / "1")
         assert len(system.agents()) == 1
+
+
+def test_a_value_of_another_type_is_named_and_no_file_is_left(tmp_path: Path, new_sqlite: NewDatabase) -> None:
+    with ActorSystem.open(url := new_sqlite(), provider()) as system:
+        ask(system.root, "tea")
+    damage(url, "UPDATE messages SET content = CAST(content AS BLOB) WHERE id = 2", hashes=False)
+    with (
+        ActorSystem.attach(url) as system,
+        pytest.raises(StoreUnusable, match=r"A message of .* has a value of a wrong type. Run ikigai fsck"),
+    ):
+        system.export(system.root, tmp_path / "1")
+    assert not (tmp_path / "1").exists()

@@ -34,7 +34,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from ikigai_actors.errors import BadInput, ImportRefused
+from ikigai_actors.errors import BadInput, ImportRefused, StoreUnusable
 from ikigai_actors.records.messages.forms import LARGEST_NUMBER
 from ikigai_actors.records.messages.messages import encode_data
 
@@ -172,12 +172,21 @@ def encode_record(kind: str, fields: Mapping[str, Any]) -> bytes:
 
 
 def file_lines(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[bytes]:
-    """Records as the lines of a file, and the end of it."""
+    """Records as the lines of a file, and the end of it.
+
+    Raises:
+        BadInput: a record is too long.
+        StoreUnusable: a value in it is none of JSON.
+    """
     digest, lines = hashlib.sha256(), 0
     for kind, fields in records:
-        line = encode_record(kind, fields)
+        of = fields.get("agent") or fields.get("recipient") or fields.get("path") or ""
+        try:
+            line = encode_record(kind, fields)
+        except TypeError as error:  # SQLite stores any value in any column
+            text = f"A {kind} of {of} has a value of a wrong type. Run ikigai fsck, which names the column."
+            raise StoreUnusable(text) from error
         if len(line) > LONGEST_RECORD:
-            of = fields.get("agent") or fields.get("recipient") or fields.get("path") or ""
             raise BadInput(
                 f"A {kind} of {of} has more than {LONGEST_RECORD // 2**20} MiB, and no import would take it."
             )
