@@ -39,7 +39,11 @@ class Access:
     """Reaches agents for a door. Its methods wait for the database, so no event loop calls them."""
 
     def __init__(
-        self, attached: Callable[[float], AttachedSystem], check_hosted: Callable[[float], object], under: str | None
+        self,
+        attached: Callable[[float], AttachedSystem],
+        check_hosted: Callable[[float], object],
+        under: str | None,
+        quick: float = QUICK,
     ) -> None:
         """Reach all agents, or one and those below it.
 
@@ -47,8 +51,9 @@ class Access:
             attached: gives the system within some seconds.
             check_hosted: raises `NoHost` unless a host runs the agents within some seconds.
             under: what the topmost agent is called that can be reached; None for agent 0.
+            quick: seconds that a call waits for what is usually done at once.
         """
-        self._attached, self.check_hosted, self._under = attached, check_hosted, under
+        self._attached, self.check_hosted, self._under, self.quick = attached, check_hosted, under, quick
 
     @cached_property
     def system(self) -> AttachedSystem:
@@ -145,7 +150,7 @@ class Access:
             return known
         act = unit()
         if hosted:
-            self.check_hosted(QUICK)
+            self.check_hosted(self.quick)
         if call is None:
             return dict(gave(act, self.client.write(act)))
         answer: KeyedAnswer = self.client.write(Keyed(act, call, self.client.now_ms(), partial(gave, act)))

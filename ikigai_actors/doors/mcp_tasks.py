@@ -7,7 +7,6 @@ forever; nothing is remembered. A call that asks is a question to the client, wh
 from collections.abc import Mapping
 from typing import Any
 
-from ikigai_actors.doors.access import QUICK
 from ikigai_actors.doors.mcp_tools import AgentTools
 from ikigai_actors.doors.turns import ASKS, FAILED, MAIL, WAITING_FOR_BUDGET, WORKING, TurnHandle
 from ikigai_actors.errors import BadInput, TurnInterrupted
@@ -55,7 +54,7 @@ def cancel_task(agents: AgentTools, params: Mapping[str, Any]) -> dict[str, Any]
     """End the turn of a task; one that has not begun is taken back."""
     handle = agents.turns.settled(_handle(agents, params))
     client = agents.access.client
-    agents.access.check_hosted(QUICK)
+    agents.access.check_hosted(agents.access.quick)
     withdrawn = handle.kind == MAIL and client.write(WithdrawPrompt(handle.agent, handle.number))
     if not withdrawn and agents.turns.seen(handle).is_open:
         client.signal(handle.agent, Signal.INT, cascade=False, reason="", grace=GRACE)

@@ -12,7 +12,7 @@ from ikigai_actors.agent.remote_commands import encode
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import EXACT
 from ikigai_actors.agent.turn.ways import WAYS
-from ikigai_actors.doors.access import EVERY_PROMPT, QUICK, Access
+from ikigai_actors.doors.access import EVERY_PROMPT, Access
 from ikigai_actors.doors.turns import TurnHandle, TurnReader, first_turn, spent_by
 from ikigai_actors.errors import BadInput, IkigaiError, NameTaken
 from ikigai_actors.records.agents.identity import new_agent_uuid
@@ -41,7 +41,7 @@ class Begun(NamedTuple):
     handles: Sequence[TurnHandle]
     give: Callable[[list[dict[str, Any]]], Any]
     """Makes the answer of the turns, in the order of the handles."""
-    seconds: float = QUICK
+    seconds: float
     any: bool = False
     """Whether one that is over is enough."""
     is_task: bool = False
@@ -83,7 +83,7 @@ class AgentTools:
             known = [{**turn, "handle": str(self.turns.settled(one))} for turn, one in zip(seen, handles, strict=True)]
             return known[0] if count is None else known
 
-        return Begun(handles, give, is_task=count is None)
+        return Begun(handles, give, self.access.quick, is_task=count is None)
 
     def _existing(self, parent: str, refusal: IkigaiError, prompt: str) -> TurnHandle:
         """The first turn of the living child that has the name already and began so. Raises why there was no fork."""
@@ -109,7 +109,7 @@ class AgentTools:
             _call("prompt", given), unit, lambda unit, kept: {"agent": unit.recipient, "mail": kept.mail}
         )
         handle = TurnHandle(self.access.check(kept["agent"]), "m", kept["mail"])
-        return Begun([handle], lambda seen: seen[0], is_task=True)
+        return Begun([handle], lambda seen: seen[0], self.access.quick, is_task=True)
 
     def wait(self, given: Mapping[str, Any]) -> Begun:
         """Wait for turns."""
@@ -204,7 +204,7 @@ class AgentTools:
 
         asked = self._asked("merge", given, unit)
         told = {"agent": asked.agent, "request": asked.id}
-        answer = self.access.answer(asked, QUICK)
+        answer = self.access.answer(asked, self.access.quick)
         if answer is None:
             return {**told, "done": False}
         if isinstance(answer.value, IkigaiError):
@@ -232,11 +232,11 @@ class AgentTools:
         found = [one for one in approvals.pending() if one.agent == uuid and one.id == given["call"]]
         if not found:
             return False
-        self.access.check_hosted(QUICK)
+        self.access.check_hosted(self.access.quick)
         if given["allow"]:
             exact = EXACT if EXACT in found[0].always else True
-            return approvals.approve(found[0], always=given.get("always", False) and exact, timeout=QUICK)
-        return approvals.deny(found[0], given.get("reason", ""), timeout=QUICK)
+            return approvals.approve(found[0], always=given.get("always", False) and exact, timeout=self.access.quick)
+        return approvals.deny(found[0], given.get("reason", ""), timeout=self.access.quick)
 
     def grant(self, given: Mapping[str, Any]) -> Any:
         """Grant more of a budget."""

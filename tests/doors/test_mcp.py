@@ -10,7 +10,7 @@ import pytest
 from mcp_types import CallToolResult, DiscoverResult, InitializeResult, ListToolsResult
 
 from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, tool
-from ikigai_actors.doors.access import Access
+from ikigai_actors.doors.access import QUICK, Access
 from ikigai_actors.doors.mcp import HANDSHAKE, INSTRUCTIONS, STATELESS, VERSION_KEY, McpDoor
 from ikigai_actors.doors.mcp_catalog import TOOLS
 from tests.kit.blocking_provider import DEADLINE, Gate
@@ -107,7 +107,7 @@ def test_a_turn_is_waited_for_by_its_handle_and_reports_its_progress(durable: st
         both = await client.call("wait", handles=[turn["handle"]] * 2, any=True)
         assert [one["status"] for one in both] == ["done", "done"]
 
-    play(durable, scene, gate.provider)
+    play(durable, scene, gate.provider, quick=QUICK)
 
 
 def test_children_of_one_call_have_a_handle_each_and_a_refused_fork_is_an_error(durable: str) -> None:
@@ -147,7 +147,7 @@ def test_a_fork_of_a_busy_agent_has_a_handle_before_the_child_is_born(durable: s
         again = await client.call("fork", prompt="later", key="k1")
         assert (again["agent"], len(host.agents())) == (done["agent"], 2)
 
-    play(durable, scene, ScriptedProvider(answer), tools=[look])
+    play(durable, scene, ScriptedProvider(answer), tools=[look], quick=QUICK)
 
 
 def test_what_needs_a_host_is_not_asked_without_one(durable: str) -> None:
@@ -190,7 +190,9 @@ def test_a_turn_that_a_budget_holds_goes_on_with_a_grant(durable: str) -> None:
         for _ in range(2):
             told = await client.call("grant", agent=turn["agent"], tokens=9_999, key="k")
             assert told["granted"] == {"tokens": 9_999}
-        assert (await client.call("wait", handles=[turn["handle"]]))[0]["status"] == "done"
+        while (told := await client.call("wait", handles=[turn["handle"]]))[0]["status"] == "waiting_for_budget":
+            await asyncio.sleep(0.01)  # until the host has heard of the grant
+        assert told[0]["status"] == "done"
 
     play(durable, scene)
 

@@ -10,6 +10,7 @@ import aiohttp
 from aiohttp import web
 
 from ikigai_actors import OfflineProvider
+from ikigai_actors.doors.access import QUICK
 from ikigai_actors.doors.mcp_http import LARGEST_BODY, HttpMcp
 from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
 from ikigai_actors.http_server.guard import Guard
@@ -22,9 +23,9 @@ TOKEN = "t" * 43
 Scene = Callable[[aiohttp.ClientSession, str], Awaitable[None]]
 
 
-def play(database: str, scene: Scene, provider: Any = None) -> None:
+def play(database: str, scene: Scene, provider: Any = None, *, quick: float = DEADLINE) -> None:
     """Play a scene with a client of a door on a port of this machine."""
-    with opened(database, provider or OfflineProvider()) as (_, access):
+    with opened(database, provider or OfflineProvider(), quick=quick) as (_, access):
 
         async def run() -> None:
             application = web.Application(client_max_size=LARGEST_BODY)
@@ -87,4 +88,4 @@ def test_progress_comes_as_a_stream_that_ends_with_the_answer(durable: str) -> N
             events = [json.loads(line[6:]) async for line in stream.content if line.startswith(b"data: ")]
         assert events[-1]["result"]["structuredContent"]["result"][0]["text"] == "tea"
 
-    play(durable, scene, gate.provider)
+    play(durable, scene, gate.provider, quick=QUICK)

@@ -215,8 +215,10 @@ def test_by_http_the_official_client_comes_in_with_the_token(home: Home) -> None
         ):
             await client.initialize()
             answer = await client.call_tool("fork", {"prompt": "tea"})
-            assert answer.structured_content is not None
-            assert answer.structured_content["status"] == "done", answer
+            assert answer.structured_content is not None, answer
+            waited = await client.call_tool("wait", {"handles": [answer.structured_content["handle"]]})
+            assert waited.structured_content is not None, waited
+            assert waited.structured_content["result"][0]["status"] == "done"
 
     with door(home, "mcp", "--http") as opened:
         assert opened.process.stdout is not None

@@ -20,15 +20,16 @@ from ikigai_actors.doors.mcp import McpDoor
 from ikigai_actors.errors import NoHost
 from ikigai_actors.providers import Provider
 from ikigai_actors.system.attached import AttachedSystem
+from tests.kit.databases import DEADLINE
 
 
 @contextmanager
 def opened(
-    database: str, provider: Provider, under: str | None = None, **options: Any
+    database: str, provider: Provider, under: str | None = None, *, quick: float = DEADLINE, **options: Any
 ) -> Iterator[tuple[ActorSystem, Access]]:
-    """A host, and what a door reaches of it."""
+    """A host, and what a door reaches of it. Its calls wait for what is done at once, however loaded the machine is."""
     with ActorSystem.open(database, provider, **options) as host, AttachedSystem.open(database) as system:
-        yield host, Access(lambda timeout: system, lambda timeout: None, under)
+        yield host, Access(lambda timeout: system, lambda timeout: None, under, quick)
 
 
 def unhosted(access: Access) -> Access:
