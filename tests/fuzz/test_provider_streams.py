@@ -18,7 +18,7 @@ from tests.kit.messages_server.server import MessagesServer, Refuses, Says, Send
 pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 
 KEY = "sk-ant-fuzz-0123456789"
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ an error unwinds a block, further signals are remembered, too: so the first one 
 raises `KeyboardInterrupt`; SIGTERM and SIGHUP raise `SystemExit`, so that everything is closed on the way out. A
 program that ends afterwards leaves the handlers where they are: a third Ctrl-C must not tear the closing.
 
-A handler runs wherever the main thread is, so the error can rise in a callback of the garbage collector, in a
-`__del__` or in the callback of a weak reference. Python reports it there to `sys.unraisablehook`, and goes on with the
-block. Such a signal is sent again once the hook is over: otherwise it would be lost, and later ones only remembered.
+A handler runs wherever the main thread is, so the error can rise in a callback of the garbage collector, at the end
+of an object or in the callback of a weak reference. Python reports it there to `sys.unraisablehook`, and goes on with
+the block. Such a signal is sent again once the hook is over: else it would be lost, and later ones only remembered.
 """
 
 import _thread
