@@ -9,6 +9,7 @@ from ikigai_actors.providers.base import Spent
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.spending import Expenses, in_all
 from ikigai_actors.system.attached import AttachedSystem
+from tests.conftest import NewDatabase
 from tests.kit.app_pilot import Stage, on_stage
 from tests.kit.blocking_provider import DEADLINE
 
@@ -18,9 +19,10 @@ def provider(*tokens: int) -> ScriptedProvider:
 
 
 @pytest.mark.slow("takes a second")
-def test_the_last_line_tells_what_was_spent_before_this_start_too(durable: str, tmp_path: Path) -> None:
+def test_the_last_line_tells_what_was_spent_before_this_start_too(new_sqlite: NewDatabase, tmp_path: Path) -> None:
+    database = new_sqlite()
     (tmp_path / "prices.toml").write_text("[tea]\ninput = 1000.0\noutput = 0.0\n")
-    with ActorSystem.open(durable, provider(400, 50)) as system:
+    with ActorSystem.open(database, provider(400, 50)) as system:
         root = system.root
         root.prompt("one").get(timeout=DEADLINE)
         root.fork("two", name="buyer").reply(timeout=DEADLINE)
@@ -31,12 +33,13 @@ def test_the_last_line_tells_what_was_spent_before_this_start_too(durable: str, 
         await stage.say("three")
         await stage.expect(r"407 in · 2 out · \$0\.41")
 
-    with ActorSystem.open(durable, provider(7)) as system:
+    with ActorSystem.open(database, provider(7)) as system:
         on_stage(system, play, size=(120, 24), history=tmp_path / "history")
 
 
-def test_an_attached_shell_tells_the_same_as_the_host(durable: str) -> None:
-    with ActorSystem.open(durable, provider(400, 50)) as host, AttachedSystem.open(durable) as attached:
+def test_an_attached_shell_tells_the_same_as_the_host(new_sqlite: NewDatabase) -> None:
+    database = new_sqlite()
+    with ActorSystem.open(database, provider(400, 50)) as host, AttachedSystem.open(database) as attached:
         host.root.prompt("one").get(timeout=DEADLINE)
 
         async def play(stage: Stage) -> None:

@@ -16,7 +16,7 @@ from ikigai_actors.store.migrations import ensure_schema
 from tests.conftest import NewDatabase
 from tests.torture.fleet.audit import audit, audited, second_writers
 from tests.torture.fleet.campaign import torture
-from tests.torture.fleet.facts import Asked, Fact, Sent
+from tests.torture.fleet.facts import Asked, Fact, Reminded, Sent
 from tests.torture.fleet.hands import DEEDS, MEMBERS, Hand, Work
 from tests.torture.fleet.hosts import PRICE, SHORT_LEASE
 from tests.torture.fleet.judge import Found, blamed, find, violations
@@ -65,6 +65,8 @@ def life(work: Work) -> Life:
     hand = Hand(work, 0)
     for deed, token in zip(DEEDS, hand.tokens(), strict=False):
         hand.do(deed, token)
+    work.agents[0].remind("later", after=3_600)  # the hand may have been in time to take its own back
+    work.facts.append(Reminded(work.agents[0].uuid, "later", False))
     assert work.complaints == []
     assert blamed(work.history) == []
     return Life(work.facts, find(work.system._store), Counter())
