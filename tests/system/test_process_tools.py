@@ -167,6 +167,7 @@ def test_an_agent_is_forked_by_the_process_that_runs_it(durable: str) -> None:
         assert system.agent(made["agent_uuid"]).record.supervisor_uuid == kid.uuid
 
 
+@pytest.mark.thorough("two hosts on a server; a simulation forks elsewhere in each run")
 def test_an_agent_is_forked_on_whichever_host_it_lives(new_postgres: NewDatabase) -> None:
     url, model = new_postgres(), ScriptedProvider(echo)
     with (

@@ -410,6 +410,7 @@ def test_who_does_not_join_is_refused_while_hosts_share(fleet: Fleet) -> None:
         ActorSystem.open(fleet.url)
 
 
+@REAL_HOSTS
 def test_every_command_reaches_an_agent_of_another_host(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
     far = apart[1]
     here = fleet["b"].agent("far")
