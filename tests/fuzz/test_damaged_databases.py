@@ -18,7 +18,7 @@ from tests.fuzz.hostile import cells, controls, fuzzed
 from tests.fuzz.shells import Typist, printed, refusals_allowed
 from tests.kit.damage import found_family
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")

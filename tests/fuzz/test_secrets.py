@@ -119,7 +119,7 @@ def test_a_system_on_a_server_shows_its_password_nowhere(postgres_url: str, post
     url = with_settings(postgres_url, password=DISTINCT, options="-csearch_path=secrets")
     try:
         with ActorSystem.open(url, OfflineProvider()) as system:
-            system.root.prompt("hello").get(timeout=20)
+            system.root.prompt("hello").get(timeout=60)
             for part in (system, system._store, system._store.location, system.root):
                 assert DISTINCT not in f"{part!r} {part}"
             with pytest.raises(IkigaiError) as caught:
@@ -140,7 +140,7 @@ def test_only_the_user_may_read_what_is_written_whatever_the_umask(
     before = os.umask(0)
     try:
         with logged_to(home / "ikigai.log", lambda _: None), ActorSystem.open(provider=OfflineProvider()) as system:
-            system.root.prompt("hello").get(timeout=20)
+            system.root.prompt("hello").get(timeout=60)
             Recall(home / "history").remember("hello")
             logging.getLogger("ikigai_actors").warning("Something.")
             modes = {path.name: oct(path.stat().st_mode & 0o777) for path in home.iterdir()}

@@ -69,8 +69,8 @@ class Hostile:
         other = root.fork(name="buyer")
         for work in (
             lambda: root.send(root, stored),
-            lambda: root.prompt(f"{stored}.").get(timeout=20),
-            lambda: root.prompt(f"call {stored}").get(timeout=20),
+            lambda: root.prompt(f"{stored}.").get(timeout=60),
+            lambda: root.prompt(f"call {stored}").get(timeout=60),
             lambda: root.configure(model=stored),
             lambda: root.configure(colour=text),
             lambda: root.configure(system=stored),

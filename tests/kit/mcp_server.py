@@ -27,6 +27,9 @@ test.recv(1)
 visits: dict[object, socket.socket] = {}
 """By the id of the request, where a call waits for the test."""
 
+cancelled: set[object] = set()
+"""The ids of requests that the client has given up: one may be before its call has come to the test."""
+
 _writing = threading.Lock()
 
 
@@ -50,6 +53,8 @@ def meet(number: object, path: str) -> str:
         test.connect(path)
         visits[number] = test
         test.send(f"{os.getpid()}\n".encode())
+        if number in cancelled:
+            return ""
         return test.makefile().readline().strip()
 
 
@@ -158,6 +163,7 @@ def heed(request: dict[str, Any]) -> None:
             else:
                 call(*given)
         case "notifications/cancelled":
+            cancelled.add(parameters.get("requestId"))
             if test := visits.pop(parameters.get("requestId"), None):
                 test.shutdown(socket.SHUT_RDWR)
         case str() if number is not None:  # what has no method is an answer to something that the server asked

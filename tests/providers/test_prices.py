@@ -180,7 +180,7 @@ def test_tokens_are_counted_by_model(database: str) -> None:
     with ActorSystem.open(database, script) as system:
         child = system.root.fork()
         for agent in (system.root, system.root, child, child):
-            agent.prompt("go").get(timeout=20)
+            agent.prompt("go").get(timeout=60)
         assert system.root.statistics().models == {"one": Usage(5, 1), "two": Usage(7, 1)}
         assert child.statistics().models == {"one": Usage(11, 1)}
         assert system.statistics().models == {"one": Usage(16, 2), "two": Usage(7, 1)}

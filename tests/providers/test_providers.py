@@ -247,7 +247,7 @@ def test_a_prompt_makes_the_offline_provider_call_tools_and_tell_what_they_gave(
     with ActorSystem.open(":memory:", provider=OfflineProvider()) as system:
         told = system.root.prompt(
             'Do this:\n@fork {"prompt": "count the files", "name": "counter"}\n@agents\n@nope'
-        ).get(timeout=20)
+        ).get(timeout=60)
         child = system.agent("counter")
         lines = told.text.splitlines()
         assert lines[0].startswith('agents gave: {"you": {"agent": "')
@@ -259,7 +259,7 @@ def test_a_prompt_makes_the_offline_provider_call_tools_and_tell_what_they_gave(
 def test_one_line_may_ask_for_several_calls() -> None:
     with ActorSystem.open(":memory:", provider=OfflineProvider()) as system:
         line = '@fork {"prompt": "find growers", "name": "a"} @agents @fork{"prompt": "find cafes", "name": "b"}'
-        told = system.root.prompt(line).get(timeout=20).text.splitlines()
+        told = system.root.prompt(line).get(timeout=60).text.splitlines()
         assert [text.split()[0] for text in told] == ["agents", "fork", "fork"]
         said = [system.agent(name).reply(timeout=20).text for name in "ab"]
         assert [text[:23] for text in said] == ["You said “find growers”", "You said “find cafes”. "]
@@ -268,11 +268,11 @@ def test_one_line_may_ask_for_several_calls() -> None:
 def test_what_stands_behind_then_is_asked_for_when_the_calls_before_it_have_their_results() -> None:
     with ActorSystem.open(":memory:", provider=OfflineProvider()) as system:
         turn = system.root.prompt('@fork {"name": "a"}\n@check_mail @then @then @nope @then\n@check_mail {}')
-        assert turn.get(timeout=20).text == "check_mail gave: No unread mail."
+        assert turn.get(timeout=60).text == "check_mail gave: No unread mail."
         replies = [one for one in system.root.history() if one.kind == "assistant"]
         called = [[call["name"] for call in one.data.get("tool_calls", ())] for one in replies]
         assert called == [["fork", "check_mail"], ["nope"], ["check_mail"], []]
-        assert "You said “and now?”." in system.root.prompt("and now?").get(timeout=20).text
+        assert "You said “and now?”." in system.root.prompt("and now?").get(timeout=60).text
 
 
 @pytest.mark.parametrize(
@@ -288,5 +288,5 @@ def test_what_stands_behind_then_is_asked_for_when_the_calls_before_it_have_thei
 )
 def test_a_call_that_cannot_be_read_is_told_and_nothing_is_called(line: str, told: str) -> None:
     with ActorSystem.open(":memory:", provider=OfflineProvider()) as system:
-        assert told in system.root.prompt(line).get(timeout=20).text
+        assert told in system.root.prompt(line).get(timeout=60).text
         assert len(system.agents()) == 1

@@ -34,9 +34,9 @@ def test_a_position_at_any_time_is_the_one_that_a_scan_finds(database: str) -> N
         root = system.root
         child = root.fork(name="child")
         for text in ("one", "two", "three"):
-            child.prompt(text).get(timeout=20)
+            child.prompt(text).get(timeout=60)
         grandchild = child.fork(name="grandchild", at=3)
-        grandchild.prompt("four").get(timeout=20)
+        grandchild.prompt("four").get(timeout=60)
         uuids = [root.uuid, child.uuid, grandchild.uuid]
         spread(system._store, uuids)
         for at in range(990, 1090, 3):
@@ -55,7 +55,7 @@ def test_a_mark_names_the_tool_the_child_and_that_a_reply_calls(database: str) -
     )
     with ActorSystem.open(database, script) as system:
         root = system.root.fork(name="top")
-        root.prompt("go").get(timeout=20)
+        root.prompt("go").get(timeout=60)
         kid = system.agent("kid").uuid
         found = system._store.read(lambda tx: moments.marks(tx, root.uuid, 0, 1_000))
         labels = {(mark.kind, mark.label) for mark in found if mark.label is not None}
@@ -84,7 +84,7 @@ def test_the_mails_of_a_time_are_found_though_some_were_read_and_deleted(databas
 def test_everybody_is_glanced_at_in_order_of_birth_and_what_was_written_is_counted(database: str) -> None:
     with open_echo(database) as system:
         kids = [system.root.fork(name=name) for name in ("a", "b")]
-        kids[0].prompt("hello").get(timeout=20)
+        kids[0].prompt("hello").get(timeout=60)
         kids[1].kill()
         found = system._store.read(moments.glances)
         assert [(one.name, one.status) for one in found] == [(None, "running"), ("a", "running"), ("b", "dead")]

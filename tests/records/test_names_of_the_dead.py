@@ -52,7 +52,7 @@ def test_a_model_is_told_that_whom_it_names_is_dead(database: str) -> None:
     script = scripted([calls, "done"])
     with ActorSystem.open(database, script) as system:
         system.root.fork(name="b").kill()
-        system.root.prompt("go").get(timeout=20)
+        system.root.prompt("go").get(timeout=60)
         told = [str(result) for result in results(requests_of(script, None)[1])]
         for text, expected in zip(told, ("it is dead already", "is dead and takes no mail", "dead"), strict=True):
             assert expected in text

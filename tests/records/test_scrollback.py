@@ -20,18 +20,18 @@ def family(system: ActorSystem) -> list[str]:
     """Three generations, with clears, marks, rewinds and settings; returns their uuids, oldest first."""
     root = system.root
     root.configure(model="scripted:one", system="Be brief.")
-    root.prompt("first").get(timeout=20)
+    root.prompt("first").get(timeout=60)
     child = root.fork(name="child")
-    root.prompt("what the child never sees").get(timeout=20)
+    root.prompt("what the child never sees").get(timeout=60)
     child.mark("here")
-    child.prompt("second").get(timeout=20)
+    child.prompt("second").get(timeout=60)
     child.rewind("here")
     child.configure(model="scripted:two")
     grandchild = child.fork(name="grandchild")
     child.configure(model="scripted:three")
-    grandchild.prompt("third").get(timeout=20)
+    grandchild.prompt("third").get(timeout=60)
     grandchild.clear()
-    grandchild.prompt("fourth").get(timeout=20)
+    grandchild.prompt("fourth").get(timeout=60)
     return [root.uuid, child.uuid, grandchild.uuid]
 
 
@@ -57,7 +57,7 @@ def test_the_settings_are_those_of_the_folded_history(database: str) -> None:
 def test_a_child_of_a_parent_that_had_said_nothing_sees_nothing_of_it(database: str) -> None:
     with open_echo(database) as system:
         child = system.root.fork()
-        system.root.prompt("later").get(timeout=20)
+        system.root.prompt("later").get(timeout=60)
         assert [message.kind for message in Scrollback(system._store, child.uuid).latest(50)] == ["fork"]
 
 
@@ -117,6 +117,6 @@ def test_a_chain_of_forks_reads_like_its_history(depth: int, prompts: list[int])
         agent = system.root
         for level in range(depth):
             for number in range(prompts[level]):
-                agent.prompt(f"{level}.{number}").get(timeout=20)
+                agent.prompt(f"{level}.{number}").get(timeout=60)
             agent = agent.fork()
         assert Scrollback(system._store, agent.uuid).latest(1_000) == agent.history(all=True)

@@ -15,7 +15,7 @@ from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.tools import Policy
 from tests.kit.databases import ROOT, eventually
 
-TIMEOUT = 30
+TIMEOUT = 60
 
 
 def value(metrics: list[Metric], name: str, *labels: tuple[str, str]) -> float:

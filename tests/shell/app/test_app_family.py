@@ -82,7 +82,7 @@ def test_text_cursor_and_scroll_position_are_kept_for_each_agent() -> None:
 
     script = ScriptedProvider(["\n".join(f"- line {number}" for number in range(60))])
     with open_memory(script) as system:
-        system.root.prompt("many lines").get(timeout=20)
+        system.root.prompt("many lines").get(timeout=60)
         system.root.fork(name="kid")
         system._touch(system.root)
         on_stage(system, play)

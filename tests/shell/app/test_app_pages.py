@@ -25,7 +25,7 @@ async def go(stage: Stage, agent: AgentRef) -> None:
 
 def mark(agent: AgentRef, *numbers: int) -> None:
     for future in [agent.aio.mark(f"m{number}") for number in numbers]:
-        future.get(timeout=20)
+        future.get(timeout=60)
 
 
 def heard(stage: Stage, agent: AgentRef) -> int:

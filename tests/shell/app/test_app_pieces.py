@@ -199,7 +199,7 @@ def test_looking_at_an_agent_reads_no_log(tmp_path: Path) -> None:
     database = str(tmp_path / "a.db")
     with ActorSystem.open(database, OfflineProvider()) as system:
         system.root.configure(model="offline:slow-not")
-        system.root.prompt("hello").get(timeout=20)
+        system.root.prompt("hello").get(timeout=60)
         system.root.fork(name="kid").fork(name="grandkid")
     with ActorSystem.open(database, OfflineProvider()) as system:
         snapshots = Snapshots(

@@ -163,7 +163,7 @@ def test_a_long_history_is_read_in_parts_as_one_scrolls_up() -> None:
     answers = (f"answer {number}" for number in range(120))
     with ActorSystem.open("sqlite:///:memory:", ScriptedProvider(answers)) as system:
         for number in range(120):
-            system.root.prompt(f"prompt {number}").get(timeout=20)
+            system.root.prompt(f"prompt {number}").get(timeout=60)
         on_stage(system, play)
 
 

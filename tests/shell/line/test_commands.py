@@ -21,7 +21,7 @@ from tests.kit.databases import bury
 from tests.kit.sessions import OpenSession, Session, Typist
 from tests.kit.tool_scripts import OWN
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def short(agent: AgentRef) -> str:

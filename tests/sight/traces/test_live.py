@@ -16,7 +16,7 @@ from ikigai_actors.sight.traces.otlp import SCOPE
 from ikigai_actors.sight.traces.reading import TraceScope, ended_turns
 from ikigai_actors.sight.traces.spans import TraceSpan
 
-TIMEOUT = 30
+TIMEOUT = 60
 
 
 class Places(Instrument):

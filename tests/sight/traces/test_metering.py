@@ -8,7 +8,7 @@ import pytest
 from ikigai_actors import ActorSystem, BadInput, FunctionProvider, ProviderError, Reply, Request, ToolCall, Usage, tool
 from ikigai_actors.sight import Metering
 
-TIMEOUT = 30
+TIMEOUT = 60
 
 
 class Kept:

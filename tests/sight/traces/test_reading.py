@@ -5,7 +5,7 @@ from ikigai_actors.sight.traces import conventions as name
 from ikigai_actors.sight.traces.reading import TraceScope, ended_turns
 from ikigai_actors.sight.traces.spans import TraceSpan
 
-TIMEOUT = 30
+TIMEOUT = 60
 
 
 def calls(*made: tuple[str, dict[str, object]]) -> Reply:
