@@ -84,7 +84,7 @@ def export_traces(
 def _branches(tx: Transaction, agents: Iterable[str]) -> Collection[str]:
     """These agents and all below them, by uuid. Raises `AgentNotFound` and `AmbiguousAgent`."""
     tops = [registry.find(tx, one).uuid for one in agents]
-    return {*tops, *(below.uuid for one in tops for below in registry.descendants(tx, one))}
+    return {*tops, *(below for one in tops for below in registry.uuids_below(tx, one))}
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.lists import by_age
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.log.heads import Head, heads_of, latest_times, section
 from ikigai_actors.records.log.moments import mails_read, positions_at, prompt_before
@@ -60,14 +61,20 @@ class TraceScope:
 def ended_turns(store: Store, scope: TraceScope) -> Iterator[list[TraceSpan]]:
     """The spans of each turn that has ended, in the order of births; a turn's own span first."""
     links = _Links(store, scope.join)
-    records = store.read(lambda tx: registry.every(tx) if scope.agents is None else registry.some(tx, scope.agents))
-    chosen = [one.uuid for one in sorted(records, key=lambda one: (one.created_at, one.born))]
+    chosen = store.read(partial(_chosen, agents=scope.agents))
     for place in range(0, len(chosen), _AGENTS):
         some = chosen[place : place + _AGENTS]
         for source in store.read(partial(_sources, uuids=some, scope=scope)):
             for turn in _turns_of(store, source, scope, links):
                 if scope.since <= turn.end < scope.until:
                     yield links.resolved(source.record, turn)
+
+
+def _chosen(tx: Transaction, agents: Collection[str] | None) -> list[str]:
+    """The uuids of the agents of a scope, the oldest first."""
+    if agents is None:
+        return by_age(tx)
+    return [one.uuid for one in registry.oldest_first(registry.some(tx, agents))]
 
 
 class _Source(NamedTuple):
