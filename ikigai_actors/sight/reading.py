@@ -14,6 +14,7 @@ from ikigai_actors.arguments import shown
 from ikigai_actors.behaviour.book import Book
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.lists import uuids_named
 from ikigai_actors.records.budgets.status import budgets_that_limit
 from ikigai_actors.records.log import moments
 from ikigai_actors.records.log.diff import read_diff
@@ -159,10 +160,10 @@ def _document(system: System, query: PageQuery) -> dict[str, Any]:
 
 
 def _experiments(system: System, query: PageQuery) -> list[dict[str, Any]]:
-    """The agents that are experiments, each with its terms."""
+    """The agents that are experiments, each with its terms. All of them have names."""
 
     def read(tx: Transaction) -> list[dict[str, Any]]:
-        notes = first_notes(tx, [one.uuid for one in moments.glances(tx)])
+        notes = first_notes(tx, uuids_named(tx))
         return [{"agent": one.agent_uuid, "terms": one.data["terms"]} for one in notes if "terms" in one.data]
 
     return system._store.read(read)

@@ -242,6 +242,11 @@ SELECT {agent} FROM agents a
 -- The living that have names. By agents_name.
 SELECT {agent} FROM agents a WHERE a.name IS NOT NULL AND a.status <> 'dead'
 
+-- name: named
+-- All that have names, the dead too. By agents_name and agents_dead_name.
+SELECT a.uuid FROM agents a WHERE a.name IS NOT NULL AND a.status <> 'dead'
+UNION ALL SELECT a.uuid FROM agents a WHERE a.name IS NOT NULL AND a.status = 'dead'
+
 -- name: living_called
 -- The newest of the living that are called so. It goes through agents_newest until it has found that many.
 SELECT {agent} FROM agents a WHERE a.status <> 'dead' AND {called_so}

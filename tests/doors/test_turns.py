@@ -7,6 +7,7 @@ import pytest
 from ikigai_actors import ActorSystem, Reply, ScriptedProvider, ToolCall, tool
 from ikigai_actors.doors.turns import TurnHandle, TurnReader
 from ikigai_actors.errors import AgentNotFound, BadInput
+from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.system.remote.client import Client
 from tests.kit.blocking_provider import DEADLINE, Gate
@@ -36,7 +37,7 @@ def turns_of(host: ActorSystem) -> TurnReader:
 def prompt(database: str, text: str, agent: str | None = None) -> TurnHandle:
     """Prompt an agent, else agent 0, as another process does."""
     with Client.open(database) as client:
-        uuid = client.find(agent).uuid if agent is not None else client.agents()[0].uuid
+        uuid = client.find(agent).uuid if agent is not None else client.read(registry.every)[0].uuid
         return TurnHandle(uuid, "m", client.prompt(uuid, text).id)
 
 

@@ -82,6 +82,8 @@ def test_the_living_come_by_age_a_page_at_a_time(crowd: Store) -> None:
         after = lists.age_of(page[-1])
     assert found == [uuid("l000"), *(uuid(f"k{number:03}") for number in range(30) if number != 5)]
     assert {one.name for one in crowd.read(lists.living_named)} == {"Anna", "banana_split", "100%"}
+    change(crowd, uuid("k005"), "name = 'late'")
+    assert set(crowd.read(lists.uuids_named)) == {uuid(start) for start in ("k000", "k001", "k002", "k005")}
 
 
 def test_agents_are_counted_by_status(crowd: Store) -> None:

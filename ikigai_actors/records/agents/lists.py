@@ -224,6 +224,11 @@ def living_after(tx: Transaction, after: Age, most: int) -> list[AgentRecord]:
     return registry.rows_of(tx, "living_after", at=at, born=born, after=uuid, most=most)
 
 
+def uuids_named(tx: Transaction) -> list[str]:
+    """The uuids of all that have names, the dead too."""
+    return [uuid for (uuid,) in tx.run("named")]
+
+
 def living_named(tx: Transaction) -> list[AgentRecord]:
     """The living that have names."""
     return registry.rows_of(tx, "living_named")

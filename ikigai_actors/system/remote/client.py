@@ -181,10 +181,6 @@ class Client:
         """Several agents at one moment, in their order; see `registry.find`."""
         return self._store.read(lambda tx: [registry.find(tx, text) for text in texts])
 
-    def agents(self, status: str | None = None) -> list[AgentRecord]:
-        """All agents, or those with a status; oldest first."""
-        return self._store.read(lambda tx: registry.every(tx, status))
-
     def host(self) -> HostRecord | None:
         """The host that runs the agents; None when nobody does."""
         return self._store.read(owner)

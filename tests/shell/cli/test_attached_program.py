@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ikigai_actors.records.agents import registry
 from ikigai_actors.system.remote.client import Client
 from tests.conftest import NewDatabase
 from tests.kit.databases import eventually
@@ -65,7 +66,7 @@ def test_lines_at_a_terminal_see_interrupt_and_leave_the_turn_of_another_shell(n
             attached.say("Speak slowly.")
             attached.expect("You said")  # it is seen as it comes
             with Client.open(url) as client:
-                assert any(agent.turn for agent in client.agents())
+                assert any(agent.turn for agent in client.read(registry.every))
             attached.interrupt(r"\[interrupted\]")
             attached.expect("kid> ")
             attached.say("/signal STOP")
