@@ -56,6 +56,9 @@ STRAYS = 0.2
 DUE = Appointment(4, None, "UTC")
 """When a timer fires: it is due."""
 
+PAIRED = 0.8
+"""How likely a run has two kinds of units alone."""
+
 Make = Callable[[], Unit]
 """Makes a unit: each run needs one of its own."""
 
@@ -63,12 +66,14 @@ Make = Callable[[], Unit]
 class Draw:
     """Draws units, so that they collide. Each session is a host; it mostly writes to the logs of its own agents.
 
-    A run has some of the kinds only, so that these meet more often.
+    A run has some of the kinds only, so that these meet more often. Most have two, of which one locks what the other
+    changes.
     """
 
     def __init__(self, seed: int, sessions: int) -> None:
         self._random, self._sessions = random.Random(seed), sessions
-        self._kinds = self._random.sample(KINDS, self._random.randint(3, 9))
+        pair, some = self._random.choice(PAIRS), self._random.sample(KINDS, self._random.randint(3, 9))
+        self._kinds = pair if self._random.random() < PAIRED else some
         self._heads = dict.fromkeys(AGENTS, 0)
         self._born = 0
         self.session = 0
@@ -156,6 +161,11 @@ def calls(draw: Draw, one: str, other: str, own: str) -> Make:
 def signals(draw: Draw, one: str, other: str, own: str) -> Make:
     name, spread = Signal(draw.choose(*Signal)), draw.choose("alone", "all") == "all"
     return lambda: SendSignal(one, name, NOW, spread=spread, sender=other)
+
+
+def kills(draw: Draw, one: str, other: str, own: str) -> Make:
+    top = draw.choose("a", "b", "c")
+    return lambda: SendSignal(top, Signal.KILL, NOW, spread=True, sender=None)
 
 
 def dies(draw: Draw, one: str, other: str, own: str) -> Make:
@@ -272,12 +282,18 @@ def imports(draw: Draw, one: str, other: str, own: str) -> Make:
 
 
 KINDS: Sequence[Kind] = (
-    opens_turn, opens_turn, closes_turn, forks, forks, calls, calls, signals, signals, signals, dies, adopts,
+    opens_turn, opens_turn, closes_turn, forks, forks, calls, calls, signals, signals, signals, kills, dies, adopts,
     stops_children, supervises, renames, sends, sends, prompts, reads, opens, deletes, joins, leaves, sends_to_all,
     sends_to_all, monitors, demonitors, writes_document, touches, sets_timer, cancels_timer, fires, grants, limits,
     moves, moves, gives_shard, imports, imports,
 )  # fmt: skip
 """What is drawn; what is there twice comes twice as often."""
+
+PAIRS: Sequence[Sequence[Kind]] = (
+    (forks, kills), (forks, kills), (forks, moves), (moves, signals), (imports, moves),
+    (sends_to_all, sends), (sends_to_all, calls), (sends_to_all, calls),
+)  # fmt: skip
+"""Kinds of which one changes what the other one locks: the tree, and many rows at once."""
 
 
 def found(store: Store, sessions: int) -> None:
