@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ from ikigai_actors.errors import BadInput, HistoryError, HistoryPruned
 from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.proof.chain_check import Problem
+from ikigai_actors.records.proof.checkpoint import write_checkpoint
+from ikigai_actors.records.transfer.verify import verify_named
+from ikigai_actors.store import open_store
+from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.damage import damage
 from tests.kit.exported_files import Records, of, rehash, signed
@@ -274,6 +279,21 @@ def test_each_change_of_a_file_is_found_by_ours_and_by_a_verifier_without_our_co
             assert capsys.readouterr().out.splitlines() == ([*map(str, alone.problems)] or ["every hash fits"])
             assert verify_log.main(str(path), str(checkpoint)) == found
             assert capsys.readouterr().out.splitlines() == ([*map(str, against.problems)] or ["every hash fits"])
+
+
+@pytest.mark.parametrize("change", ["hash = 'tea'", "hash = X'00'", "hash = 5", "id = 'tea'", "data = X'00'"])
+def test_a_value_of_another_type_is_found_where_it_is(new_sqlite: NewDatabase, tmp_path: Path, change: str) -> None:
+    database = new_sqlite()
+    with session(database) as system:
+        head, root = system.root.history()[-1].id, system.root.uuid
+    damage(database, f"UPDATE messages SET {change} WHERE agent_uuid = '{root}' AND id = {head}", hashes=False)
+    with closing(open_store(database)) as store:
+        assert verify_named(store, None, None).problems[0].what == "altered"
+        if change.startswith("hash"):
+            assert verify_named(store, root, None).problems[0].what == "altered"
+            with pytest.raises(HistoryError, match=r"has no hash\. Nothing was written: run ikigai verify"):
+                write_checkpoint(store, tmp_path / "1", now=1)
+            assert not (tmp_path / "1").exists()
 
 
 @pytest.mark.parametrize("given", ["", "00" * 16, "zz" * 32])

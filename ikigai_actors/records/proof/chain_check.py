@@ -7,7 +7,7 @@ the one after each that was added, dropped or exchanged; what follows counts as 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.log.chain import EMPTY_HASH, hash_after
@@ -114,10 +114,13 @@ class ChainCheck:
     def read(self, row: Row) -> Iterator[Problem]:
         """The problems of a message, given those before it: a row of ``messages`` with its hash, None if unknown."""
         uuid, position, kind = row[:3]
-        stored: bytes | None = row[6]
+        stored = row[6] if is_hash(row[6]) else None
         if (start := self._starts.get(uuid)) is None:
             return
         self.messages += 1
+        if not isinstance(position, int):  # SQLite keeps values of any type
+            yield Problem("altered", uuid, position)
+            return
         if uuid != self._agent:
             yield from self._end_log()
             self._agent, self._next = uuid, start.fork + 1
@@ -169,16 +172,21 @@ class ChainCheck:
                 yield Problem("attachment", uuid, position)
 
 
-def _attached(data: str | None) -> Iterator[str]:
+def is_hash(stored: object) -> TypeGuard[bytes]:
+    """Whether a stored value is the hash of a history: SQLite keeps values of any type."""
+    return isinstance(stored, bytes) and len(stored) == len(EMPTY_HASH)
+
+
+def _attached(data: object) -> Iterator[str]:
     """The hashes of the attachments that the data of a message names."""
-    if data and f'"{ATTACHMENTS_KEY}":' in data:
+    if isinstance(data, str) and f'"{ATTACHMENTS_KEY}":' in data:
         with suppress(ValueError, RecursionError):  # damage, which its own hash shows
             yield from hashes_in(json.loads(data))
 
 
 def _compared(before: bytes | None, row: Row) -> Iterator[Problem]:
     """The problem of a message after the history of which this is the hash; none where a hash is not known."""
-    if before is None or row[6] is None or row[2] == Kind.OMITTED:
+    if before is None or not is_hash(row[6]) or row[2] == Kind.OMITTED:
         return
     if hash_after(before, row) != row[6]:
         yield Problem("altered", row[0], row[1])

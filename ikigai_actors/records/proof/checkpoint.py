@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.errors import BadInput, HistoryError
 from ikigai_actors.records.agents import registry
+from ikigai_actors.records.proof.chain_check import is_hash
 from ikigai_actors.records.proof.verify import HashedHead, verify_histories
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.new_file import new_file
@@ -59,7 +60,7 @@ def write_checkpoint(store: Store, file: Path, now: int, previous: Path | None =
         previous: an earlier checkpoint. The database is verified against it first.
 
     Raises:
-        HistoryError: a log is not as the earlier checkpoint has it.
+        HistoryError: a log is not as the earlier checkpoint has it, or a hash is none.
         BadInput: a file cannot be read or written, or the earlier one is of another database.
     """
     earlier = None if previous is None else read_checkpoint(previous)
@@ -74,7 +75,7 @@ def write_checkpoint(store: Store, file: Path, now: int, previous: Path | None =
                     text = f"The histories are not those of {previous}, and nothing was written: {problems[0]}{more}."
                     raise HistoryError(text, problems[0].agent)
                 known = dict(earlier.heads)
-            heads = {uuid: HashedHead(position, bytes(stored)) for uuid, position, stored in tx.run("head_hashes")}
+            heads = {uuid: _hashed(uuid, position, stored) for uuid, position, stored in tx.run("head_hashes")}
             told = {uuid: head for uuid, head in heads.items() if known.get(uuid) != head}
             part.seek(0)  # it may be read again
             part.truncate()
@@ -85,6 +86,12 @@ def write_checkpoint(store: Store, file: Path, now: int, previous: Path | None =
             return Checkpointed(len(told), digest.hexdigest())
 
         return store.read(work)
+
+
+def _hashed(uuid: str, position: int, stored: object) -> HashedHead:
+    if not is_hash(stored):
+        raise HistoryError(f"Message {position} of {uuid} has no hash. Nothing was written: run ikigai verify.", uuid)
+    return HashedHead(position, stored)
 
 
 def root_of(tx: Transaction) -> str:
