@@ -74,7 +74,9 @@ def test_the_page_says_of_every_mutant_of_a_subject_what_finds_it_and_how_short(
             assert 1 <= int(steps) <= 10
 
 
-@pytest.mark.parametrize(("title", "mutants"), [("Rules", RULE_MUTANTS), ("Kill", KILLING_MUTANTS)])
+@pytest.mark.parametrize(
+    ("title", "mutants"), [("Rules", RULE_MUTANTS), ("Kill", KILLING_MUTANTS), ("Interleavings", INTERLEAVING_MUTANTS)]
+)
 def test_the_page_says_of_every_mutant_of_a_decision_what_finds_it_and_that_programs_do_so_soon(
     title: str, mutants: tuple[Mutant, ...]
 ) -> None:
