@@ -152,7 +152,7 @@ def on_stage(system: System, play: Play, size: tuple[int, int] = (80, 24), **opt
         async with application.run_test(size=size, notifications=True, message_hook=hear) as pilot:
             stage = Stage(application, pilot, noticed, watch)
             await stage.until(lambda: application.main.snapshot, "the first snapshot")
-            await stage.expect(r"╭─ (?!starting)")
+            await stage.expect(r"╭─ (?!starting …)")
             await play(stage)
         return application
 

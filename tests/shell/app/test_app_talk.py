@@ -20,7 +20,7 @@ def test_a_prompt_is_answered_and_both_stand_in_the_transcript() -> None:
         await stage.say("Our shop sells tea.")
         await stage.expect(r"› Our shop sells tea\.")
         await stage.expect("You said “Our shop sells tea.”")
-        await stage.expect(r"╭─ (?!starting)")
+        await stage.expect(r"╭─ (?!starting …)")
 
     with open_memory() as system:
         on_stage(system, play)

@@ -25,7 +25,7 @@ def arguments(directory: Path, model: str = "offline") -> tuple[str, ...]:
 
 def test_type_fork_navigate_resize_interrupt_kill_and_start_again(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path, "offline:0.05")) as program:
-        program.expect(r"╭─ (?!starting)")
+        program.expect(r"╭─ (?!starting …)")
         program.say("Our shop sells tea.")
         program.expect("› Our shop sells tea")
         program.expect("talk to a model")
@@ -86,7 +86,7 @@ def test_an_opening_that_takes_long_says_so_until_it_is_done(tmp_path: Path) -> 
 
 def test_keys_that_edit_are_not_overtaken_by_what_is_typed_behind_them(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path)) as program:
-        program.expect(r"╭─ (?!starting)")
+        program.expect(r"╭─ (?!starting …)")
         program.type("".join(f"{letter}x\x7f" for letter in "abcdefghij"))
         program.type("\x01<\x05>\r")
         program.expect("› <abcdefghij>")
@@ -95,7 +95,7 @@ def test_keys_that_edit_are_not_overtaken_by_what_is_typed_behind_them(tmp_path:
 def test_ctrl_z_gives_the_terminal_to_the_shell_and_the_screen_comes_back(tmp_path: Path) -> None:
     shell = ["/bin/bash", "-mc", '"$@"; echo "It is stopped."; read -r line; fg >/dev/null', "bash", *COMMAND]
     with FullScreen(command=[*shell, *arguments(tmp_path)]) as program:
-        program.expect(r"╭─ (?!starting)")
+        program.expect(r"╭─ (?!starting …)")
         program.type("before, ")
         program.expect("before,")
         program.type("\x1a")
@@ -125,7 +125,7 @@ def test_a_signal_ends_it_in_order_and_leaves_the_terminal_clean(
     tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
     with FullScreen(*arguments(tmp_path)) as program:
-        program.expect(r"╭─ (?!starting)")
+        program.expect(r"╭─ (?!starting …)")
         program.process.send_signal(number)
         assert program.ends() == status
         assert program.is_clean()
@@ -136,7 +136,7 @@ def test_a_signal_ends_it_in_order_and_leaves_the_terminal_clean(
 )
 def test_a_window_that_is_closed_ends_it(tmp_path: Path, controlling: bool) -> None:
     with FullScreen(*arguments(tmp_path), controlling=controlling) as program:
-        program.expect(r"╭─ (?!starting)")
+        program.expect(r"╭─ (?!starting …)")
         assert program.hang_up() == 129
 
 
@@ -144,7 +144,7 @@ def test_a_window_that_is_closed_ends_it(tmp_path: Path, controlling: bool) -> N
 @pytest.mark.parametrize("leave", ["key", "window"])
 def test_a_program_that_is_continued_without_a_stop_reads_each_key_once_and_ends(tmp_path: Path, leave: str) -> None:
     with FullScreen(*arguments(tmp_path)) as program:
-        program.expect(r"╭─ (?!starting)")
+        program.expect(r"╭─ (?!starting …)")
         for times, prompt in enumerate(("one one", "two two", "three three", "four four", "five five"), start=2):
             program.process.send_signal(signal.SIGCONT)
             program.expect_sent("\x1b[?2004h", times=times)  # the keyboard is the program's again
@@ -161,7 +161,7 @@ def test_a_program_that_is_continued_without_a_stop_reads_each_key_once_and_ends
 @pytest.mark.thorough("a program at a terminal; what is drawn is compared with kept screens in each run")
 def test_no_color_sends_no_colours(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path), NO_COLOR="1") as program:
-        program.expect(r"╭─ (?!starting)")
+        program.expect(r"╭─ (?!starting …)")
         program.say("```python\nprint(1)\n```")
         program.say("/nonsense")
         program.expect("✗ There is no command")
@@ -174,7 +174,7 @@ def test_no_color_sends_no_colours(tmp_path: Path) -> None:
 @pytest.mark.thorough("a program at a terminal; what is drawn is compared with kept screens in each run")
 def test_wide_characters_keep_their_columns(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path)) as program:
-        program.expect(r"╭─ (?!starting)")
+        program.expect(r"╭─ (?!starting …)")
         program.say("茶と器 " * 10)
         program.expect("You said")
         program.expect("茶 ?と ?器")
@@ -221,7 +221,7 @@ def test_an_editor_gets_the_terminal_and_gives_it_back(tmp_path: Path) -> None:
     editor.write_text('#!/bin/sh\necho "# Edited" > "$1"\n')
     editor.chmod(0o700)
     with FullScreen(*arguments(tmp_path), EDITOR=str(editor), VISUAL=str(editor)) as program:
-        program.expect(r"╭─ (?!starting)")
+        program.expect(r"╭─ (?!starting …)")
         program.say("/doc write plan.md")
         program.expect(r"plan\.md: version 1")
         program.say("/doc show plan.md")

@@ -14,7 +14,7 @@ from tests.kit.fullscreen import FullScreen
 
 pytestmark = pytest.mark.slow("programs at terminals, and pastes at every place")
 
-READY = r"╭─ (?!starting)"
+READY = r"╭─ (?!starting …)"
 
 PASTES = {
     "a word": "ABC",
