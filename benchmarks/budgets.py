@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from statistics import median
 
 from benchmarks.host_processes import asked, process, tell
@@ -123,7 +124,7 @@ def _rates(place: Place, turns: int) -> dict[int, list[float]]:
         for count in HOSTS:
             for chain, into in rates.items():
                 together(count, chain, 1)
-                taken = timed(lambda count=count, chain=chain: together(count, chain, turns))[0]
+                taken = timed(partial(together, count, chain, turns))[0]
                 into.append(count * EACH * turns / taken)
     return rates
 

@@ -96,7 +96,7 @@ def _opened(place: Place, inherited: int, repetitions: int) -> list[float]:
         with ActorSystem.open(database.url, OfflineProvider()) as system:
             parents = [system.handle(root).fork() for _ in range(repetitions)]
             heirs = {parent.fork().uuid: parent.uuid for parent in parents}
-            system.touch(system.root)
+            system._touch(system.root)
         with _program(80, 24, database.url, 0) as terminal:
             return [_time_opening(terminal, heir, parent) for heir, parent in heirs.items()]
     finally:

@@ -61,7 +61,7 @@ def live(url: str, turns: int) -> Life:
                 system.root.clear()
             if turn == WARM_UP:
                 before = process_memory()
-        held = system.log_cache.in_memory()
+        held = system._ungated_log_cache.in_memory()
         stored = system.root.clear()
         return Life(process_memory() - before, held, stored, first)
 
@@ -71,7 +71,7 @@ def come_back(url: str) -> Life:
     with _open(url) as system:
         before = process_memory()
         first, _ = timed(partial(_prompt, system))
-        held = system.log_cache.in_memory()
+        held = system._ungated_log_cache.in_memory()
         return Life(process_memory() - before, held, len(system.root.history()), first)
 
 

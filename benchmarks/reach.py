@@ -10,6 +10,7 @@ notifies; the other one inserts two, as the prompt and the reply are two commits
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from multiprocessing import get_context
 from statistics import median, quantiles
 
@@ -20,7 +21,7 @@ from benchmarks.host_processes import TIMEOUT, app, host, until
 from benchmarks.measure import each_time
 from benchmarks.places import Database, Place
 from benchmarks.results import Row
-from ikigai_actors import ActorSystem
+from ikigai_actors import ActorSystem, AgentRef
 
 AGENTS = (100, 20_000)
 """Agents of the database."""
@@ -67,9 +68,13 @@ def _prompts(database: Database, times: int) -> dict[str, list[float]]:
         taken = {}
         for name, agent in asked.items():
             agent.prompt("warm").get(timeout=TIMEOUT)
-            taken[name] = each_time(lambda agent=agent: agent.prompt("go").get(timeout=TIMEOUT), times)
+            taken[name] = each_time(partial(_ask, agent), times)
             agent.clear(timeout=TIMEOUT)
         return taken
+
+
+def _ask(agent: AgentRef) -> None:
+    agent.prompt("go").get(timeout=TIMEOUT)
 
 
 def _by_rows(database: Database, times: int) -> list[float]:

@@ -14,8 +14,7 @@ from ikigai_actors import ActorSystem, AgentNotFound, AgentRef
 
 def main(name: str) -> None:
     """Be such a host until there are no more lines."""
-    options = {"provider": Billing(), "balance": None}
-    with ActorSystem.open(join=True, name=name, **options) as system:
+    with ActorSystem.open(provider=Billing(), join=True, name=name, balance=None) as system:
         until(lambda: next(one.shards for one in system.hosts() if one.name == name), "a share")
         here = next(one.id for one in system.hosts() if one.name == name)
         teams = {chain: [_here(system, top, name, here) for _ in range(EACH)] for chain, top in _tops(system).items()}

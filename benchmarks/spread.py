@@ -9,9 +9,11 @@ Death: a tree of which each host, a process, runs a part is killed branch by bra
 ten cascades, one after the other, until the last is committed. One host is beside four.
 """
 
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 
 from benchmarks import population
 from benchmarks.host_processes import host, process, tell, until
@@ -61,12 +63,16 @@ def _forks(place: Place, each: int) -> list[float]:
                 tell(hosts[-1])
             rates = []
             for count in HOSTS:
-                some = hosts[:count]
-                taken = timed(lambda some=some: list(threads.map(lambda one: tell(one, f"fork {each}"), some)))[0]
+                taken = timed(partial(_fork, threads, hosts[:count], each))[0]
                 rates.append(count * EACH * each / taken)
             return rates
     finally:
         database.drop()
+
+
+def _fork(threads: ThreadPoolExecutor, hosts: "Sequence[subprocess.Popen[bytes]]", each: int) -> None:
+    """Have hosts fork as often, at once."""
+    list(threads.map(lambda one: tell(one, f"fork {each}"), hosts))
 
 
 def _death(place: Place, hosts: int, count: int) -> float:

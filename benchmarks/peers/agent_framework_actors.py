@@ -17,31 +17,31 @@ from benchmarks.measure import process_memory
 from benchmarks.peers.actors import Figures, Work
 
 
-class Handler(Executor):  # type: ignore[misc]  # a peer that may not be installed
+class Handler(Executor):
     """An executor that does nothing with a message."""
 
-    @handler  # type: ignore[misc]
+    @handler
     async def handle(self, message: str, ctx: WorkflowContext[str]) -> None:
         """Handle one message."""
 
 
-class Answerer(Executor):  # type: ignore[misc]  # a peer that may not be installed
+class Answerer(Executor):
     """An executor that answers a message."""
 
-    @handler  # type: ignore[misc]
+    @handler
     async def handle(self, message: str, ctx: WorkflowContext[Never, str]) -> None:
         """Answer one message."""
         await ctx.yield_output(message)
 
 
-class Source(Executor):  # type: ignore[misc]  # a peer that may not be installed
+class Source(Executor):
     """An executor that sends a message to all whom it reaches, again and again."""
 
     def __init__(self, times: int) -> None:
         super().__init__(id="source")
         self._times = times
 
-    @handler  # type: ignore[misc]
+    @handler
     async def handle(self, message: str, ctx: WorkflowContext[str]) -> None:
         """Send the messages."""
         for _ in range(self._times):

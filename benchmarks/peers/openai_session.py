@@ -16,7 +16,7 @@ from benchmarks.population import PROMPT, REPLY
 set_tracing_disabled(True)  # it would go to a service
 
 
-class Answers(Model):  # type: ignore[misc]  # where it is not installed
+class Answers(Model):
     """A plain function in place of a model."""
 
     async def get_response(self, *_: Any, input: Any, **__: Any) -> ModelResponse:  # noqa: A002 - its name for it

@@ -18,7 +18,7 @@ CHUNK = 1_000
 """Entries of one commit."""
 
 
-class Answer(ProviderStream):  # type: ignore[misc]  # where it is not installed
+class Answer(ProviderStream):
     """The reply of a plain function, in the place of a model's stream."""
 
     async def _produce(self) -> None:
@@ -28,7 +28,7 @@ class Answer(ProviderStream):  # type: ignore[misc]  # where it is not installed
         self.emit("done", reason=why, message=self.output)
 
 
-class Models(ProviderModels):  # type: ignore[misc]  # where it is not installed
+class Models(ProviderModels):
     """A plain function in place of models: it makes the part of a reply from the messages."""
 
     def __init__(self, answer: Callable[[list[Any]], dict[str, Any]]) -> None:

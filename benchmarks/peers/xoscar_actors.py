@@ -17,7 +17,7 @@ from benchmarks.peers.actors import Figures, Work
 ADDRESS = "127.0.0.1"
 
 
-class Handler(xoscar.Actor):  # type: ignore[misc]  # a peer that may not be installed
+class Handler(xoscar.Actor):
     """An actor that handles one message at a time, and does nothing with it."""
 
     def handle(self) -> None:
