@@ -81,6 +81,7 @@ def has_printed(trial: TrialRun) -> float:
 CAT = json.dumps([("bash", {"command": "cat a"})])
 
 
+@pytest.mark.thorough("two experiments over layers; trials over files are in every run")
 @pytest.mark.slow("mounts directories and starts shells")
 def test_a_search_and_a_bisection_look_at_the_files_of_each_turn_where_these_are_kept(work: Path) -> None:
     with opened(work, keep_turns=True) as system:

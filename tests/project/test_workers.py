@@ -79,6 +79,7 @@ def test_what_fails_again_fails_the_run_and_what_passes_alone_is_named_as_flaky(
     assert "2 failed, 6 passed, 1 skipped, 3 deselected in" in printed.splitlines()[-1]
 
 
+@pytest.mark.thorough("two runs of pytest")
 @pytest.mark.slow("runs of pytest")
 def test_a_flaky_test_fails_the_thorough_tier_alone(tmp_path: Path) -> None:
     chosen = ("-k", "good or chance")
@@ -89,6 +90,7 @@ def test_a_flaky_test_fails_the_thorough_tier_alone(tmp_path: Path) -> None:
     assert (status, printed.count("flaky: ")) == (1, 2)
 
 
+@pytest.mark.thorough("another run of pytest")
 @pytest.mark.slow("a run of pytest")
 def test_a_run_can_stop_at_the_first_failure(tmp_path: Path) -> None:
     status, printed = run(tmp_path, "-x", "-k", "bad")

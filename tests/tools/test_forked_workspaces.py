@@ -90,6 +90,7 @@ def test_parent_and_child_do_not_see_what_the_other_changes_and_the_directory_st
         assert files(work) == before
 
 
+@pytest.mark.thorough("another way to read what a shell sees")
 def test_the_file_tools_see_what_the_shell_of_their_agent_sees(work: Path) -> None:
     with opened(work) as system:
         kid = system.root.fork(name="kid")
@@ -133,6 +134,7 @@ def test_a_child_whose_first_call_reads_a_file_needs_no_shell(work: Path) -> Non
         assert do(kid, ("read", {"file_path": "a"}), ("read", {"file_path": "d/old"})) == ["a\n", "old\n"]
 
 
+@pytest.mark.thorough("another look at a shell after a fork")
 def test_a_shell_goes_on_in_its_directory_with_its_variables_after_a_fork(work: Path) -> None:
     with opened(work) as system:
         root = system.root
@@ -148,6 +150,7 @@ def test_a_shell_goes_on_in_its_directory_with_its_variables_after_a_fork(work: 
         ]
 
 
+@pytest.mark.thorough("another moment of a fork")
 def test_a_command_that_runs_while_its_agent_forks_counts_as_one_before_the_fork(work: Path) -> None:
     with opened(work) as system:
         do(
@@ -182,6 +185,7 @@ def test_a_merge_brings_all_that_a_child_has_changed_and_then_what_is_new(work: 
             kid.merge_files(root)
 
 
+@pytest.mark.thorough("programs of git; a merge of files, and commits of worktrees, are in every run")
 def test_commits_of_a_child_come_as_a_branch_and_git_goes_on_in_both(work: Path) -> None:
     git = "git -c user.name=a -c user.email=b"
     with opened(work) as system:
@@ -236,6 +240,7 @@ def test_what_an_agent_has_changed_goes_into_the_directory_unless_somebody_chang
         assert files(work) == {"a": "a\nroot\nagain\n", "new": "x\n"}
 
 
+@pytest.mark.thorough("four agents with layers; a fork, a merge and a kill are in every run")
 def test_layers_go_with_the_agents_that_are_pruned(work: Path) -> None:
     with opened(work) as system:
         kid, other = system.root.fork(), system.root.fork()
@@ -255,6 +260,7 @@ def test_layers_go_with_the_agents_that_are_pruned(work: Path) -> None:
         assert bash(system.handle(other.uuid), "cat a") == "a\nx"
 
 
+@pytest.mark.thorough("many layers; a fork after a change is in every run")
 def test_an_agent_may_fork_however_often_it_has_changed_files_between(work: Path) -> None:
     with opened(work) as system:
         layers = work.parent / "home" / "trees" / system.root.uuid
@@ -282,6 +288,7 @@ def test_an_agent_without_files_of_its_own_has_nothing_to_merge(work: Path) -> N
         system.root.merge_files()
 
 
+@pytest.mark.thorough("two hosts one after the other; files after a kill are in every run")
 def test_files_are_there_after_a_restart_also_where_children_share_from_now_on(work: Path) -> None:
     with opened(work) as system:
         kid = system.root.fork(name="kid")

@@ -131,6 +131,7 @@ def test_kill_9_of_the_program_ends_also_a_server_that_is_deaf_to_the_end_of_its
         visit.wait_until_it_leaves()
 
 
+@pytest.mark.thorough("a fresh interpreter")
 def test_without_the_extra_the_program_says_what_to_install() -> None:
     code = "import sys; sys.modules['mcp'] = None; from ikigai_actors.shell.cli.main import main; main()"
     command = [sys.executable, "-c", code, "--database", ":memory:", "--mcp", "cat"]

@@ -108,6 +108,7 @@ def test_a_merge_brings_commits_and_what_is_not_committed_and_a_conflict_changes
         assert (work / "last").read_text() == "last\n"
 
 
+@pytest.mark.thorough("two hosts one after the other; a child at work is in every run")
 def test_what_a_child_has_written_is_there_after_a_restart_and_its_worktree_goes_when_it_is_pruned(work: Path) -> None:
     with opened(work) as system:
         kid = system.root.fork(name="kid")

@@ -183,7 +183,11 @@ export class Board {
   }
 
   take({ lanes, mail }, past) {
-    for (const { agent, marks, dense } of lanes) this.lanes.set(agent, { marks, dense });
+    for (const { agent, marks, dense } of lanes) {
+      const lane = this.lanes.get(agent), last = marks.at(-1)?.[0] ?? 0;
+      const heard = !lane || lane.dense || dense || this.page.at !== null ? [] : lane.marks.filter(mark => mark[0] > last);
+      this.lanes.set(agent, { marks: [...marks, ...heard], dense });  // what came while this was on its way stays
+    }
     this.mail = mail;
     this.past = new Map(Object.entries(past));
   }

@@ -80,6 +80,7 @@ def test_the_tree_takes_letters_while_it_has_the_keyboard_and_escape_gives_it_ba
         assert system.agent("clerk").record.status == "stopped"
 
 
+@pytest.mark.thorough("the tree by mouse; by keys it is in every run")
 def test_the_tree_shows_who_is_stopped_or_dead_and_a_click_goes_there() -> None:
     async def play(stage: Stage) -> None:
         await stage.press("f3")
@@ -156,6 +157,7 @@ def test_keys_act_on_the_row_and_on_those_that_are_marked_and_killing_asks_first
         on_stage(system, play)
 
 
+@pytest.mark.thorough("two more columns of the table")
 def test_agents_show_what_was_restarted_and_what_whole_branches_have_spent(tmp_path: Path) -> None:
     def reply(request: Request) -> Reply:
         if request.name == "leaf" and failures:

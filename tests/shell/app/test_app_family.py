@@ -29,6 +29,7 @@ def test_a_fork_goes_to_the_child_which_shows_what_it_inherited() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("the other choice after a fork")
 @pytest.mark.parametrize(("follow", "option"), [(False, ""), (True, " --no-follow")])
 def test_without_following_a_fork_stays_with_the_parent(follow: bool, option: str) -> None:
     async def play(stage: Stage) -> None:

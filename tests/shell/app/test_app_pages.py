@@ -131,6 +131,7 @@ def test_pages_beyond_those_that_are_kept_are_made_anew() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a rare order of events")
 def test_a_fork_that_had_to_wait_moves_nobody_who_has_gone_elsewhere() -> None:
     gate = Gate()
 

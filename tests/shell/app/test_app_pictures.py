@@ -114,6 +114,7 @@ def test_the_picture_of_a_result_stands_below_its_call_in_the_log_and_when_it_co
         on_stage(system, again, size=(80, 40))
 
 
+@pytest.mark.thorough("the same application without colours")
 def test_on_a_screen_without_colours_a_picture_stays_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     (tmp_path / "flag.png").write_bytes(FLAG)

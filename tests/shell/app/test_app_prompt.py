@@ -63,6 +63,7 @@ def test_a_command_that_takes_long_is_said_to_be_in_progress() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("another way through what was submitted")
 def test_the_arrows_move_within_a_prompt_and_beyond_its_ends_through_what_was_submitted(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         prompt = stage.application.main.page.prompt
@@ -85,6 +86,7 @@ def test_the_arrows_move_within_a_prompt_and_beyond_its_ends_through_what_was_su
         assert not system.root.history()
 
 
+@pytest.mark.thorough("another way through what was submitted")
 def test_the_search_among_what_was_submitted_has_a_cursor(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         prompt = stage.application.main.page.prompt

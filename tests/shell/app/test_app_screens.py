@@ -146,6 +146,7 @@ def test_an_answer_looks_like_this() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a history of hundreds; the parts are in every run")
 def test_a_long_history_is_read_in_parts_as_one_scrolls_up() -> None:
     async def play(stage: Stage) -> None:
         transcript = stage.application.main.page.transcript

@@ -92,6 +92,7 @@ def test_keys_that_edit_are_not_overtaken_by_what_is_typed_behind_them(tmp_path:
         program.expect("› <abcdefghij>")
 
 
+@pytest.mark.thorough("a shell and a program at a terminal")
 def test_ctrl_z_gives_the_terminal_to_the_shell_and_the_screen_comes_back(tmp_path: Path) -> None:
     shell = ["/bin/bash", "-mc", '"$@"; echo "It is stopped."; read -r line; fg >/dev/null', "bash", *COMMAND]
     with FullScreen(command=[*shell, *arguments(tmp_path)]) as program:
@@ -190,6 +191,7 @@ def test_a_terminal_that_knows_nothing_gets_lines(tmp_path: Path, term: str) -> 
         assert b"\x1b[?1049h" not in program.sent
 
 
+@pytest.mark.thorough("a program at a terminal; pipes are in every run")
 def test_when_standard_error_is_no_terminal_there_are_lines(tmp_path: Path) -> None:
     shell = ["/bin/sh", "-c", 'exec "$@" 2>"$0"', str(tmp_path / "errors"), *COMMAND, *arguments(tmp_path)]
     with FullScreen(command=shell) as program:

@@ -60,6 +60,7 @@ def test_a_paste_stands_in_the_prompt_once(pasted: str, focus: tuple[str, ...]) 
         on_stage(system, play)
 
 
+@pytest.mark.thorough("another place for a paste")
 def test_a_paste_takes_the_place_of_what_is_selected() -> None:
     async def play(stage: Stage) -> None:
         prompt = stage.application.main.page.prompt

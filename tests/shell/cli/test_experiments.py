@@ -129,6 +129,7 @@ def test_a_regression_ends_with_the_status_of_its_verdict(
     assert "not registered" in capsys.readouterr().err
 
 
+@pytest.mark.thorough("a program for each verb; one is in every run")
 def test_an_evaluation_ends_with_the_status_of_its_verdict(
     shop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -229,6 +230,7 @@ def test_a_database_that_is_not_there_is_not_begun(tmp_path: Path, capsys: pytes
     assert not database.exists()
 
 
+@pytest.mark.thorough("a program for each verb; one is in every run")
 def test_the_first_bad_turn_is_found_by_a_program(shop: str, capsys: pytest.CaptureFixture[str]) -> None:
     with ActorSystem.open(shop, "offline") as system:
         first = system.agent("clerk").history()[-1].id

@@ -60,6 +60,7 @@ def locked(directory: Path) -> "closing[sqlite3.Connection]":
 LATER = pytest.mark.thorough("a program at a terminal; keys within its start are pressed below")
 
 
+@pytest.mark.thorough("a program at a terminal; every key of a start is pressed in every run")
 @pytest.mark.parametrize("early", [True, pytest.param(False, marks=LATER)], ids=["at once", "while it imports"])
 def test_what_is_typed_before_the_screen_is_there_is_as_if_typed_later(tmp_path: Path, early: bool) -> None:
     with start(*arguments(tmp_path)) as program:
