@@ -200,7 +200,10 @@ class _Postgres:
 
     def at(self, query: str, values: Values) -> tuple[float, int, str]:
         """The seconds of a statement, its rows, and how they are found."""
-        sql = queries.for_postgres(query).sql
+        statement = queries.for_postgres(query)
+        sql = statement.sql
+        for way in ("seqscan", "hashjoin", "mergejoin"):  # as the store does
+            self._connection.execute(f"SET enable_{way} = {'off' if statement.walks_down else 'on'}")
         [(plan,)] = self._connection.execute(f"EXPLAIN (FORMAT JSON) {sql}", values).fetchall()
         taken, rows = _timed(lambda: self._once(sql, values))
         path, prepared = _told(_nodes(plan[0]["Plan"])), self._prepared(sql)
