@@ -168,7 +168,7 @@ class Access:
 def _tree(records: Sequence[AgentRecord], top: str) -> list[AgentRecord]:
     """An agent and those below it, each after its supervisor, the older one first.
 
-    Those whose supervisor is not among them come after the top.
+    An agent comes after the top if its supervisor is not in the list.
     """
     known = {one.uuid for one in records}
     below: dict[str | None, list[AgentRecord]] = {}

@@ -111,7 +111,7 @@ class RecordedLine(NamedTuple):
         return value if isinstance(value, str) else ""
 
     def check_content(self, message: Mapping[str, Any]) -> None:
-        """Refuse a message whose content has a wrong type. Without this it would be dropped silently."""
+        """Refuse a message if its content has a wrong type, which would otherwise drop it silently."""
         content = message.get("content")
         blocks = content if isinstance(content, list) else []
         if not (content is None or isinstance(content, str | list)) or len(blocks) != len(objects_in(blocks)):

@@ -274,7 +274,7 @@ def test_rows_are_what_they_were_however_many_are_appended(store: Store) -> None
 
 
 def keep_rows(store: Store, agent: str, number: int) -> None:
-    """Append so many odd messages of a new agent, and read them."""
+    """Append this many odd messages of a new agent, and read them."""
     odd = ["quotes \" and ' and \\\\", "{braces, commas}", "NULL", "", "line\nbreak\ttab", "ünï ☃ 😀", "%s %(x)s :name"]
     data = [None, '{"a": "\\u00e9 \\" \\\\ "}', ""]
     rows = [message(agent, n, odd[n % len(odd)], data[n % len(data)]) for n in range(1, number + 1)]

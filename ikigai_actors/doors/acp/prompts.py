@@ -92,7 +92,7 @@ class Prompts:
             self.answer_ended()
 
     def answer_ended(self, agent: str | None = None) -> None:
-        """Answer each prompt, of one agent or all, whose turn is over and of which the client has all.
+        """Answer each prompt, of one agent or all, that has ended and that the client was shown whole.
 
         The caller holds the view's lock.
         """

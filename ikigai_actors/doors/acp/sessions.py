@@ -34,7 +34,7 @@ class Sessions:
     """The sessions of one client. Its methods wait for the database, so no event loop calls them."""
 
     def __init__(self, access: Access, workspace: str | None, view: ClientView) -> None:
-        """Reach agents whose tools have this directory, if it is known; show the client what it opens."""
+        """Make the sessions of a client. The tools of agents work in this directory; None if it is not known."""
         self._access, self._workspace, self._view = access, workspace, view
 
     def new(self, params: Params) -> dict[str, Any]:

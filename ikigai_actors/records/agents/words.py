@@ -68,7 +68,7 @@ def beginnings(text: str) -> tuple[str, ...]:
 
 
 EVEN = tuple(_ALPHABET[::2])
-"""The second letter of a uuid whose noun is in the first half of the list is one of these."""
+"""The second letters of uuids with a noun from the first half of the list."""
 
 
 def words_having(text: str) -> tuple[list[str], list[str], bool]:

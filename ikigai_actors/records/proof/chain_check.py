@@ -165,7 +165,7 @@ class ChainCheck:
             yield Problem("altered", self._agent, place)
 
     def attachments_missed(self, stored: Iterable[str]) -> Iterator[Problem]:
-        """Find the messages whose attachments are missing. ``stored`` has the hash of each attachment's bytes."""
+        """Find each message that has lost an attachment. ``stored`` has the hashes of the bytes that are there."""
         there = set(stored)
         for name, (uuid, position) in self.attached.items():
             if name not in there:

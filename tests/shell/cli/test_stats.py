@@ -42,7 +42,7 @@ def test_of_many_messages_and_mails_it_is_said_about_how_many_there_are(store: S
     [(counted, about, mailed, about_mailed, *_)] = store.read(lambda tx: tx.run("figures", most=100))
     assert (counted, mailed) == (100, 100)
     assert (about, about_mailed) == (1_000, 1_000)
-    assert store.read(count)[:3] == (1_000, 1_000, 1_000)  # not so many
+    assert store.read(count)[:3] == (1_000, 1_000, 1_000)  # few enough to be counted
     assert [_about(number) for number in (100_000, 100_001, 88_234_567)] == [
         "100000",
         "about 100,000",
