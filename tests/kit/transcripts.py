@@ -25,7 +25,7 @@ from ikigai_actors.shell.cli.main import cli
 from tests.kit.databases import ROOT
 from tests.kit.program import COMMAND, PATIENCE, Program, completed
 
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 _BLOCK = re.compile(r"^```text\n(\$ (?:ikigai|python examples/).*?)^```$", re.MULTILINE | re.DOTALL)
 _TYPED = re.compile(r"[\w-]+(?: \([^()]*\))?> (.+)")

@@ -10,7 +10,7 @@ import pytest
 from tests.kit.databases import ROOT
 from tests.project.test_layers import parsed
 
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 READMES = [ROOT / name for name in ("CONTRIBUTING.md", "README.md")]
 READMES += sorted(

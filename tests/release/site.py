@@ -80,7 +80,7 @@ def _outside_code(text: str, change: Callable[[str], str]) -> str:
 
 def sources() -> list[str]:
     """The pages of the repository that the site has, by their paths."""
-    pages = [*DOCS.glob("*.md"), *(ROOT / "ikigai_actors").glob("*/README.md"), ROOT / "supervisors" / "README.md"]
+    pages = [*DOCS.rglob("*.md"), *(ROOT / "ikigai_actors").glob("*/README.md"), ROOT / "supervisors" / "README.md"]
     return sorted({*ROOT_PAGES, *(page.relative_to(ROOT).as_posix() for page in pages)})
 
 
@@ -111,7 +111,7 @@ def lay(target: Path) -> None:
     shutil.copytree(ROOT / "examples", target / "examples", ignore=shutil.ignore_patterns("__*"))
     (target / "site.css").write_text(CSS, encoding="utf-8")
     for path, text in (*pages().items(), *api()):
-        (target / path).parent.mkdir(exist_ok=True)
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
         (target / path).write_text(text, encoding="utf-8")
 
 
