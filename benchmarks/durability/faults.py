@@ -1,0 +1,91 @@
+"""The faults and their moments. A moment is an event of the play; a fault happens to a worker, its server or its model.
+
+A fault strikes in the thread that saw the event, so it comes exactly then, and it brings a proof.
+
+| fault | proof |
+|---|---|
+| kill | the exit status -9 of the process that has the connection |
+| stop | its state T, then and before it is continued; what it does afterwards |
+| cut | the connection is cut behind a COMMIT that the server has heard |
+| server | another start time, or another process |
+| slow | the times of the events |
+| clock | the driver's clock |
+"""
+
+from dataclasses import dataclass
+
+from benchmarks.durability.history import Event
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When to strike: at an event of an agent's step, or at what the driver has said of the approval."""
+
+    name: str
+    kind: str
+    agent: str = ""
+    step: int = 0
+    """-1: the lead's last one."""
+    delay: float = 0.0
+    """Seconds after the event."""
+    fault: str = "kill"
+    effect: bool = False
+    """Whether it cuts an effect, so that a play without keys says more."""
+
+    def matches(self, event: Event, last: int) -> bool:
+        """Whether this is the event; ``last`` is the step of the lead's last request."""
+        step = last if self.step < 0 else self.step
+        return (event.kind, event.agent, event.step) == (self.kind, self.agent, step)
+
+
+KILLS = (
+    Moment("lead's request in flight", "asked", "lead", 0),
+    Moment("lead's answer sent", "answered", "lead", 0, 0.002),
+    Moment("lead's answer sent 20 ms ago", "answered", "lead", 0, 0.02),
+    Moment("worker's request in flight", "asked", "a", 0),
+    Moment("worker's answer sent", "answered", "a", 0, 0.002),
+    Moment("effect received, not done", "effect-received", "a", effect=True),
+    Moment("effect done, no receipt", "effect", "a", effect=True),
+    Moment("receipt sent", "receipt-sent", "a", 0, 0.002, effect=True),
+    Moment("approved effect done, no receipt", "effect", "b", effect=True),
+    Moment("approval asked for", "waiting"),
+    Moment("approval acknowledged", "approve-acknowledged"),
+    Moment("timer runs", "answered", "c", 0, 0.3),
+    Moment("worker's second request in flight", "asked", "a", 1),
+    Moment("last request in flight", "asked", "lead", -1),
+    Moment("last answer sent", "answered", "lead", -1, 0.002),
+)
+STOPS = (
+    Moment("stopped, request in flight", "asked", "a", 0, fault="stop"),
+    Moment("stopped, effect done", "effect", "a", fault="stop"),
+    Moment("stopped, receipt sent", "receipt-sent", "a", 0, 0.002, fault="stop"),
+)
+"""For several workers."""
+CUTS = (
+    Moment("COMMIT cut, lead's answer sent", "answered", "lead", 0, fault="cut"),
+    Moment("COMMIT cut, worker's answer sent", "answered", "a", 0, fault="cut"),
+    Moment("COMMIT cut, receipt sent", "receipt-sent", "a", fault="cut"),
+    Moment("COMMIT cut, timer runs", "answered", "c", 0, fault="cut"),
+    Moment("COMMIT cut, last request in flight", "asked", "lead", -1, fault="cut"),
+)
+"""For PostgreSQL: the next COMMIT is heard by the server, and its answer is lost."""
+CRASHES = (
+    Moment("server lost, lead's request in flight", "asked", "lead", 0, fault="server"),
+    Moment("server lost, effect done", "effect", "a", fault="server"),
+    Moment("server lost, approval asked for", "waiting", fault="server"),
+    Moment("server lost, timer runs", "answered", "c", 0, 0.3, fault="server"),
+    Moment("server lost, last request in flight", "asked", "lead", -1, fault="server"),
+)
+"""For whatever stores on a server."""
+SLOW = (
+    Moment("model answers after 20 s", "asked", "a", 0, 20.0, fault="slow"),
+    Moment("model never answers", "asked", "a", 0, float("inf"), fault="slow"),
+)
+"""The delay is the model's. What never answers leaves it to the client's time limit."""
+CANCELS = (
+    Moment("cancelled, left alone", "cancel-acknowledged", fault=""),
+    Moment("cancelled, killed", "cancel-acknowledged"),
+)
+"""For the task ``cancel``."""
+MOMENTS = {moment.name: moment for moment in (*KILLS, *STOPS, *CUTS, *CRASHES, *SLOW, *CANCELS)}
+KINDS = ("kill", "stop", "cut", "server", "slow", "cancel", "two runs")

@@ -1,0 +1,1 @@
+"""The benchmarks that judge: whether their judges convict what is wrong, and nothing else."""

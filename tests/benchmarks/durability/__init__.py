@@ -1,0 +1,1 @@
+"""The durability benchmark: its verdicts, its proofs, and a few plays."""
