@@ -393,7 +393,7 @@ class Journal(Service, Writer):
                 self._changed.wait_for(lambda: self._stopped, pause)
             pause = min(pause * 2, LONGEST_RETRY)
         self._number, self._fresh = number, True
-        self._store.ring(self._concerned, hosts=self._concerns_hosts)
+        _tell(lambda agents: self._store.ring(agents, hosts=self._concerns_hosts), self._concerned)
         self._units += sum(isinstance(result, Committed) for result in results)
         self._note_trouble(None)
         return results

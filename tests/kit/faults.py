@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable
@@ -56,6 +56,8 @@ class FaultyStore(ForwardingStore):
         """Transactions that were to be written."""
         self.checkpoints = 0
         """How often the database's file was brought up to date."""
+        self.rings_fail: Exception | None = None
+        """What every ring fails with, if anything."""
 
     def fails(self, *errors: StoreError) -> None:
         """The next transactions fail before they begin."""
@@ -95,6 +97,12 @@ class FaultyStore(ForwardingStore):
                 raise CommitUnknown("The connection broke during COMMIT, as planned.")
             case _:
                 return self._store.write(work)
+
+    def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
+        """See `Store.ring`."""
+        if self.rings_fail is not None:
+            raise self.rings_fail
+        self._store.ring(agents, hosts=hosts)
 
     def checkpoint(self) -> None:
         """See `Store.checkpoint`."""

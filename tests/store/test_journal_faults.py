@@ -61,6 +61,16 @@ def world(store: Store) -> Iterator[World]:
     world.journal.close(DEADLINE)
 
 
+def test_a_unit_is_committed_though_others_cannot_be_told(world: World) -> None:
+    world.store.rings_fail = RuntimeError("can't start new thread")
+    world.submit("one", "a", 1)
+    world.journal.commit_pending()
+    world.submit("two", "a", 2)
+    world.journal.commit_pending()
+    assert [world.answers["one"], world.answers["two"]] == [Committed(), Committed()]
+    assert world.failures == []
+
+
 def test_a_commit_that_happened_though_its_answer_was_lost_is_not_run_again(world: World, store: Store) -> None:
     runs = note("a", 1, does=lambda tx: "first")
     world.journal.submit(append("a", 2, epoch=7), world.answers.to("refused"))

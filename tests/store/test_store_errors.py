@@ -232,6 +232,7 @@ def test_every_error_of_sqlite3_becomes_one_of_ours() -> None:
     [
         ("SQLITE_BUSY_SNAPSHOT", StoreUnavailable),
         ("SQLITE_LOCKED", StoreUnavailable),
+        ("SQLITE_PROTOCOL", StoreUnavailable),
         ("SQLITE_IOERR_FSYNC", StoreUnavailable),
         ("SQLITE_IOERR_SHMMAP", StoreUnavailable),
         ("SQLITE_CONSTRAINT_CHECK", StoreConflict),

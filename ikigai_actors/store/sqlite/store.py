@@ -182,8 +182,7 @@ class SQLiteStore(Store):
                 with contextlib.suppress(StoreUnavailable):  # somebody reads: the next one does it
                     self._keep_log(self._file)
             elif self._hosted:
-                with contextlib.suppress(StoreError):  # the transaction is committed; the next one reports it
-                    self._care(WriteAheadLog.move_when_long)
+                self._care(WriteAheadLog.move_when_long)
             return result
 
     def image(self) -> bytes:
@@ -252,16 +251,20 @@ class SQLiteStore(Store):
         with self._reader.lock, self._writer.lock:
             self._hosted = False
             if not self._closed:
-                with contextlib.suppress(StoreError):  # the close moves all, and a copy made meanwhile may be torn
-                    self._care(lambda log: log.settle(self._reader.connection))
+                self._care(lambda log: log.settle(self._reader.connection))
 
     def _care(self, work: Callable[[WriteAheadLog], None]) -> None:
-        """Do something with the log, if there is one."""
+        """Do something with the log, if there is one.
+
+        What fails is done later: no transaction is refused for it, and none that is committed counts as failed.
+        """
         if self._log is not None:
             try:
                 work(self._log)
-            except sqlite3.Error as error:
-                raise ours(error, self.location) from error
+            except (*SQLITE_ERRORS, OSError) as error:
+                import logging  # 10 ms, for what hardly happens
+
+                logging.getLogger(__name__).info("The log of database %s stays as it is: %s", self.location, error)
 
     def copy_into(self, target: sqlite3.Connection) -> None:
         """Copy everything that is committed, in one snapshot, to an empty database; hosts go on meanwhile."""

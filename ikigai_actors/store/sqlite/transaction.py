@@ -24,7 +24,8 @@ _APPEND = {
 }
 
 _ERRORS: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
-    (("SQLITE_BUSY", "SQLITE_LOCKED"), StoreUnavailable, "another process is writing. Try again, or end that process"),
+    (("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"), StoreUnavailable,
+     "another process is writing. Try again, or end that process"),
     (("SQLITE_FULL",), StoreUnavailable, "the disk is full. Free some space"),
     (("SQLITE_IOERR_SHMMAP", "SQLITE_IOERR_SHMOPEN", "SQLITE_IOERR_SHMLOCK"), StoreUnavailable,
      "its directory allows no memory that processes share. Put it on a local file system"),

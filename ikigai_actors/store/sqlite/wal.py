@@ -6,20 +6,23 @@ the log may hold anew like any other page. In the file a mark n > 0 says that th
 the file is whole. Through the log -n is seen: so whoever moves the log into the file, SQLite at a close or the sqlite3
 shell, makes the file whole without knowing of the mark.
 
-Only the host moves the log while it lives, in three steps (`WriteAheadLog.move`): it commits n + 1, lets SQLite move
-the log, and commits the negative of what the file then has: SQLite begins the log anew with that, if all was moved and
-nobody reads what is in it. So a file that was moved to has a mark above 0 at every moment, and the number ties it to
-the log that follows. SQLite itself moves nothing before the last connection is closed. A step that is cut off leaves:
+The host moves the log while it lives, in three steps (`WriteAheadLog.move`): it commits n + 1, lets SQLite move the
+log, and commits -(n + 1) once the file has n + 1: SQLite begins the log anew with that, if all was moved and nobody
+reads what is in it. So a file that was moved to has a mark above 0 at every moment, and the number ties it to the log
+that follows. While another connection reads what was there before, or moves the log itself, the move stays open. The
+connections of this program move nothing else before the last one is closed; those of others may at any moment, as the
+sqlite3 shell does and programs that copy the log elsewhere. A step that is cut off leaves:
 
 | state | in the file | seen | the file alone | at the next open, with the log beside it |
 |---|---|---|---|---|
 | new: its tables were made, without a log | 0 | 0 | whole | nothing to do |
 | closed: no log | -n | -n | whole | nothing to do |
 | no host, a client has written | -n | -n | lacks what it wrote | the next host marks the file before it writes |
-| step 1 at a host's start, nothing moved | -n | n + 1 | whole | -n is committed |
+| another connection has moved the log, and has written | -n | -n | lacks what it wrote | so does its own host |
+| step 1 at a host's start, nothing moved | -n | n + 1 | whole | the move is ended |
 | a host lives, or was killed | n | -n | refused | nothing to do |
-| step 1, nothing or a part moved (a reader) | n | n + 1 | refused | -n is committed |
-| step 2, all moved | n + 1 | n + 1 | refused | -(n + 1) is committed |
+| step 1, nothing or a part moved (a reader) | n | n + 1 | refused | the move is ended |
+| step 2, all moved | n + 1 | n + 1 | refused | the move is ended |
 | step 3 | n + 1 | -(n + 1) | refused | nothing to do: a host lives |
 | a host closes (`WriteAheadLog.settle`) | n | -n | refused | nothing to do |
 | the last connection closed, its first page moved | -n | -n | whole | SQLite deletes the log |
@@ -29,8 +32,8 @@ number than the table has: the two were copied at different moments, or the log 
 file that is longer than its first page says: it was copied while a host began, and grew. That is looked at before
 SQLite may move such a log, and not while a host lives there, whose log it is. An earlier program leaves 0 everywhere.
 
-When a host is killed within step 2, and the sqlite3 shell then moves the log and deletes it, the file alone has the
-mark of step 2. So for these steps the host notes the mark in its ``.lock``, which stays where the host was.
+When a host is killed before step 3, and the sqlite3 shell then moves the log and deletes it, the file alone has the
+mark of step 2. So up to that step the host notes the mark in its ``.lock``, which stays where the host was.
 
 Limits. A reader that was in the middle of a transaction before the host began keeps the file from being marked: each
 transaction of the host tries again. A copy that began before the host did, and went on while it moved its log, may be
@@ -113,28 +116,40 @@ class WriteAheadLog:
     def __init__(self, file: SQLiteFile, writer: sqlite3.Connection) -> None:
         self._file, self._writer = file, writer
         self._path, self._due = str(log_path(file.path)), LOG_PAGES
+        self._open = 0  # the mark of a move that has not ended
         writer.execute("PRAGMA wal_autocheckpoint = 0")  # it would move a mark that says that the file is whole
 
     def recover(self) -> None:
         """End a move that a host began and did not survive."""
-        if self._mark_seen() > 0 and not is_locked(self._file.path):
+        if (seen := self._mark_seen()) > 0 and not is_locked(self._file.path):
             with _unsynced(self._writer):
-                self._say_whole()
+                self._checkpoint()
+                self._end(seen)
 
     def claim(self) -> None:
         """Let the file say that it needs this log, unless it does."""
-        if self._mark_in_file() <= 0:
+        mark = self._mark_in_file()
+        if mark <= 0:
             self.move()
+        elif mark == self._open:  # another connection has moved it there
+            with _unsynced(self._writer):
+                self._end(mark)
 
     def move(self) -> None:
-        """Move the log into the file, except for the part that another process still reads."""
-        with _unsynced(self._writer), _noted(self._file.path, mark := following(self._mark_in_file())):
+        """Move the log into the file, except for the part that another process still reads.
+
+        While another process moves it, or reads what was there before, the move stays open.
+        """
+        with _unsynced(self._writer):
+            if self._open:
+                self._end(self._open)  # its note must stay up to then
+            self._open = mark = following(self._mark_in_file())
+            _note(self._file.path, str(mark))
             self._writer.execute(f"PRAGMA user_version = {mark}")
-            try:
-                pages = self._checkpoint()
-            finally:
-                self._say_whole()
-        self._due = LOG_PAGES + (pages if self._reaches(pages + 1) else 0)
+            pages = self._checkpoint()
+            self._end(mark)
+        if pages is not None:
+            self._due = LOG_PAGES + (pages if self._reaches(pages + 1) else 0)
 
     def move_when_long(self) -> None:
         """Move the log into the file if it has grown long."""
@@ -147,31 +162,40 @@ class WriteAheadLog:
         It moves page by page, the mark first: a copy made meanwhile would look whole. What another connection reads
         stays in the log, so ``reader`` reads what was there before the mark was written again.
         """
-        if self._mark_in_file() <= 0:
+        if self._open:
+            self.move()
+        if self._open or self._mark_in_file() <= 0:
             return
         reader.execute("BEGIN")
         try:
             reader.execute("SELECT COUNT(*) FROM sqlite_master").fetchall()
             with _unsynced(self._writer):
-                self._say_whole()
+                self._writer.execute(f"PRAGMA user_version = {-self._mark_in_file()}")
                 self._writer.execute("PRAGMA synchronous = OFF")  # the log stays until the close has synchronized both
                 self._checkpoint()
         finally:
             reader.execute("ROLLBACK")
 
-    def _checkpoint(self) -> int:
-        """Let SQLite move what it may; return how many pages the log has."""
+    def _checkpoint(self) -> int | None:
+        """Let SQLite move what it may; return how many pages the log has, None while another connection moves it."""
         [(_, pages, _)] = self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        return int(pages)
+        return int(pages) if pages >= 0 else None
+
+    def _end(self, mark: int) -> None:
+        """End the move with this mark, if the file has it.
+
+        Before that another connection may still move it there, and no other mark fits it then.
+        """
+        if self._mark_in_file() == mark:
+            self._writer.execute(f"PRAGMA user_version = {-mark}")
+            self._open = 0
+            _note(self._file.path, "")
 
     def _mark_in_file(self) -> int:
         return Header(self._file.header()).mark
 
     def _mark_seen(self) -> int:
         return int(self._writer.execute("PRAGMA user_version").fetchone()[0])
-
-    def _say_whole(self) -> None:
-        self._writer.execute(f"PRAGMA user_version = {-abs(self._mark_in_file())}")
 
     def _reaches(self, pages: int) -> bool:
         """Whether the log has that many pages. It is a file of pages, of which those with its present salt count."""
@@ -198,15 +222,10 @@ def _unsynced(writer: sqlite3.Connection) -> Iterator[None]:
         writer.execute("PRAGMA synchronous = FULL")
 
 
-@contextlib.contextmanager
-def _noted(path: Path, mark: int) -> Iterator[None]:
-    """Note beside a file, where the host holds its lock, that the log is moved under this mark."""
-    note = lock_path(path)
+def _note(path: Path, mark: str) -> None:
+    """Note beside a file, where the host holds its lock, the mark under which the log is moved; none when it is not."""
     with contextlib.suppress(OSError):
-        note.write_text(str(mark))
-    yield
-    with contextlib.suppress(OSError):
-        note.write_text("")
+        lock_path(path).write_text(mark)
 
 
 def _moved(path: Path) -> int | None:
