@@ -36,6 +36,7 @@ NUMBERS = {  # on x86_64, elsewhere
     "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "sethostname": (170, 161), "syslog": (103, 116),
     "clone": (56, 220), "setns": (308, 268), "ptrace": (101, 117), "setpriority": (141, 140), "capget": (125, 90),
     "ioprio_set": (251, 30), "inotify_init1": (294, 26), "inotify_add_watch": (254, 27), "fsopen": (430, 430),
+    "fchmodat2": (452, 452),
 }  # fmt: skip
 
 
@@ -263,6 +264,62 @@ def plants_a_setting_of_the_editor(to: dict[str, Any]) -> object:
 
 
 @attempt
+def leaves_a_set_user_id_file(to: dict[str, Any]) -> object:
+    def is_made(make: Callable[[str], object], name: str) -> bool:
+        Path(name).unlink(missing_ok=True)
+        try:
+            make(name)
+        except OSError:
+            return False
+        finally:
+            left = Path(name).stat().st_mode & 0o6000 if Path(name).exists() else 0
+            Path(name).unlink(missing_ok=True)
+        return left != 0
+
+    def by_descriptor(name: str, mode: int) -> None:
+        held = os.open(name, os.O_CREAT | os.O_RDWR, 0o755)
+        try:
+            os.fchmod(held, mode)
+        finally:
+            os.close(held)
+
+    def changed(name: str, mode: int) -> None:
+        Path(name).touch()
+        Path(name).chmod(mode)
+
+    def by_directory(name: str) -> None:
+        Path(name).touch()
+        os.chmod(name, 0o4755, dir_fd=os.open(".", os.O_RDONLY))
+
+    def by_number(name: str) -> None:
+        Path(name).touch()
+        call("fchmodat2", -100, os.fsencode(name), 0o4755, 0)
+
+    ways: list[Callable[[str], object]] = [
+        lambda name: changed(name, 0o4755),
+        lambda name: changed(name, 0o2755),
+        lambda name: by_descriptor(name, 0o4755),
+        lambda name: os.close(os.open(name, os.O_CREAT | os.O_WRONLY, 0o4755)),
+        lambda name: os.mknod(name, 0o104755),
+        by_directory,
+        by_number,
+    ]
+    return any(is_made(way, f"set-id-{number}") for number, way in enumerate(ways))
+
+
+@attempt
+def touches_a_device_of_the_machine(to: dict[str, Any]) -> object:
+    os.utime("/dev/full")
+    return True
+
+
+@attempt
+def holds_up_a_program_of_the_system(to: dict[str, Any]) -> object:
+    program = os.open(Path("/usr/bin/env").resolve(), os.O_RDONLY)
+    return fcntl.fcntl(program, fcntl.F_SETLEASE, fcntl.F_RDLCK) == 0
+
+
+@attempt
 def mounts_over_a_protected_name(to: dict[str, Any]) -> object:
     checked(LIBC.mount(b"none", b".git/hooks", b"tmpfs", 0, None), "mount")
     return True
@@ -390,6 +447,12 @@ def connects_to_a_socket(to: dict[str, Any]) -> object:
 
 
 @attempt
+def sends_a_datagram_by_a_pair(to: dict[str, Any]) -> object:
+    pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    return pair[0].sendto(b"out", to["datagrams"])
+
+
+@attempt
 def connects_to_an_abstract_socket(to: dict[str, Any]) -> object:
     return echoed(socket.SOCK_STREAM, "\0" + to["abstract"])
 
@@ -489,6 +552,11 @@ def reads_the_keys_of_the_session(to: dict[str, Any]) -> object:
 
 
 # -- rights
+
+
+@attempt
+def sees_the_keys_of_the_kernel(to: dict[str, Any]) -> object:
+    return Path("/proc/keys").read_text()
 
 
 @attempt

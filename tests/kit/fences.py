@@ -43,6 +43,8 @@ for one, address in zip(made, addresses):
     one.bind(address)
 for one in made[:3]:
     one.listen()
+ear = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+ear.bind(f"{place}/datagrams")
 libc = ctypes.CDLL(None)
 libc.shmat.restype = ctypes.c_void_p
 key = 0x5EC0000 + os.getpid()
@@ -56,6 +58,7 @@ master, slave = pty.openpty()
 libc.capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)())  # as a person's programs have none
 print(json.dumps(dict(
     victim=os.getpid(), address=ctypes.addressof(held), descriptor=descriptor, socket=addresses[0],
+    datagrams=f"{place}/datagrams",
     abstract=addresses[1][1:], tcp=made[2].getsockname()[1], udp=made[3].getsockname()[1], segment=segment,
     segment_key=key, queue=queue, shared=f"/dev/shm{queue}", terminal=os.ttyname(slave),
 )), flush=True)

@@ -45,6 +45,7 @@ DECLARED = {
     "plants_a_setting_of_git",
     "plants_a_setting_of_the_editor",
     "sets_an_attribute_of_a_file",
+    "touches_a_device_of_the_machine",
     "watches_a_directory",
 }
 """What the tier landlock leaves open, as its row says."""
@@ -61,6 +62,7 @@ IN_THE_WORKSPACE = {
 OF_ROOT = {
     "enters_a_namespace",
     "has_capabilities",
+    "holds_up_a_program_of_the_system",
     "makes_a_packet_socket",
     "mounts_over_a_protected_name",
     "opens_a_file_system",
@@ -69,6 +71,7 @@ OF_ROOT = {
     "reads_the_passwords",
     "renames_the_machine",
     "takes_a_mount_away",
+    "touches_a_device_of_the_machine",
     "types_at_a_terminal",
     "writes_a_setting_of_the_kernel",
     "writes_to_the_system",
@@ -84,12 +87,16 @@ BY_SETTINGS = {
     "handles_its_page_faults",
     "loads_a_program_into_the_kernel",
     "makes_a_socket_to_the_hypervisor",
+    "sees_the_keys_of_the_kernel",
     "types_at_a_terminal",
     "types_at_its_own_terminal",
 }
 """What settings of the kernel may refuse without a fence."""
 
-OPEN = {"required": set[str](), "landlock": DECLARED}
+OPEN = {
+    "required": set[str](),
+    "landlock": DECLARED if os.geteuid() == 0 else DECLARED - {"touches_a_device_of_the_machine"},
+}
 """What each tier leaves open."""
 
 LEGITIMATE = r"""

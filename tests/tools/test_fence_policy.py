@@ -12,6 +12,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.fence.launcher import (
     BY_KIND,
     BY_PROCESS,
+    MODES,
     REFUSED_CALLS,
     SHARED,
     SPECIAL,
@@ -261,10 +262,11 @@ def test_the_filter_refuses_what_it_lists_and_nothing_else(machine: str) -> None
         BY_KIND["ioprio_set"][column]
     }
     special = {name: numbers[column] for name, numbers in SPECIAL.items()}
+    modes = {numbers[column]: numbers[2:] for numbers in MODES.values() if numbers[column] >= 0}
     for number in range(500):
-        if number == special["clone3"]:
+        if number in (special["clone3"], special["openat2"]):
             assert run(whole, machine, number) == REFUSED | 38
-        elif number not in special.values():
+        elif number not in {*special.values(), *modes}:
             assert (run(whole, machine, number) != ALLOWED) == (number in refused)
             assert (run(alone, machine, number, 1) != ALLOWED) == (number in refused | shared | by_number)
     for numbers in BY_PROCESS.values():
@@ -274,6 +276,31 @@ def test_the_filter_refuses_what_it_lists_and_nothing_else(machine: str) -> None
         given = [(kind, 0), (kind, 7), (kind + 1, 0), (2, 0), (3, 0)]
         assert [run(alone, machine, of_machines[column], *one) == ALLOWED for one in given] == [True] + [False] * 4
         assert run(whole, machine, of_machines[column], 2, 7) == ALLOWED
+    for number, (mode, flags) in modes.items():
+        for rights, makes, allowed in [
+            (0o755, True, True),
+            (0o4755, True, False),
+            (0o2755, True, False),
+            (0o4755, False, flags >= 0),
+        ]:
+            words = [0, 0, 0, 0]
+            words[mode] = rights
+            if flags >= 0:
+                words[flags] = 0o101 if makes else 0o1
+            assert (run(whole, machine, number, *words) == ALLOWED) == allowed, (number, rights, makes)
+    assert run(whole, machine, special["fcntl"], 3, 1024, 0) != ALLOWED  # a lease
+    assert run(whole, machine, special["fcntl"], 3, 2, 1) == ALLOWED
+    assert run(whole, machine, special["renameat2"], 0, 0, 0, 0, 4) != ALLOWED  # leaves a device in its place
+    assert run(whole, machine, special["renameat2"], 0, 0, 0, 0, 2) == ALLOWED
+    assert [run(alone, machine, special["socketpair"], 1, kind) == ALLOWED for kind in (1, 0o2000005, 2, 3)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert run(whole, machine, special["socketpair"], 1, 2) == ALLOWED
+    assert run(ports, machine, special["listen"], 3, 1) != ALLOWED
+    assert run(whole, machine, special["listen"], 3, 1) == ALLOWED
     assert run(whole, machine, special["clone"], 0x10000011) != ALLOWED
     assert run(whole, machine, special["clone"], 0x11) == ALLOWED
     assert [run(whole, machine, special["ioctl"], 0, key) == ALLOWED for key in (0x5412, 0x541C, 0x5413)] == [

@@ -12,6 +12,7 @@ from ikigai_actors.tools.base import HostPaths
 from ikigai_actors.tools.fence.enclosure import git_configuration, open_enclosure, variables_of
 from ikigai_actors.tools.fence.policy import Fence, Network, Reach
 from ikigai_actors.tools.fence.private import PrivateDirectories
+from tests.kit.deep_directories import nest
 from tests.kit.fences import ENVIRONMENT, Scene, enclosed, needs, run_in, run_started
 
 TRIES = "cat ../secret; echo mine > ../made; echo fine > made; cat made; git config user.name; env | grep -c ANTHROPIC"
@@ -76,6 +77,16 @@ def test_private_directories_of_a_host_that_is_gone_are_removed_and_others_stay(
     assert not place.exists()
     living.close()
     assert [*(tmp_path / "fence").iterdir()] == []
+
+
+def test_what_cannot_be_removed_of_a_host_that_is_gone_keeps_nobody_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    nest(tmp_path / "fence" / "deep" / "of-ann" / "tmp", 3_000)
+    (tmp_path / "fence" / "a-file").write_text("")
+    PrivateDirectories(tmp_path).close()
+    assert [place.name for place in (tmp_path / "fence").iterdir()] == ["a-file"]
+    assert caplog.messages == []
 
 
 def test_the_paths_of_a_host_are_its_database_with_what_is_beside_it_and_its_configuration(

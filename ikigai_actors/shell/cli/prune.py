@@ -13,7 +13,7 @@ from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing
 from ikigai_actors.store.hosts.rows import owner
 from ikigai_actors.store.location import home
-from ikigai_actors.tools.fence.private import remove_all
+from ikigai_actors.tools.removal import remove_all
 from ikigai_actors.tools.trees.places import machine_of, unregister_worktree
 from ikigai_actors.tools.trees.tree import WORKTREE
 

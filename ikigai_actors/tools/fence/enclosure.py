@@ -26,9 +26,10 @@ from ikigai_actors.tools.fence.policy import (
     reach_of,
     within_worktree,
 )
-from ikigai_actors.tools.fence.private import PrivateDirectories, remove_all
+from ikigai_actors.tools.fence.private import PrivateDirectories
 from ikigai_actors.tools.fence.seatbelt import seatbelt_profile
 from ikigai_actors.tools.fence.tiers import Candidate, Tier, candidates, kernel, shortfall
+from ikigai_actors.tools.removal import remove_all
 from ikigai_actors.tools.trees.layers import OPAQUE
 from ikigai_actors.tools.trees.places import KERNELS, UPPER, TreePlaces
 

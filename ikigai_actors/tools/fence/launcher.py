@@ -424,6 +424,9 @@ def _change_root(
         _protect(root, above, name, fixed)
     os.mkdir(root + "/proc")
     _mount("proc", root + "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+    for name in ("keys", "key-users"):  # the kernel's keys belong to the user, and so to the person
+        if os.path.exists(f"{root}/proc/{name}"):
+            _mount(root + "/dev/null", f"{root}/proc/{name}", "", _BIND)
     _seal(root + "/proc", _RDONLY)  # uid 0 may write to /proc/sys without any capability
     os.chdir(root)
     _call("pivot_root", {"x86_64": 155, "aarch64": 41}[MACHINE], b".", b".")
@@ -463,6 +466,8 @@ def _make_devices(root: str) -> None:
     for name in _DEVICES:
         os.close(os.open(f"{root}/dev/{name}", os.O_CREAT | os.O_EXCL))
         _mount("/dev/" + name, f"{root}/dev/{name}", "", _BIND)
+        # Programs still write to the device. Its rights and times are the machine's, which uid 0 could change.
+        _seal(f"{root}/dev/{name}", _RDONLY | _NOSUID | _NOEXEC)
     _mount("devpts", root + "/dev/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=620")
     _mount("tmpfs", root + "/dev/shm", "tmpfs", _NOSUID | _NODEV, "mode=1777")
     for name, text in (("ptmx", "pts/ptmx"), ("fd", "/proc/self/fd")):
@@ -660,9 +665,18 @@ BY_PROCESS = {
 BY_KIND = {"ioprio_set": (251, 30, 1), "setpriority": (141, 140, 0)}
 """Refused there for all but the process itself: the first argument is this kind, process, and the second one 0."""
 
+MODES = {  # and the arguments with the mode, and with the flags of open (-1: it has none)
+    "chmod": (90, -1, 1, -1), "creat": (85, -1, 1, -1), "fchmod": (91, 52, 1, -1), "fchmodat": (268, 53, 2, -1),
+    "fchmodat2": (452, 452, 2, -1), "mknod": (133, -1, 1, -1), "mknodat": (259, 33, 2, -1), "open": (2, -1, 2, 1),
+    "openat": (257, 56, 3, 2),
+}  # fmt: skip
+"""Calls that may give a file rights. Set-user-id and set-group-id are refused: whoever else is on the machine could run
+that file with the rights of the person."""
+
 SPECIAL = {
-    "clone": (56, 220), "clone3": (435, 435), "ioctl": (16, 29), "seccomp": (317, 277), "sendmmsg": (307, 269),
-    "sendmsg": (46, 211), "sendto": (44, 206), "socket": (41, 198),
+    "clone": (56, 220), "clone3": (435, 435), "fcntl": (72, 25), "ioctl": (16, 29), "listen": (50, 201),
+    "openat2": (437, 437), "renameat2": (316, 276), "seccomp": (317, 277), "sendmmsg": (307, 269), "sendmsg": (46, 211),
+    "sendto": (44, 206), "socket": (41, 198), "socketpair": (53, 199),
 }  # fmt: skip
 """Calls of which some arguments are refused."""
 
@@ -671,6 +685,8 @@ _LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45
 _ALLOW, _KILL = (_RETURN, 0, 0, 0x7FFF0000), (_RETURN, 0, 0, 0x80000000)
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _TIOCSTI, _TIOCLINUX, _MSG_FASTOPEN, _X32 = 0x5412, 0x541C, 0x20000000, 0x40000000
+_SET_ID, _CREATES, _SETLEASE, _WHITEOUT = 0o6000, 0o100 | 0o20000000, 1024, 4
+_STREAM, _SEQPACKET = 1, 5
 
 
 def _refuse(number: int) -> Instruction:
@@ -705,7 +721,13 @@ def seccomp_filter(machine: str, network: str, unix_sockets: bool, alone: bool) 
         if numbers[column] >= 0:
             made += _when(numbers[column], [permission])
     special = {name: numbers[column] for name, numbers in SPECIAL.items()}
-    made += _when(special["clone3"], [_refuse(errno.ENOSYS)])  # its flags are out of sight; libraries then take clone
+    for name in ("clone3", "openat2"):  # what they are to do is out of sight; libraries then take the older call
+        made += _when(special[name], [_refuse(errno.ENOSYS)])
+    for *of_machines, mode, flags in MODES.values():
+        if of_machines[column] >= 0:
+            made += _when(of_machines[column], _mode_filter(mode, flags))
+    made += _when(special["fcntl"], [_argument(1), *_when(_SETLEASE, [permission]), _ALLOW])
+    made += _when(special["renameat2"], [_argument(4), (_ANY_BIT, 0, 1, _WHITEOUT), permission, _ALLOW])
     made += _when(special["clone"], [_argument(0), (_ANY_BIT, 0, 1, _NEW_USER), permission, _ALLOW])
     keys = [line for request in (_TIOCSTI, _TIOCLINUX) for line in _when(request, [permission])]
     made += _when(special["ioctl"], [_argument(1), *keys, _ALLOW])
@@ -718,8 +740,19 @@ def seccomp_filter(machine: str, network: str, unix_sockets: bool, alone: bool) 
     if network == "ports":  # a connection that opens with data passes by Landlock
         for name, index in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
             made += _when(special[name], [_argument(index), (_ANY_BIT, 0, 1, _MSG_FASTOPEN), permission, _ALLOW])
+        made += _when(special["listen"], [permission])  # without a bind, at a port that Landlock does not see
     made += _when(special["socket"], _socket_filter(network, unix_sockets, alone))
+    if not unix_sockets:  # one of a pair of datagram sockets sends to any address
+        pairs = [*_when(_STREAM, [_ALLOW]), *_when(_SEQPACKET, [_ALLOW]), _refuse(errno.EAFNOSUPPORT)]
+        made += _when(special["socketpair"], [_argument(1), (_AND, 0, 0, 0xF), *pairs])
     return [*made, _ALLOW]
+
+
+def _mode_filter(mode: int, flags: int) -> list[Instruction]:
+    """Refuse a mode with set-user-id or set-group-id; with flags of open, where they make a file."""
+    test = [_argument(mode), (_ANY_BIT, 0, 1, _SET_ID), _refuse(errno.EPERM)]
+    makes = [] if flags < 0 else [_argument(flags), (_ANY_BIT, 0, len(test), _CREATES)]
+    return [*makes, *test, _ALLOW]
 
 
 def _socket_filter(network: str, unix_sockets: bool, alone: bool) -> list[Instruction]:

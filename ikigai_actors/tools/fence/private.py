@@ -7,11 +7,12 @@ gone. So the next host that opens finds what a killed one has left, and removes 
 import fcntl
 import os
 import secrets
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
+
+from ikigai_actors.tools.removal import remove_all
 
 _LOCK = "lock"
 
@@ -35,8 +36,10 @@ class PrivateDirectories:
             self._place.mkdir(mode=0o700)
             self._lock = _locked(self._place)
         for place, lock in abandoned:
-            remove_all(place)
-            os.close(lock)
+            try:
+                remove_all(place)
+            finally:
+                os.close(lock)
         self.mount_point = self._place / "root"
         """An empty directory, where each program puts its root directory together, unseen by others."""
         self.mount_point.mkdir()
@@ -86,13 +89,3 @@ def _locked(place: Path) -> int | None:
         os.close(lock)
         return None
     return lock
-
-
-def remove_all(place: Path) -> None:
-    """Remove a directory, also one with directories that may not be written."""
-    shutil.rmtree(place, ignore_errors=True)
-    for above, names, _ in os.walk(place):
-        for name in names:
-            if not (inner := Path(above, name)).is_symlink():
-                inner.chmod(0o700)
-    shutil.rmtree(place, ignore_errors=True)

@@ -54,6 +54,7 @@ def seatbelt_profile(reach: Reach, private: str) -> str:
         _rule("allow file-read*", ['(literal "/")', *map(_beneath, (*read, *written))]),
         _rule("allow file-write*", map(_beneath, written)),
         _rule("allow file-read* file-write-data file-ioctl", (f'(literal "/dev/{name}")' for name in _DEVICES)),
+        "(deny file-write-setugid)",
         _rule("deny file-write*", (_beneath(f"{place}/{name}") for place, name in reach.protect)),
         *_network(reach.network),
     ]

@@ -7,11 +7,11 @@ their place from then on.
 import contextlib
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from ikigai_actors.tools.removal import remove_all
 from ikigai_actors.tools.trees.layers import OPAQUE, WAS_THERE, is_directory, is_opaque
 from ikigai_actors.tools.trees.merge import copy_file, sync_directories
 
@@ -25,11 +25,19 @@ def flatten(layers: Sequence[Path], place: Path) -> None:
     try:
         made.rename(place)
     except OSError:  # another one was faster
-        shutil.rmtree(made)
+        remove_all(made)
 
 
 def _merge(directories: Sequence[Path], target: Path) -> None:
     """Put into a directory what others have at the same path, the topmost first."""
+    waiting = [(directories, target)]
+    while waiting:
+        waiting += _merge_one(*waiting.pop())
+
+
+def _merge_one(directories: Sequence[Path], target: Path) -> list[tuple[Sequence[Path], Path]]:
+    """The same without what is in inner directories; returns those, each with the directories that it merges."""
+    inner = list[tuple[Sequence[Path], Path]]()
     for name in sorted({entry.name for directory in directories for entry in os.scandir(directory)}):
         found = [directory / name for directory in directories if os.path.lexists(directory / name)]
         if not is_directory(found[0]):
@@ -45,7 +53,8 @@ def _merge(directories: Sequence[Path], target: Path) -> None:
         (target / name).mkdir(mode=stat.S_IMODE(found[0].lstat().st_mode) | stat.S_IRWXU)
         if hides:
             os.setxattr(target / name, OPAQUE, b"y")
-        _merge(merged, target / name)
+        inner.append((merged, target / name))
+    return inner
 
 
 def _take(source: Path, target: Path) -> None:

@@ -4,10 +4,13 @@ overlayfs marks what was removed by a device file 0/0, and a directory that repl
 """
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from ikigai_actors.errors import BadInput
 
 OPAQUE = "user.overlay.opaque"
 """The attribute of a directory that shows nothing of what is beneath it."""
@@ -72,13 +75,15 @@ class FileView:
 
     def beneath(self, path: str) -> Iterator[str]:
         """A path and all that is seen beneath it; nothing when nothing is seen there."""
-        found = self.find(path)
-        if found is None:
-            return
-        yield path
-        if is_directory(found):
-            for name in self.names(path):
-                yield from self.beneath(name if path == "." else f"{path}/{name}")
+        waiting = [path]
+        while waiting:
+            path = waiting.pop()
+            place = self.find(path)
+            if place is None:
+                continue
+            yield path
+            if is_directory(place):
+                waiting += [name if path == "." else f"{path}/{name}" for name in self.names(path)]
 
 
 def touched(layers: Sequence[Path], beneath: FileView) -> set[str]:
@@ -90,14 +95,36 @@ def touched(layers: Sequence[Path], beneath: FileView) -> set[str]:
     """
     found = set[str]()
     for layer in layers:
-        for place, directories, files in os.walk(layer):
-            inner = os.path.relpath(place, layer)
-            for name in (*directories, *files):
-                path, entry = name if inner == "." else f"{inner}/{name}", Path(place, name)
-                found.add(path)
-                if not is_directory(entry) or is_opaque(entry):  # it hides what was there
-                    found.update(beneath.beneath(path))
+        for path in walk(layer):
+            entry = layer / path
+            found.add(path)
+            if not is_directory(entry) or is_opaque(entry):  # it hides what was there
+                found.update(beneath.beneath(path))
     return found
+
+
+def walk(top: Path) -> Iterator[str]:
+    """The paths of all that is beneath a directory, relative to it: each directory before what is in it.
+
+    Raises `BadInput` for a directory that cannot be read, or that lies too deep for a path.
+    """
+    waiting = [""]
+    while waiting:
+        inner = waiting.pop()
+        try:
+            with os.scandir(top / inner) as entries:
+                names = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
+        except OSError as error:
+            deep = error.errno == errno.ENAMETOOLONG
+            why = "is nested too deeply for a path" if deep else f"cannot be read: {error.strerror}"
+            raise BadInput(
+                f"The directory {inner[:200]!r} of an agent's files {why}. Remove it, and try again."
+            ) from None
+        for name, is_inner in names:
+            path = f"{inner}/{name}" if inner else name
+            yield path
+            if is_inner:
+                waiting.append(path)
 
 
 def is_same(one: Path | None, other: Path | None) -> bool:

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from ikigai_actors.tools.trees.layers import FileView, is_directory, is_same, was_there
+from ikigai_actors.tools.removal import remove_all
+from ikigai_actors.tools.trees.layers import FileView, is_directory, is_same, walk, was_there
 
 
 class FileChange(NamedTuple):
@@ -126,8 +127,10 @@ def sync(place: Path) -> None:
 
 def sync_directories(place: Path) -> None:
     """Have all entries beneath a directory survive a power cut, and itself: a commit is about to name it."""
-    for above, _, _ in os.walk(place):
-        sync(Path(above))
+    sync(place)
+    for path in walk(place):
+        if is_directory(place / path):
+            sync(place / path)
     sync(place.parent)
 
 
@@ -163,7 +166,7 @@ def _put(held: int, name: str, new: Path) -> None:
         pass
     else:
         if stat.S_ISDIR(there.st_mode) and not is_new_directory:
-            shutil.rmtree(name, dir_fd=held)
+            remove_all(name, dir_fd=held)
         elif is_new_directory and not stat.S_ISDIR(there.st_mode):
             os.unlink(name, dir_fd=held)
     if is_new_directory:

@@ -8,7 +8,6 @@ import contextlib
 import hashlib
 import os
 import secrets
-import shutil
 import socket
 import stat
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ikigai_actors.tools.function import ToolError
+from ikigai_actors.tools.removal import remove_all
 from ikigai_actors.tools.trees.flat import flatten
 from ikigai_actors.tools.trees.layers import FileView
 from ikigai_actors.tools.trees.tree import (
@@ -189,7 +189,7 @@ def unregister_worktree(base: Path, beside: Path) -> None:
                 os.close(held)
                 held = below
             if gone not in ("", ".", ".."):
-                shutil.rmtree(gone, ignore_errors=True, dir_fd=held)
+                remove_all(gone, dir_fd=held)
         except OSError:  # it is not there
             pass
         finally:

@@ -7,7 +7,6 @@ A merge that is cut off before its commit leaves the files as they were, and a d
 into the directory may leave a part of its files: asked for again, it finds these as they are to be, and does the rest.
 """
 
-import shutil
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ from tempfile import TemporaryDirectory
 from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.errors import BadInput, FilesConflict, NotBelow
 from ikigai_actors.tools.function import ToolError
+from ikigai_actors.tools.removal import remove_all
 from ikigai_actors.tools.trees.layers import FileView, touched
 from ikigai_actors.tools.trees.merge import (
     FileChange,
@@ -100,7 +100,7 @@ def merge_child(places: TreePlaces, agent: str, child: str) -> list[str]:
         return []
     layer = Layer(agent, mine.upper + 1, (child, its.upper + 1))
     made = places.place(layer)
-    shutil.rmtree(made, ignore_errors=True)  # of a merge that was cut off
+    remove_all(made)  # of a merge that was cut off
     with TemporaryDirectory() as scratch:
         further = repository_changes(paths, here, there, branch_of(child), Path(scratch))
         if plan.changes or further:  # else both have changed the same, which the next merge must know
