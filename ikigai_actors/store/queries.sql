@@ -1711,6 +1711,9 @@ INSERT INTO tree_writes (agent_uuid, base, layer, position) VALUES (:agent, :bas
 SELECT {tree} FROM trees t JOIN agents a ON a.uuid = t.agent_uuid
  WHERE a.pruned_at IS NOT NULL AND t.machine = :machine ORDER BY t.agent_uuid, t.base
 
+-- name: trees_of_agents
+SELECT {tree} FROM trees t WHERE t.agent_uuid = ANY(:agents) AND t.machine = :machine ORDER BY t.agent_uuid, t.base
+
 -- name: forget_trees
 DELETE FROM trees WHERE agent_uuid = ANY(:agents) AND machine = :machine
 

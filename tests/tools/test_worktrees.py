@@ -96,8 +96,9 @@ def test_a_merge_brings_commits_and_what_is_not_committed_and_a_conflict_changes
         assert bash(root, "cat both a; git status --short") == "other\na\nkid\n?? mine"
         bash(kid, "rm both")
         bash(root, "echo mine >> a")
-        with pytest.raises(FilesConflict, match=r"git says: .*'a'"):
+        with pytest.raises(FilesConflict, match=r"not committed: a\. Commit them here") as caught:
             root.merge_files(kid)
+        assert caught.value.paths == ("a",)
         assert bash(root, "git checkout -q a; cat a") == "a\nkid"
         assert root.merge_files(kid) == ["a"]
         with pytest.raises(BadInput, match="how='branch'"):
@@ -106,6 +107,172 @@ def test_a_merge_brings_commits_and_what_is_not_committed_and_a_conflict_changes
         bash(kid, "echo last > last")
         assert kid.merge_files() == ["last"]
         assert (work / "last").read_text() == "last\n"
+
+
+def test_what_nobody_has_changed_since_the_fork_is_no_conflict(work: Path) -> None:
+    with opened(work) as system:
+        root = system.root
+        bash(root, "echo u > notes; echo edit >> a; rm d/old; echo s > staged; git add staged")
+        kid = root.fork(name="kid")
+        bash(kid, "cat notes; echo new > new")
+        assert root.merge_files(kid) == ["new"]
+        assert (
+            bash(root, "git status --short; cat a notes new") == " M a\n D d/old\nA  staged\n?? notes\na\nedit\nu\nnew"
+        )
+        bash(kid, "echo kid >> notes; mkdir -p d; echo again > d/old; echo t >> staged")
+        assert root.merge_files(kid) == ["d/old", "notes", "staged"]
+        assert bash(root, "git status --short; cat a notes d/old staged") == " M a\na\nedit\nu\nkid\nagain\ns\nt"
+        bash(kid, "echo k > late")
+        bash(root, "echo r > late; echo root >> notes")
+        with pytest.raises(FilesConflict, match=r"not committed: late\. Commit them") as caught:
+            root.merge_files(kid)
+        assert caught.value.paths == ("late",)
+        assert bash(root, "cat late; git status --short") == "r\n M a\n M notes\n?? late"
+
+
+def test_what_both_have_changed_and_the_parent_has_not_committed_is_named(work: Path) -> None:
+    with opened(work) as system:
+        root = system.root
+        bash(root, "echo edit >> a; echo x > cache")
+        kid = root.fork(name="kid")
+        bash(kid, "sed -i s/edit/kid/ a; echo k > cache; git add -f cache")
+        bash(root, "sed -i s/edit/root/ a")
+        with pytest.raises(FilesConflict, match="both agents") as caught:
+            root.merge_files(kid)
+        assert caught.value.paths == ("a",)
+        bash(kid, "git checkout -q a")
+        with pytest.raises(FilesConflict, match=r"not committed: cache\. Commit") as caught:  # which git ignores here
+            root.merge_files(kid)
+        assert caught.value.paths == ("cache",)
+        bash(root, "rm cache; mkdir cache; echo c > cache/c")
+        with pytest.raises(FilesConflict, match=r"not committed: cache\. Commit") as caught:
+            root.merge_files(kid)
+        bash(root, "rm -r cache")
+        assert root.merge_files(kid) == ["cache"]
+        assert bash(root, "cat a cache; git status --short") == "a\nroot\nk\n M a"
+
+
+@pytest.mark.parametrize("gone", ["tree/work", ".", pytest.param("tree", marks=pytest.mark.thorough("the same"))])
+def test_a_worktree_that_somebody_has_removed_is_made_again_and_the_next_result_says_so(work: Path, gone: str) -> None:
+    again = "[your worktree had been removed, and was made again from what git has of it: the rest is lost]"
+    with opened(work) as system:
+        kid = system.root.fork(name="kid")
+        bash(kid, f"echo kid >> a; git {AUTHOR} commit -qam kid; echo lost > lost")
+        place = work.parent / "home" / "trees" / kid.uuid
+        shutil.rmtree(place / gone)
+        assert bash(kid, "cat a; ls") == f"{again}\na\nkid\na\nd"
+        assert bash(kid, "echo kept > kept") == ""
+        grandchild = kid.fork(name="grandchild")  # its snapshot has what the kid has not committed
+        bash(grandchild, "true")
+        shutil.rmtree(place / gone)
+        assert do(kid, ("read", {"file_path": "kept"})) == [f"{again}\nkept\n"]
+    shutil.rmtree(place / gone)
+    if gone == ".":
+        git(work, "update-ref", "-d", f"refs/heads/ikigai/{kid.uuid[:8]}")
+    with opened(work) as system:
+        assert bash(system.agent("kid").fork(), "ls").splitlines()[-4:] == ["a", "d", "kept"][-4:]
+        assert bash(system.agent("kid"), "cat a") == f"{again}\na\nkid"
+        assert bash(system.agent("grandchild"), "cat kept") == "kept"
+
+
+def test_a_worktree_that_its_repository_has_forgotten_keeps_its_files(work: Path) -> None:
+    with opened(work) as system:
+        kid = system.root.fork(name="kid")
+        bash(kid, "echo mine > mine")
+        place = work.parent / "home" / "trees" / kid.uuid
+        shutil.rmtree(next((work / ".git" / "worktrees").iterdir()))
+        told = "[the repository had forgotten your worktree, and knows it again: nothing is staged]"
+        assert bash(kid, "cat mine; git status --short") == f"{told}\nmine\n?? mine"
+        (place / "tree" / "work" / ".git").unlink()
+        (place / "gitfile").unlink()
+        assert bash(kid, "cat mine; git status --short") == f"{told}\nmine\n?? mine"
+        assert system.root.merge_files(kid) == ["mine"]
+
+
+def test_a_prune_commits_what_was_not_committed_before_it_removes_a_worktree_and_counts(work: Path) -> None:
+    database = str(work.parent / "d.db")
+    with opened(work) as system:
+        kid, idle, other = (system.root.fork(name=name) for name in ("kid", "idle", "other"))
+        bash(kid, "echo precious > precious; echo staged > staged; git add staged")
+        bash(other, f"git checkout -q --detach; echo o > o; git add o; git {AUTHOR} commit -qm o; echo p > p")
+        bash(idle, "true")
+        for agent in (kid, idle, other):
+            agent.kill()
+    assert prune(database, "0s", dry_run=True, vacuum=False)[1:] == [
+        "Would remove 3 worktrees of git, after what was not committed there is on a branch."
+    ]
+    assert len(list((work.parent / "home" / "trees").glob("*/made"))) == 3
+    lines = prune(database, "0s", dry_run=False, vacuum=False)
+    branches = sorted(f"ikigai/{agent.uuid[:8]}" for agent in (kid, other))
+    assert lines[1] == f"Removed 3 worktrees of git. What was not committed is on {' and '.join(branches)}."
+    assert not list((work.parent / "home" / "trees").glob("*/made"))
+    assert git(work, "worktree", "list").count("\n") == 0
+    assert git(work, "show", f"ikigai/{kid.uuid[:8]}:precious") == "precious"
+    assert git(work, "show", f"ikigai/{kid.uuid[:8]}:staged") == "staged"
+    assert git(work, "show", f"ikigai/{other.uuid[:8]}:o") == "o"
+    assert git(work, "show", f"ikigai/{other.uuid[:8]}:p") == "p"
+    for dry_run in (False, True):
+        assert prune(database, "0s", dry_run, vacuum=False) == [
+            "Nothing to delete: no agent died longer than 0s ago that nobody needs."
+        ]
+
+
+def test_a_repository_within_the_repository_is_named_at_the_fork_and_at_the_merge_and_a_prune_leaves_it(
+    work: Path,
+) -> None:
+    commit = f"git add -A && git {AUTHOR} commit -qm w"
+    with opened(work) as system:
+        root = system.root
+        bash(root, f"(git init -q lib && cd lib && echo l > l && {commit}); git init -q cache; git init -q bare")
+        kid = root.fork(name="kid")
+        assert bash(kid, "ls; echo new > new") == (
+            "[repositories of their own, whose files do not come along with a fork: bare, lib]\na\nd"
+        )
+        assert root.merge_files(kid) == ["new"]
+        assert bash(root, "cat lib/l; git status --short") == "l\n?? bare/\n?? lib/"
+        bash(kid, f"(git init -q d/sub && cd d/sub && echo work > w && {commit})")
+        with pytest.raises(FilesConflict, match=r"d/sub is a repository of its own.*d/sub/\.git") as caught:
+            root.merge_files(kid)
+        assert caught.value.paths == ("d/sub",)
+        bash(kid, "git init -q unborn; echo u > unborn/u")
+        with pytest.raises(FilesConflict) as caught:
+            root.merge_files(kid)
+        assert caught.value.paths == ("d/sub", "unborn")
+        bash(kid, "rm -rf unborn/.git")
+        kid.kill()
+    lines = prune(str(work.parent / "d.db"), "0s", dry_run=False, vacuum=False)
+    place = work.parent / "home" / "trees" / kid.uuid / "tree" / "work"
+    assert lines[1] == (
+        f"Left the worktree {place}: d/sub is a repository of its own, with work that no remote has. Bring that "
+        "elsewhere or remove it, then prune again."
+    )
+    assert (place / "d" / "sub" / "w").read_text() == "work\n"
+    shutil.rmtree(place / "d" / "sub" / ".git")
+    [line] = prune(str(work.parent / "d.db"), "0s", dry_run=False, vacuum=False)
+    assert line.startswith("Removed 1 worktree of git.")
+    assert git(work, "show", f"ikigai/{kid.uuid[:8]}:d/sub/w") == "work"
+
+
+def test_a_submodule_is_named_and_merges_as_git_does_where_its_commits_are_elsewhere(work: Path) -> None:
+    origin = work.parent / "origin"
+    origin.mkdir()
+    git(origin, "init", "-q", "-b", "main")
+    (origin / "l").write_text("l\n")
+    git(origin, "add", "-A")
+    git(origin, "commit", "-qm", "first")
+    git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(origin), "lib")
+    git(work, "commit", "-qm", "lib")
+    with opened(work) as system:
+        kid = system.root.fork(name="kid")
+        assert bash(kid, "ls -A lib; echo new > new") == (
+            "[repositories of their own, whose files do not come along with a fork: lib]"
+        )
+        assert system.root.merge_files(kid) == ["new"]
+        bash(kid, f"(cd lib && git init -q && echo m > m && git add m && git {AUTHOR} commit -qm mine)")
+        with pytest.raises(FilesConflict, match="lib is a repository of its own") as caught:
+            system.root.merge_files(kid)
+        assert caught.value.paths == ("lib",)
+        assert bash(system.root, "cat lib/l; git status --short") == "l"
 
 
 @pytest.mark.thorough("two hosts one after the other; a child at work is in every run")
@@ -117,7 +284,7 @@ def test_what_a_child_has_written_is_there_after_a_restart_and_its_worktree_goes
     place = work.parent / "home" / "trees" / uuid
     shutil.rmtree(place)  # as a person does who needs the room
     with opened(work) as system:
-        assert bash(system.agent("kid"), "cat a; ls") == "a\nkid\na\nd"
+        assert bash(system.agent("kid"), "cat a; ls").splitlines()[1:] == ["a", "kid", "a", "d"]
         bash(system.agent("kid"), "echo again >> a")
     with opened(work) as system:
         assert bash(system.agent("kid"), "cat a") == "a\nkid\nagain"
@@ -158,6 +325,27 @@ def test_a_merge_that_was_cut_off_is_finished_before_the_next_call(work: Path, m
         )
         assert system.root.merge_files("kid") == []
     assert "ikigai" not in git(work, "for-each-ref", "refs/ikigai/*/merging")
+
+
+def test_a_merge_over_what_was_not_committed_that_was_cut_off_is_finished_too(work: Path) -> None:
+    with opened(work) as system:
+        bash(system.root, "echo u > notes; echo g > gone")
+        kid = system.root.fork(name="kid")
+        bash(kid, "echo kid >> notes; rm gone; echo x > x")
+        head = git(work, "rev-parse", "HEAD")
+        assert system.root.merge_files(kid) == ["gone", "notes", "x"]
+        root = system.root.uuid
+    git(work, "update-ref", f"refs/ikigai/{root}/merging", "HEAD")
+    git(work, "update-ref", f"refs/ikigai/{root}/merging-from", f"refs/ikigai/{root}/0")
+    git(work, "update-ref", "HEAD", head)
+    git(work, "read-tree", head)
+    (work / "notes").write_text("u\n")
+    (work / "gone").write_text("g\n")
+    (work.parent / "home" / "trees" / root / "merging").touch()
+    with opened(work) as system:
+        assert bash(system.root, "cat notes; ls; git status --short") == "u\nkid\na\nd\nnotes\nx"
+        assert system.root.merge_files("kid") == []
+    assert "merging" not in git(work, "for-each-ref", "refs/ikigai")
 
 
 def test_no_hook_and_no_program_of_the_repository_runs_for_a_fork_or_a_merge(work: Path) -> None:
@@ -213,8 +401,9 @@ def test_a_merge_changes_no_protected_name_and_leaves_nothing_half_done(work: Pa
             kid, f"echo b > b; git add b; git update-index --cacheinfo 100644,{blob},.envrc; git {AUTHOR} commit -qm x"
         )
         bash(kid, "git update-index --assume-unchanged .envrc")
-        with pytest.raises(FilesConflict, match=r"git says: \.envrc is protected"):
+        with pytest.raises(FilesConflict, match=r"\.envrc is protected") as caught:
             system.root.merge_files(kid)
+        assert caught.value.paths == (".envrc",)
         assert bash(system.root, "cat .envrc; ls; git status --short") == "mine\na\nd"
 
 

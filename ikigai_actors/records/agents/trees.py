@@ -153,6 +153,11 @@ def pruned_trees(tx: Transaction, machine: str) -> list[FileTree]:
     return [FileTree(*row) for row in tx.run("pruned_trees", machine=machine)]
 
 
+def trees_of_agents(tx: Transaction, agents: Sequence[str], machine: str) -> list[FileTree]:
+    """The trees of agents on a machine."""
+    return [FileTree(*row) for row in tx.run("trees_of_agents", agents=agents, machine=machine)]
+
+
 def forget_trees(tx: Transaction, agents: Sequence[str], machine: str) -> None:
     """Delete the rows of agents whose layers were removed."""
     tx.run("forget_tree_merges", agents=agents)

@@ -47,11 +47,16 @@ def prunable(tx: Transaction, before: int) -> Pruned:
     Args:
         before: of agents that died before this time, in milliseconds since 1970.
     """
-    uuids = [*_due(tx, before), *_left_over(tx)]
+    uuids = prunable_agents(tx, before)
     [(messages, mails, size)] = tx.run("size_of_logs", uuids=uuids)
     blobs = unreferenced(tx, set(uuids))
     [(bytes_,)] = tx.run("size_of_blobs", hashes=blobs)
     return Pruned(len(uuids), messages, mails, len(blobs), size + bytes_)
+
+
+def prunable_agents(tx: Transaction, before: int) -> list[str]:
+    """The agents of which a prune would delete something now, by uuid; ``before`` as `prunable` takes it."""
+    return [*_due(tx, before), *_left_over(tx)]
 
 
 def prune_logs(

@@ -225,6 +225,8 @@ def prune(context: click.Context, dead_before: str, dry_run: bool, vacuum: bool)
 
     Nothing is deleted of an agent from which a living one descends, or one that died later. Agents stay in the
     registry, and documents stay. There is no way back: export the agents first, or back the database up.
+
+    Their layers of files go too, on this machine. A worktree of git goes after what was not committed is on a branch.
     """
     from ikigai_actors.shell.cli import prune
 

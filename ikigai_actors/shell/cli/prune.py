@@ -4,8 +4,8 @@ from pathlib import Path
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.arguments import parse_span
-from ikigai_actors.records.agents.trees import forget_trees, pruned_trees
-from ikigai_actors.records.log.pruning import Pruned, prunable, prune_logs
+from ikigai_actors.records.agents.trees import forget_trees, pruned_trees, trees_of_agents
+from ikigai_actors.records.log.pruning import Pruned, prunable, prunable_agents, prune_logs
 from ikigai_actors.shell.cli.progress import progress_bar
 from ikigai_actors.shell.text.words import counted
 from ikigai_actors.store.base import Store
@@ -13,9 +13,8 @@ from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing
 from ikigai_actors.store.hosts.rows import owner
 from ikigai_actors.store.location import home
-from ikigai_actors.tools.removal import remove_all
-from ikigai_actors.tools.trees.places import machine_of, unregister_worktree
-from ikigai_actors.tools.trees.tree import WORKTREE
+from ikigai_actors.tools.trees.places import machine_of
+from ikigai_actors.tools.workspace.pruned_files import holdings, remove_files
 
 
 def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> list[str]:
@@ -32,11 +31,13 @@ def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> 
     span = parse_span(dead_before)
     with existing(database) as store:
         now = clock_of(store, SystemClock()).now_ms()
+        nothing = f"Nothing to delete: no agent died longer than {dead_before} ago that nobody needs."
         if dry_run:
-            return [_told("Would delete", store.read(lambda tx: prunable(tx, now - span)))]
+            told = [*_told("Would delete", store.read(lambda tx: prunable(tx, now - span)))]
+            return [*told, *_would_remove(store, now - span)] or [nothing]
         with progress_bar("agents") as advance:
-            lines = [_told("Deleted", prune_logs(store, now - span, now, advance=advance))]
-        _remove_layers(store)
+            lines = _told("Deleted", prune_logs(store, now - span, now, advance=advance))
+        lines = [*lines, *_remove_files(store)] or [nothing]
         before, given_back = _size(store), store.shrink(vacuum)
         hosted = store.read(owner) is not None
     after = _size(store)
@@ -47,31 +48,60 @@ def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> 
         )
     elif before is not None and after is not None and after < before:
         lines.append(f"The file shrank from {before:,} to {after:,} bytes.")
-    elif before is not None and hosted:
+    elif before is not None and hosted and lines != [nothing]:
         lines.append("The file shrinks when the process that runs the agents next writes to it.")
     return lines
 
 
-def _remove_layers(store: Store) -> None:
+def _would_remove(store: Store, before: int) -> list[str]:
+    """Lines on the files that a prune would remove on this machine."""
+    trees = home() / "trees"
+    if not trees.is_dir():
+        return []
+    machine = machine_of(trees)
+    due = store.read(lambda tx: trees_of_agents(tx, prunable_agents(tx, before), machine))
+    found = holdings(trees, [*due, *store.read(lambda tx: pruned_trees(tx, machine))])
+    lines = list[str]()
+    if found.worktrees:
+        lines.append(
+            f"Would remove {counted(found.worktrees, 'worktree')} of git, after what was not committed there is on a "
+            "branch."
+        )
+    if found.layered:
+        lines.append(f"Would remove what {counted(found.layered, 'agent')} changed in files, merged or not.")
+    return lines
+
+
+def _remove_files(store: Store) -> list[str]:
     """Remove the files of pruned agents, on this machine. The rows go last: what is cut off is done again."""
     trees = home() / "trees"
     if not trees.is_dir():
-        return
+        return []
     machine = machine_of(trees)
-    if pruned := store.read(lambda tx: pruned_trees(tx, machine)):
-        for tree in pruned:
-            if tree.kind == WORKTREE:
-                unregister_worktree(Path(tree.base), trees / tree.agent)
-            remove_all(trees / tree.agent)
-        agents = sorted({tree.agent for tree in pruned})
-        store.write(lambda tx: forget_trees(tx, agents, machine))
+    if not (rows := store.read(lambda tx: pruned_trees(tx, machine))):
+        return []
+    before = holdings(trees, rows)
+    done = remove_files(home(), rows)
+    if done.gone:
+        store.write(lambda tx: forget_trees(tx, done.gone, machine))
+    lines = list[str]()
+    if removed := before.worktrees - len(done.left):
+        kept = f" What was not committed is on {' and '.join(done.branches)}." if done.branches else ""
+        lines.append(f"Removed {counted(removed, 'worktree')} of git.{kept}")
+    if before.layered:
+        lines.append(f"Removed what {counted(before.layered, 'agent')} changed in files.")
+    for place, why in done.left.items():
+        lines.append(f"Left the worktree {place}: {why}. Bring that elsewhere or remove it, then prune again.")
+    return lines
 
 
-def _told(what: str, found: Pruned) -> str:
+def _told(what: str, found: Pruned) -> list[str]:
+    if not found.agents:
+        return []
     parts = [counted(found.messages, "message"), counted(found.mails, "mail")]
     if found.blobs:
         parts.append(counted(found.blobs, "attachment"))
-    return f"{what} {', '.join(parts)} of {counted(found.agents, 'dead agent')}: about {found.size:,} bytes."
+    return [f"{what} {', '.join(parts)} of {counted(found.agents, 'dead agent')}: about {found.size:,} bytes."]
 
 
 def _size(store: Store) -> int | None:

@@ -51,8 +51,28 @@ class Stack(NamedTuple):
     """All of them, as the launcher wants them."""
 
 
-class TreePlaces:
-    """The layers of one directory's trees. Its methods block."""
+class FilePlaces:
+    """Where the files of agents are, of one directory's trees. Its methods block."""
+
+    def __init__(self, trees: Path, base: str) -> None:
+        """Name the directory of all layers, and the one of which agents have files of their own, without links."""
+        self.directory, self.base = trees.resolve(), Path(base)
+
+    def beside(self, tree: FileTree) -> Path:
+        """The directory of what is kept for an agent."""
+        return self.directory / tree.agent
+
+    def worktree(self, tree: FileTree) -> Path:
+        """Where an agent with a tree of kind `WORKTREE` works."""
+        return self.base if tree.parent is None else self.beside(tree) / WORKTREE_AT
+
+    def has_worktree(self, tree: FileTree) -> bool:
+        """Whether an agent has a worktree, of which at least the files are there."""
+        return tree.parent is not None and self.worktree(tree).is_dir()
+
+
+class TreePlaces(FilePlaces):
+    """The layers of one directory's trees, with what the database says of them. Its methods block."""
 
     def __init__(self, state: Path, base: str, store: TreeStore, *, kind: str = "", keep_turns: bool = False) -> None:
         """Look at the machine.
@@ -66,7 +86,7 @@ class TreePlaces:
         """
         self._kind, self.keep_turns = kind, keep_turns
         self.machine = machine_of(state / "trees")
-        self.directory, self.base = (state / "trees").resolve(), Path(base)
+        super().__init__(state / "trees", base)
         self.store = store
 
     def rows(self, agent: str) -> TreeRows:
@@ -89,14 +109,6 @@ class TreePlaces:
             if layer == (rows[0][0].upper if rows[0] else DIRECTLY):  # else it was frozen meanwhile
                 break
         return rows
-
-    def beside(self, tree: FileTree) -> Path:
-        """The directory of what is kept for an agent."""
-        return self.directory / tree.agent
-
-    def worktree(self, tree: FileTree) -> Path:
-        """Where an agent with a tree of kind `WORKTREE` works."""
-        return self.base if tree.parent is None else self.beside(tree) / WORKTREE_AT
 
     def place(self, layer: Layer) -> Path:
         """Where a layer is, or would be."""

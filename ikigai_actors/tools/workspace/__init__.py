@@ -21,7 +21,8 @@ Each agent has a shell of its own, whose directory, variables and background job
 With ``on_fork="overlay"`` an agent that forks, and its child, have files of their own from then on: each sees the
 directory beneath layers of changes (see `ikigai_actors.tools.trees`). With ``on_fork="worktree"`` the child has a
 worktree of git (see `ikigai_actors.tools.workspace.worktrees`). The modules: `bash` and `shells` run commands,
-`files` and `grep` are the other tools, `beneath` confines them, `merging` brings changes from child to parent.
+`files` and `grep` are the other tools, `beneath` confines them, `merging` brings changes from child to parent,
+`pruned_files` removes those of agents that nobody needs, and `worktree_scripts` is what git does for worktrees.
 
 All processes in a shell end with it, background jobs too: TERM, and after two seconds KILL. When the host is killed, a
 guard sees its pipe close and kills the rest. Without a fence that is every process of the shell's session: one that
@@ -57,7 +58,9 @@ ON_FORK = ("share", OVERLAY, WORKTREE)
 _FORKING = "From a fork on, parent and child each have files of their own, and do not see what the other changes."
 """What the description of bash says where files fork."""
 
-_IN_WORKTREES = "A child has a branch of its own in the same repository, and no files that git ignores."
+_IN_WORKTREES = (
+    "A child has a branch of its own in the same repository, and no files that git ignores or of repositories within."
+)
 """What it says beside that of worktrees."""
 
 _IDLE = 600.0

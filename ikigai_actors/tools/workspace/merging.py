@@ -38,7 +38,7 @@ from ikigai_actors.tools.trees.tree import (
     layers_of,
 )
 from ikigai_actors.tools.workspace.shells import Shells
-from ikigai_actors.tools.workspace.worktrees import branch_of
+from ikigai_actors.tools.workspace.worktrees import BranchMerge, branch_of
 
 _SHOWN = 10
 """Paths of a conflict that its text names."""
@@ -68,19 +68,52 @@ async def _merge_branch(shells: Shells, places: TreePlaces, agent: str, trees: S
     """
     theirs, worktrees = trees[0], shells.worktrees
     ours = trees[-1] if agent == theirs.agent else (await in_thread(lambda: _rows(places, agent), "ikigai-merge"))[0][0]
-    if theirs.parent is None or ours.agent == theirs.agent or not worktrees.is_made(theirs):
+    if theirs.parent is None or ours.agent == theirs.agent:
         return []
     try:
+        fork = await shells.fork_point(trees, ours.agent)
         async with shells.prepared(theirs.agent):
-            commit = await worktrees.snapshot(theirs, "merged")
+            snapshot = await worktrees.snapshot(theirs, "merged")
+        _check_nested([one.name for one in snapshot.nested if not (one.is_tracked and one.is_saved)], theirs.agent)
         async with shells.prepared(ours.agent):
-            found = await worktrees.merge(ours, commit, f"Merge branch '{branch_of(theirs.agent)}'")
+            message = f"Merge branch '{branch_of(theirs.agent)}'"
+            found = await worktrees.merge(ours, snapshot.commit, message, fork)
     except ToolError as error:
         raise BadInput(f"Nothing was merged: {error}") from error
-    _check(tuple(found.conflicts), agent, "both agents have")
+    _check(found.conflicts, agent, "both agents have")
+    _check_here(found, agent)
+    return list(found.changed)
+
+
+def _check_nested(names: Sequence[str], agent: str) -> None:
+    """Refuse what git would make an empty directory of."""
+    if names:
+        which = "is a repository of its own" if len(names) == 1 else "are repositories of their own"
+        raise FilesConflict(
+            f"Nothing was merged: {_few(names)} {which}, and git merges no files of such. Remove {names[0]}/.git "
+            f"there, and they merge as files; or name {names[0]} in .gitignore there, and it stays there.",
+            agent,
+            names,
+        )
+
+
+def _check_here(found: BranchMerge, agent: str) -> None:
+    """Refuse what would be overwritten where the merge goes."""
+    if found.dirty:
+        raise FilesConflict(
+            f"Nothing was merged, since the other agent has changed files that are changed here as well, and not "
+            f"committed: {_few(found.dirty)}. Commit them here or put them back, then merge again.",
+            agent,
+            found.dirty,
+        )
+    if found.protected:
+        raise FilesConflict(
+            f"Nothing was merged: {_few(found.protected)} is protected. Put it back there, then merge again.",
+            agent,
+            found.protected,
+        )
     if found.refused:
-        raise FilesConflict(f"Nothing was merged. git says: {found.refused}", agent, ())
-    return found.changed
+        raise FilesConflict(f"Nothing was merged. git says: {found.refused}", agent)
 
 
 def merge_child(places: TreePlaces, agent: str, child: str) -> list[str]:
@@ -143,10 +176,14 @@ def _rows(places: TreePlaces, agent: str) -> TreeRows:
 
 def _check(conflicts: tuple[str, ...], agent: str, who: str) -> None:
     if conflicts:
-        more = f" and {len(conflicts) - _SHOWN} more" if len(conflicts) > _SHOWN else ""
         raise FilesConflict(
-            f"Nothing was merged, since {who} changed the same files: {', '.join(conflicts[:_SHOWN])}{more}. Make them "
-            "equal on one side, then merge again.",
+            f"Nothing was merged, since {who} changed the same files: {_few(conflicts)}. Make them equal on one side, "
+            "then merge again.",
             agent,
             conflicts,
         )
+
+
+def _few(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    return f"{', '.join(paths[:_SHOWN])}{more}"

@@ -24,7 +24,7 @@ from ikigai_actors.tools.trees.places import Stack, TreePlaces
 from ikigai_actors.tools.trees.tree import WORKTREE, FileTree, TreeRows
 from ikigai_actors.tools.workspace.bash import Bash, CommandOutput
 from ikigai_actors.tools.workspace.beneath import acting_top
-from ikigai_actors.tools.workspace.worktrees import Mount, Worktrees
+from ikigai_actors.tools.workspace.worktrees import FileSnapshot, Mount, Worktrees
 
 _LONGEST = 600.0
 """The most seconds of a command."""
@@ -65,6 +65,13 @@ class AgentSlot:
         """Its directory, where that is seen through layers."""
         self.kept = False
         """Whether the next shell gets what the one before has kept."""
+        self.news = ""
+        """What its next result says of its files."""
+
+    def tell(self) -> str:
+        """What a result is to say of its files, once."""
+        news, self.news = self.news, ""
+        return news
 
     def close(self) -> None:
         """Give its directory back, and make no timer run any more. Nobody may be at work there."""
@@ -127,6 +134,7 @@ class Shells:
                 return Result(str(error), True)
             except OSError as error:
                 return Result(f"A shell could not be started: {error}.", True)
+            news = "\n".join(one for one in (slot.tell(), news) if one)
             assert slot.shell is not None
             shell, current = slot.shell, acting_call.get(None)
             slot.call = current.id if current is not None else ""
@@ -172,8 +180,10 @@ class Shells:
             slot.kept = False
 
     @contextmanager
-    def holding(self, seconds: float, writes: bool = True) -> Iterator[None]:
+    def holding(self, seconds: float, writes: bool = True) -> Iterator[str]:
         """Let a tool see the directory as the acting agent does, on this thread, until the block ends.
+
+        Gives what the result is to say of the agent's files.
 
         The calls of an agent with a tree take turns: so nothing is frozen while one writes.
 
@@ -187,7 +197,7 @@ class Shells:
         places, position = self.places, _reply() if writes else 0
         agent = "" if places is None else current_acting_agent().uuid
         if places is None or not _checked(places, places.begin_write(agent, position))[0]:
-            yield
+            yield ""
             return
         assert self._loop is not None
         held = asyncio.run_coroutine_threadsafe(self._hold(agent, position), self._loop)
@@ -199,7 +209,7 @@ class Shells:
             raise ToolError(f"An earlier call had not ended after {seconds:g} s. Nothing was done.") from error
         try:
             with self._seen(slot):
-                yield
+                yield slot.tell()
         finally:
             self._release(slot)
 
@@ -213,16 +223,16 @@ class Shells:
         self._rest_later(slot)
 
     @asynccontextmanager
-    async def holding_here(self, writes: bool = True) -> AsyncIterator[None]:
+    async def holding_here(self, writes: bool = True) -> AsyncIterator[str]:
         """As `holding`, on the event loop."""
         position = _reply() if writes else 0
         if self.places is None or not (await self._rows(agent := current_acting_agent().uuid, position))[0]:
-            yield
+            yield ""
             return
         slot = await self._hold(agent, position)
         try:
             with self._seen(slot):
-                yield
+                yield slot.tell()
         finally:
             self._release_here(slot)
 
@@ -294,7 +304,10 @@ class Shells:
                 "the person to run `ikigai doctor`."
             )
         if rows[0] and rows[0][0].kind == WORKTREE:
-            await self._prepare(rows[0])
+            if await self._prepare(rows[0]):
+                if slot.shell is not None:
+                    await self._end(slot, slot.shell, "the one before had ended with its worktree")
+                slot.close()
             return rows
         for tree in rows[0]:
             other = self._slots.get(tree.agent)
@@ -305,28 +318,53 @@ class Shells:
                     await self._let_go(other, f"{tree.agent}/{tree.upper}")
         return rows if rows[0] else None
 
-    async def _prepare(self, trees: Sequence[FileTree]) -> None:
-        """Make the worktree of an agent whose turn is held, and the snapshot on which its latest child is built."""
-        own, worktrees = trees[0], self.worktrees
-        await worktrees.finish(own)
-        if not worktrees.is_made(own):
-            await worktrees.make(own, await self._snapshot(trees[1:], own.below))
-        if own.upper and worktrees.commit(own, own.upper - 1) is None:
-            await worktrees.snapshot(own, str(own.upper - 1))
+    async def _prepare(self, trees: Sequence[FileTree]) -> bool:
+        """Make the worktree of an agent whose turn is held, and the snapshot on which its latest child is built.
 
-    async def _snapshot(self, trees: Sequence[FileTree], layers: int) -> str:
-        """The commit that an agent had when this many of its layers were frozen; the agent has written nothing since.
+        Returns:
+            Whether the worktree was not there.
+        """
+        own, worktrees = trees[0], self.worktrees
+        missing = not worktrees.is_made(own)
+        if missing:
+            self._slot(own).news = await worktrees.make(own, await self._snapshot(trees[1:], own.below))
+        await worktrees.finish(own)
+        if own.upper and worktrees.kept(own, own.upper - 1) is None:
+            await worktrees.snapshot(own, str(own.upper - 1))
+        return missing
+
+    async def _snapshot(self, trees: Sequence[FileTree], layers: int) -> FileSnapshot:
+        """What an agent had when this many of its layers were frozen; the agent has written nothing since.
 
         Args:
             trees: its tree, and those on which that is built.
             layers: the number.
         """
         tree, number = trees[0], max(layers - 1, 0)
-        if tree.parent is not None and (layers == 0 or not self.worktrees.is_made(tree)):  # it has what it began with
+        if tree.parent is not None and layers == 0:  # it has what it began with
             return await self._snapshot(trees[1:], tree.below)
-        async with self._slots.setdefault(tree.agent, AgentSlot()).turn:
-            known = self.worktrees.commit(tree, number)
-            return known if known is not None else await self.worktrees.snapshot(tree, str(number))
+        async with self._slot(tree).turn:
+            if (known := self.worktrees.kept(tree, number)) is not None:
+                return known
+            if self.worktrees.is_made(tree):
+                return await self.worktrees.snapshot(tree, str(number))
+            latest = await self.worktrees.latest(tree)
+        return latest or await self._snapshot(trees[1:], tree.below)
+
+    async def fork_point(self, trees: Sequence[FileTree], agent: str) -> str:
+        """The commit of what an agent had as one was born that descends from it; nothing where none does.
+
+        Args:
+            trees: the tree of that one, and those on which it is built.
+            agent: the agent, by uuid.
+        """
+        for place, tree in enumerate(trees):
+            if tree.parent == agent:
+                return (await self._snapshot(trees[place + 1 :], tree.below)).commit
+        return ""
+
+    def _slot(self, tree: FileTree) -> AgentSlot:
+        return self._slots.setdefault(tree.agent, AgentSlot())
 
     @asynccontextmanager
     async def prepared(self, agent: str) -> AsyncIterator[None]:
@@ -455,15 +493,15 @@ class SeenByAgent(Tool):
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
         try:
-            with self._shells.holding(self.wrapped.timeout, not self.traits.read_only):
-                return self.wrapped.call(arguments)
+            with self._shells.holding(self.wrapped.timeout, not self.traits.read_only) as news:
+                return _after(news, self.wrapped.call(arguments))
         except (ToolError, IkigaiError) as error:  # the second: its tree cannot be read
             return Result(str(error), True)
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
         try:
-            async with self._shells.holding_here(not self.traits.read_only):
-                return await self.wrapped.call_async(arguments)
+            async with self._shells.holding_here(not self.traits.read_only) as news:
+                return _after(news, await self.wrapped.call_async(arguments))
         except (ToolError, IkigaiError) as error:
             return Result(str(error), True)
 
@@ -492,6 +530,11 @@ def bash_tool(shells: Shells) -> FunctionTool:
     if shells.enclosure is None:
         return bash
     return replace(bash, description=f"{bash.description}\n\n{shells.enclosure.described}")
+
+
+def _after(news: str, result: Result) -> Result:
+    """A result, after what it is to say of the agent's files."""
+    return replace(result, content=f"{news}\n{result.content}") if news else result
 
 
 def _result(news: str, ran: CommandOutput, note: str) -> Result:

@@ -5,7 +5,7 @@ commit of all that git does not ignore. It is made when it is needed first: when
 before its parent makes the next one. So a birth does nothing on the disk, and a child gets what its parent had.
 
     snapshot    ``<number>.commit`` beside the worktree names it, after ``refs/ikigai/<agent>/<number>`` keeps it
-    worktree    ``made`` is there when it is whole; else it is made again
+    worktree    ``made`` is there when it was whole once; where it or what names it is gone, it is made again
     merge       ``merging`` is there while files are put in their places; the next call finishes that first
 
 Everything runs on the runtime's event loop.
@@ -14,6 +14,7 @@ Everything runs on the runtime's event loop.
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from subprocess import DEVNULL, STDOUT
 from typing import NamedTuple
@@ -24,110 +25,24 @@ from ikigai_actors.tools.fence.launch import FencedStart
 from ikigai_actors.tools.fence.policy import REPOSITORY
 from ikigai_actors.tools.function import ToolError
 from ikigai_actors.tools.process import ChildProcess
-from ikigai_actors.tools.trees.places import TreePlaces
+from ikigai_actors.tools.trees.places import FilePlaces
 from ikigai_actors.tools.trees.tree import GIT_FILE, FileTree
+from ikigai_actors.tools.workspace import worktree_scripts as scripts
 
 _PRIVATE = "git"
 """The name of the private directory of git."""
 
-_GIT = r"""
-set -eu
-rm -f "$COMMON/commondir"
-git() {
-    command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commit.gpgSign=false -c gc.auto=0 \
-        -c maintenance.auto=false -c core.fsync=all -c submodule.recurse=false -c core.quotePath=false "$@"
+_SNAPSHOT = re.compile(r"(?:.*\n)*([0-9a-f]{40}|[0-9a-f]{64})\s*")
+_NESTED = re.compile(r"^nested (tracked|untracked) (saved|unsaved) (.+)$", re.MULTILINE)
+
+_PATHS = ("changed", "conflict", "dirty", "protected")
+"""What a merge says of paths, in the order of `BranchMerge`."""
+
+_AGAIN = {
+    "again": "[your worktree had been removed, and was made again from what git has of it: the rest is lost]",
+    "known": "[the repository had forgotten your worktree, and knows it again: nothing is staged]",
 }
-if [ -z "$(git config user.email || true)" ]; then
-    export GIT_AUTHOR_NAME=ikigai GIT_AUTHOR_EMAIL=ikigai@localhost
-    export GIT_COMMITTER_NAME=ikigai GIT_COMMITTER_EMAIL=ikigai@localhost
-fi
-"""
-"""The beginning of each script: no hook and no program that the repository names. A file ``commondir``, which no main
-directory has, would name another repository."""
-
-_SNAPSHOT = (
-    _GIT
-    + r"""
-GIT_INDEX_FILE=$(mktemp); export GIT_INDEX_FILE
-trap 'rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"' EXIT
-index=$(unset GIT_INDEX_FILE; git rev-parse --git-path index)
-if [ -e "$index" ]; then cp "$index" "$GIT_INDEX_FILE"; else rm "$GIT_INDEX_FILE"; fi
-git add -A .
-tree=$(git write-tree)
-head=$(git rev-parse -q --verify 'HEAD^{commit}' || true)
-if [ -n "$head" ] && [ "$tree" = "$(git rev-parse "$head^{tree}")" ]; then commit=$head
-else commit=$(git commit-tree "$tree" ${head:+-p "$head"} -m "Keep what was not committed"); fi
-git update-ref "$1" "$commit"
-echo "$commit"
-"""
-)
-"""Commits what is there, beside all branches; prints the commit. Argument: the reference that is to keep it."""
-
-_MAKE = (
-    _GIT
-    + r"""
-git worktree unlock "$2" 2> /dev/null || true
-git worktree remove -f "$2" 2> /dev/null || true
-rm -rf "$2"
-from=$(git rev-parse -q --verify "refs/heads/$1^{commit}" || echo "$3")
-git worktree add -q -f -f -B "$1" "$2" "$from"
-git worktree lock --reason "an agent works there" "$2"
-"""
-)
-"""Makes a worktree, again where that was cut off, or somebody has removed it: its branch has what was committed.
-Arguments: branch, path, commit."""
-
-_MERGE = (
-    _GIT
-    + r"""
-head=$(git rev-parse -q --verify 'HEAD^{commit}') || { echo "refused nothing is committed there yet"; exit 0; }
-if git merge-base --is-ancestor "$1" "$head"; then exit 0; fi
-if ! merged=$(git merge-tree --write-tree --name-only --no-messages "$head" "$1"); then
-    case $merged in
-        [0-9a-f]*) printf '%s\n' "$merged" | tail -n +2 | sed 's/^/conflict /' ;;
-        *) echo "refused these histories have nothing in common" ;;
-    esac
-    exit 0
-fi
-commit=$(git commit-tree "$merged" -p "$head" -p "$1" -m "$2") kept=$3
-shift 3
-for name; do
-    if [ -e "$name" ] && ! git diff-tree -r --quiet "$head" "$commit" -- ":(literal)$name"; then
-        echo "refused $name is protected"
-        exit 0
-    fi
-done
-git update-index -q --refresh || true
-if ! words=$(git read-tree -m -u -n "$head" "$commit" 2>&1); then echo "refused $words"; exit 0; fi
-git update-ref "$kept" "$commit"
-git read-tree -m -u "$head" "$commit"
-git update-ref -m "merge of an agent's work" HEAD "$commit" "$head"
-git update-ref -d "$kept"
-git diff-tree -r --no-renames --name-only "$head" "$commit" | sed 's/^/changed /'
-"""
-)
-"""Merges a commit: decides without touching a file, then puts files in their places. Arguments: the commit, a message,
-a reference that keeps the merge meanwhile, and the names that no agent may change."""
-
-_FINISH = (
-    _GIT
-    + r"""
-commit=$(git rev-parse -q --verify "$1^{commit}") || exit 0
-head=$(git rev-parse HEAD)
-if [ "$head" = "$(git rev-parse "$commit^1")" ]; then
-    rm -f "$(git rev-parse --git-path index.lock)"
-    git diff-tree -r -z --no-renames --name-only --diff-filter=d "$head" "$commit" |
-        xargs -0 -r git -c core.hooksPath=/dev/null checkout -q -f "$commit" --
-    git diff-tree -r -z --no-renames --name-only --diff-filter=D "$head" "$commit" |
-        xargs -0 -r git -c core.hooksPath=/dev/null rm -q -f --ignore-unmatch --
-    git update-ref -m "merge of an agent's work" HEAD "$commit" "$head"
-fi
-git update-ref -d "$1"
-"""
-)
-"""Puts the files of a merge in their places that was cut off. Argument: the reference that kept it."""
-
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+"""What an agent reads of a worktree that was made again."""
 
 
 class Mount(NamedTuple):
@@ -146,12 +61,34 @@ class Mount(NamedTuple):
         os.close(self.namespace)
 
 
-class BranchMerge(NamedTuple):
-    """The outcome of a merge."""
+class NestedRepository(NamedTuple):
+    """A repository within a worktree, whose files no snapshot has."""
 
-    changed: list[str]
-    conflicts: list[str]
-    """What both sides have changed: then nothing was merged."""
+    name: str
+    """Its path there."""
+    is_tracked: bool
+    """Whether the repository above names a commit of it, as of a submodule."""
+    is_saved: bool
+    """Whether a remote has all that it has."""
+
+
+class FileSnapshot(NamedTuple):
+    """A commit of what an agent has."""
+
+    commit: str
+    nested: tuple[NestedRepository, ...] = ()
+
+
+class BranchMerge(NamedTuple):
+    """The outcome of a merge; where any but `changed` has something, nothing was merged."""
+
+    changed: tuple[str, ...]
+    conflicts: tuple[str, ...]
+    """What both sides have changed."""
+    dirty: tuple[str, ...]
+    """What is changed in the files that the merge goes to, and not committed."""
+    protected: tuple[str, ...]
+    """What no agent may change."""
     refused: str
     """Why git does not merge, in its words."""
 
@@ -159,7 +96,7 @@ class BranchMerge(NamedTuple):
 class Worktrees:
     """The worktrees of a workspace."""
 
-    def __init__(self, enclosure: Enclosure, places: TreePlaces) -> None:
+    def __init__(self, enclosure: Enclosure, places: FilePlaces) -> None:
         """Run git in a fence like that of the workspace."""
         self._base, self._places = enclosure, places
         self._within = enclosure.of_worktrees()
@@ -180,32 +117,54 @@ class Worktrees:
         return Mount("", directory, os.dup(directory))
 
     def is_made(self, tree: FileTree) -> bool:
-        """Whether an agent's worktree is there; the directory itself is."""
-        return tree.parent is None or (self._places.beside(tree) / "made").exists()
+        """Whether an agent's worktree is there, and its repository knows it; the directory itself is."""
+        if tree.parent is None:
+            return True
+        beside = self._places.beside(tree)
+        try:
+            name = Path((beside / GIT_FILE).read_text(encoding="utf-8").strip()).name
+        except OSError:
+            return False
+        known = (self._places.base / ".git" / "worktrees" / name / "HEAD").exists()
+        return known and (beside / "made").exists() and (self._places.worktree(tree) / ".git").exists()
 
-    def commit(self, tree: FileTree, number: int) -> str | None:
+    def kept(self, tree: FileTree, number: int) -> FileSnapshot | None:
         """A snapshot of an agent; None when there is none yet."""
         try:
-            return (self._places.beside(tree) / f"{number}.commit").read_text(encoding="ascii")
+            text = (self._places.beside(tree) / f"{number}.commit").read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
+        return snapshot_in(text)
 
-    async def snapshot(self, tree: FileTree, name: str) -> str:
+    async def snapshot(self, tree: FileTree, name: str) -> FileSnapshot:
         """Commit what an agent has, while it does not write; ``name`` is a number, or another name."""
         await self.finish(tree)
-        said = await self._run(tree, _SNAPSHOT, f"refs/ikigai/{tree.agent}/{name}")
-        if not _COMMIT.fullmatch(commit := said.splitlines()[-1] if said else ""):
+        once = "once" if name.isdigit() else ""
+        said = await self._run(tree, scripts.SNAPSHOT, f"refs/ikigai/{tree.agent}/{name}", once)
+        if (snapshot := snapshot_in(said)) is None:
             raise ToolError(f"git could not commit what the agent has: {said}")
-        if name.isdigit():
-            await in_thread(lambda: _write(self._places.beside(tree) / f"{name}.commit", commit), "ikigai-trees")
-        return commit
+        if once:
+            await in_thread(lambda: _write(self._places.beside(tree) / f"{name}.commit", said), "ikigai-trees")
+        return snapshot
 
-    async def make(self, tree: FileTree, commit: str) -> None:
-        """Make an agent's worktree."""
+    async def latest(self, tree: FileTree) -> FileSnapshot | None:
+        """What git has of an agent whose worktree is not there: its branch, or a later snapshot."""
+        said = await self._run(None, scripts.FOUND, branch_of(tree.agent), tree.agent)
+        return snapshot_in(said)
+
+    async def make(self, tree: FileTree, begun: FileSnapshot) -> str:
+        """Make an agent's worktree, or make it again; what the agent should know of it.
+
+        Args:
+            tree: that of the agent.
+            begun: what it begins with.
+        """
         beside, path = self._places.beside(tree), self._places.worktree(tree)
+        found = "made" if (beside / "made").exists() else "cut" if beside.exists() else "missing"
         await in_thread(lambda: path.parent.mkdir(mode=0o700, parents=True, exist_ok=True), "ikigai-trees")
         fence = self._base.launch(_PRIVATE, str(path.parent))
-        await self._run(None, _MAKE, branch_of(tree.agent), str(path), commit, fence=fence)
+        arguments = (branch_of(tree.agent), str(path), begun.commit, tree.agent, found)
+        said = await self._run(None, scripts.MAKE, *arguments, fence=fence)
 
         def note() -> None:
             name = Path((path / ".git").read_text(encoding="utf-8").removeprefix("gitdir: ").strip()).name
@@ -213,23 +172,34 @@ class Worktrees:
             _write(beside / "made", "")
 
         await in_thread(note, "ikigai-trees")
+        return _AGAIN.get(said) or _left_behind(begun.nested)
 
-    async def merge(self, tree: FileTree, commit: str, message: str) -> BranchMerge:
-        """Merge a commit into the branch that an agent's worktree, or the directory, has checked out."""
+    async def merge(self, tree: FileTree, commit: str, message: str, fork: str = "") -> BranchMerge:
+        """Merge a commit into the branch that an agent's worktree, or the directory, has checked out.
+
+        Args:
+            tree: that of the agent.
+            commit: what is merged.
+            message: that of the merge.
+            fork: the commit of what the agent had when the other one was born, which it may not have committed.
+        """
         await self.finish(tree)
         await in_thread(lambda: _write(self._places.beside(tree) / "merging", ""), "ikigai-trees")
-        said = await self._run(tree, _MERGE, commit, message, self._merging(tree), *self._protected)
+        said = await self._run(tree, scripts.MERGE, commit, message, self._merging(tree), fork, *self._protected)
         (self._places.beside(tree) / "merging").unlink()
         lines = [line.partition(" ")[::2] for line in said.splitlines()]
-        refused = said.partition("refused ")[2] if said.startswith("refused ") else ""
-        found = {kind: [text for one, text in lines if one == kind] for kind in ("changed", "conflict")}
-        return BranchMerge(found["changed"], found["conflict"], refused)
+        changed, conflicts, dirty, protected = (tuple(text for one, text in lines if one == kind) for kind in _PATHS)
+        return BranchMerge(changed, conflicts, dirty, protected, said.partition("refused ")[2])
+
+    async def keep(self, tree: FileTree, commit: str) -> str:
+        """Put a commit of an agent on a branch; the name of that, or nothing where another branch has it already."""
+        return await self._run(tree, scripts.KEEP, branch_of(tree.agent), commit)
 
     async def finish(self, tree: FileTree) -> None:
         """Finish a merge that was cut off."""
         marker = self._places.beside(tree) / "merging"
         if marker.exists():
-            await self._run(tree, _FINISH, self._merging(tree))
+            await self._run(tree, scripts.FINISH, self._merging(tree))
             marker.unlink()
 
     def _merging(self, tree: FileTree) -> str:
@@ -279,3 +249,19 @@ def _write(file: Path, text: str) -> None:
 def branch_of(agent: str) -> str:
     """The name of the branch that has the commits of an agent."""
     return f"ikigai/{agent[:8]}"
+
+
+def snapshot_in(said: str) -> FileSnapshot | None:
+    """The snapshot that a script has printed, or that a file names; None when it is none."""
+    if (found := _SNAPSHOT.fullmatch(said)) is None:
+        return None
+    nested = _NESTED.findall(said)
+    return FileSnapshot(
+        found[1], tuple(NestedRepository(name, how == "tracked", has == "saved") for how, has, name in nested)
+    )
+
+
+def _left_behind(nested: Sequence[NestedRepository]) -> str:
+    """What an agent should know of repositories that were in the files with which it begins."""
+    names = ", ".join(sorted(one.name for one in nested))
+    return names and f"[repositories of their own, whose files do not come along with a fork: {names}]"

@@ -1,0 +1,106 @@
+"""Files of agents that nobody needs any more: layers go, and worktrees after what was not committed is on a branch.
+
+A worktree stays where that cannot be: it has a repository within whose work nobody else has, or git does not start.
+"""
+
+import asyncio
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.tools.base import HostPaths
+from ikigai_actors.tools.fence.enclosure import open_enclosure
+from ikigai_actors.tools.fence.policy import Fence
+from ikigai_actors.tools.function import ToolError
+from ikigai_actors.tools.removal import remove_all
+from ikigai_actors.tools.trees.places import FilePlaces, unregister_worktree
+from ikigai_actors.tools.trees.tree import WORKTREE, FileTree
+from ikigai_actors.tools.workspace import PASSED_ON
+from ikigai_actors.tools.workspace.worktrees import Worktrees
+
+
+class Holdings(NamedTuple):
+    """What agents have on this machine."""
+
+    worktrees: int
+    layered: int
+    """The agents with layers of changes."""
+
+
+class Removal(NamedTuple):
+    """What was removed, or left."""
+
+    gone: tuple[str, ...]
+    """The agents of which nothing is there any more, by uuid."""
+    branches: tuple[str, ...]
+    """Those that have got what was not committed."""
+    left: Mapping[str, str]
+    """Why a worktree stays, by its path."""
+
+
+def holdings(trees: Path, rows: Sequence[FileTree]) -> Holdings:
+    """The counts of what there is; ``trees`` is the directory of all layers."""
+    there = [tree for tree in rows if (trees / tree.agent).is_dir()]
+    worktrees = [tree for tree in there if tree.kind == WORKTREE and FilePlaces(trees, tree.base).has_worktree(tree)]
+    return Holdings(len(worktrees), len({tree.agent for tree in there if tree.kind != WORKTREE}))
+
+
+def remove_files(state: Path, rows: Sequence[FileTree]) -> Removal:
+    """Remove the files of agents on this machine. Blocks.
+
+    Args:
+        state: the directory of what the host keeps.
+        rows: the trees of these agents.
+    """
+    trees, branches, left = state / "trees", list[str](), dict[str, str]()
+    stays: dict[str, bool] = defaultdict(bool)
+    for base, those in groupby(sorted(rows, key=lambda tree: tree.base), lambda tree: tree.base):
+        places = FilePlaces(trees, base)
+        made = [tree for tree in those if tree.kind == WORKTREE and places.has_worktree(tree)]
+        for tree, (branch, why) in zip(made, _kept(state, places, made), strict=True):
+            branches += [branch] * bool(branch)
+            stays[tree.agent] |= bool(why)
+            left |= {str(places.worktree(tree)): why} if why else {}
+    for tree in rows:
+        if not stays[tree.agent]:
+            if tree.kind == WORKTREE:
+                unregister_worktree(Path(tree.base), trees / tree.agent)
+            remove_all(trees / tree.agent)
+    return Removal(tuple(sorted({tree.agent for tree in rows if not stays[tree.agent]})), tuple(branches), left)
+
+
+def _kept(state: Path, places: FilePlaces, trees: Sequence[FileTree]) -> list[tuple[str, str]]:
+    """For each worktree the branch that has got what was not committed, if any did, and why it stays, if it does."""
+    if not trees:
+        return []
+    passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    try:
+        fence = Fence(network="none", mode="required")
+        enclosure = open_enclosure(fence, HostPaths(state), str(places.base), passed_on, {}, lambda _: None)
+    except (BadInput, OSError) as error:
+        return [("", f"what was not committed cannot be kept: {error}")] * len(trees)
+    assert enclosure is not None
+    worktrees = Worktrees(enclosure, places)
+
+    async def keep_all() -> list[tuple[str, str]]:
+        return [await _keep(worktrees, tree) for tree in trees]
+
+    try:
+        return asyncio.run(keep_all())
+    finally:
+        enclosure.close()
+
+
+async def _keep(worktrees: Worktrees, tree: FileTree) -> tuple[str, str]:
+    try:
+        snapshot = await worktrees.snapshot(tree, "kept")
+        if unsaved := [one.name for one in snapshot.nested if not one.is_saved]:
+            has = "is a repository of its own" if len(unsaved) == 1 else "are repositories of their own"
+            return "", f"{', '.join(unsaved)} {has}, with work that no remote has"
+        return await worktrees.keep(tree, snapshot.commit), ""
+    except (ToolError, OSError) as error:
+        return "", f"what was not committed cannot be kept: {error}"
