@@ -880,6 +880,11 @@ SELECT {host} FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
 -- The same with what newer versions know.
 SELECT {host}, name, agents, draining, waits FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
 
+-- name: expected_hosts
+-- Those that have not ended; and those that share the agents, and have ended lately: whoever watches over them starts them again.
+SELECT {host}, name FROM hosts
+ WHERE ended_at IS NULL OR (name IS NOT NULL AND ended_at > now_ms() - CAST(:within AS BIGINT)) ORDER BY epoch DESC
+
 -- name: unshared_hosts
 -- Those of them that share the agents with nobody.
 SELECT {host} FROM hosts WHERE ended_at IS NULL AND name IS NULL ORDER BY epoch DESC

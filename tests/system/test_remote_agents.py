@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import AgentDead, Kind, Message, Reply
+from ikigai_actors import AgentDead, Kind, Message, NoHost, Reply
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.threads import SYSTEM_THREADS
@@ -18,8 +18,9 @@ from ikigai_actors.records.log.append import Append, FencingToken
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.mail.prompts import KeepPrompt, new_prompts
 from ikigai_actors.records.messages.pieces import AppendPieces, NewPieces
-from ikigai_actors.store import Store, open_store
+from ikigai_actors.store.hosts.rows import RETURNS
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.remote.agents import RemoteAgents
 from ikigai_actors.system.remote.client import Client
@@ -33,12 +34,16 @@ from tests.kit.trees import HOST, plant
 class Desk:
     """A process that asks agents "a" and "b" of a host, whose commits and pieces of replies a test writes."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.follower = Follower(store, [])
+    def __init__(self) -> None:
+        self.now = 1_000
+        """The time of the database, in milliseconds since 1970."""
+        self.store = SQLiteStore(now_ms=lambda: self.now)
+        ensure_schema(self.store)
+        plant(self.store, a="root", b="root")
+        self.follower = Follower(self.store, [])
         self.publisher = SharedPublisher(SYSTEM_THREADS)
-        client = Client(store, SystemClock(), lambda answer: None)
-        self.remote = RemoteAgents(store, client, self.publisher, self.follower, "here")
+        client = Client(self.store, SystemClock(), lambda answer: None)
+        self.remote = RemoteAgents(self.store, client, self.publisher, self.follower, "here")
         for agent in "ab":
             self.says(agent, 1, Kind.NOTE, "", 0)
         self.remote.refresh(lambda: self.follower.begin(0))
@@ -67,6 +72,10 @@ class Desk:
         """The actor of an agent leaves it to the host; what that means is carried out later, with `look`."""
         self.remote.actor(agent).inherit(Handover(head, turn, LifecycleState(), callers, commands))
 
+    def lets(self, lease: int) -> None:
+        """Have the host believed for so many milliseconds from now on; for 0 its lease runs out now."""
+        self.store.write(lambda tx: sql(tx, f"UPDATE hosts SET lease_until = {self.now + lease}"))
+
     def look(self, *agents: str) -> None:
         """Do what is asked for by now, and look at these agents, none for all, as a hint has it."""
         self.remote.carry_out()
@@ -76,10 +85,8 @@ class Desk:
 @pytest.fixture(params=[False, True], ids=["awaited", "everybody"])
 def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
     """One that follows agents of whom something is awaited, and one that follows everybody."""
-    with closing(open_store("sqlite:///:memory:")) as store:
-        ensure_schema(store)
-        plant(store, a="root", b="root")
-        made = Desk(store)
+    made = Desk()
+    with closing(made.store):
         made.remote.follow(request.param, 0)
         yield made
 
@@ -165,3 +172,60 @@ def test_an_interrupt_of_one_turn_that_leaves_with_an_agent_does_not_hit_the_nex
     desk.remote.actor("a").take_over(on.Interrupt(Future(), turn=1))
     desk.look()
     assert desk.store.read(lambda tx: sql(tx, "SELECT uuid FROM agents WHERE interrupted <> 0")) == []
+
+
+def test_who_asks_hears_the_answer_though_all_leases_ran_out_meanwhile_as_when_the_server_was_away(desk: Desk) -> None:
+    desk.lets(10_000)
+    mine, answer = desk.ask("a")
+    desk.now += 60_000  # nobody could renew, or look
+    desk.look()
+    theirs, other = desk.ask("b")
+    marked = Future[Any]()
+    desk.remote.actor("a").deliver(on.SetMark("here", marked))
+    desk.now += RETURNS - 1
+    desk.look()
+    desk.lets(10_000)
+    desk.answers("a", 2, mine, "tea!")
+    desk.answers("b", 2, theirs, "milk!")
+    desk.now += RETURNS
+    desk.look()
+    assert (text_of(answer), text_of(other), marked.done()) == ("tea!", "milk!", False)
+
+
+def test_who_asks_hears_that_nobody_runs_the_agents_once_all_hosts_have_been_silent_for_seconds(desk: Desk) -> None:
+    desk.lets(10_000)
+    _, answer = desk.ask("a")
+    desk.now += 10_000
+    desk.look()
+    assert not answer.done()
+    desk.now += RETURNS
+    desk.look()
+    with pytest.raises(NoHost):
+        answer.get(timeout=0)
+    _, later = desk.ask("a")
+    with pytest.raises(NoHost):
+        later.get(timeout=0)
+
+
+def test_who_asks_hears_at_once_that_a_host_has_ended_which_shared_the_agents_with_nobody(desk: Desk) -> None:
+    desk.lets(10_000)
+    _, answer = desk.ask("a")
+    desk.store.write(lambda tx: tx.run("end_host", id=HOST))
+    desk.look()
+    with pytest.raises(NoHost):
+        answer.get(timeout=0)
+
+
+def test_who_asks_waits_some_seconds_for_hosts_that_share_the_agents_to_be_started_again(desk: Desk) -> None:
+    desk.lets(10_000)
+    desk.store.write(lambda tx: sql(tx, "UPDATE hosts SET name = 'shared'"))
+    _, answer = desk.ask("a")
+    desk.store.write(lambda tx: tx.run("end_host", id=HOST))
+    desk.look()
+    desk.now += RETURNS - 1
+    desk.look()
+    assert not answer.done()
+    desk.now += 1
+    desk.look()
+    with pytest.raises(NoHost):
+        answer.get(timeout=0)

@@ -23,7 +23,7 @@ from tests.torture.fleet.judge import Found, blamed, find, violations
 from tests.torture.script import place
 from tests.torture.victim import Died
 
-EVERY = {"kill": 2, "stop": 1, "drain": 1, "cut": 1}
+EVERY = {"kill": 2, "stop": 1, "freeze": 1, "drain": 1, "cut": 1}
 
 
 @pytest.mark.thorough("hosts as processes under faults; the simulation has them in the suite")

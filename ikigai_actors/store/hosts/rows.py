@@ -91,6 +91,20 @@ def owners(tx: Transaction) -> tuple[HostRecord, ...]:
     return tuple(one for one in open_hosts(tx) if one.is_believed or (not one.lease_until and tx.is_hosted()))
 
 
+RETURNS = 10_000
+"""Milliseconds for which hosts are expected to go on by themselves after all have gone silent or have ended."""
+
+
+def expected_hosts(tx: Transaction) -> tuple[HostRecord, ...]:
+    """The hosts that may go on by themselves, where nobody runs the agents at the moment.
+
+    The lease of one runs out while its server is away, or while it is held up. One that shares the agents is started
+    again where it ends, by whatever watches over it.
+    """
+    found = (_record(*row) for row in tx.run("expected_hosts", within=RETURNS))
+    return tuple(one for one in found if one.lease_until and (one.name is not None or not one.is_gone))
+
+
 def owner(tx: Transaction) -> HostRecord | None:
     """The host that runs the agents according to the rows, the latest of several; None when there is none."""
     return next(iter(owners(tx)), None)

@@ -6,7 +6,8 @@
 
 Prompts are mail, and wait for the next host when there is none. Every other command is a *remote command*: its row gets
 an answer, which the future is given. One that nobody can take up is withdrawn, so that it does not happen later, after
-its caller has got the error.
+its caller has got the error. Hosts that have just gone may go on by themselves, as after a restart of their server:
+what is asked of their agents is awaited for some seconds more.
 
 A caller hears its answer, since nothing that the answer consists of can be passed over:
 
@@ -99,6 +100,7 @@ class RemoteAgents:
         self._listens = (False, False)  # whether somebody is here, and wants to see replies, as the hosts know it
         self.hosts: Sequence[HostRecord] = ()
         """The hosts that ran the agents at the latest look, the latest first."""
+        self._deserted = True  # whether nobody runs them, and nobody is expected to go on by itself
         self._former: HostRecord | None = None  # who ran them last, when nobody does
 
     @property
@@ -195,7 +197,7 @@ class RemoteAgents:
                 self.follower.keep(awaits)
             answers = self._answers()  # read before the news, so that what they report is published before
             news = read()
-            before, self.hosts = self.hosts, news.hosts
+            before, self.hosts, self._deserted = self.hosts, news.hosts, news.deserted
             self._former = self.host or self._former
             tell(news, before)
             self._settle(answers)
@@ -205,7 +207,7 @@ class RemoteAgents:
                     future.settle(end)
                 else:
                     self._await(turn, future)
-            if not self.hosts and self._asked:
+            if self._deserted and self._asked:
                 self._withdraw()
                 self._settle(self._answers())
 
@@ -329,7 +331,7 @@ class RemoteAgents:
 
         When no process runs the agents, nothing is asked, and the caller gets `NoHost`.
         """
-        if not self.hosts:
+        if self._deserted:
             raise nobody_asked(self._former)
         self._asked[self._client.add_command(uuid, *encode(command), getattr(command, "blobs", ()))] = command.caller
 
@@ -351,10 +353,10 @@ class RemoteAgents:
         return HostElsewhere(f"Only the process that runs the agents knows its tools: {where}.")
 
     def _await(self, turn: RemoteTurn | RemoteWord, future: Future[Any]) -> None:
-        if self.hosts:
-            self._awaited.append((turn, future))
-        else:
+        if self._deserted:
             future.settle(no_host(self._former))
+        else:
+            self._awaited.append((turn, future))
 
     def _answers(self) -> dict[RemoteCommandKey, Answered]:
         """The answers that have come since the latest look."""

@@ -22,8 +22,10 @@ class Feed:
     def __init__(self, follower: Follower, watch: Watch, now: int) -> None:
         """Begin; ``now`` in milliseconds since 1970. What is there now is not news."""
         self._follower, self._watch = follower, watch
-        self.hosts: Sequence[HostRecord] = follower.begin(now).hosts
+        begun = follower.begin(now)
+        self.hosts: Sequence[HostRecord] = begun.hosts
         """The hosts that ran the agents at the latest look, the latest first."""
+        self._deserted = begun.deserted
 
     @property
     def host(self) -> HostRecord | None:
@@ -37,7 +39,7 @@ class Feed:
     def news(self) -> News:
         """The news since the latest look."""
         news = self._follower.news()
-        self.hosts = news.hosts
+        self.hosts, self._deserted = news.hosts, news.deserted
         return news
 
     def wait(self, timeout: float = HEARTBEAT) -> None:
@@ -62,12 +64,12 @@ class Feed:
         """
         until = float("inf") if timeout is None else monotonic() + timeout
         while True:
-            before = self.host
+            before = self._deserted
             if (end := turn.follow(self.news())) is not None:
                 return end
-            if turn.begun and self.host is None:
+            if turn.begun and self._deserted:
                 raise TurnInterrupted(f"{NO_HOST} any more, so the turn was cut off. Start ikigai, and /resume.")
-            if self.host is None and before is not None:
+            if self._deserted and not before:
                 on_no_host()
             if (left := until - monotonic()) <= 0:
                 return None

@@ -26,7 +26,7 @@ from ikigai_actors.records.log.heads import EVERYBODY, Head, heads, heads_of, re
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.pieces import PiecesRow, pieces_behind
 from ikigai_actors.store.base import Store, Transaction, Watch
-from ikigai_actors.store.hosts.rows import HostRecord, owners
+from ikigai_actors.store.hosts.rows import RETURNS, HostRecord, expected_hosts, owners
 from ikigai_actors.system.remote.reply_feed import ReplyFeed, ReplyNews
 
 if TYPE_CHECKING:
@@ -55,6 +55,25 @@ class News:
     statuses: Sequence[StatusSet] = ()
     replies: Sequence[ReplyNews] = ()
     """The news of replies on their way, after the messages; see `Follower.listen`."""
+    expects: bool = False
+    """Whether nobody runs the agents now, and hosts may go on by themselves that have just gone."""
+
+    @property
+    def deserted(self) -> bool:
+        """Whether nobody runs the agents, and nobody is expected to go on by itself."""
+        return not self.hosts and not self.expects
+
+
+class _Hosts(NamedTuple):
+    """Those who run the agents, or who may go on with them."""
+
+    owners: Sequence[HostRecord]
+    expected: Sequence[HostRecord]
+
+
+def _hosts(tx: Transaction) -> _Hosts:
+    found = owners(tx)
+    return _Hosts(found, () if found else expected_hosts(tx))
 
 
 class _Look(NamedTuple):
@@ -62,7 +81,7 @@ class _Look(NamedTuple):
 
     heads: Sequence[Head]
     sections: Sequence[Sequence[Message]]
-    hosts: Sequence[HostRecord]
+    hosts: "_Hosts"
     pieces: Mapping[str, Sequence[PiecesRow]]
     """The news of the replies that each living host receives."""
 
@@ -82,6 +101,7 @@ class Follower:
         self._names: dict[str, str | None] = {}
         self._statuses: dict[str, str] = {}
         self._since = 0
+        self._gone = 0, 0  # when the latest lease ran out, and when that was seen, in milliseconds since 1970
         self._after = ""  # the latest agent of a page that was not the last one
         self._unseen: set[str] = set()  # those who may come on a later page
         self._replies: ReplyFeed | None = None  # while replies on their way are followed
@@ -94,15 +114,25 @@ class Follower:
     def _begin(self, now: int, agents: Sequence[str] | None) -> News:
         self._since = now - CLOCK_MARGIN
 
-        def look(tx: Transaction) -> tuple[list[Head], Sequence[HostRecord]]:
-            return heads(tx, self._since) if agents is None else heads_of(tx, agents), owners(tx)
+        def look(tx: Transaction) -> tuple[list[Head], _Hosts]:
+            return heads(tx, self._since) if agents is None else heads_of(tx, agents), _hosts(tx)
 
         found, hosts = self._store.read(look)
         self._places = {head.uuid: head.position for head in found}
         self._told = {head.uuid for head in found if head.status == "dead"}
         self._names = {head.uuid: head.name for head in found}
         self._statuses = {head.uuid: head.status for head in found}
-        return News((), (), {head.uuid: head.turn for head in found}, hosts)
+        turns = {head.uuid: head.turn for head in found}
+        return News((), (), turns, hosts.owners, expects=self._expects(hosts))
+
+    def _expects(self, hosts: _Hosts) -> bool:
+        """Whether hosts have gone that may go on, and not for long as seen here: their server may have been away."""
+        if not hosts.expected:
+            return False
+        ran_out, now = max((one.lease_until, one.now) for one in hosts.expected)
+        if ran_out != self._gone[0]:  # one has renewed meanwhile
+            self._gone = ran_out, now
+        return now - self._gone[1] < RETURNS
 
     def follow_all(self, now: int) -> News:
         """Follow everybody from now on, and those who are followed from where they were; returns as `begin` does."""
@@ -200,9 +230,9 @@ class Follower:
         return self._news_of(looked)
 
     def _look(self, tx: Transaction, found: Sequence[Head]) -> "_Look":
-        hosts, pieces = owners(tx), dict[str, Sequence[PiecesRow]]()
+        hosts, pieces = _hosts(tx), dict[str, Sequence[PiecesRow]]()
         if (replies := self._replies) is not None:
-            elsewhere = [one.id for one in hosts if one.id != self._host]
+            elsewhere = [one.id for one in hosts.owners if one.id != self._host]
             pieces = {host: pieces_behind(tx, host, replies.behind(host)) for host in elsewhere}
             looked_at = {head.uuid for head in found}
             if others := {row.agent for rows in pieces.values() for row in rows} - looked_at:
@@ -232,10 +262,11 @@ class Follower:
             messages,
             [Died(head.uuid, head.exit_cause or "", head.exit_reason or "") for head in died],
             {head.uuid: head.turn for head in found},
-            hosts,
+            hosts.owners,
             renamed,
             statuses,
             [] if replies is None else replies.follow(pieces, messages, [head.uuid for head in died]),
+            self._expects(hosts),
         )
 
     def _is_new(self, head: Head) -> bool:

@@ -4,6 +4,7 @@
 
     kill       SIGKILL to a host
     stop       SIGSTOP, past the lease or not, then SIGCONT
+    freeze     the same to all hosts at once
     drain      SIGTERM: it gives its agents away, and ends
     cut        every line between a host and the server ends
     hold       the network of a host swallows everything, past the lease or not
@@ -12,8 +13,8 @@
     older      the server becomes an older copy of itself: what came after is lost, hosts that knew of it end
 
 Hands do all that agents can be asked for from an attached process meanwhile: see `tests.torture.fleet.hands`. At the
-end all that was acknowledged is there once: prompts, each with one answer, which its hand has got unless it was told
-that no host runs; mails, versions of documents, forks, deaths, timers, groups, merges and grants. No tool that must not
+end all that was acknowledged is there once: prompts, each with one answer, which its hand has got; mails, versions of
+documents, forks, deaths, timers, groups, merges and grants. Nobody was told that no host runs. No tool that must not
 run twice did, no strict budget is exceeded, and nobody lives below one that was killed with its tree. No message is
 older than the one before it, and each was written by the host that had the agent: a trigger has noted that
 (`tests.torture.fleet.audit`). What the older copy does not know is not asked for.
@@ -44,6 +45,7 @@ from ikigai_actors import ActorSystem
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import open_store
+from ikigai_actors.store.hosts.rows import RETURNS
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.system.attached import AttachedSystem
 from tests.torture.fleet.audit import audit, audited, second_writers
@@ -57,7 +59,10 @@ NAMES = ("a", "b", "c")
 HANDS = 4
 AGENTS = 12
 
-WEIGHTS = {"kill": 1_000, "stop": 500, "cut": 200, "hold": 100, "drain": 200, "restart": 20, "promote": 20, "older": 3}
+WEIGHTS = {
+    "kill": 1_000, "stop": 500, "freeze": 20, "cut": 200, "hold": 100, "drain": 200, "restart": 20, "promote": 20,
+    "older": 3,
+}  # fmt: skip
 """How often a fault of each kind is drawn."""
 
 SHOWN = 20
@@ -167,6 +172,8 @@ class Campaign:
                 life.process.send_signal(signal.SIGSTOP)
                 time.sleep(moment)
                 life.process.send_signal(signal.SIGCONT)
+            case "freeze":
+                self._freeze(min(moment, life.lease + RETURNS / 2_000))
             case "drain":
                 life.process.terminate()
                 life.process.wait(PATIENCE)
@@ -180,6 +187,13 @@ class Campaign:
                 self._server.restart()
             case "promote":
                 self._server.promote()
+
+    def _freeze(self, seconds: float) -> None:
+        """Stop all hosts: nobody runs the agents meanwhile, and nobody is to hear that nobody will."""
+        for stopped in (signal.SIGSTOP, signal.SIGCONT):
+            for life in self._hosts.lives.values():
+                life.process.send_signal(stopped)
+            time.sleep(seconds if stopped is signal.SIGSTOP else 0)
 
 
 def torture(
@@ -237,7 +251,7 @@ def _wait_until_run(system: ActorSystem | AttachedSystem, least: int) -> None:
 
 
 def judge_at_last(url: str, facts: Sequence[Fact], records: Path) -> list[str]:
-    """What is wrong when all is answered: who was told that no host runs has not waited for that."""
+    """What is wrong when all is answered: what died beside an open call has not been waited for."""
     until = time.monotonic() + PATIENCE
     while (found := [*_judge(url, facts, records)]) and time.monotonic() < until:
         time.sleep(1)

@@ -169,8 +169,9 @@ class Hand:
             self._work.counts[deed] += 1
         except StoreUnavailable:  # the server restarts: nothing was acknowledged
             self._work.pause()
-        except NoHost:  # all of them have just ended: nothing was acknowledged
+        except NoHost as error:  # whoever ends is started again, long before nobody is expected to go on
             self._work.counts["no host"] += 1
+            self._complain(token, error)
             self._work.pause()
         except AgentDead as error:
             if family is self._work.agents:
@@ -199,7 +200,7 @@ class Hand:
         waiting = self._begin_to_ask(agent, text)
         try:
             got = waiting.get(timeout=PATIENCE).text
-        except (NoHost, AgentDead):  # the next host answers, or nobody needs to: the judge will see
+        except (NoHost, AgentDead):  # a complaint, or nobody needs to answer
             raise
         except IkigaiError as error:
             got = f"{type(error).__name__}: {error}"
