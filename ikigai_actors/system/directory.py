@@ -11,7 +11,7 @@ table; a process that is attached has an empty one. All others are remote agents
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -309,6 +309,16 @@ class Directory(OfOneProcess, ABC):
             raise SystemClosed(f"The system stopped: {self._failure}") from self._failure
         if self._closed:
             raise SystemClosed("The system is closed; open it again.")
+
+    @contextmanager
+    def _says_why_it_stopped(self) -> Iterator[None]:
+        """Raise for what fails once the system has stopped why it has, whatever noticed that first."""
+        try:
+            yield
+        except IkigaiError:
+            if self._failure is not None:
+                self._check_open()
+            raise
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """The tree of agents, as a notebook shows it."""

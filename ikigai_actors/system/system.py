@@ -311,6 +311,7 @@ class ActorSystem(System):
         Raises:
             StoreInUse: another process runs this database, or a part of it, and this one does not join.
             Fenced: another host of the same name has come while this one waited.
+            SystemClosed: another host has ended this one while it opened.
             StoreError: the database cannot be used; the message says what to do.
             BadInput: an argument cannot be used, or a rule allows all of bash, which has no fence; nothing was opened.
         """
@@ -340,27 +341,8 @@ class ActorSystem(System):
             system = cls(store, host, options)
             undone.pop_all()
             undone.push(system._give_up)
-            system._open_toolsets(options.toolsets, host_paths(database, config))
-            system._toolbox.check_rules(options.rules)
-            if host.name is not None:  # from now on others give it agents, and it has the tools for them
-                host.begin()
-                host.keep()
-            with everything_stays():
-                ensure_root(store, parts.random_bytes, host.clock.now_ms())
-                if host.name is not None:
-                    host.claim()
-                own = store.read(lambda tx: shares(tx, host.id)).own
-                clear_left_behind(store, host.id, own)
-                if options.labels is not None:
-                    label_root(store, own, options.labels)
-                set_rules_of_root(store, options.rules, host.clock.now_ms())
-                if options.budget is not None and not limit_everybody(store, options.budget):
-                    logger.info("Agent 0 has a budget already, which stays as it is. Change it by grant(), or /budget.")
-                system._boot(survey(store, host.id, own), own, options)
-            if on_orphan is not None:
-                system.root.supervise(on_orphan=on_orphan)
-            if options.resume:
-                system.resume()
+            with system._says_why_it_stopped():
+                system._begin(store, options, host_paths(database, config))
             undone.pop_all()
         return system
 
@@ -380,6 +362,31 @@ class ActorSystem(System):
             BadInput: the place is none.
         """
         return AttachedSystem.open(database)
+
+    def _begin(self, store: Store, options: HostOptions, paths: HostPaths) -> None:
+        """Open the tools, become the host, and bring the agents back."""
+        host = self._runtime.host
+        self._open_toolsets(options.toolsets, paths)
+        self._toolbox.check_rules(options.rules)
+        if host.name is not None:  # from now on others give it agents, and it has the tools for them
+            host.begin()
+            host.keep()
+        with everything_stays():
+            ensure_root(store, self._random_bytes, host.clock.now_ms())
+            if host.name is not None:
+                host.claim()
+            own = store.read(lambda tx: shares(tx, host.id)).own
+            clear_left_behind(store, host.id, own)
+            if options.labels is not None:
+                label_root(store, own, options.labels)
+            set_rules_of_root(store, options.rules, host.clock.now_ms())
+            if options.budget is not None and not limit_everybody(store, options.budget):
+                logger.info("Agent 0 has a budget already, which stays as it is. Change it by grant(), or /budget.")
+            self._boot(survey(store, host.id, own), own, options)
+        if options.on_orphan is not None:
+            self.root.supervise(on_orphan=options.on_orphan)
+        if options.resume:
+            self.resume()
 
     def _boot(self, found: Survey, own: Mapping[int, int], options: HostOptions) -> None:
         """Start the actors of agents that come back, bury the others, and start every part."""

@@ -92,7 +92,7 @@ def run_host(
     try:
         with interrupts.heard():
             system = ActorSystem.open(options.database, **arguments)
-        with system:
+        with system, system._says_why_it_stopped():
             tell(f"runs {system._store.location}: {summary(system._store.read(census).by_status)}")
             if system._stand_in_notice:
                 tell(system._stand_in_notice)

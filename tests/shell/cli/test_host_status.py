@@ -1,21 +1,30 @@
 """How a host ends that cannot run the agents: its exit status, and what it says; called within this process."""
 
 import logging
+import threading
+from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
-from ikigai_actors.errors import BadInput, IkigaiError, StoreUnavailable
+from ikigai_actors.errors import BadInput, Fenced, HostReplaced, IkigaiError, StoreUnavailable, SystemClosed
 from ikigai_actors.shell.cli import main
 from ikigai_actors.shell.cli.host import REPLACED, START_AGAIN, IdleWatch, run_host
 from ikigai_actors.shell.cli.options import Options
-from ikigai_actors.store import open_store
+from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.forwarding import ForwardingStore
+from ikigai_actors.store.memory import open_with_tables
+from ikigai_actors.system.platform import SYSTEM_PLATFORM
 from tests.conftest import NewDatabase
-from tests.kit.databases import sql
+from tests.kit.databases import DEADLINE, eventually, sql
 from tests.kit.program import Program
 from tests.kit.wire import Wire
+
+T = TypeVar("T")
 
 
 def options(database: str) -> Options:
@@ -119,6 +128,60 @@ def test_a_host_whose_place_another_one_of_its_name_has_taken_must_not_be_starte
     )
     assert status == REPLACED
     assert "Another host named a was started, and has taken the place of this one: " in said[-1]
+
+
+@pytest.mark.parametrize(("why", "status"), [(Fenced, START_AGAIN), (HostReplaced, REPLACED)])
+def test_a_host_that_was_ended_says_so_though_it_has_met_its_closed_database_first(
+    tmp_path: Path, why: type[Fenced], status: int
+) -> None:
+    said: list[str] = []
+
+    def look(system: ActorSystem) -> int:
+        system._fail(why("Other hosts have taken its agents."))
+        while True:  # until the thread has closed it that closes a system which has stopped
+            system._ungated_store.read(lambda tx: tx.run("time"))
+
+    file = options(str(tmp_path / "team.db"))
+    assert run_host(file, None, None, None, None, lambda system, wait: look(system), said.append) == status
+    assert said[1:] == ["The system stopped: Other hosts have taken its agents."]
+
+
+class Interrupted(ForwardingStore):
+    """A store of a host that is ended while it opens; what this reads then comes after the store was closed."""
+
+    def __init__(self, store: Store, caplog: pytest.LogCaptureFixture) -> None:
+        super().__init__(store)
+        self._caplog, self._closed = caplog, threading.Event()
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        if threading.current_thread() is threading.main_thread():
+            if not self.is_said("gave no sign of life") and self._store.write(
+                lambda tx: sql(
+                    tx,
+                    "UPDATE hosts SET ended_at = 1 WHERE name = 'a' AND id IN (SELECT host FROM shards) RETURNING id",
+                )
+            ):
+                eventually(lambda: self.is_said("gave no sign of life"), "the end of the host")
+            if self.is_said("The system stopped"):
+                assert self._closed.wait(DEADLINE)
+        return super().read(work)
+
+    def is_said(self, text: str) -> bool:
+        return text in self._caplog.text
+
+    def close(self) -> None:
+        super().close()
+        self._closed.set()
+
+
+def test_a_host_that_is_ended_while_it_opens_says_so(
+    new_postgres: NewDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = new_postgres()
+    ActorSystem.open(url, OfflineProvider()).close()
+    parts = replace(SYSTEM_PLATFORM, open_store=lambda url: Interrupted(open_with_tables(url), caplog))
+    with pytest.raises(SystemClosed, match="gave no sign of life"):
+        ActorSystem.open(url, OfflineProvider(), join=True, name="a", lease=2.0, parts=parts)
 
 
 class Bench:
