@@ -76,7 +76,7 @@ def end_of(seen: SeenTurn, asks: list[PendingCall], run: Mapping[str, str]) -> W
     if not asks:
         return None
     interrupts = [
-        {"id": one.id, "reason": "approval", "message": call_title(one.tool, one.input), "toolCallId": one.id}
+        {"id": one.full_name, "reason": "approval", "message": call_title(one.tool, one.input), "toolCallId": one.id}
         for one in asks
     ]
     return {"type": "RUN_FINISHED", **run, "outcome": {"type": "interrupt", "interrupts": interrupts}}
@@ -211,8 +211,8 @@ class WebRuns:
     def _resumed(self, text: str, entries: Any) -> TurnHandle:
         record, approvals = self._access.find(text), self._access.system.approvals
         given = {one.get("interruptId"): one for one in entries if isinstance(one, dict)}
-        for call in [one for one in approvals.pending() if one.agent == record.uuid and one.id in given]:
-            entry = given[call.id]
+        for call in [one for one in approvals.pending() if one.agent == record.uuid and one.full_name in given]:
+            entry = given[call.full_name]
             payload = entry.get("payload")
             allowed = payload.get("approved") if isinstance(payload, dict) else payload
             if entry.get("status") == "resolved" and allowed is True:

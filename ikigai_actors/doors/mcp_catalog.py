@@ -342,7 +342,7 @@ TOOLS = (
         "Let a call of a tool run that waits for a decision (asks), or refuse it. Answers whether it was open.",
         {
             "agent": _AGENT,
-            "call": _text("The call, as asks names it."),
+            "call": _text("The call, by the text that asks has for it: its reply, id and digest."),
             "allow": _flag("Whether it runs."),
             "reason": _text("Why not, for the agent's model."),
             "always": _flag("Whether such calls run from now on, for this agent and all below it."),

@@ -227,16 +227,16 @@ class AgentTools:
         return [*change.dead]
 
     def decide(self, given: Mapping[str, Any]) -> Any:
-        """Decide on a call that waits."""
-        uuid, approvals = self.access.find(given["agent"]).uuid, self.access.system.approvals
-        found = [one for one in approvals.pending() if one.agent == uuid and one.id == given["call"]]
-        if not found:
+        """Decide on the call that was shown under its full name, while it waits."""
+        approvals = self.access.system.approvals
+        call = approvals.find(self.access.find(given["agent"]).uuid, given["call"])
+        if call is None:
             return False
         self.access.check_hosted(self.access.quick)
         if given["allow"]:
-            exact = EXACT if EXACT in found[0].always else True
-            return approvals.approve(found[0], always=given.get("always", False) and exact, timeout=self.access.quick)
-        return approvals.deny(found[0], given.get("reason", ""), timeout=self.access.quick)
+            exact = EXACT if EXACT in call.always else True
+            return approvals.approve(call, always=given.get("always", False) and exact, timeout=self.access.quick)
+        return approvals.deny(call, given.get("reason", ""), timeout=self.access.quick)
 
     def grant(self, given: Mapping[str, Any]) -> Any:
         """Grant more of a budget."""

@@ -234,4 +234,4 @@ def spent_by(record: AgentRecord) -> dict[str, float]:
 
 def call_that_asks(call: PendingCall) -> dict[str, Any]:
     """A call that waits for a decision."""
-    return {"call": call.id, "tool": call.tool, "arguments": dict(call.input)}
+    return {"call": call.full_name, "tool": call.tool, "arguments": dict(call.input)}

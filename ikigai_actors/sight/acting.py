@@ -39,14 +39,13 @@ def _fork(system: System, body: PageBody) -> object:
 
 
 def _decide(system: System, body: PageBody) -> object:
-    """Decide on a call that waits; gives whether it was still to be decided."""
-    agent, call, reason = _agent(system, body).uuid, _text(body, "call"), str(body.get("reason") or "")
-    for one in system.approvals.pending():
-        if (one.agent, one.id) == (agent, call) and body.get("reply", one.reply) == one.reply:
-            if body.get("approve"):
-                return system.approvals.approve(one, always=bool(body.get("always")), timeout=_PATIENCE)
-            return system.approvals.deny(one, reason, timeout=_PATIENCE)
-    return False
+    """Decide on the call that was shown under its full name; gives whether it was still to be decided."""
+    call = system.approvals.find(_agent(system, body).uuid, _text(body, "call"))
+    if call is None:
+        return False
+    if body.get("approve"):
+        return system.approvals.approve(call, always=bool(body.get("always")), timeout=_PATIENCE)
+    return system.approvals.deny(call, str(body.get("reason") or ""), timeout=_PATIENCE)
 
 
 def _signal(system: System, body: PageBody) -> object:

@@ -189,7 +189,7 @@ def _budgets(system: System, query: PageQuery) -> list[dict[str, Any]]:
 def _approvals(system: System, query: PageQuery) -> list[dict[str, Any]]:
     """The calls that wait for a decision."""
     return [
-        {"agent": one.agent, "reply": one.reply, "call": one.id, "tool": one.tool, "input": dict(one.input)}
+        {"agent": one.agent, "call": one.full_name, "tool": one.tool, "input": dict(one.input)}
         for one in system.approvals.pending()
     ]
 

@@ -4,6 +4,10 @@
         for call in system.approvals.pending():
             system.approvals.approve(call)            # or deny(call, "not today")
 
+Each call has a full name, which every door shows and takes: the position of the reply, the call's id in it, and its
+digest. A decision under a full name holds for exactly the call that was shown, however often it comes: see
+`Approvals.find`.
+
 A call whose tool asks is committed as an ``approval`` message of its agent, so it waits on after a crash: `pending`
 reads the database. Whoever decides first decides; deciding on a turn that was cut off goes on with it.
 
@@ -33,7 +37,7 @@ from ikigai_actors.text import check_text
 from ikigai_actors.tools.rules.rule import UNFENCED
 
 if TYPE_CHECKING:
-    pass
+    from ikigai_actors.system.handles.ref import AgentRef
 
 
 class Approvals(OfOneProcess):
@@ -47,6 +51,13 @@ class Approvals(OfOneProcess):
         """The calls that wait, those of one agent in the order in which its model named them."""
         open_turns = self._store.read(turns_that_asked)
         return [call for uuid, turn in open_turns.items() for call in self._of(uuid, turn)]
+
+    def find(self, agent: "AgentRef | str", full_name: str) -> PendingCall | None:
+        """The call of an agent (a handle, or a uuid) that waits under a full name; None where none does, or no more."""
+        uuid = agent if isinstance(agent, str) else getattr(agent, "uuid", agent)
+        check_type(uuid, str, "agent", "a handle or the uuid of an agent")
+        check_type(full_name, str, "full_name", "the full name of a call")
+        return next((call for call in self.pending() if (call.agent, call.full_name) == (uuid, full_name)), None)
 
     def approve(
         self, call: PendingCall, *, always: bool | str = False, by: str = "", timeout: float | None = None

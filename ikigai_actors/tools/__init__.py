@@ -10,6 +10,7 @@ Its modules:
     rules/                  what decides on each call of a tool
     mcp/, workspace/        servers that speak MCP; a directory with files and a shell
     process                 how child processes are started, and ended
+    removal                 the end of a directory, whatever an agent has left in it
 """
 
 from ikigai_actors.lazy import handed_on

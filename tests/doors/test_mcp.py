@@ -14,6 +14,7 @@ from ikigai_actors.doors.access import QUICK, Access
 from ikigai_actors.doors.mcp import HANDSHAKE, INSTRUCTIONS, STATELESS, VERSION_KEY, McpDoor
 from ikigai_actors.doors.mcp_catalog import TOOLS
 from tests.kit.blocking_provider import DEADLINE, Gate
+from tests.kit.databases import eventually
 from tests.kit.doors import RawClient, mcp_server, official, opened, unhosted
 
 Scene = Callable[[ActorSystem, RawClient], Awaitable[None]]
@@ -160,6 +161,34 @@ def test_what_needs_a_host_is_not_asked_without_one(durable: str) -> None:
         host.root.fork(name="kid")
         asyncio.run(with_server(unhosted(access), scene))
         assert len(host.agents()) == 2
+
+
+def test_a_decision_that_comes_again_decides_on_no_other_call_of_the_same_id(durable: str) -> None:
+    ran = []
+
+    @tool(policy="ask")
+    def shell(command: str) -> str:
+        """Run."""
+        ran.append(command)
+        return "ok"
+
+    replies = [Reply(tool_calls=(ToolCall("shell", {"command": text}, "call_0"),)) for text in ("ls", "rm -rf /")]
+
+    async def scene(host: ActorSystem, client: RawClient) -> None:
+        turn = await client.call("prompt", agent=host.root.uuid, text="go")
+        decided = {"agent": host.root.uuid, "call": turn["asks"][0]["call"], "allow": True}
+        assert await client.call("decide", **decided) is True
+        eventually(
+            lambda: [call.input["command"] for call in host.approvals.pending()] == ["rm -rf /"], "the next call"
+        )
+        assert await client.call("decide", **decided) is False
+        assert await client.call("decide", **(decided | {"call": "call_0"})) is False
+        assert ran == ["ls"]
+        [asks] = (await client.call("wait", handles=[turn["handle"]], seconds=0))[0]["asks"]
+        assert await client.call("decide", **(decided | {"call": asks["call"], "allow": False})) is True
+        assert (await client.call("wait", handles=[turn["handle"]]))[0]["text"] == "done"
+
+    play(durable, scene, ScriptedProvider([*replies, "done"]), tools=[shell], approvals="ask")
 
 
 def test_a_call_that_waits_for_a_decision_is_shown_and_decided(durable: str) -> None:

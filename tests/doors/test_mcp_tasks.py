@@ -70,12 +70,12 @@ def test_a_call_that_asks_is_a_question_which_the_client_may_answer(new_sqlite: 
     async def scene(host: ActorSystem, client: RawClient) -> None:
         task = (await fork(client, "Saw."))["taskId"]
         asks = await over(client, task)
-        [question] = asks["inputRequests"].values()
+        [(call, question)] = asks["inputRequests"].items()
         assert (asks["status"], question["method"]) == ("input_required", "elicitation/create")
-        declined: dict[str, Any] = {"c1": {"action": "decline"}}
+        declined: dict[str, Any] = {call: {"action": "decline"}}
         await client.ask("tasks/update", taskId=task, inputResponses=declined, _meta=META)
         assert (await over(client, task))["status"] == "input_required"
-        allowed = {"c1": {"action": "accept", "content": {"allow": True}}}
+        allowed = {call: {"action": "accept", "content": {"allow": True}}}
         assert "error" not in await client.ask("tasks/update", taskId=task, inputResponses=allowed, _meta=META)
         while (told := await over(client, task))["status"] == "input_required":
             await asyncio.sleep(0.01)

@@ -68,6 +68,20 @@ DECISION_MUTANTS = (
         test=_WAYS,
     ),
     Mutant(
+        "a decision holds for a call of another reply",
+        "agent/turn/machine.py",
+        "if (call.reply, call.id) == (event.reply, event.call)]",
+        "if call.id == event.call]",
+        test=_TURN,
+    ),
+    Mutant(
+        "a decision holds for other arguments",
+        "agent/turn/machine.py",
+        "    if event.call_sha256 and event.call_sha256 != digest_of(asked[0].name, asked[0].input):",
+        "    if event.call_sha256 and not asked[0].name:",
+        test=_TURN,
+    ),
+    Mutant(
         "a value that does not fit ends a typed turn",
         "agent/turn/typed.py",
         "    if not wrong:\n        return _accept(state, value, event.spent, now, *drafts,",

@@ -232,6 +232,7 @@ def test_a_call_that_waits_is_decided_on() -> None:
         stream.close()
         [call] = asker.get("approvals")
         assert (call["agent"], call["tool"], call["input"]) == (ann.uuid, "launch", {"where": "noon"})
+        assert asker.post("decide", agent=ann.uuid, call="call_1", approve=True) is False
         assert asker.post("decide", agent=ann.uuid, call=call["call"], approve=True) is True
         assert reply.get(timeout=TIMEOUT).text == "done"
         assert asker.post("decide", agent=ann.uuid, call=call["call"], approve=True) is False

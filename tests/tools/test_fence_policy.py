@@ -12,8 +12,8 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.fence.launcher import (
     BY_KIND,
     BY_PROCESS,
-    MODES,
     REFUSED_CALLS,
+    RIGHTS_CALLS,
     SHARED,
     SPECIAL,
     Instruction,
@@ -262,7 +262,7 @@ def test_the_filter_refuses_what_it_lists_and_nothing_else(machine: str) -> None
         BY_KIND["ioprio_set"][column]
     }
     special = {name: numbers[column] for name, numbers in SPECIAL.items()}
-    modes = {numbers[column]: numbers[2:] for numbers in MODES.values() if numbers[column] >= 0}
+    modes = {numbers[column]: numbers[2:] for numbers in RIGHTS_CALLS.values() if numbers[column] >= 0}
     for number in range(500):
         if number in (special["clone3"], special["openat2"]):
             assert run(whole, machine, number) == REFUSED | 38

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors.tools.removal import remove_all
-from ikigai_actors.tools.trees.layers import walk
+from ikigai_actors.tools.trees.layers import paths_beneath
 from tests.kit.deep_directories import nest
 
 
@@ -72,9 +72,9 @@ def test_a_walk_goes_as_deep_as_paths_do_and_says_where_these_end(tmp_path: Path
     from ikigai_actors import BadInput
 
     nest(tmp_path / "some", 1_200)
-    assert sum(1 for _ in walk(tmp_path / "some")) == 1_200
+    assert sum(1 for _ in paths_beneath(tmp_path / "some")) == 1_200
     nest(tmp_path / "deep", 3_000)
     with pytest.raises(BadInput, match="is nested too deeply for a path"):
-        list(walk(tmp_path / "deep"))
+        list(paths_beneath(tmp_path / "deep"))
     assert remove_all(tmp_path / "some")
     assert remove_all(tmp_path / "deep")  # pytest's own removal would recurse

@@ -133,6 +133,14 @@ class PendingCall:
         return digest_of(self.tool, self.input)
 
     @property
+    def full_name(self) -> str:
+        """The text by which every door knows it: ``REPLY/ID/DIGEST``, the latter the first eight digits of `sha256`.
+
+        Many services number their calls from 0 in each reply, so an id alone may mean another call a moment later.
+        """
+        return f"{self.reply}/{self.id}/{self.sha256[:8]}"
+
+    @property
     def compound(self) -> bool:
         """Whether it is a command of bash that a rule cannot allow by itself: it expands, redirects or chains."""
         return self.tool == SHELL and exact_pattern(self.tool, self.input) is None

@@ -1,6 +1,7 @@
 """Verbs about calls that wait for approval.
 
-A shell numbers them, so a person can type ``/approve 2``. A script names the agent, and one of its calls by its id.
+A shell numbers them, so a person can type ``/approve 2``. A script names the agent, and the call by the full name that
+``approvals`` lists: a decision is about the call that was listed, and about no other that waits meanwhile.
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ikigai_actors.shell.verbs.place import Place
     from ikigai_actors.system.handles.ref import AgentRef
 
-_CALL = "Which of its calls: the id that approvals lists. Without it, the only one that waits."
+_CALL = "Which of its calls: the text that approvals lists, as 7/call_0/1a2b3c4d."
 
 
 @verb("approvals", script="")
@@ -34,12 +35,12 @@ def list_approvals(place: "Place") -> object:
             place.screen.line(f"{number}  {_described(place, call)}")
     else:
         for call in calls:
-            place.screen.line(f"{call.id}  {_described(place, call)}")
+            place.screen.line(f"{call.full_name}  {_described(place, call)}")
     if not calls:
         place.screen.line("No call waits for approval.")
     elif isinstance(place, ShellPlace):
         place.screen.line("/approve N lets one run, /deny N does not.")
-    return [words.as_row(call) for call in calls]
+    return [words.as_row(call) | {"call": call.full_name} for call in calls]
 
 
 @verb("approve")
@@ -59,7 +60,7 @@ def approve(
         return None
     from ikigai_actors.system.approvals import person
 
-    waits = _one_of(place, agent, call)
+    waits = _call_of(place, agent, call)
     return _decided(place, waits, place.system.approvals.approve(waits, always=always or False, by=person()), "runs")
 
 
@@ -77,30 +78,32 @@ def deny(place: "Place", agent: "AgentRef", reason: tuple[str, ...], call: str |
         return None
     from ikigai_actors.system.approvals import person
 
-    waits = _one_of(place, agent, call)
+    waits = _call_of(place, agent, call)
     return _decided(place, waits, place.system.approvals.deny(waits, " ".join(reason), by=person()), "does not run")
 
 
-def _one_of(place: "Place", agent: "AgentRef", id_: str | None) -> "PendingCall":
-    """The call of an agent that is meant. Raises `BadInput`."""
+def _call_of(place: "Place", agent: "AgentRef", full_name: str | None) -> "PendingCall":
+    """The call of an agent with a full name. Raises `BadInput`, which names those that wait."""
     from ikigai_actors.errors import BadInput
 
     calls = [call for call in place.system.approvals.pending() if call.agent == agent.uuid]
-    meant = [call for call in calls if id_ in (None, call.id)]
-    if len(meant) == 1:
-        return meant[0]
+    for call in calls:
+        if call.full_name == full_name:
+            return call
     if not calls:
         raise BadInput(f"No call of {words.named(agent)} waits for approval.")
-    waiting = ", ".join(call.id for call in calls)
-    if not meant:
-        raise BadInput(f"No call {id_!r} of {words.named(agent)} waits for approval. Those that do: {waiting}.")
-    raise BadInput(f"{len(calls)} calls of {words.named(agent)} wait: name one with --call. They are {waiting}.")
+    waiting = "; ".join(f"{call.full_name} ({words.described_call(call)})" for call in calls)
+    if full_name is None:
+        raise BadInput(f"Name the call that you have looked at, with --call. Of {words.named(agent)} waits: {waiting}.")
+    raise BadInput(f"No call {full_name!r} of {words.named(agent)} waits for approval. Those that do: {waiting}.")
 
 
 def _decided(place: "Place", call: "PendingCall", in_time: bool, what: str) -> object:
     agent = place.system.handle(call.agent)
-    place.screen.line(f"{words.named(agent)} {what} {call.tool}" if in_time else f"{call.id}: that call waits no more")
-    return words.agent_row(agent) | {"call": call.id, "decided": in_time}
+    place.screen.line(
+        f"{words.named(agent)} {what} {call.tool}" if in_time else f"{call.full_name}: that call waits no more"
+    )
+    return words.agent_row(agent) | {"call": call.full_name, "decided": in_time}
 
 
 def _described(place: "Place", call: "PendingCall") -> str:

@@ -96,8 +96,8 @@ export class Panels {
 
   async decide(how) {
     if (!this.call) return;
-    const { agent, call, reply } = this.call;
-    await this.page.act("decide", { agent, call, reply, ...how });
+    const { agent, call } = this.call;
+    await this.page.act("decide", { agent, call, ...how });
     await this.ask();
   }
 }

@@ -665,12 +665,12 @@ BY_PROCESS = {
 BY_KIND = {"ioprio_set": (251, 30, 1), "setpriority": (141, 140, 0)}
 """Refused there for all but the process itself: the first argument is this kind, process, and the second one 0."""
 
-MODES = {  # and the arguments with the mode, and with the flags of open (-1: it has none)
+RIGHTS_CALLS = {  # and the arguments with the mode, and with the flags of open (-1: it has none)
     "chmod": (90, -1, 1, -1), "creat": (85, -1, 1, -1), "fchmod": (91, 52, 1, -1), "fchmodat": (268, 53, 2, -1),
     "fchmodat2": (452, 452, 2, -1), "mknod": (133, -1, 1, -1), "mknodat": (259, 33, 2, -1), "open": (2, -1, 2, 1),
     "openat": (257, 56, 3, 2),
 }  # fmt: skip
-"""Calls that may give a file rights. Set-user-id and set-group-id are refused: whoever else is on the machine could run
+"""Calls that may give a file rights. Set-user-id and set-group-id are refused: another user of the machine could run
 that file with the rights of the person."""
 
 SPECIAL = {
@@ -723,7 +723,7 @@ def seccomp_filter(machine: str, network: str, unix_sockets: bool, alone: bool) 
     special = {name: numbers[column] for name, numbers in SPECIAL.items()}
     for name in ("clone3", "openat2"):  # what they are to do is out of sight; libraries then take the older call
         made += _when(special[name], [_refuse(errno.ENOSYS)])
-    for *of_machines, mode, flags in MODES.values():
+    for *of_machines, mode, flags in RIGHTS_CALLS.values():
         if of_machines[column] >= 0:
             made += _when(of_machines[column], _mode_filter(mode, flags))
     made += _when(special["fcntl"], [_argument(1), *_when(_SETLEASE, [permission]), _ALLOW])

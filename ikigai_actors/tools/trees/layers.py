@@ -95,7 +95,7 @@ def touched(layers: Sequence[Path], beneath: FileView) -> set[str]:
     """
     found = set[str]()
     for layer in layers:
-        for path in walk(layer):
+        for path in paths_beneath(layer):
             entry = layer / path
             found.add(path)
             if not is_directory(entry) or is_opaque(entry):  # it hides what was there
@@ -103,7 +103,7 @@ def touched(layers: Sequence[Path], beneath: FileView) -> set[str]:
     return found
 
 
-def walk(top: Path) -> Iterator[str]:
+def paths_beneath(top: Path) -> Iterator[str]:
     """The paths of all that is beneath a directory, relative to it: each directory before what is in it.
 
     Raises `BadInput` for a directory that cannot be read, or that lies too deep for a path.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ikigai_actors.tools.removal import remove_all
-from ikigai_actors.tools.trees.layers import FileView, is_directory, is_same, walk, was_there
+from ikigai_actors.tools.trees.layers import FileView, is_directory, is_same, paths_beneath, was_there
 
 
 class FileChange(NamedTuple):
@@ -128,7 +128,7 @@ def sync(place: Path) -> None:
 def sync_directories(place: Path) -> None:
     """Have all entries beneath a directory survive a power cut, and itself: a commit is about to name it."""
     sync(place)
-    for path in walk(place):
+    for path in paths_beneath(place):
         if is_directory(place / path):
             sync(place / path)
     sync(place.parent)

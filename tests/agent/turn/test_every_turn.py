@@ -27,7 +27,7 @@ from ikigai_actors.agent.turn.state import (
     Step,
 )
 from ikigai_actors.agent.turn.tool_steps import placed
-from ikigai_actors.errors import ProviderError
+from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.history import EMPTY, play_all
@@ -46,7 +46,8 @@ NAMES = (*TOOLS, "gone")
 """The tools that a reply names; the last one is not on offer."""
 
 EVENTS = (
-    "go on", "finish 0", "finish 1", "finish 0 late", "approve 0", "approve 1", "deny 0", "deny 1", "interrupt", "stop",
+    "go on", "finish 0", "finish 1", "finish 0 late", "approve 0", "approve 1", "approve 1 late",
+    "approve 1 other", "deny 0", "deny 1", "interrupt", "stop",
     "cont", "crash", "resume", "prompt", "answer", "answer late", "call", "fail", "break off", "poison", "grant",
 )  # fmt: skip
 
@@ -117,8 +118,12 @@ def expected(was: Facts, event: str) -> Outcome | None:
             return Outcome(was)
         case "finish":
             return _results(was, place)
+        case "approve" if which == "1 late":  # it was shown a call of an earlier reply, with the same id
+            return Outcome(was, effects=(("answer", False),))
         case "approve" | "deny" if not _shown(was) or place >= len(was.far) or was.far[place] != "asking":
             return Outcome(was, effects=(("answer", False),))
+        case "approve" if which == "1 other":
+            return Outcome(was, effects=(("answer", "refused"),))
         case "approve":
             after = was.with_far("approved", place)._replace(head=was.head + 1)
             return Outcome(after, (("approval", str(place)),), (("answer", True),))
@@ -288,8 +293,9 @@ def happening(agent: Agent, event: str) -> on.TurnEvent:
         case "finish":
             return on.ToolFinished(state.request - late, call, "done", False)
         case "approve" | "deny":
-            reply = max((one.reply for one in state.calls), default=0)
-            return on.Decide(reply, call, what == "approve", "", "", "judge")
+            reply = max((one.reply for one in state.calls), default=0) - late
+            digest = "0" * 64 if which.endswith("other") else ""
+            return on.Decide(reply, call, what == "approve", "", "", "judge", digest)
         case "interrupt":
             return on.Interrupt("judge")
         case "stop" | "cont":
@@ -346,7 +352,7 @@ def effects_of(done: Step) -> Effects:
             case Answer(caller="asker"):
                 found.append(("outcome", ""))
             case Answer(value=value):
-                found.append(("answer", value))
+                found.append(("answer", "refused" if isinstance(value, BadInput) else value))
     assert len(found) == len(done.effects)
     return tuple(found)
 
@@ -439,7 +445,7 @@ def follow(names: tuple[str, str], depth: int) -> int:
 @pytest.mark.sample(2, "a pair each")
 @pytest.mark.parametrize(
     ("pair", "steps"),
-    [(("read", "write"), 5_376), (("shell", "post"), 5_523), (("write", "shell"), 4_893), (("drop", "gone"), 5_124)],
+    [(("shell", "post"), 6_049), (("read", "write"), 5_888), (("write", "shell"), 5_359), (("drop", "gone"), 5_612)],
 )
 def test_a_turn_with_two_calls_goes_as_the_rule_says_five_events_long(pair: tuple[str, str], steps: int) -> None:
     assert follow(pair, 5) == steps

@@ -193,15 +193,15 @@ def test_a_script_decides_on_calls_by_their_ids(tmp_path: Path, capsys: pytest.C
         eventually(lambda: len(system.approvals.pending()) == 2, "two calls that wait")
         listed = json.loads(script("approvals", "--json")[0])
         assert [(one["agent"], one["input"]["what"]) for one in listed] == [(kid.uuid, "a"), (kid.uuid, "b")]
-        a, b = (one["id"] for one in listed)
+        a, b = (one["call"] for one in listed)
         assert [line.split()[0] for line in script("approvals")] == [a, b]
         assert script("approve", "kid") == []
-        assert (script.status, "2 calls of kid wait: name one with --call." in script.notices) == (1, True)
+        assert (script.status, "Name the call that you have looked at, with --call." in script.notices) == (1, True)
         assert script("approve", "kid", "--call", "nine") == []
-        assert f"Those that do: {a}, {b}." in script.notices
+        assert f"Those that do: {a} (change {{" in script.notices
         assert script("approve", "kid", "--call", b) == ["kid runs change"]
         eventually(lambda: changes == ["b"], "b is changed")
-        assert script("deny", "kid", "not", "that") == ["kid does not run change"]
+        assert script("deny", "kid", "--call", a, "not", "that") == ["kid does not run change"]
         assert kid.reply(timeout=DEADLINE).text == "ready"
         assert changes == ["b"]
         assert script("approvals") == ["No call waits for approval."]
