@@ -32,6 +32,9 @@ UNTIL_IDLE = 60
 _LOOK = 0.1
 """Seconds between two looks at whether a host lives, while none does."""
 
+STARTS = 20.0
+"""Seconds within which a host that was started here runs the agents, or is not waited for any more."""
+
 CALM = 1.0
 """The same while one does."""
 
@@ -86,7 +89,7 @@ class Hosting:
         self._changed = Condition()
         self._system: AttachedSystem | None = None
         self._host: Starting | None = None
-        self._hosted = self._closed = False
+        self._hosted = self._looked = self._closed = False
         self._trouble = ""
         self._schedule = StartSchedule()
         self._thread = Thread(target=self._keep, name="ikigai-hosting", daemon=True)
@@ -101,10 +104,23 @@ class Hosting:
             return self._system
 
     def check_hosted(self, timeout: float) -> None:
-        """Return when a host runs the agents. Raises `NoHost` after this many seconds."""
+        """Return when a host runs the agents. Raises `NoHost` after this many seconds.
+
+        While a host starts that this door has started, it is waited for, up to `STARTS` seconds: clients that call as
+        soon as a door is open are not refused, and most of them never call again.
+        """
+        until = monotonic() + STARTS
         with self._changed:
-            if not self._changed.wait_for(lambda: self._hosted, timeout):
+            if self._changed.wait_for(lambda: self._hosted, timeout):
+                return
+            while self._starts() and not self._hosted and monotonic() < until:
+                self._changed.wait(_LOOK)
+            if not self._hosted:
                 raise self._no_host()
+
+    def _starts(self) -> bool:
+        """Whether a host is on its way: nobody has looked yet, or the one that was started runs."""
+        return not self._looked or (self._host is not None and self._host.poll() is None)
 
     def close(self) -> None:
         """Look no more, and give the database back. The host goes on."""
@@ -117,7 +133,7 @@ class Hosting:
 
     def _no_host(self) -> NoHost:
         why = f" ({self._trouble})" if self._trouble else ""
-        return NoHost(f"No host at the moment{why}: nothing was done. Call again with the same key.")
+        return NoHost(f"No host at the moment{why}: nothing was done.")
 
     def _keep(self) -> None:
         while True:
@@ -143,6 +159,7 @@ class Hosting:
             self._changed.notify_all()
         if self._schedule.starts(monotonic(), hosted=hosted, starting=self._host is not None and status is None):
             self._host = self._start()
+        self._looked = True
 
     def _attach(self) -> AttachedSystem | None:
         """Attach, if there is a database; a host that is started makes one."""

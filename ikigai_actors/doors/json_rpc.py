@@ -11,13 +11,15 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.errors import IkigaiError, NoHost, StoreError
 
 logger = logging.getLogger(__name__)
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+CANCELLED = -32800
 
 INTERNAL = "Internal error, see doors.log."
 """What a client reads of a defect of ours."""
@@ -50,6 +52,14 @@ class RpcRequest(NamedTuple):
     id: RequestId | None = None
 
 
+class GivenUp(Enum):
+    """The answer to a request that its client has given up; the protocols differ."""
+
+    SILENT = "it has no answer"
+    REFUSED = "an error says that it was cancelled"
+    ANSWERED = "the server ends its work, and answers"
+
+
 class RpcResponse(NamedTuple):
     """An answer to a request of ours."""
 
@@ -66,6 +76,9 @@ class Server(Protocol):
 
     def notified(self, request: RpcRequest) -> None:
         """Take a notification."""
+
+    def give_up(self, request: RpcRequest) -> GivenUp:
+        """Hear that the client has given up a request which is not answered yet."""
 
 
 def parsed(line: bytes) -> RpcRequest | RpcResponse:
@@ -98,6 +111,7 @@ class RpcConnection:
         """Speak to a client by sending messages."""
         self._server, self._send = server, send
         self._tasks: dict[RequestId, asyncio.Task[None]] = {}
+        self._requests: dict[RequestId, RpcRequest] = {}
         self._asked: dict[RequestId, asyncio.Future[Any]] = {}
         self._numbers = 0
 
@@ -119,7 +133,7 @@ class RpcConnection:
             self._answer(message.id, error=RpcError(INVALID_REQUEST, told).as_json())
         else:
             task = asyncio.get_running_loop().create_task(self.answer(message))
-            self._tasks[message.id] = task
+            self._tasks[message.id], self._requests[message.id] = task, message
 
     def refuse(self, code: int, text: str) -> None:
         """Send an error for something that is no message."""
@@ -144,9 +158,15 @@ class RpcConnection:
             self._asked.pop(number, None)
 
     def cancel(self, number: object) -> None:
-        """Give up a request, which gets no answer."""
-        if isinstance(number, str | int) and (task := self._tasks.pop(number, None)) is not None:
-            task.cancel()
+        """Take it that the client gives up a request."""
+        if not isinstance(number, str | int) or number not in self._tasks:
+            return
+        how = self._server.give_up(self._requests[number])
+        if how is not GivenUp.ANSWERED:
+            self._tasks.pop(number).cancel()
+            del self._requests[number]
+        if how is GivenUp.REFUSED:
+            self._answer(number, error=RpcError(CANCELLED, "Request cancelled").as_json())
 
     def close(self) -> None:
         """Give up all requests, in both directions."""
@@ -172,7 +192,8 @@ class RpcConnection:
         except RpcError as error:
             self._answer(number, error=error.as_json())
         except IkigaiError as error:
-            self._answer(number, error=RpcError(INVALID_PARAMS, str(error)).as_json())
+            code = INTERNAL_ERROR if isinstance(error, NoHost | StoreError) else INVALID_PARAMS
+            self._answer(number, error=RpcError(code, str(error)).as_json())
         except Exception:
             logger.exception("RpcRequest %s failed", request.method)
             self._answer(number, error=RpcError(INTERNAL_ERROR, INTERNAL).as_json())
@@ -180,7 +201,7 @@ class RpcConnection:
             self._answer(number, result=result)
         finally:
             if number is not None and self._tasks.get(number) is asyncio.current_task():
-                del self._tasks[number]
+                del self._tasks[number], self._requests[number]
 
     def _answer(self, number: RequestId | None, **rest: Any) -> None:
         self._send({"jsonrpc": "2.0", "id": number, **rest})

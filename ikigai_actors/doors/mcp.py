@@ -15,8 +15,16 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.doors.bell import NewsBell
-from ikigai_actors.doors.json_rpc import INTERNAL, INVALID_PARAMS, METHOD_NOT_FOUND, Params, RpcError, RpcRequest
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.doors.json_rpc import (
+    INTERNAL,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    GivenUp,
+    Params,
+    RpcError,
+    RpcRequest,
+)
+from ikigai_actors.errors import IkigaiError, NoHost
 
 if TYPE_CHECKING:
     from ikigai_actors.doors.access import Access
@@ -112,7 +120,11 @@ class McpDoor:
         return {"resultType": "complete", **result, **kept, "_meta": {SERVER_KEY: self._info}}
 
     def notified(self, request: RpcRequest) -> None:
-        """Nothing that a client reports changes anything here; cancelling is the connection's."""
+        """Nothing that a client reports changes anything here."""
+
+    def give_up(self, request: RpcRequest) -> GivenUp:
+        """See `Server.give_up`: the protocol wants no answer."""
+        return GivenUp.SILENT
 
     async def _result(
         self, request: RpcRequest, notify: Callable[[str, Params], object], meta: Mapping[str, Any]
@@ -165,7 +177,8 @@ class McpDoor:
         try:
             value = await self._value(tool, given, progress, as_task=as_task)
         except IkigaiError as error:
-            return {"content": [_text(str(error))], "isError": True}
+            again = " Call again with the same key." if isinstance(error, NoHost) else ""
+            return {"content": [_text(f"{error}{again}")], "isError": True}
         except Exception:
             logger.exception("Tool %s failed", tool.name)
             return {"content": [_text(INTERNAL)], "isError": True}

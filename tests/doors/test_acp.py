@@ -25,6 +25,7 @@ from ikigai_actors.doors.json_rpc import RpcConnection
 from ikigai_actors.providers.base import Delta, OnDelta, Usage
 from ikigai_actors.records.agents.lists import age_of
 from tests.kit.blocking_provider import DEADLINE, Hanging
+from tests.kit.databases import eventually
 from tests.kit.doors import RawClient, opened
 from tests.kit.pictures import PNG
 
@@ -170,6 +171,61 @@ def test_a_turn_is_cancelled_and_so_are_prompts_that_wait(durable: str) -> None:
         assert (await first)["stopReason"] == "cancelled"
 
     play(durable, scene, provider)
+
+
+def test_a_cancel_that_comes_right_behind_a_prompt_ends_it_and_no_later_one(durable: str) -> None:
+    provider = Hanging("tea")
+
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        await one.begin()
+        session = await one.new()
+        for _ in range(5):  # each in one write, before anything of the prompt is awaited
+            prompt = asyncio.ensure_future(one.prompt(session, "go"))
+            await asyncio.sleep(0)
+            one.say({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
+            assert (await prompt)["stopReason"] == "cancelled"
+        later = asyncio.ensure_future(one.prompt(session, "go on"))
+        agent = host.agent(session)
+        await asyncio.to_thread(lambda: eventually(lambda: agent.history()[-1].content == "go on", "the later turn"))
+        assert not later.done()
+        one.say({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
+        assert (await later)["stopReason"] == "cancelled"
+
+    play(durable, scene, provider)
+
+
+def test_a_prompt_that_is_given_up_is_cancelled_alone_and_answered(durable: str) -> None:
+    provider = Hanging("tea")
+
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        await one.begin()
+        session = await one.new()
+        first = asyncio.ensure_future(one.prompt(session, "first"))
+        await asyncio.to_thread(provider.wait_until_asked)
+        number = one.latest
+        second = asyncio.ensure_future(one.prompt(session, "second"))
+        await asyncio.sleep(0)
+        for given_up in (one.latest, number):
+            one.say({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": given_up}})
+        assert [(await answer)["stopReason"] for answer in (second, first)] == ["cancelled", "cancelled"]
+        assert [message.content for message in host.agent(session).history() if message.kind == "user"] == ["first"]
+
+    play(durable, scene, provider)
+
+
+def test_another_request_that_is_given_up_is_answered_with_an_error(durable: str) -> None:
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        await one.begin()
+        asked = asyncio.ensure_future(one.ask("session/list"))
+        await asyncio.sleep(0)
+        one.say({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": one.latest}})
+        assert (await asked)["error"]["code"] == -32800
+        assert "sessions" in await one.ask("session/list")
+
+    play(durable, scene)
 
 
 def test_a_picture_goes_with_a_prompt(durable: str) -> None:

@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -76,6 +77,38 @@ def test_a_host_that_is_there_is_used(new_sqlite: Callable[[], str]) -> None:
         assert host._is_idle(1)
 
 
+def test_a_call_waits_for_the_host_that_its_door_has_started_whatever_its_own_time(tmp_path: Path) -> None:
+    with ActorSystem.open(tmp_path / "team.db", ScriptedProvider([])):
+        pass  # a database of yesterday, which nobody runs
+    starting, hosts = Event(), list[HostHere]()
+
+    class Slow:
+        def poll(self) -> int | None:
+            return None
+
+    def start() -> Slow:
+        starting.set()
+        return Slow()
+
+    hosting = Hosting(str(tmp_path / "team.db"), start, lambda: "")
+    called = Event()
+
+    def call() -> None:
+        hosting.check_hosted(0)
+        called.set()
+
+    caller = Thread(target=call)
+    caller.start()
+    try:
+        assert starting.wait(DEADLINE)
+        hosts.append(HostHere(str(tmp_path / "team.db")))
+        assert called.wait(DEADLINE)
+    finally:
+        hosting.close()
+        caller.join()
+        hosts[0].end()
+
+
 class Failed:
     """A host that could not begin."""
 
@@ -85,7 +118,7 @@ class Failed:
 
 def test_a_host_that_cannot_begin_is_named_with_its_latest_line(tmp_path: Path) -> None:
     hosting = Hosting(str(tmp_path / "team.db"), Failed, lambda: "ikigai: no such provider")
-    with pytest.raises(NoHost, match=r"No host at the moment.*: nothing was done\. Call again with the same key\."):
+    with pytest.raises(NoHost, match=r"No host at the moment.*: nothing was done\."):
         hosting.attached(0)
     eventually(lambda: "no such provider" in str(refusal(hosting)), "the reason")
     hosting.close()

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ikigai_actors.doors.json_rpc import INTERNAL, Params, RpcError, RpcRequest, RpcResponse, message_of, parsed
+from ikigai_actors.doors.json_rpc import (
+    INTERNAL,
+    GivenUp,
+    Params,
+    RpcError,
+    RpcRequest,
+    RpcResponse,
+    message_of,
+    parsed,
+)
 from ikigai_actors.doors.lines import LineSplitter
 from ikigai_actors.errors import BadInput
 from tests.kit.doors import RawClient
@@ -37,6 +46,7 @@ class Echo:
     def __init__(self) -> None:
         self.noted: list[str] = []
         self.hangs = asyncio.Event()
+        self.given_up = GivenUp.SILENT
 
     async def request(self, request: RpcRequest, notify: Callable[[str, Params], object]) -> Any:
         match request.method:
@@ -52,6 +62,11 @@ class Echo:
 
     def notified(self, request: RpcRequest) -> None:
         self.noted.append(request.method)
+
+    def give_up(self, request: RpcRequest) -> GivenUp:
+        if self.given_up is GivenUp.ANSWERED:
+            self.hangs.set()
+        return self.given_up
 
 
 def said(read: Callable[[], object]) -> object:
@@ -103,6 +118,28 @@ def test_a_request_that_is_cancelled_has_no_answer_and_its_id_is_free_again() ->
         client.say({"id": 5, "method": "hang"})
         assert "is not answered yet" in (await client.heard.get())["error"]["message"]
         client.say({"method": "notifications/cancelled", "params": {"requestId": 5}})
+        client.say({"id": 5, "method": "fine"})
+        assert await client.heard.get() == {"jsonrpc": "2.0", "id": 5, "result": {"was": "fine"}}
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("how", "answer"),
+    [
+        (GivenUp.REFUSED, {"error": {"code": -32800, "message": "Request cancelled"}}),
+        (GivenUp.ANSWERED, {"result": {"was": "hang"}}),
+    ],
+)
+def test_a_server_says_what_a_request_gets_that_its_client_gives_up(how: GivenUp, answer: dict[str, Any]) -> None:
+    async def scenario() -> None:
+        echo = Echo()
+        echo.given_up = how
+        client = RawClient(echo)
+        client.say({"id": 5, "method": "hang"})
+        client.say({"method": "$/cancel_request", "params": {"requestId": 5}})
+        client.say({"method": "$/cancel_request", "params": {"requestId": "another"}})
+        assert await client.heard.get() == {"jsonrpc": "2.0", "id": 5, **answer}
         client.say({"id": 5, "method": "fine"})
         assert await client.heard.get() == {"jsonrpc": "2.0", "id": 5, "result": {"was": "fine"}}
 

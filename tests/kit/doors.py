@@ -36,7 +36,7 @@ def unhosted(access: Access) -> Access:
     """The same while no host lives."""
 
     def refuse(timeout: float) -> None:
-        raise NoHost("No host at the moment: nothing was done. Call again with the same key.")
+        raise NoHost("No host at the moment: nothing was done.")
 
     access.check_hosted = refuse
     return access
@@ -64,6 +64,11 @@ class RawClient:
             waiting.set_result(message)
         else:
             self.heard.put_nowait(message)
+
+    @property
+    def latest(self) -> int:
+        """The id of the latest request."""
+        return self._number
 
     def say(self, line: bytes | Mapping[str, Any]) -> None:
         self.connection.receive(line if isinstance(line, bytes) else json.dumps(line).encode())

@@ -13,7 +13,7 @@ from ikigai_actors.doors.acp.permissions import Permissions
 from ikigai_actors.doors.acp.prompts import Prompts
 from ikigai_actors.doors.acp.sessions import METHODS, Sessions
 from ikigai_actors.doors.acp.view import ClientView
-from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND, Params, RpcConnection, RpcError, RpcRequest
+from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND, GivenUp, Params, RpcConnection, RpcError, RpcRequest
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.agents.registry import Died
 from ikigai_actors.records.messages.messages import Kind, Message
@@ -58,11 +58,11 @@ class AcpDoor:
         if request.method == "initialize":
             return self._initialize(request.params)
         work = METHODS.get(request.method)
-        if work is None and request.method != "session/prompt":
+        if request.method == "session/prompt":
+            return await self._prompts.answer(request, self._ready)
+        if work is None:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
         await self._ready.wait()
-        if work is None:
-            return await self._prompts.answer(request)
         result = await self._loop.run_in_executor(self._pool, work, self._sessions, request.params)
         await self._permissions.ask_what_is_open()
         return result
@@ -71,6 +71,13 @@ class AcpDoor:
         """Take a notification."""
         if request.method == "session/cancel":
             self._loop.create_task(self._prompts.cancel(request.params))
+
+    def give_up(self, request: RpcRequest) -> GivenUp:
+        """See `Server.give_up`: a prompt ends as by ``session/cancel``, and is answered."""
+        if request.method != "session/prompt":
+            return GivenUp.REFUSED
+        self._loop.create_task(self._prompts.give_up(request))
+        return GivenUp.ANSWERED
 
     def _initialize(self, params: Params) -> dict[str, Any]:
         given = params.get("clientCapabilities")

@@ -44,6 +44,8 @@ class Prompts:
         self._loop = asyncio.get_running_loop()
         self._connection = secrets.token_hex(16)
         self._waiting: dict[TurnHandle, asyncio.Future[dict[str, Any]]] = {}
+        self._kept: dict[RequestId | None, tuple[object, asyncio.Future[TurnHandle]]] = {}
+        """The session of each request that is not answered, and the handle of its prompt, once that is kept."""
 
     @cached_property
     def _turns(self) -> TurnReader:
@@ -58,16 +60,27 @@ class Prompts:
                 with suppress(IkigaiError):
                     await self._loop.run_in_executor(self._pool, self._look)
 
-    async def answer(self, request: RpcRequest) -> dict[str, Any]:
-        """Keep a prompt, and wait for the end of its turn."""
-        handle = await self._loop.run_in_executor(self._pool, self._keep, request.id, request.params)
-        future: asyncio.Future[dict[str, Any]] = self._loop.create_future()
-        self._waiting[handle] = future
+    async def answer(self, request: RpcRequest, ready: asyncio.Event) -> dict[str, Any]:
+        """Keep a prompt once the door is ready, and wait for the end of its turn.
+
+        The request is registered before anything is awaited: a cancel that comes right behind it finds it.
+        """
+        kept: asyncio.Future[TurnHandle] = self._loop.create_future()
+        self._kept[request.id] = (request.params.get("sessionId"), kept)
+        handle: TurnHandle | None = None
         try:
+            await ready.wait()
+            handle = await self._loop.run_in_executor(self._pool, self._keep, request.id, request.params)
+            end: asyncio.Future[dict[str, Any]] = self._loop.create_future()
+            self._waiting[handle] = end
+            kept.set_result(handle)
             await self._loop.run_in_executor(self._pool, self._look)
-            return await future
+            return await end
         finally:
-            self._waiting.pop(handle, None)
+            kept.cancel()
+            self._kept.pop(request.id, None)
+            if handle is not None:
+                self._waiting.pop(handle, None)
 
     def _keep(self, number: RequestId | None, params: Params) -> TurnHandle:
         """Keep a prompt, once for a request: one that the client sends again is the same prompt."""
@@ -128,15 +141,45 @@ class Prompts:
             future.set_exception(end)
 
     async def cancel(self, params: Params) -> None:
-        """End the turn of a session's agent, and take back its prompts that wait."""
-        client, pool = self._access.client, self._pool
+        """End the turn of a session's agent, and take back its prompts that came before and still wait.
+
+        The tasks of one client begin in the order of its lines, so those that came before are registered by now.
+        """
+        before = [kept for session, kept in self._kept.values() if session == params.get("sessionId")]
         with suppress(IkigaiError):
-            uuid = (await self._loop.run_in_executor(pool, session_of, self._access, params)).uuid
-            for handle in [one for one in self._waiting if one.agent == uuid]:
-                if await self._loop.run_in_executor(pool, client.write, WithdrawPrompt(uuid, handle.number)):
-                    self._settle(handle, TurnInterrupted("withdrawn", uuid))
-            interrupt = partial(client.signal, uuid, Signal.INT, cascade=False, reason="", grace=GRACE)
-            await self._loop.run_in_executor(pool, interrupt)
+            uuid = (await self._loop.run_in_executor(self._pool, session_of, self._access, params)).uuid
+            for kept in before:
+                if (handle := await _outcome(kept)) is not None:
+                    await self._withdraw(handle)
+            await self._interrupt(uuid)
+
+    async def give_up(self, request: RpcRequest) -> None:
+        """End the turn of one prompt, or take the prompt back."""
+        session = self._kept.get(request.id)
+        with suppress(IkigaiError):
+            handle = None if session is None else await _outcome(session[1])
+            if handle is None or await self._withdraw(handle):
+                return
+            if (await self._loop.run_in_executor(self._pool, self._turns.seen, handle)).is_open:
+                await self._interrupt(handle.agent)
+
+    async def _withdraw(self, handle: TurnHandle) -> bool:
+        """Take a prompt back, if its turn has not begun; return whether it was."""
+        unit = WithdrawPrompt(handle.agent, handle.number)
+        withdrawn = bool(await self._loop.run_in_executor(self._pool, self._access.client.write, unit))
+        if withdrawn:
+            self._settle(handle, TurnInterrupted("withdrawn", handle.agent))
+        return withdrawn
+
+    async def _interrupt(self, uuid: str) -> None:
+        interrupt = partial(self._access.client.signal, uuid, Signal.INT, cascade=False, reason="", grace=GRACE)
+        await self._loop.run_in_executor(self._pool, interrupt)
+
+
+async def _outcome(kept: asyncio.Future[TurnHandle]) -> TurnHandle | None:
+    """The handle of a prompt, once it is kept; None where it was refused."""
+    await asyncio.wait([kept])
+    return None if kept.cancelled() else kept.result()
 
 
 def _usage(reply: Reply) -> dict[str, Any]:
