@@ -6,7 +6,7 @@ Its modules:
 
     formats       which there are, and which one a file has; reads files
     recording     a file, line by line
-    claude_code   sessions of Claude Code
+    claude_code   sessions of Claude Code; claude_attachments    what their attachments say to the model
     codex         sessions of Codex
     pi            sessions of pi
     chats         conversations, from requests; openai_chats, otel, langfuse    recorders of requests

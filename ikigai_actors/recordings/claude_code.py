@@ -9,6 +9,9 @@ follow different pieces, so they hang beside the path, and belong to it all the 
     P ── A ── P ── A                                    two paths: the later one is the session as it is, the other
          └─── P ── A                                    one an agent that was forked of it
 
+What an attachment said to the model is a text of Claude Code's. A summary stands for all before it, but for what
+the line before it says is kept: the latest messages, or the first ones.
+
 Lines of sidechains, also those of ``SESSION/subagents/agent-ID.jsonl``, are agents below the one whose call began them.
 All other lines are kept with the file, and no model sees them.
 """
@@ -21,15 +24,16 @@ from typing import Any
 
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.providers.base import Reply, ToolCall, Usage
+from ikigai_actors.recordings.claude_attachments import attached_blocks, blocks_in, texts_of
 from ikigai_actors.recordings.draft import Draft, picture
-from ikigai_actors.recordings.recording import RecordedLine, Recording, count_of, object_of, objects_in, time_of
+from ikigai_actors.recordings.recording import RecordedLine, Recording, count_of, object_of, time_of
 from ikigai_actors.recordings.tree import LinePlace, LineTree
 
 _NEWEST = "2.1"
 """The latest known version of Claude Code. Lines of a later one are taken if they are understood."""
 
 _INTERRUPTED = "[Request interrupted by user"
-_COMMANDS = ("<command-name>", "<command-message>", "<local-command-", "Caveat: ")
+_COMMANDS = ("<command-name>", "<command-message>", "<local-command-", "<bash-", "Caveat: ")
 """How prompts begin that Claude Code has written itself, for a command of its own."""
 
 
@@ -95,7 +99,9 @@ class SessionLine:
     @property
     def blocks(self) -> list[Mapping[str, Any]]:
         """Its content."""
-        return _blocks_in(self.message.get("content"))
+        if self.line.value["type"] == "attachment":
+            return attached_blocks(self.line.part("attachment")) or []
+        return blocks_in(self.message.get("content"))
 
     @property
     def results(self) -> list[Mapping[str, Any]]:
@@ -118,6 +124,7 @@ class ClaudeCodeSession:
         self.id = self.agent = self.version = self.folder = ""
         self.top: Draft | None = None
         """The agent of the session as it is, once it is written."""
+        self._unsaid = set[str]()
         self._tree = LineTree()
         self._nodes: dict[str, SessionLine] = {}
         self._compacted = set[str]()  # the lines that follow what was compacted
@@ -128,11 +135,17 @@ class ClaudeCodeSession:
         self._aside = {
             uuid for uuid, node in self._nodes.items() if not self.agent and node.line.value.get("isSidechain")
         }
+        self._heads: dict[str, str] = {}  # the first piece of the reply that a piece belongs to
         self._pieces: dict[str, list[SessionLine]] = defaultdict(list)
         self._results: dict[str, SessionLine] = {}
+        for uuid in self._tree.parents_first():
+            if (node := self._nodes[uuid]).role is Role.REPLY:
+                before = self._followed(uuid)
+                joins = before is not None and self._nodes[before].reply_id == node.reply_id
+                self._heads[uuid] = self._heads[before] if joins and before is not None else uuid
         for uuid, node in self._nodes.items():
             if node.role is Role.REPLY:
-                self._pieces[node.reply_id].append(node)
+                self._pieces[self._heads[uuid]].append(node)
             for block in node.results if uuid in self._beside else ():
                 self._results.setdefault(str(block.get("tool_use_id")), node)
         self._owners: dict[str, Draft] = {}  # who began a subagent, by its id and by the prompt that it got
@@ -159,26 +172,29 @@ class ClaudeCodeSession:
             parent = line.value.get("logicalParentUuid")
         if self._tree.add(uuid, line, parent):
             self._nodes[uuid] = SessionLine(line, _role_of(line))
+            if kind == "attachment" and self._nodes[uuid].role is Role.HIDDEN:
+                self._unsaid.add(f"attachment {line.part('attachment').get('type')!s:.60}")
 
     def _lines_beside(self) -> set[str]:
         """The lines of results, pieces of replies, and what no person says, after which nothing else comes."""
         beside = set[str]()
         for uuid in reversed(self._tree.parents_first()):
             node = self._nodes[uuid]
-            piece = node.role is Role.REPLY and self._follows(uuid) == node.reply_id
-            results = node.role is Role.RESULTS and not _text_of(node.blocks)
+            followed = self._followed(uuid) if node.role is Role.REPLY else None
+            piece = followed is not None and self._nodes[followed].reply_id == node.reply_id
+            results = node.role is Role.RESULTS and not texts_of(node.blocks)
             if (piece or results or node.role in (Role.META, Role.HIDDEN)) and beside.issuperset(
                 self._tree.children.get(uuid, ())
             ):
                 beside.add(uuid)
         return beside
 
-    def _follows(self, uuid: str) -> str:
-        """The id of the reply that a piece of one follows, past results and hidden lines; empty where it is none."""
+    def _followed(self, uuid: str) -> str | None:
+        """The piece of a reply that a line follows, past results and hidden lines; None where it follows none."""
         at = self._tree.parents[uuid]
         while at is not None and self._nodes[at].role in (Role.RESULTS, Role.HIDDEN):
             at = self._tree.parents[at]
-        return self._nodes[at].reply_id if at is not None and self._nodes[at].role is Role.REPLY else ""
+        return at if at is not None and self._nodes[at].role is Role.REPLY else None
 
     def _leaves(self) -> list[str]:
         """The ends of the paths, in the order of the file."""
@@ -201,6 +217,7 @@ class ClaudeCodeSession:
         """
         name = f"agent-{self.agent}" if self.agent else self.of.stem
         top = self.top = Draft(f"claude-code {self.of.name} {self.id} {self.agent}", name)
+        top.unsaid |= self._unsaid
         if main is not None:
             self._owners = main._owners
             top.supervisor = self._owners.get(self.agent, main.top)
@@ -231,7 +248,7 @@ class ClaudeCodeSession:
         while inside := [uuid for uuid in self._tree.children.get(chain[-1], ()) if uuid in self._aside]:
             chain.append(next((uuid for uuid in reversed(inside) if uuid not in self._beside), inside[-1]))
         node = self._nodes[root]
-        above = self._owners.get(_text_of(node.blocks), top)
+        above = self._owners.get(texts_of(node.blocks), top)
         side = Draft(f"{top.uuid} {root}", f"{top.name}-sidechain", supervisor=above)
         side.begin(None, {"format": "claude-code", "session": self.id, "line": node.line.number}, settings, node.at)
         self._write_path(side, chain)
@@ -241,28 +258,59 @@ class ClaudeCodeSession:
         """Write the lines of a path into a log."""
         told = set[str]()
         before, start, meta = draft.head, path[0], False
+        boundary: RecordedLine | None = None
         for uuid in path:
             node = self._nodes[uuid]
-            if node.role in (Role.PROMPT, Role.META):
-                joins = meta if node.role is Role.PROMPT else draft.is_open
+            role, message = node.role, node.line
+            if message.value.get("subtype") == "compact_boundary":
+                boundary = message
+            first, after = self._kept(draft, boundary) if role is Role.SUMMARY else (0, 0)
+            boundary = None if role is Role.SUMMARY else boundary
+            if after:
+                self._settle(draft)
+                draft.rewind(message, after, node.at)
+                role = Role.META
+            if role in (Role.PROMPT, Role.META):
+                joins = meta if role is Role.PROMPT else draft.is_open
                 if not joins:
                     self._settle(draft)
                     draft.interrupt(node.at)
                     before, start = draft.head, uuid
                 self._write_text(draft, node, joins)
-            elif node.role is Role.REPLY and node.reply_id not in told:
-                told.add(node.reply_id)
+            elif role is Role.REPLY and self._heads[uuid] not in told:
+                told.add(self._heads[uuid])
                 self._settle(draft)
-                self._write_reply(draft, self._pieces[node.reply_id])
-            elif node.role in (Role.RESULTS, Role.SUMMARY, Role.INTERRUPTION):
+                self._write_reply(draft, self._pieces[self._heads[uuid]])
+            elif role is Role.SUMMARY:
+                self._settle(draft)
+                draft.summarise(message, texts_of(node.blocks), node.at, first)
+            elif role in (Role.RESULTS, Role.INTERRUPTION):
                 self._write_said(draft, node)
-            meta = draft.is_open if node.role is Role.META else meta and node.role is Role.HIDDEN
+            meta = draft.is_open if role is Role.META else meta and role is Role.HIDDEN
             self._tree.places.setdefault(uuid, LinePlace(draft, before, start, None if draft.is_open else draft.head))
         self._settle(draft)
 
+    def _kept(self, draft: Draft, boundary: RecordedLine | None) -> tuple[int, int]:
+        """What is kept beside a summary: from a step on; or before a prompt, where that is not 0.
+
+        Args:
+            draft: has what was summarised.
+            boundary: the line before the summary.
+        """
+        facts = object_of(boundary.value.get("compactMetadata")) if boundary is not None else {}
+        messages, segment = object_of(facts.get("preservedMessages")), object_of(facts.get("preservedSegment"))
+        named = messages.get("uuids")
+        uuids = named if isinstance(named, list) and named else [segment.get("headUuid"), segment.get("tailUuid")]
+        lines = [self._tree.lines[one] for one in uuids if isinstance(one, str) and one in self._tree.lines]
+        steps = [step for line in lines if (step := draft.step_of(line.number))]
+        anchor = messages.get("anchorUuid") or segment.get("anchorUuid")
+        if steps and boundary is not None and anchor == boundary.value.get("uuid"):  # the first ones: a summary follows
+            return 0, next((one for one in draft.prompts if one > max(steps)), 0)
+        return min(steps, default=0), 0
+
     def _write_text(self, draft: Draft, node: SessionLine, joins: bool) -> None:
         """Write a prompt, or what goes with one."""
-        text, pictures = _text_of(node.blocks), _pictures_in(node.blocks)
+        text, pictures = texts_of(node.blocks), _pictures_in(node.blocks)
         if not (text.strip() or pictures):
             return
         if not joins:
@@ -274,19 +322,17 @@ class ClaudeCodeSession:
             draft.word(node.line, text, node.at, pictures)
 
     def _write_said(self, draft: Draft, node: SessionLine) -> None:
-        line, at, text = node.line, node.at, _text_of(node.blocks)
+        line, at, text = node.line, node.at, texts_of(node.blocks)
         for block in node.results:
-            parts = _blocks_in(block.get("content"))
+            parts = blocks_in(block.get("content"))
             call, failed = str(block.get("tool_use_id")), bool(block.get("is_error"))
-            draft.result(line, call, _text_of(parts), at, failed, _pictures_in(parts))
+            draft.result(line, call, texts_of(parts), at, failed, _pictures_in(parts))
             if isinstance(agent := line.part("toolUseResult").get("agentId"), str):
                 self._owners[agent] = draft
         if node.role is Role.RESULTS and not text.strip():
             return
         self._settle(draft)
-        if node.role is Role.SUMMARY:
-            draft.summarise(line, text, at)
-        elif node.role is Role.INTERRUPTION:
+        if node.role is Role.INTERRUPTION:
             draft.interrupt(at, line, text)
         else:
             draft.word(line, text, at)
@@ -317,10 +363,12 @@ class ClaudeCodeSession:
 
 def _role_of(line: RecordedLine) -> Role:
     message, kind = line.part("message"), line.value["type"]
+    if kind == "attachment":
+        return Role.META if attached_blocks(line.part("attachment")) else Role.HIDDEN
     if kind != "user":
         return Role.REPLY if kind == "assistant" else Role.HIDDEN
-    blocks = _blocks_in(message.get("content"))
-    text = _text_of(blocks)
+    blocks = blocks_in(message.get("content"))
+    text = texts_of(blocks)
     if line.value.get("isCompactSummary"):
         return Role.SUMMARY
     if any(one.get("type") == "tool_result" for one in blocks):
@@ -342,15 +390,6 @@ def _usage_of(value: object) -> Usage | None:
         return None
     names = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     return Usage(*(count_of(value.get(name)) for name in names))
-
-
-def _blocks_in(content: object) -> list[Mapping[str, Any]]:
-    return [{"type": "text", "text": content}] if isinstance(content, str) else objects_in(content)
-
-
-def _text_of(blocks: Iterable[Mapping[str, Any]]) -> str:
-    texts = (one.get("text") for one in blocks if one.get("type") == "text")
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _pictures_in(blocks: Iterable[Mapping[str, Any]]) -> list[Attachment]:

@@ -5,11 +5,12 @@ A line has a time, a type and a payload. The items of a reply are lines of their
     session_meta       who, where, and the instructions: the setting ``system``
     turn_context       the model
     response_item      a message, a thought, a call, the result of one
-    compacted          a summary in the place of all before it
+    compacted          a summary in the place of all before it, with the prompts that were kept beside it
     event_msg          what the screen shows again; and the costs, an interruption, a turn that was taken back
 
 A session that was forked of another one repeats its lines. Where both are imported, it is an agent that was forked
-there. All other lines are kept with the file, and no model sees them.
+there. That of a subagent names the one that started it, and is an agent below that. All other lines are kept with the
+file, and no model sees them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +31,7 @@ from ikigai_actors.recordings.recording import (
 )
 from ikigai_actors.recordings.tree import LinePlace, LineTree
 
-_NEWEST = "0.150"
+_NEWEST = "0.171"
 """The latest known version of Codex. Lines of a later one are taken if they are understood."""
 
 _TYPES = ("session_meta", "turn_context", "response_item", "compacted", "event_msg")
@@ -53,7 +54,7 @@ def is_codex(line: Mapping[str, Any]) -> bool:
 
 
 def codex_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
-    """The agents of some files: one for each, below none, or forked of that of another one.
+    """The agents of some files: one for each, below none, or forked of that of another one, or below it.
 
     Args:
         recordings: the files.
@@ -67,12 +68,15 @@ def codex_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], m
     def write(one: Rollout, below: tuple[str, ...] = ()) -> None:
         if one.of.name in written:
             return
-        parent = by_id.get(one.forked_from)
-        if parent is one or (parent is not None and parent.of.name in below):
+        parent, starter = (by_id.get(each) for each in (one.forked_from, one.started_by))
+        for above in (parent, starter):
+            if above is not None and above.of.name not in (*below, one.of.name):
+                write(above, (*below, one.of.name))
+        if parent is not None and parent.of.name not in written:  # they lead back to itself
             parent = None
-        if parent is not None:
-            write(parent, (*below, one.of.name))
         written[one.of.name] = one.write(settings, models, parent)
+        if starter is not None and starter.of.name in written and starter is not one:
+            written[one.of.name].supervisor = written[starter.of.name]
 
     for one in rollouts:
         write(one)
@@ -118,6 +122,12 @@ class Rollout:
     def forked_from(self) -> str:
         """The id of the session whose lines it repeats."""
         return _text(self.meta, "forked_from_id")
+
+    @property
+    def started_by(self) -> str:
+        """The id of the session whose subagent it is."""
+        spawned = object_of(object_of(object_of(self.meta.get("source")).get("subagent")).get("thread_spawn"))
+        return _text(self.meta, "parent_thread_id") or _text(spawned, "parent_thread_id")
 
     @property
     def _made_by(self) -> str:
@@ -329,11 +339,11 @@ def _call_in(line: RecordedLine, item: Mapping[str, Any]) -> ToolCall:
 
 
 def _summary_in(payload: Mapping[str, Any]) -> str:
-    """The text of a summary, or the texts that replaced the history."""
-    if (text := _text(payload, "message")).strip():
-        return text
-    replaced = (_text_in(one) for one in objects_in(payload.get("replacement_history")))
-    return "\n\n".join(filter(str.strip, replaced)) or _UNREADABLE
+    """The texts that replaced the history, the summary among them: prompts are kept beside it."""
+    summary, items = _text(payload, "message"), objects_in(payload.get("replacement_history"))
+    kept = [_UNREADABLE if "encrypted_content" in one else _text_in(one) for one in items]
+    texts = kept if summary in kept else [*kept, summary]
+    return "\n\n".join(filter(str.strip, texts)) or _UNREADABLE
 
 
 def _usage_of(value: object) -> Usage | None:

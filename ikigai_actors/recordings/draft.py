@@ -26,6 +26,8 @@ PART_BYTES = 4 * 2**20
 """Bytes of a part of a recording, which is stored as a blob."""
 LINES = "lines"
 """The key in a message's data that has the lines of the recording from which it comes."""
+_STEPS = (Kind.USER, Kind.ASSISTANT)
+"""The messages that begin a step: what is kept beside a summary begins with one."""
 NO_CALLS: Mapping[str, Any] = {"missing": "tell", IMPORTED: True}
 """The setting ``effects`` of an agent that was imported: no call runs, and its model reads that."""
 
@@ -72,6 +74,8 @@ class Draft:
         """The media type and the bytes of each blob, by hash."""
         self.is_open = False
         """Whether a turn is in progress."""
+        self.unsaid = set[str]()
+        """What of the file its model may have read, and the log has not; in words for people."""
         self.prompts: list[int] = [] if parent is None else [one for one in parent.prompts if one <= fork]
         """The positions of the prompts that count."""
         self._kept: int = (
@@ -172,16 +176,37 @@ class Draft:
             self._write(Kind.INTERRUPTED, text, {}, at, line)
 
     def summarise(self, line: RecordedLine, text: str, at: int, keep_from: int = 0, usd: int = 0) -> None:
-        """Replace what was said before a position by a text; the whole history, where no step begins there."""
+        """Replace what was said before the first step from a position on by a text; the whole history for 0."""
         if self._waiting:
             self.interrupt(at)
         if not text.strip():
             return
-        place = keep_from - self.fork - 1
-        known = 0 <= place < len(self.messages)
-        begins = known and self.messages[place].kind in (Kind.USER, Kind.ASSISTANT)  # a step
-        self._kept = keep_from if begins and keep_from > self._kept else self.head + 1
+        first = max(keep_from, self._kept) if keep_from else self.head + 1
+        steps = (one for one in range(first, self.head + 1) if (kept := self._at(one)) and kept.kind in _STEPS)
+        self._kept = next(steps, self.head + 1)
         self._write(Kind.SUMMARY, text, {"keep_from": self._kept, "how": "given"}, at, line, (), usd)
+
+    def step_of(self, number: int) -> int:
+        """The position of the step that a line of the file begins, also where that is inherited; 0 for none."""
+        draft: Draft | None = self
+        upto = self.head
+        while draft is not None:
+            own = draft.messages[: upto - draft.fork]
+            for place in range(len(own) - 1, -1, -1):
+                if own[place].kind in _STEPS and number in own[place].data[LINES]:
+                    return draft.fork + place + 1
+            upto = min(upto, draft.fork)
+            draft = draft.parent
+        return 0
+
+    def _at(self, position: int) -> DraftMessage | None:
+        """The message at a position, also an inherited one; None where there is none."""
+        draft: Draft | None = self
+        while draft is not None and position <= draft.fork:
+            draft = draft.parent
+        if draft is None or not draft.fork < position <= draft.head:
+            return None
+        return draft.messages[position - draft.fork - 1]
 
     def rewind(self, line: RecordedLine, prompt: int, at: int) -> None:
         """Go back to before a prompt."""
@@ -201,10 +226,8 @@ class Draft:
     @property
     def _time_of_fork(self) -> int:
         """The time of the message after which it was forked."""
-        above, place = self.parent, self.fork
-        while above is not None and place <= above.fork:
-            above = above.parent
-        return above.messages[place - above.fork - 1].at if above is not None else 1
+        above = self.parent._at(self.fork) if self.parent is not None else None
+        return above.at if above is not None else 1
 
     def _end(self) -> None:
         self.is_open, self._waiting = False, {}

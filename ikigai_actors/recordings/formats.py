@@ -20,6 +20,8 @@ from ikigai_actors.records.transfer.format import RecordFile
 AUTO = "auto"
 _OURS = b'{"record":"header"'
 """With this a file of `ikigai export` begins, which may be larger than any session."""
+_BESIDE = ".meta.json"
+"""How the names of files end that Claude Code keeps beside those of subagents; they say nothing."""
 _LOOKED_AT = 50
 """Lines by which a format is known."""
 
@@ -77,7 +79,7 @@ def read_sessions(
             setting ``effects`` is removed.
         keep_model: whether the agents are asked with the model that they were recorded with; else with that of the
             host.
-        notice: hears which files of a folder were left out, and which last lines.
+        notice: hears which files of a folder were left out, which last lines, and what else a model may have read.
 
     Raises:
         ImportRefused: what is wrong with a file, and in which line.
@@ -101,6 +103,8 @@ def read_sessions(
         known = ", ".join(FORMATS)
         raise BadInput(f"{path} has no session of a format that is known: {known}. Nothing was imported.")
     drafts = [draft for name, some in found.items() for draft in FORMATS[name].drafts_of(some, settings, keep_model)]
+    if unsaid := sorted({text for draft in drafts for text in draft.unsaid}):
+        notice(f"Only in the file, though a model may have read it: {', '.join(unsaid)}.")
     tops = [one for one in drafts if one.parent is None and one.supervisor is None]
     if not tops:
         raise ImportRefused(f"Nothing was imported. {path} has no session.")
@@ -146,7 +150,8 @@ def _recordings(path: Path, recorder: str) -> Iterator[Recording]:
     among = FORMATS.values() if recorder == AUTO else [FORMATS[recorder]]
     suffixes = {suffix for one in among for suffix in one.suffixes}
     if is_folder:
-        files = sorted(one for one in path.rglob("*") if one.suffix in suffixes and one.is_file())
+        found = (one for one in path.rglob("*") if one.suffix in suffixes and not one.name.endswith(_BESIDE))
+        files = sorted(one for one in found if one.is_file())
         within = path
     else:
         files, within = [path, *sorted((path.parent / path.stem / "subagents").glob("*.jsonl"))], path.parent

@@ -56,7 +56,7 @@ class PiSession:
         self.top: Draft | None = None
         """The agent of the session as it is, once it is written."""
         self._tree = LineTree()
-        self._positions: dict[str, int] = {}  # where the message of a line is
+        self._positions: dict[str, int] = {}  # where the message of a line is, or the next one
         before: str | None = None
         for line in of.lines():
             kind = line.value.get("type")
@@ -145,6 +145,7 @@ class PiSession:
         for key in path:
             line = self._tree.lines[key]
             message, kind = line.part("message"), line.value["type"]
+            head, together = draft.head, False
             line.check_content(message)
             at = time_of(line.value.get("timestamp")) or time_of(message.get("timestamp"))
             role = message.get("role") if kind == "message" else kind
@@ -178,7 +179,7 @@ class PiSession:
             elif role == "model_change" and models:
                 model = f"{line.text('provider')}:{line.text('modelId')}"
                 draft.configure(line, {"model": model}, at)
-            self._positions.setdefault(key, draft.head)
+            self._positions.setdefault(key, head if together and draft.head == head else head + 1)
             self._tree.places.setdefault(key, LinePlace(draft, before, start, None if draft.is_open else draft.head))
 
 

@@ -176,6 +176,60 @@ def test_pictures_become_attachments_of_prompts_and_of_results(system: ActorSyst
     assert attached == [["image/png"], [], ["image/png"], []]
 
 
+def test_attached_pictures_come_and_attachments_of_other_types_are_named(system: ActorSystem, tmp_path: Path) -> None:
+    session = ClaudeCode()
+    session.user("Look at @mast.png and @broken.png.")
+    for name, data in (("mast", base64.b64encode(PNG).decode()), ("broken", "no picture")):
+        content = {"type": "image", "file": {"base64": data, "type": "image/png"}}
+        session.line("attachment", attachment={"type": "file", "filename": f"/ship/{name}.png", "content": content})
+    for kind in ("skill_listing", "of_a_later_version", "skill_listing"):
+        session.line("attachment", attachment={"type": kind, "content": "x"})
+    session.reply("m1", "A mast.")
+    left_out: list[str] = []
+    [top] = imported(system, tmp_path, session.data, notice=left_out.append)
+    read = 'Called the Read tool with the following input: {"file_path":"/ship/mast.png"}'
+    assert said(top) == [("user", f"Look at @mast.png and @broken.png.\n\n{read}"), ("assistant", "A mast.")]
+    assert [one["media"] for one in top.history()[2].data["attached"]] == ["image/png"]
+    [line] = left_out
+    assert line == (
+        "Only in the file, though a model may have read it: attachment file, attachment of_a_later_version, attachment "
+        "skill_listing."
+    )
+
+
+def test_what_a_summary_keeps_is_found_where_it_was_inherited_too(system: ActorSystem, tmp_path: Path) -> None:
+    session = ClaudeCode()
+    kept = session.turn("One?", "One.")
+    end = session.turn("Two?", "Two.")
+    session.turn("Three?", "Three.", end)  # another path
+    segment = {"headUuid": kept, "anchorUuid": "elsewhere", "tailUuid": end}
+    facts = {"preservedSegment": segment}
+    session.line("system", None, subtype="compact_boundary", logicalParentUuid=end, compactMetadata=facts)
+    session.user("A summary.", isCompactSummary=True)
+    session.turn("Four?", "Four.")
+    top, branch = imported(system, tmp_path, session.data)
+    assert [text for _, text in said(top)] == ["A summary.", "One.", "Two?", "Two.", "Four?", "Four."]
+    assert [text for _, text in said(branch)] == ["One?", "One.", "Two?", "Two.", "Three?", "Three."]
+
+
+def test_replies_of_one_id_that_do_not_follow_one_another_are_two(system: ActorSystem, tmp_path: Path) -> None:
+    session = ClaudeCode()  # as of a gateway that counts anew after each start
+    for said_, answer in (("One?", "One."), ("Two?", "Two.")):
+        session.user(said_)
+        session.reply("msg_1", answer)
+    [top] = imported(system, tmp_path, session.data)
+    assert [text for _, text in said(top)] == ["One?", "One.", "Two?", "Two."]
+
+
+def test_a_command_of_the_shell_and_its_output_are_one_prompt(system: ActorSystem, tmp_path: Path) -> None:
+    session = ClaudeCode()
+    session.user("<bash-input>ls</bash-input>")
+    session.user("<bash-stdout>mast</bash-stdout><bash-stderr></bash-stderr>")
+    session.reply("m1", "A mast.")
+    [top] = imported(system, tmp_path, session.data)
+    assert [kind for kind, _ in said(top)] == ["user", "assistant"]
+
+
 def test_a_file_may_have_a_mark_other_line_ends_blank_lines_and_a_last_line_that_was_cut_off(
     system: ActorSystem, tmp_path: Path
 ) -> None:
@@ -223,6 +277,7 @@ def test_a_folder_of_sessions_comes_below_one_agent(system: ActorSystem, tmp_pat
         (tmp_path / "projects" / "ship" / name / "subagents").mkdir(parents=True)
         (tmp_path / "projects" / "ship" / f"{name}.jsonl").write_bytes(session.data)
         (tmp_path / "projects" / "ship" / name / "subagents" / f"agent-a{name}.jsonl").write_bytes(inner.data)
+        (tmp_path / "projects" / "ship" / name / "subagents" / f"agent-a{name}.meta.json").write_text('{"type": "x"}')
     (tmp_path / "projects" / "other.jsonl").write_bytes(b'{"a": 1}\n')
     (tmp_path / "projects" / "empty.jsonl").write_bytes(b"\n")
     top = system.import_(read_sessions(tmp_path / "projects", notice=left_out.append))

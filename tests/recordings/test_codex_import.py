@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem
+from ikigai_actors.recordings import read_sessions
 from tests.kit.imported import imported, importing, said
 from tests.kit.pictures import PNG
 from tests.kit.recordings import Codex
@@ -103,3 +104,31 @@ def test_a_summary_stands_for_all_before_it(system: ActorSystem, tmp_path: Path)
     shown = top.prompt("repeat").get(timeout=30).text
     assert "It is built." in shown
     assert "Build it." not in shown
+
+
+def test_a_subagent_is_an_agent_below_the_one_that_started_it(system: ActorSystem, tmp_path: Path) -> None:
+    lead = Codex("lead", "0.171.0")
+    lead.user("Search.")
+    lead.reply(calls={"c1": {"message": "Find the mast."}})
+    lead.result("c1", '{"agent_id":"sub","nickname":"Pauli"}')
+    lead.reply("Found.")
+    spawned = {"subagent": {"thread_spawn": {"parent_thread_id": "lead", "depth": 1}}}
+    metas: list[dict[str, object]] = [{"parent_thread_id": "lead", "source": spawned}, {"source": spawned}]
+    for number, meta in enumerate(metas):
+        sub = Codex(f"sub{number}", "0.171.0", **meta)
+        sub.turn("Find the mast.", "In the shed.")
+        (tmp_path / f"a-sub{number}.jsonl").write_bytes(sub.data)  # before the one above it, by name
+    (tmp_path / "lead.jsonl").write_bytes(lead.data)
+    top = system.import_(read_sessions(tmp_path))
+    assert top.record.name == "lead"
+    assert {one.name for one in system.agents() if one.supervisor_uuid == top.uuid} == {"a-sub0", "a-sub1"}
+    assert said(system.agent("a-sub0")) == [("user", "Find the mast."), ("assistant", "In the shed.")]
+
+
+def test_sessions_that_name_one_another_as_started_are_read(system: ActorSystem, tmp_path: Path) -> None:
+    for name, above in (("one", "two"), ("two", "one"), ("self", "self")):
+        session = Codex(name, parent_thread_id=above)
+        session.turn("Hello.", name)
+        (tmp_path / f"{name}.jsonl").write_bytes(session.data)
+    system.import_(read_sessions(tmp_path))
+    assert {str(one.name) for one in system.agents()} >= {"one", "two", "self"}

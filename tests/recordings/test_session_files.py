@@ -1,5 +1,6 @@
 """The way back: an agent as a session of another program, unchanged to the byte, or with what it has said since."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ikigai_actors.recordings.session_files import WRITERS, export_session
 from ikigai_actors.shell.cli.main import cli
 from tests.kit.imported import imported, importing, said
 from tests.kit.pictures import PNG
+from tests.kit.real_sessions import REAL_SESSIONS
 from tests.kit.recordings import SAMPLES, ClaudeCode
 
 FORMATS = sorted(WRITERS)
@@ -111,3 +113,23 @@ def test_the_command_writes_a_new_file(tmp_path: Path) -> None:
     assert "2 lines" in command("export", "ship", str(tmp_path / "out.jsonl"), "--to", "claude-code")
     assert (tmp_path / "out.jsonl").read_bytes() == session.data
     assert "--to goes" in command("export", "ship", str(tmp_path / "two.jsonl"), "--to", "pi", "--markdown")
+
+
+def test_lines_that_are_new_go_on_with_the_numbers_of_a_session_of_codex(system: ActorSystem, tmp_path: Path) -> None:
+    data = REAL_SESSIONS["codex, prompts kept"].data
+    [top] = imported(system, tmp_path, data)
+    top.undo()
+    top.prompt("And the keel?").get(timeout=30)
+    rows = [json.loads(line) for line in exported(system, top, "codex", tmp_path).splitlines()]
+    assert [row["ordinal"] for row in rows] == list(range(len(rows)))
+    assert len(rows) > data.count(b"\n") + 2
+    [plain] = imported(system, tmp_path, SAMPLES["codex"])
+    plain.prompt("And the keel?").get(timeout=30)
+    assert b"ordinal" not in exported(system, plain, "codex", tmp_path)
+
+
+def test_a_session_for_codex_names_no_provider_that_codex_has_not(system: ActorSystem, tmp_path: Path) -> None:
+    for model, named in (("anthropic:claude-sonnet-5-5", None), ("openai:gpt-5", "openai"), ("", "openai")):
+        agent = system.root.fork(model=model or None)
+        meta = json.loads(exported(system, agent, "codex", tmp_path).splitlines()[0])["payload"]
+        assert meta.get("model_provider") == named

@@ -1,13 +1,17 @@
 """Sessions in the form of Codex."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ikigai_actors.recordings.recording import parse_json
 from ikigai_actors.recordings.writers.writer import SessionRow, SessionWriter
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in, is_whole_reply, spent_of
 from ikigai_actors.text import iso_time
+
+_ITS_OWN = "openai"
+"""The provider of models that Codex always has."""
 
 
 class CodexWriter(SessionWriter):
@@ -26,26 +30,27 @@ class CodexWriter(SessionWriter):
             "originator": "codex_cli_rs",
             "cli_version": "0.142.0",
         }
-        yield {
-            "timestamp": at,
-            "type": "session_meta",
-            "payload": {**told, "model_provider": provider or "openai", **system},
-        }
+        if provider in ("", _ITS_OWN):  # one that its settings have not would keep it from resuming
+            told["model_provider"] = _ITS_OWN
+        yield {"timestamp": at, "type": "session_meta", "payload": {**told, **system}}
         if model:
             yield {"timestamp": at, "type": "turn_context", "payload": {"cwd": self.folder, "model": model}}
 
     def id_of(self, row: Mapping[str, Any]) -> str | None:
         return None
 
-    def written(self) -> bytes:
-        data = super().written()
-        if not self.session.undone or not self.session.data:
-            return data
-        base = self._whole(self.session.data)
-        at = self.session.logs[0][-1][0].created_at if self.session.logs[0] else self.session.created_at
-        told = {"type": "thread_rolled_back", "num_turns": self.session.undone}
-        row = {"timestamp": iso_time(at), "type": "event_msg", "payload": told}
-        return base + json.dumps(row).encode() + b"\n" + data[len(base) :]
+    def first_rows(self) -> Iterator[SessionRow]:
+        if self.session.undone:
+            at = self.session.logs[0][-1][0].created_at if self.session.logs[0] else self.session.created_at
+            told = {"type": "thread_rolled_back", "num_turns": self.session.undone}
+            yield {"timestamp": iso_time(at), "type": "event_msg", "payload": told}
+
+    def numbered(self, rows: Sequence[SessionRow], base: bytes) -> Sequence[SessionRow]:
+        last = base.rstrip().rpartition(b"\n")[2]
+        ordinal = parse_json(last).get("ordinal") if last else None
+        if not isinstance(ordinal, int):
+            return rows
+        return [{**row, "ordinal": number} for number, row in enumerate(rows, ordinal + 1)]
 
     def rows_of(self, message: Message, after: str | None) -> Iterator[SessionRow]:
         for kind, payload in self._payloads(message):

@@ -75,11 +75,22 @@ class SessionWriter(ABC):
         placed: dict[tuple[str, int], str | None] = {}
         paths = [self._path_rows(log, placed) for log in self.session.logs]
         main = paths[0]
-        rows = [*([] if self.session.data else self.head_rows()), *main[:-1]]
+        rows = [*(self.first_rows() if self.session.data else self.head_rows()), *main[:-1]]
         rows += [row for path in paths[1:] for row in path]
         rows += main[-1:]  # what is last is the session as it is
-        new = b"".join(json.dumps(row, ensure_ascii=False).encode(errors="replace") + b"\n" for row in rows)
-        return self._whole(self.session.data) + new if new else self.session.data
+        if not rows:
+            return self.session.data
+        base = self._whole(self.session.data)
+        numbered = self.numbered(rows, base)
+        return base + b"".join(json.dumps(row, ensure_ascii=False).encode(errors="replace") + b"\n" for row in numbered)
+
+    def first_rows(self) -> Iterator[SessionRow]:
+        """The rows with which what comes after the file begins."""
+        return iter(())
+
+    def numbered(self, rows: Sequence[SessionRow], base: bytes) -> Sequence[SessionRow]:
+        """The rows that are new, with numbers where the lines of the file have any."""
+        return rows
 
     def _path_rows(
         self, log: Sequence[tuple[Message, bool]], placed: dict[tuple[str, int], str | None]
