@@ -323,7 +323,7 @@ class Effects:
                     inbox.put_urgent(self._crash)
 
         def heard(delta: Delta) -> None:
-            publisher.publish(Streamed(uuid, delta.text, delta.kind))
+            publisher.publish(Streamed(uuid, delta.text, delta.kind, head))
 
         self._send(chosen, question, blobs, heard, on_reply, self._runs_at(state.turn, log), head)
 

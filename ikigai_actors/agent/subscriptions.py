@@ -41,6 +41,8 @@ class Streamed:
     text: str
     kind: str
     """``text`` or ``thinking``."""
+    at: int = 0
+    """The position of the message that the reply continues; 0 where it is not known."""
 
     @property
     def agent(self) -> str:

@@ -7,7 +7,7 @@
     agui                AG-UI, for web applications
     access, turns       what a client reaches; turns by handles
     hosting             the host that runs the agents
-    json_rpc, lines, mcp_http, bell     messages; standard input and output; HTTP; who waits for news
+    json_rpc, lines, mcp_http, sent_events, bell    messages; standard input and output; HTTP; who waits for news
 
 A door is a process of its own, attached to the database. It decides nothing, owns no agent and holds nothing that a
 ``kill -9`` may take.

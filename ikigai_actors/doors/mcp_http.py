@@ -1,13 +1,13 @@
 """MCP over HTTP: a request is a POST, and its response is the answer."""
 
 import asyncio
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
 
 from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND, RpcConnection, RpcError, RpcRequest, Server, parsed
+from ikigai_actors.doors.sent_events import SentEvents
 
 LARGEST_BODY = 4 * 1024 * 1024
 """Bytes of a request."""
@@ -43,16 +43,14 @@ class HttpMcp:
         return web.json_response(answers[-1], status=404 if is_unknown else 200)
 
     async def _stream(self, request: web.Request, message: RpcRequest) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
-        await response.prepare(request)
         events: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
         connection = RpcConnection(self._server, events.put_nowait)
-        work = asyncio.get_running_loop().create_task(connection.answer(message))
-        try:
-            while True:
-                event = await events.get()
-                await response.write(b"event: message\ndata: " + json.dumps(event).encode() + b"\n\n")
-                if "id" in event:
-                    return response
-        finally:
-            work.cancel()
+        async with SentEvents(request) as stream:
+            work = asyncio.get_running_loop().create_task(connection.answer(message))
+            try:
+                while "id" not in (event := await events.get()):
+                    await stream.send(event, "event: message")
+                await stream.send(event, "event: message")
+            finally:
+                work.cancel()
+        return stream.response

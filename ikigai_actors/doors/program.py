@@ -163,7 +163,7 @@ async def _serve_lines(lines: StandardLines, connect: Callable[[], RpcConnection
 async def _serve_http(options: DoorOptions, opening: DoorOpening, port: int, show: Callable[[str], object]) -> None:
     from aiohttp import web
 
-    from ikigai_actors.doors.agui import WebRuns
+    from ikigai_actors.doors.agui.runs import WebRuns
     from ikigai_actors.doors.mcp_http import LARGEST_BODY, HttpMcp
     from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
     from ikigai_actors.http_server.guard import Guard

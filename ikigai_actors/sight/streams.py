@@ -16,8 +16,8 @@ from typing import Any
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.sight.reading import PageQuery, message_as_json
-from ikigai_actors.sight.replies import RepliesOnTheirWay
 from ikigai_actors.sight.rows import LiveRows
+from ikigai_actors.system.replies_on_their_way import RepliesOnTheirWay
 
 _MOST_AGENTS = 8
 """The most agents that a page reads at once."""

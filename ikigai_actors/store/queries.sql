@@ -1566,7 +1566,7 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM listeners WHERE id <> :id AND until > now
 
 -- name: pieces_behind
 -- What a host has told behind a place, of replies that are on their way still.
-SELECT p.id, p.agent_uuid, p.reply, p.body FROM pieces p JOIN agents a ON a.uuid = p.agent_uuid JOIN shards s ON s.id = a.shard
+SELECT p.id, p.agent_uuid, p.reply, p.at, p.body FROM pieces p JOIN agents a ON a.uuid = p.agent_uuid JOIN shards s ON s.id = a.shard
  WHERE p.host = :host AND p.id > :after AND s.host = p.host AND a.status <> 'dead' AND a.turn > 0
    AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.agent_uuid = p.agent_uuid AND m.id > p.at AND m.kind = ANY(:ends))
  ORDER BY p.id

@@ -10,6 +10,7 @@ Its modules:
     event_feed, reply_stream        events, and the pieces of a turn, as iterators
     lifecycle, approvals            signals and births; calls that wait for a person
     conversation, host_events       what front ends hear
+    replies_on_their_way            their texts so far, for pages and doors
     notebook                        agents as a tree in HTML
     lateness                        why an agent has not answered in time
     agents_tool, configuration      the tool that lists agents; where ``ikigai.toml`` is

@@ -472,9 +472,9 @@ class Directory(OfOneProcess, ABC):
                 only while somebody asks for `Streamed`.
         """
         self._check_open()
-        subscription = self._publisher.subscribe(
-            check_callable(callback, "callback", CALLBACK), only=check_events(only)
-        )
+        check_callable(callback, "callback", CALLBACK)
+        check_events(only)
+        subscription = self._following.begin_subscription(lambda: self._publisher.subscribe(callback, only=only))
         with suppress(StoreError):  # then the loop begins with it as soon as the database answers
             self._following.follow_as_heard()
         return subscription
@@ -485,7 +485,7 @@ class Directory(OfOneProcess, ABC):
         events: list[Event] = [*news.messages, *news.died, *news.renamed, *news.statuses]
         for reply in news.replies:
             events += [StreamCut(reply.agent)] if reply.cut else []
-            events += [Streamed(reply.agent, text, kind) for kind, text in reply.pieces]
+            events += [Streamed(reply.agent, text, kind, reply.at) for kind, text in reply.pieces]
         for event in events:
             self._publisher.publish(event)
 

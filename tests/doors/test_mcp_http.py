@@ -7,6 +7,7 @@ from io import BytesIO
 from typing import Any
 
 import aiohttp
+import pytest
 from aiohttp import web
 
 from ikigai_actors import OfflineProvider
@@ -89,3 +90,23 @@ def test_progress_comes_as_a_stream_that_ends_with_the_answer(durable: str) -> N
         assert events[-1]["result"]["structuredContent"]["result"][0]["text"] == "tea"
 
     play(durable, scene, gate.provider, quick=QUICK)
+
+
+def test_a_client_that_goes_away_while_it_waits_ends_its_stream_alone(
+    new_sqlite: Callable[[], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = Gate("tea")
+
+    async def scene(client: aiohttp.ClientSession, url: str) -> None:
+        asked = request("tools/call", name="fork", arguments={"name": "kid", "prompt": "tea"})
+        async with client.post(url, json=asked, headers=headers()) as response:
+            handle = (await response.json())["result"]["structuredContent"]["handle"]
+        wait = request("tools/call", name="wait", arguments={"handles": [handle]}, _meta={"progressToken": "p"})
+        async with client.post(url, json=wait, headers=headers(Accept="text/event-stream")):
+            await asyncio.to_thread(gate.wait_until_asked)
+        gate.open()
+        async with client.post(url, json=wait, headers=headers()) as response:
+            assert (await response.json())["result"]["structuredContent"]["result"][0]["status"] == "done"
+
+    play(new_sqlite(), scene, gate.provider, quick=QUICK)
+    assert caplog.records == []

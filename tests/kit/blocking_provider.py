@@ -2,9 +2,11 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 
 from ikigai_actors import FunctionProvider, Reply, Request
 from ikigai_actors.providers.base import Delta, OnDelta, Spent
+from tests.kit.databases import eventually
 
 DEADLINE = 60.0
 """Seconds after which a wait that should have ended has failed."""
@@ -59,3 +61,30 @@ class Hanging:
     def wait_until_asked(self) -> None:
         """Return when everything was said that ever will be."""
         assert self._said.wait(DEADLINE)
+
+
+class Speaker:
+    """A model that says each piece when the test says so."""
+
+    name = "speaker"
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._next: asyncio.Queue[str | Reply | None] = asyncio.Queue()
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        self._loop, said = asyncio.get_running_loop(), ""
+        while isinstance(text := await self._next.get(), str):
+            said += text
+            on_delta(Delta(text))
+        return Reply(said) if text is None else replace(text, text=said)
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+    def say(self, *texts: str | Reply | None) -> None:
+        """Say these pieces; None ends the reply, or a reply that has the calls which come after them."""
+        eventually(lambda: self._loop is not None, "a request")
+        assert self._loop is not None
+        for text in texts:
+            self._loop.call_soon_threadsafe(self._next.put_nowait, text)

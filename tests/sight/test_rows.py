@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from ikigai_actors.records.log.moments import Glance, LogMark
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.sight.replies import RepliesOnTheirWay
 from ikigai_actors.sight.rows import ROW_COLUMNS, LiveRows, state_after
+from ikigai_actors.system.replies_on_their_way import RepliesOnTheirWay
 
 AGENTS = ("a", "b", "c")
 

@@ -112,8 +112,8 @@ def test_subscribers_hear_messages_in_order_and_deltas_before_their_reply(databa
         uuid = system.root.uuid
     assert [e.kind if isinstance(e, Message) else e for e in heard] == [
         "user",
-        Streamed(uuid, "a", "text"),
-        Streamed(uuid, "b", "text"),
+        Streamed(uuid, "a", "text", 1),
+        Streamed(uuid, "b", "text", 1),
         "assistant",
     ]
 

@@ -7,14 +7,13 @@ from contextlib import closing
 
 import pytest
 
-from ikigai_actors import ActorSystem, Message, Reply, Request, Signal, Streamed
+from ikigai_actors import ActorSystem, Message, Signal, Streamed
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.agent.jobs import ModelRequest
 from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.events import StreamCut
-from ikigai_actors.providers import OnDelta
 from ikigai_actors.providers.base import Delta
 from ikigai_actors.records.log.append import Append, FencingToken
 from ikigai_actors.records.log.log_unit import LogUnit
@@ -27,7 +26,7 @@ from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.host.reply_streams import ReplyStreams
 from ikigai_actors.system.remote.follower import Follower
 from ikigai_actors.system.remote.reply_feed import ReplyFeed, ReplyNews
-from tests.kit.blocking_provider import DEADLINE
+from tests.kit.blocking_provider import DEADLINE, Speaker
 from tests.kit.databases import eventually, sql
 from tests.kit.faults import FaultyStore
 from tests.kit.trees import HOST, append, plant, says
@@ -36,11 +35,11 @@ from tests.kit.trees import HOST, append, plant, says
 
 
 def row(number: int, agent: str, reply: int, text: str) -> PiecesRow:
-    return PiecesRow(number, agent, reply, [("text", text)])
+    return PiecesRow(number, agent, reply, 1, [("text", text)])
 
 
 def is_told(agent: str, text: str, *, cut: bool = False) -> ReplyNews:
-    return ReplyNews(agent, cut, [("text", text)])
+    return ReplyNews(agent, cut, [("text", text)], 1)
 
 
 def test_each_row_is_told_once_and_a_reply_that_ends_in_a_message_is_not_cut_off() -> None:
@@ -175,40 +174,12 @@ def test_a_request_that_nobody_is_to_see_writes_nothing(desk: Desk) -> None:
 # Two systems at one database
 
 
-class Speaker:
-    """A model that says each piece when the test says so."""
-
-    name = "speaker"
-
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._next: asyncio.Queue[str | None] = asyncio.Queue()
-        self._asked = asyncio.Event()
-
-    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
-        self._loop, said = asyncio.get_running_loop(), ""
-        while (text := await self._next.get()) is not None:
-            said += text
-            on_delta(Delta(text))
-        return Reply(said)
-
-    async def close(self) -> None:
-        """Holds nothing."""
-
-    def say(self, *texts: str | None) -> None:
-        """Say these pieces; None ends the reply."""
-        eventually(lambda: self._loop is not None, "a request")
-        assert self._loop is not None
-        for text in texts:
-            self._loop.call_soon_threadsafe(self._next.put_nowait, text)
-
-
 class Listener:
     """Keeps what a system tells of replies: pieces, messages of the model, and what is cut off."""
 
     def __init__(self, system: ActorSystem | AttachedSystem, only: tuple[type, ...] = ()) -> None:
         self.heard: list[str] = []
-        system.subscribe(self._hear, only=only)
+        self.subscription = system.subscribe(self._hear, only=only)
 
     def _hear(self, event: Event) -> None:
         match event:
@@ -269,3 +240,21 @@ def test_an_interrupted_reply_ends_in_its_message_and_its_pieces_are_not_the_nex
         host.root.prompt("milk?")
         speaker.say("whole")
         heard.awaits("~half", "half", "~whole")
+
+
+def test_who_subscribes_after_the_last_one_has_left_hears_a_reply_from_its_beginning(durable: str) -> None:
+    speaker = Speaker()
+    with (
+        ActorSystem.open(durable, provider=speaker) as host,
+        AttachedSystem.open(durable) as system,
+    ):
+        first = Listener(system)
+        host.root.prompt("go")
+        speaker.say("half ")
+        first.awaits("~half ")
+        first.subscription.close()
+        second = Listener(system)
+        second.awaits("~half ")
+        speaker.say("of it", None)
+        eventually(lambda: "half of it" in second.heard, "the reply")
+        assert "".join(one[1:] for one in second.heard if one.startswith("~")) in ("half ", "half of it")

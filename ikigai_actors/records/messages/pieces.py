@@ -52,6 +52,8 @@ class PiecesRow(NamedTuple):
     """The uuid of the agent."""
     reply: int
     """The number of the reply among those of the host."""
+    at: int
+    """The message that it continues."""
     pieces: list[ReplyPiece]
 
 
@@ -148,7 +150,7 @@ def host_is_needed(tx: Transaction, host: str, within: float) -> bool:
 def pieces_behind(tx: Transaction, host: str, after: int) -> list[PiecesRow]:
     """The rows of a host after a place, of replies that are on their way still; in order."""
     found = tx.run("pieces_behind", host=host, after=after, ends=_ENDS)
-    return [PiecesRow(number, agent, reply, decode_pieces(body)) for number, agent, reply, body in found]
+    return [PiecesRow(number, agent, reply, at, decode_pieces(body)) for number, agent, reply, at, body in found]
 
 
 def decode_pieces(body: str) -> list[ReplyPiece]:

@@ -27,7 +27,7 @@ from its future.
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -219,6 +219,10 @@ class RemoteAgents:
                     self.follower.follow_only(self._whom())
                 elif not self.follower.follows_all:
                     self.follower.follow_all(now)
+
+    def between_looks(self) -> AbstractContextManager[object]:
+        """Hold the looks for the length of a block."""
+        return self._looking
 
     def listen(self, here: bool, replies: bool, now: float) -> None:
         """Let the hosts know that somebody is here, and write the replies that they receive while these are wanted.

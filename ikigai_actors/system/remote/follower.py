@@ -155,6 +155,11 @@ class Follower:
         if self._replies is None:
             self._replies, self._host = ReplyFeed(), host
 
+    def listen_from_the_beginning(self) -> None:
+        """What has come of replies on their way is new once more: nobody heard it, or who heard it has gone."""
+        if self._replies is not None:
+            self._replies = ReplyFeed()
+
     def listen_no_more(self) -> None:
         """Follow replies on their way no more."""
         self._replies = None

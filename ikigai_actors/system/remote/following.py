@@ -43,6 +43,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.service import Service
@@ -54,6 +55,8 @@ from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.poll_schedule import HEARTBEAT, NOBODY, PollSchedule
 from ikigai_actors.system.remote.agents import RemoteAgents
 from ikigai_actors.system.remote.follower import News
+
+S = TypeVar("S")
 
 logger = logging.getLogger(__name__)
 
@@ -120,6 +123,18 @@ class FollowingLoop(Service):
             self._remote.follow(self._hears_all(), self._clock.now_ms())
             replies = self._hears_all() and self._hears_replies()
             self._remote.listen(self._is_used(), replies, self._clock.monotonic())
+
+    def begin_subscription(self, begin: Callable[[], S]) -> S:
+        """Let somebody subscribe, between two looks: the first one hears replies on their way from their beginnings."""
+        if (remote := self._remote) is None:
+            return begin()
+        with remote.between_looks():
+            if not self._hears_replies():
+                remote.follower.listen_from_the_beginning()
+                self._polls.asked = True
+            subscription = begin()
+        remote.wake()
+        return subscription
 
     def catch_up(self, agents: frozenset[str]) -> None:
         """Publish what former hosts of these agents have committed, before they act here. Raises `StoreError`."""

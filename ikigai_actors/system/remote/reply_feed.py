@@ -26,6 +26,8 @@ class ReplyNews(NamedTuple):
     cut: bool
     """Whether what was published before counts no more: that reply is cut off."""
     pieces: Sequence[ReplyPiece] = ()
+    at: int = 0
+    """The message that the reply continues."""
 
 
 class _Reply(NamedTuple):
@@ -69,7 +71,7 @@ class ReplyFeed:
                 reply = _Reply(host, row.reply)
                 known = self._open.get(row.agent, reply)
                 self._open[row.agent] = reply
-                news.append(ReplyNews(row.agent, known != reply, row.pieces))
+                news.append(ReplyNews(row.agent, known != reply, row.pieces, row.at))
         return news
 
     def cut(self, agents: Collection[str]) -> list[ReplyNews]:

@@ -1,6 +1,6 @@
 """The replies on their way, each with its text so far.
 
-    replies.add(uuid, "The mast ")
+    replies.add(uuid, "The mast ", 17)      # the reply comes after message 17
     replies.behind(uuid, (3, 4))            # what the third reply of this agent has after its fourth character
 
 A piece says at which character it begins. So a page that missed some gets the rest, and one that comes late
@@ -22,11 +22,13 @@ class UnseenPiece(NamedTuple):
     at: int
     """At which character the text begins."""
     text: str
+    follows: int
+    """The message that the reply continues; 0 where it is not known."""
 
 
 class _Reply:
-    def __init__(self, number: int) -> None:
-        self.number, self.dropped, self.text, self.parts = number, 0, "", list[str]()
+    def __init__(self, number: int, follows: int) -> None:
+        self.number, self.follows, self.dropped, self.text, self.parts = number, follows, 0, "", list[str]()
 
     def joined(self) -> str:
         if self.parts:
@@ -46,13 +48,13 @@ class RepliesOnTheirWay:
         self._numbers: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def add(self, uuid: str, text: str) -> None:
-        """Take a piece."""
+    def add(self, uuid: str, text: str, follows: int = 0) -> None:
+        """Take a piece of the reply that continues a message."""
         with self._lock:
             reply = self._open.get(uuid)
             if reply is None:
                 number = self._numbers[uuid] = self._numbers.get(uuid, 0) + 1
-                reply = self._open[uuid] = _Reply(number)
+                reply = self._open[uuid] = _Reply(number, follows)
             reply.parts.append(text)
 
     def close(self, uuid: str) -> None:
@@ -77,7 +79,7 @@ class RepliesOnTheirWay:
             text, start = reply.joined(), seen[1] if seen[0] == reply.number else 0
             start = max(start, reply.dropped)
             rest = text[start - reply.dropped :]
-            return UnseenPiece(reply.number, start, rest) if rest else None
+            return UnseenPiece(reply.number, start, rest, reply.follows) if rest else None
 
     def is_open(self, uuid: str, number: int) -> bool:
         """Whether that reply of an agent is still on its way."""

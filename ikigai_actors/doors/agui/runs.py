@@ -1,0 +1,221 @@
+"""AG-UI by HTTP: a run is a turn of an agent, as events that a web application shows, and that can be heard again.
+
+    POST /agui/AGENT                    prompts the agent with what the user has said last; ``runId`` is the key of that
+    GET  /agui/AGENT?after=POSITION     all events after a message of the history, and those to come
+
+Events that end a message have its position as their id: who was cut off goes on there, by ``after`` or, as browsers do
+it, by the header ``Last-Event-ID``. The history is the agent's: of the earlier messages of a request it is read only
+which of them the client has, so that it does not get them twice. A call that waits for a decision ends the run as an
+interrupt; ``resume`` decides on it, and follows the rest of the turn.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any, NamedTuple
+
+from aiohttp import web
+
+from ikigai_actors.agent.turn.calls import PendingCall
+from ikigai_actors.doors.access import EVERY_PROMPT, Access
+from ikigai_actors.doors.acp.updates import call_title
+from ikigai_actors.doors.agui.feed import FollowedAgent, WebFeed
+from ikigai_actors.doors.agui.stream import LOOK_AGAIN, AgentStream, latest_of
+from ikigai_actors.doors.agui.transcript import ClientMessages, WebEvent, call_id
+from ikigai_actors.doors.sent_events import SentEvents
+from ikigai_actors.doors.turns import MAIL, TURN, SeenTurn, TurnHandle, TurnReader
+from ikigai_actors.errors import BadInput, IkigaiError, TurnInterrupted
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.hosts.keyed import KeyedCall
+from ikigai_actors.records.log.heads import heads_of
+from ikigai_actors.records.mail.prompts import KeepPrompt
+from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.replies import calls_in
+from ikigai_actors.system.lifecycle import prompt_text
+
+LONGEST_POSITION = 16
+"""Digits that no position has."""
+
+
+def end_of(seen: SeenTurn, asks: list[PendingCall], run: Mapping[str, str]) -> WebEvent | None:
+    """The event that ends a run; None while it goes on."""
+    if isinstance(seen.end, Reply):
+        return {"type": "RUN_FINISHED", **run, "outcome": {"type": "success"}}
+    if isinstance(seen.end, TurnInterrupted):
+        return {"type": "RUN_FINISHED", **run, "outcome": {"type": "cancelled"}}
+    if seen.end is not None:
+        return {"type": "RUN_ERROR", "message": str(seen.end)}
+    if not asks:
+        return None
+    interrupts = [
+        {
+            "id": one.full_name,
+            "reason": "approval",
+            "message": call_title(one.tool, one.input),
+            "toolCallId": call_id(one.reply, one.id),
+        }
+        for one in asks
+    ]
+    return {"type": "RUN_FINISHED", **run, "outcome": {"type": "interrupt", "interrupts": interrupts}}
+
+
+class BegunRun(NamedTuple):
+    """A run that was asked for."""
+
+    handle: TurnHandle
+    names: Mapping[str, str]
+    """The ids of thread and run, as each end of it bears them."""
+    has: ClientMessages
+    """The messages that its client has."""
+    after: int = 0
+    """The message after which it begins; 0 for the one that opens the turn."""
+
+
+class WebRuns:
+    """Serves AG-UI."""
+
+    def __init__(self, access: Access) -> None:
+        self._access, self._feed = access, WebFeed(access)
+        self._turns: TurnReader | None = None
+
+    async def post(self, request: web.Request) -> web.StreamResponse:
+        """Prompt an agent, or decide on its calls, and stream the run."""
+        try:
+            asked = json.loads(await request.read())
+            run = await asyncio.to_thread(self._begun, request.match_info["agent"], asked)
+        except (IkigaiError, ValueError, RecursionError) as error:
+            return web.json_response({"error": str(error)}, status=400)
+        async with SentEvents(request) as stream, self._feed.follow(run.handle.agent) as news:
+            await stream.send({"type": "RUN_STARTED", **run.names})
+            try:
+                await stream.send(await self._stream_run(stream, news, run))
+            except IkigaiError as error:
+                await stream.send({"type": "RUN_ERROR", "message": str(error)})
+        return stream.response
+
+    async def get(self, request: web.Request) -> web.StreamResponse:
+        """Stream all events of an agent after a message."""
+        after = request.query.get("after") or request.headers.get("Last-Event-ID") or "0"
+        if not is_position(after):
+            refused = f"Expected after to be the position of a message; got {after[:40]!r}."
+            return web.json_response({"error": refused}, status=400)
+        try:
+            agent = (await asyncio.to_thread(self._access.find, request.match_info["agent"])).uuid
+        except IkigaiError as error:
+            return web.json_response({"error": str(error)}, status=404)
+        async with SentEvents(request) as stream, self._feed.follow(agent) as news:
+            shown = await AgentStream.after(int(after), self._access, stream, news, prompts=True)
+            await shown.send_messages(await asyncio.to_thread(self._head, agent))
+            while not stream.is_left:
+                found = shown.news()
+                await shown.send_messages(found.head)
+                await shown.send_reply(found)
+                await shown.wait()
+        return stream.response
+
+    async def _stream_run(self, stream: SentEvents, news: FollowedAgent, run: BegunRun) -> WebEvent:
+        """Send what a turn says; return the event that ends the run. Raises `IkigaiError` and `ConnectionError`."""
+        while not (opening := await asyncio.to_thread(self._reader().opening, run.handle)):
+            end, _ = await asyncio.to_thread(self._look_at_turn, run)
+            if end is not None:
+                return end  # its agent is dead
+            await news.wait(LOOK_AGAIN)
+        shown = await AgentStream.after(run.after or opening, self._access, stream, news, has=run.has)
+        due = 0.0
+        while True:
+            found = shown.news()
+            if found.head > shown.place or monotonic() >= due:
+                due = monotonic() + LOOK_AGAIN
+                end, until = await asyncio.to_thread(self._look_at_turn, run)
+                await shown.send_messages(until)
+                if end is not None:
+                    return end
+            await shown.send_reply(found)
+            await shown.wait()
+
+    def _look_at_turn(self, run: BegunRun) -> tuple[WebEvent | None, int]:
+        """The event that ends a run, if it is over, and the message up to which it goes."""
+        agent = run.handle.agent
+        head = self._head(agent)  # before the turn is looked at: while that is open, all up to there is of it
+        seen = self._reader().seen(run.handle)
+        if seen.end is not None:
+            return end_of(seen, [], run.names), seen.position
+        asks = [one for one in self._access.system.approvals.pending() if one.agent == agent and one.reply <= head]
+        return end_of(seen, asks if seen.is_open else [], run.names), head
+
+    def _head(self, agent: str) -> int:
+        return self._access.client.read(lambda tx: heads_of(tx, [agent]))[0].position
+
+    def _reader(self) -> TurnReader:
+        if self._turns is None:
+            self._turns = TurnReader(self._access.system._store, self._access.system.approvals.pending)
+        return self._turns
+
+    def _begun(self, text: str, asked: Any) -> BegunRun:
+        """The run that is asked for: its prompt is committed, or its decisions."""
+        if not isinstance(asked, dict) or not isinstance(run := asked.get("runId"), str):
+            raise BadInput("Expected a RunAgentInput: an object with threadId, runId and messages.")
+        names = {"threadId": str(asked.get("threadId")), "runId": run}
+        has = ClientMessages.of(asked.get("messages"))
+        if asked.get("resume"):
+            handle, after = self._resumed(text, asked["resume"])
+            return BegunRun(handle, names, has, after)
+        said, is_new = _latest_text(asked.get("messages"))
+
+        def unit() -> KeepPrompt:
+            if not is_new:
+                raise BadInput("Expected the latest of messages to be what the user says.")
+            to = self._access.find(text).uuid
+            return KeepPrompt(to, prompt_text(said), self._access.client.now_ms(), EVERY_PROMPT)
+
+        call = KeyedCall(run, "agui", {"agent": text, "text": said})
+        kept = self._access.once(call, unit, lambda unit, kept: {"agent": unit.recipient, "mail": kept.mail})
+        return BegunRun(TurnHandle(self._access.check(kept["agent"]), MAIL, kept["mail"]), names, has)
+
+    def _resumed(self, text: str, entries: Any) -> tuple[TurnHandle, int]:
+        """The turn that goes on, and the reply that asked."""
+        record, approvals = self._access.find(text), self._access.system.approvals
+        given = {
+            str(one.get("interruptId")): one for one in entries if isinstance(entries, list) and isinstance(one, dict)
+        }
+        asked = max((reply for name in given if (reply := self._asking_reply(record.uuid, name))), default=0)
+        if not asked:
+            raise BadInput(f"Agent {record.short} has asked nothing of that name: resume what an interrupt gave.")
+        for call in [one for one in approvals.pending() if one.agent == record.uuid and one.full_name in given]:
+            entry = given[call.full_name]
+            payload = entry.get("payload")
+            allowed = payload.get("approved") if isinstance(payload, dict) else payload
+            if entry.get("status") == "resolved" and allowed is True:
+                approvals.approve(call, timeout=LOOK_AGAIN)
+            else:
+                approvals.deny(call, timeout=LOOK_AGAIN)
+        scrollback = self._access.client.scrollback(record.uuid)
+        return TurnHandle(record.uuid, TURN, latest_of(scrollback, asked, {Kind.USER})), asked
+
+    def _asking_reply(self, agent: str, name: str) -> int:
+        """The reply that asks by a call of this full name; 0 for none."""
+        number = name.partition("/")[0]
+        if not is_position(number):
+            return 0
+        found = self._access.client.scrollback(agent).between(int(number) - 1, int(number))
+        calls = [PendingCall(agent, one.id, c.id, c.name, c.input) for one in found for c in calls_in(one)]
+        return next((call.reply for call in calls if call.full_name == name), 0)
+
+
+def is_position(text: str) -> bool:
+    """Whether a text of a request can be the position of a message, in digits."""
+    return text.isascii() and text.isdecimal() and len(text) < LONGEST_POSITION
+
+
+def _latest_text(messages: Any) -> tuple[str, bool]:
+    """What the user has said last, and whether nothing came after it. Raises `BadInput`."""
+    found = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    said = [one for one in found if one.get("role") == "user"]
+    content = said[-1].get("content") if said else None
+    if isinstance(content, list):
+        parts = [one.get("text") for one in content if isinstance(one, dict) and one.get("type") == "text"]
+        content = "\n".join(one for one in parts if isinstance(one, str))
+    if not isinstance(content, str):
+        raise BadInput("Expected messages with one that the user says.")
+    return content, found[-1] is said[-1]

@@ -1,0 +1,78 @@
+"""The stream of events of one agent, for one client."""
+
+import asyncio
+from collections.abc import Collection
+from typing import Any
+
+from ikigai_actors.doors.access import Access
+from ikigai_actors.doors.agui.feed import FollowedAgent, WebNews
+from ikigai_actors.doors.agui.transcript import WebTranscript
+from ikigai_actors.doors.sent_events import SentEvents
+from ikigai_actors.records.log.scrollback import Scrollback
+from ikigai_actors.records.messages.messages import BOUNDARIES, Kind
+
+LOOK_AGAIN = 1.0
+"""Seconds between two looks at a turn, at most: not all that ends one is a message."""
+
+_PAGE = 200
+"""Messages that are read at once."""
+
+
+class AgentStream:
+    """What a client hears of one agent, in order."""
+
+    def __init__(
+        self, stream: SentEvents, news: FollowedAgent, scrollback: Scrollback, transcript: WebTranscript
+    ) -> None:
+        self._stream, self._news, self._scrollback, self._transcript = stream, news, scrollback, transcript
+
+    @classmethod
+    async def after(
+        cls, place: int, access: Access, stream: SentEvents, news: FollowedAgent, **more: Any
+    ) -> "AgentStream":
+        """Begin after a message of the followed agent; ``more`` goes to its transcript. Raises `IkigaiError`."""
+        scrollback = await asyncio.to_thread(access.client.scrollback, news.agent)
+        boundary = await asyncio.to_thread(latest_of, scrollback, place, BOUNDARIES)
+        reply = await asyncio.to_thread(latest_of, scrollback, place, {Kind.ASSISTANT, Kind.USER})
+        return cls(stream, news, scrollback, WebTranscript(place, boundary, reply, **more))
+
+    @property
+    def place(self) -> int:
+        """The latest message that was sent."""
+        return self._transcript.place
+
+    def news(self) -> WebNews:
+        """What is new."""
+        return self._news.since(self._transcript.seen)
+
+    async def wait(self) -> None:
+        """Return when something has come, or after a second."""
+        await self._news.wait(LOOK_AGAIN)
+
+    async def send_messages(self, until: int) -> None:
+        """Send the messages up to one. Raises `IkigaiError` and `ConnectionError`."""
+        while (place := self._transcript.place) < until:
+            end = min(until, place + _PAGE)
+            for message in await asyncio.to_thread(self._scrollback.between, place, end):
+                events = [*self._transcript.message(message)]
+                for event in events[:-1]:
+                    await self._stream.send(event)
+                for event in events[-1:]:
+                    await self._stream.send(event, f"id: {message.id}")
+            self._transcript.place = end
+
+    async def send_reply(self, news: WebNews) -> None:
+        """Send what is new of the reply on its way. Raises `ConnectionError`."""
+        for event in () if news.goes_on else self._transcript.cut():
+            await self._stream.send(event)
+        for event in () if news.piece is None else self._transcript.piece(self._news.agent, news.piece):
+            await self._stream.send(event)
+
+
+def latest_of(scrollback: Scrollback, place: int, kinds: Collection[str]) -> int:
+    """The latest message of one of these kinds up to a place; 0 for none. Raises `IkigaiError`."""
+    for end in range(place, 0, -_PAGE):
+        for message in reversed(scrollback.between(max(0, end - _PAGE), end)):
+            if message.kind in kinds:
+                return message.id
+    return 0

@@ -1,0 +1,164 @@
+"""What a client of AG-UI has of an agent, and the events that bring it further. Pure.
+
+    transcript = WebTranscript(place=17, boundary=17, reply=0)
+    transcript.piece(uuid, piece)       # a reply on its way: START and CONTENT
+    transcript.message(message)         # what is missing of it: CONTENT and END
+
+A client joins texts by the ids of their messages, so an id is the same for all who hear it, now and later: a reply has
+the one of the message after which its model was asked, which is known while it is on its way. A client that has another
+beginning of it, since that was cut off, gets it under the next id.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from itertools import count
+from typing import Any, NamedTuple
+
+from ikigai_actors.records.messages.messages import BOUNDARIES, NO_DATA, Kind, Message
+from ikigai_actors.records.messages.replies import calls_in
+from ikigai_actors.system.replies_on_their_way import UnseenPiece
+from ikigai_actors.text import storable
+
+WebEvent = Mapping[str, Any]
+
+CUT_NOTICE = "\n\n[The reply was cut off, and begins again.]"
+"""The end of a reply that comes to nothing, for who reads it."""
+
+
+class ClientMessages(NamedTuple):
+    """The messages that a client has already, as its request has them."""
+
+    texts: Mapping[str, str] = NO_DATA
+    """The text of each, by id."""
+    calls: Collection[str] = ()
+    """The ids of calls."""
+
+    @classmethod
+    def of(cls, messages: object) -> "ClientMessages":
+        """Read the messages of a request; what cannot be read is left out."""
+        found = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+        texts = {str(one.get("id")): text for one in found if isinstance(text := one.get("content", ""), str)}
+        calls = [call for one in found if isinstance(of := one.get("toolCalls"), list) for call in of]
+        return cls(texts, {str(call.get("id")) for call in calls if isinstance(call, dict)})
+
+
+class WebTranscript:
+    """What one client has. Its methods give the events that are new to it, and count them as sent."""
+
+    def __init__(
+        self, place: int, boundary: int, reply: int, has: ClientMessages | None = None, *, prompts: bool = False
+    ) -> None:
+        """Begin after a message.
+
+        Args:
+            place: the message after which it begins.
+            boundary: the latest one up to there that ends a reply, or comes before one.
+            reply: the latest one up to there that is a reply.
+            has: the messages that the client has.
+            prompts: whether it gets what the user says; else it has said that itself.
+        """
+        self.place = place
+        """The latest message that the client has."""
+        self.seen = (0, 0)
+        """The reply on its way that it gets, and how many characters of it."""
+        self._boundary, self._reply, self._prompts = boundary, reply, prompts
+        has = has or ClientMessages()
+        self._texts, self._calls = dict(has.texts), set(has.calls)
+        self._open = ""  # the id of the message that has begun and not ended
+
+    def piece(self, agent: str, piece: UnseenPiece) -> Iterator[WebEvent]:
+        """Take what is new of the reply on its way."""
+        is_next = piece.number == self.seen[0]
+        self.seen = (piece.number, piece.at + len(piece.text))
+        if is_next and self._open:
+            yield from self._add(piece.text)
+        elif not is_next:
+            yield from self.cut()
+            if piece.at == 0 and self._boundary <= piece.follows <= self.place:
+                yield from self._begin(self._free(self._name(agent), piece.text), piece.text)
+
+    def cut(self) -> Iterator[WebEvent]:
+        """End a reply that came to nothing."""
+        if self._open:
+            yield from self._add(CUT_NOTICE)
+            yield self._end()
+
+    def message(self, message: Message) -> Iterator[WebEvent]:
+        """Take the next message of the log."""
+        match message.kind:
+            case Kind.ASSISTANT:
+                yield from self._finish(message)
+                self._reply = message.id
+            case Kind.RETRY:
+                yield from self.cut()
+            case Kind.STEER | Kind.USER if self._prompts or message.kind == Kind.STEER:
+                yield from self._whole(f"{message.agent_uuid}:{message.id}", message.content, "user")
+            case Kind.TOOL_RESULT:
+                yield from self._result(message)
+        if message.kind in BOUNDARIES:
+            if self._open:
+                yield self._end()
+            self._boundary = message.id
+        self.place = message.id
+
+    def _name(self, agent: str) -> str:
+        """The id of the reply that comes next."""
+        return f"{agent}:{self._boundary}:reply"
+
+    def _free(self, name: str, text: str) -> str:
+        """The first of the ids of a message under which the client has nothing but a beginning of the text."""
+        names = (name if number == 1 else f"{name}.{number}" for number in count(1))
+        return next(one for one in names if text.startswith(self._texts.get(one, "")))
+
+    def _begin(self, name: str, text: str, role: str = "assistant") -> Iterator[WebEvent]:
+        self._open = name
+        yield {"type": "TEXT_MESSAGE_START", "messageId": name, "role": role}
+        yield from self._add(text[len(self._texts.setdefault(name, "")) :])
+
+    def _add(self, text: str) -> Iterator[WebEvent]:
+        if text:
+            self._texts[self._open] += text
+            yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._open, "delta": text}
+
+    def _end(self) -> WebEvent:
+        ended, self._open = self._open, ""
+        return {"type": "TEXT_MESSAGE_END", "messageId": ended}
+
+    def _whole(self, name: str, text: str, role: str = "assistant") -> Iterator[WebEvent]:
+        """A message that is there as a whole, as far as the client does not have it."""
+        if self._texts.get(name, "") != text:
+            yield from self._begin(name, text, role)
+            yield self._end()
+
+    def _finish(self, message: Message) -> Iterator[WebEvent]:
+        """A reply that is committed: the rest of what was on its way, or all of it; then its calls."""
+        text, name = message.content, self._open
+        if name and text.startswith(begun := storable(self._texts[name])):
+            yield from self._add(text[len(begun) :])
+            yield self._end()
+        else:
+            yield from self.cut()
+            name = self._free(self._name(message.agent_uuid), text)
+            yield from self._whole(name, text)
+        for call in calls_in(message):
+            if (known := call_id(message.id, call.id)) not in self._calls:
+                self._calls.add(known)
+                yield _call("START", known, toolCallName=call.name, parentMessageId=name)
+                yield _call("ARGS", known, delta=json.dumps(dict(call.input)))
+                yield _call("END", known)
+
+    def _result(self, message: Message) -> Iterator[WebEvent]:
+        name = f"{message.agent_uuid}:{message.id}"
+        if name not in self._texts:
+            self._texts[name] = message.content
+            known = call_id(self._reply, str(message.data.get("tool_use_id")))
+            yield _call("RESULT", known, messageId=name, content=message.content, role="tool")
+
+
+def call_id(reply: int, call: str) -> str:
+    """What a call is called: services number the calls of each reply from 0."""
+    return f"{reply}/{call}"
+
+
+def _call(part: str, call: str, **more: Any) -> WebEvent:
+    return {"type": f"TOOL_CALL_{part}", "toolCallId": call, **more}
