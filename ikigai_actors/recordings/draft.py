@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.attachments import LARGEST, Attachment, attachment
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Reply, Spent, Usage
+from ikigai_actors.providers.checked import checked_reply
 from ikigai_actors.recordings.recording import RecordedLine, Recording
 from ikigai_actors.records.agents.identity import NAME_LENGTH, check_name, new_agent_uuid
 from ikigai_actors.records.messages.blob_references import stored_in
@@ -26,8 +27,6 @@ PART_BYTES = 4 * 2**20
 """Bytes of a part of a recording, which is stored as a blob."""
 LINES = "lines"
 """The key in a message's data that has the lines of the recording from which it comes."""
-_STEPS = (Kind.USER, Kind.ASSISTANT)
-"""The messages that begin a step: what is kept beside a summary begins with one."""
 NO_CALLS: Mapping[str, Any] = {"missing": "tell", IMPORTED: True}
 """The setting ``effects`` of an agent that was imported: no call runs, and its model reads that."""
 
@@ -42,6 +41,11 @@ class DraftMessage(NamedTuple):
     tokens: int = 0
     """The cost of the request that it ends."""
     usd: int = 0
+
+    @property
+    def begins_a_step(self) -> bool:
+        """Whether what is kept beside a summary may begin with it."""
+        return self.kind in (Kind.USER, Kind.ASSISTANT)
 
 
 class Draft:
@@ -137,6 +141,10 @@ class Draft:
         self, line: RecordedLine, reply: Reply, model: str, at: int, lines: Iterable[int] = (), usd: int = 0
     ) -> None:
         """Write a reply of a model. One without calls ends the turn."""
+        try:
+            reply = checked_reply(reply)
+        except TypeError as error:
+            line.refuse(str(error))
         if self._waiting:
             self.interrupt(at)
         data = reply_message_data(reply, model)
@@ -182,7 +190,7 @@ class Draft:
         if not text.strip():
             return
         first = max(keep_from, self._kept) if keep_from else self.head + 1
-        steps = (one for one in range(first, self.head + 1) if (kept := self._at(one)) and kept.kind in _STEPS)
+        steps = (one for one in range(first, self.head + 1) if (kept := self._at(one)) and kept.begins_a_step)
         self._kept = next(steps, self.head + 1)
         self._write(Kind.SUMMARY, text, {"keep_from": self._kept, "how": "given"}, at, line, (), usd)
 
@@ -193,7 +201,7 @@ class Draft:
         while draft is not None:
             own = draft.messages[: upto - draft.fork]
             for place in range(len(own) - 1, -1, -1):
-                if own[place].kind in _STEPS and number in own[place].data[LINES]:
+                if own[place].begins_a_step and number in own[place].data[LINES]:
                     return draft.fork + place + 1
             upto = min(upto, draft.fork)
             draft = draft.parent

@@ -70,6 +70,28 @@ def changed(data: st.DataObject, row: object) -> bytes:
     return json.dumps(row).encode() + b"\n"
 
 
+def deep(levels: int) -> dict[str, Any]:
+    return {"a": deep(levels - 1)} if levels else {}
+
+
+def test_a_call_that_no_live_reply_could_make_is_refused_in_the_same_words(tmp_path: Path) -> None:
+    for levels in (97, 200, 900):
+        claude, codex, pi = ClaudeCode(), Codex(), Pi()
+        sessions: Sequence[Session] = (claude, codex, pi)
+        for one in sessions:
+            one.user("Look.")
+        claude.reply("m1", claude.call("c1", of=deep(levels)))
+        codex.reply(calls={"c1": {"of": deep(levels)}})
+        pi.reply(pi.call("c1", of=deep(levels)))
+        for one in sessions:
+            (tmp_path / "ship.jsonl").write_bytes(one.data)
+            if levels < 100:
+                assert read_sessions(tmp_path / "ship.jsonl").records
+                continue
+            with pytest.raises(ImportRefused, match=r"line \d: Expected .* of a Reply to be nested 100 deep at most"):
+                read_sessions(tmp_path / "ship.jsonl")
+
+
 def test_the_commands_know_the_formats_and_the_formats_are_recognised() -> None:
     assert [*RECORDER.choices] == ["auto", *FORMATS]
     assert [*SESSIONS.choices] == [*WRITERS]
@@ -175,7 +197,10 @@ DAMAGE: Mapping[Callable[[], Session], Sequence[tuple[Callable[[Any], object], s
             lambda rows: rows[1]["message"].update(content=[{"type": "tool_use", "id": "a"}]),
             "line 2: expected a tool_use",
         ),
-        (lambda rows: rows[1]["message"].update(content=[{"type": []}]), "line 2: expected its blocks to be a list"),
+        (
+            lambda rows: rows[1]["message"].update(content=[{"type": []}]),
+            r"line 2: Expected blocks\[0\] of a Reply to be a content block",
+        ),
         (
             lambda rows: rows[0]["message"].update(content=7),
             "line 1: expected the content of a message to be a text",

@@ -258,6 +258,34 @@ def test_what_the_policies_of_an_earlier_program_asked_or_denied_are_rules_here(
         assert sorted(str(rule) for rule in kid.rules() if rule.agent == kid.uuid) == ["ask rm", "deny shell"]
 
 
+def test_limits_and_options_of_a_file_do_not_count_and_it_says_so(machine: Machine, tmp_path: Path) -> None:
+    lifted: dict[str, Any] = {"max_steps": 2**31 - 1, "stream_retries": 9, "options": {"service_tier": "priority"}}
+    kept: dict[str, Any] = {"max_steps": 7, "stream_retries": 0, "temperature": 0.5}
+    heard: list[str] = []
+    with machine.open() as system:
+        top = system.root.fork(name="top")
+        top.configure(**lifted, stuck_after=0)
+        top.fork(name="below").configure(**kept, stuck_after=900)
+        top.fork(name="beside")
+        system.export(top, tmp_path / "1")
+    with machine.open() as system:
+        free = system.import_(tmp_path / "1", notice=heard.append)
+        assert "Its max_steps, options, stream_retries would lift limits" in heard[1]
+        assert free.context().settings == {"stuck_after": 0}
+        under = system.root.fork(name="under")
+        under.configure(max_steps=5, stream_retries=0, stuck_after=60)
+        tied = system.import_(tmp_path / "1", under=under)
+        told = {one.record.name: dict(one.context().settings) for one in (*free.children(), tied, *tied.children())}
+        assert told == {
+            "below": {**kept, "stuck_after": 900},
+            "beside": {"stuck_after": 0},
+            "top-2": {"max_steps": 5, "stream_retries": 0, "stuck_after": 60},
+            "below-2": {**kept, "max_steps": 5, "stuck_after": 60},
+            "beside-2": {"max_steps": 5, "stream_retries": 0, "stuck_after": 60},
+        }
+        assert check(system._store) == []
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -282,7 +310,7 @@ def test_a_rule_of_a_file_that_is_none_refuses_the_file(
 def test_what_gives_no_right_is_left_as_it_is() -> None:
     for kind, data, in_open_turn in (
         ("configure", {"model": "x:y"}, True),
-        ("configure", {"max_agents": 1_000}, False),
+        ("configure", {"max_agents": 1_000, "max_steps": 50, "stream_retries": 1, "options": {}}, False),
         ("approval", {**CALL, "approved": True}, False),
         ("tool_call", CALL, False),
         ("user", {"max_agents": 10**6}, True),

@@ -116,7 +116,7 @@ from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
 from ikigai_actors.records.messages.replies import reply_message_data, spent_data, spent_of
-from ikigai_actors.records.messages.settings import is_trial
+from ikigai_actors.records.messages.settings import STREAM_RETRIES, is_trial
 from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 from supervisors.causes import Cause
@@ -125,9 +125,6 @@ from supervisors.signals import Status
 _BEFORE_A_REQUEST = (*BETWEEN_TURNS, Phase.RUNNING_TOOLS)
 
 NO_TOOLS: Mapping[str, ToolTraits] = {}
-
-STREAM_RETRIES = 1
-"""How often a reply that breaks off is requested again, where no setting says."""
 
 
 def accepts(state: State, command: on.Deferrable) -> bool:

@@ -44,12 +44,10 @@ from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY, stored_in
 from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.settings import MAX_STEPS
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from ikigai_actors.tools.rules.rule import NewRule, exact_pattern
 from supervisors.signals import Status
-
-MAX_STEPS = 50
-"""The most model requests of a turn, where no setting says."""
 
 
 def continue_calls(

@@ -113,6 +113,12 @@ def _is_thinking(value: Any) -> bool:
 LIVING_LIMIT = 1_000
 """How many agents may live in a branch when a model forks, where no setting says: it stops a fork bomb."""
 
+MAX_STEPS = 50
+"""How often a model may be asked in one turn, where no setting says."""
+
+STREAM_RETRIES = 1
+"""How often a reply that breaks off is asked for again, where no setting says."""
+
 _MOST = 2**31
 """No count is that high."""
 

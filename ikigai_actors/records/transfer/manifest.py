@@ -28,7 +28,7 @@ from ikigai_actors.records.messages.outputs import expected
 from ikigai_actors.records.proof.chain_check import ChainCheck, LogStart
 from ikigai_actors.records.transfer.format import HASHED, ORIGIN, RECORDS, Record, data_object, data_text, wrong_line
 from ikigai_actors.records.transfer.preview import Arrival, ImportPreview
-from ikigai_actors.records.transfer.rights import counts, earlier_rules
+from ikigai_actors.records.transfer.rights import counts, earlier_rules, lifting
 from ikigai_actors.store.base import Row
 from ikigai_actors.tools.rules.rule import NewRule, check_rule
 from supervisors.causes import Cause
@@ -72,6 +72,7 @@ class Manifest:
         self._rules: Counter[str] = Counter()
         self._last_rule: dict[str, int] = {}
         self._allowing = 0
+        self._lifted: set[str] = set()  # settings that would give a right
         self._merges: set[tuple[str, int]] = set()
         self._spendings: set[tuple[str, int]] = set()
         self._mentioned: dict[str, int] = {}  # the line that refers to a blob first
@@ -112,7 +113,8 @@ class Manifest:
             )
             for uuid, one in self.agents.items()
         )
-        return ImportPreview(agents, tuple(sorted(self._models)), tuple(sorted(self._tools)), self._allowing)
+        models, tools, lifted = (tuple(sorted(one)) for one in (self._models, self._tools, self._lifted))
+        return ImportPreview(agents, models, tools, self._allowing, lifted)
 
     def in_open_turn(self, uuid: str, position: int) -> bool:
         """Whether a message belongs to a turn that was open when it was exported."""
@@ -247,6 +249,7 @@ class Manifest:
     def _named_in(self, settings: Mapping[str, Any]) -> None:
         """Note the models and tools that settings name. Whether they are sound is judged later."""
         self.earlier_rules |= bool(earlier_rules(settings))
+        self._lifted |= set(lifting(settings))
         for models in (settings.get("model"), settings.get("compact_model")):
             self._models |= _names(models.split(",") if isinstance(models, str) else ())
         effects = settings.get("effects")

@@ -43,6 +43,8 @@ class ImportPreview:
     """The tools that settings in the file name, and the calls of open turns."""
     allowing: int
     """How many rules in the file allow calls, which does not count here."""
+    lifting: tuple[str, ...] = ()
+    """The settings in the file that would lift a limit or reach a model's service unseen, which do not count here."""
 
     def lines(self, stopped: bool = False, go: bool = False) -> Iterator[str]:
         """The same for a person, who imports the file with these arguments of `System.import_`."""
@@ -53,6 +55,11 @@ class ImportPreview:
         )
         if self.allowing:
             yield f"It has {_counted(self.allowing, 'rule')} that would allow calls. That does not count here."
+        if self.lifting:
+            yield (
+                f"Its {_listed(self.lifting)} would lift limits or reach a model's service unseen. That does not count "
+                "here: configure the agents yourself."
+            )
         waiting = [f"{called(one.uuid, one.name)} ({one.waits})" for one in self.agents if one.waits]
         if not waiting:
             return

@@ -3,7 +3,8 @@
 An editor of a file can make its sums right again, so nothing in it may let an agent do here what nobody here has
 allowed. A rule of it that allows calls does not count, only those that ask or deny. Three kinds of message could:
 
-    configure   a ``max_agents`` above the usual limit is removed, and the usual limit counts
+    configure   ``max_agents``, ``max_steps`` and ``stream_retries`` above the usual limits are removed, and the usual
+                limits count; so are ``options``, which go to the model's service as they are
     approval    the approval of a call in an open turn is dropped, so the call asks again
     tool_call   a call that was running in an open turn was started ``elsewhere``: it is never started again by itself,
                 though its tool be idempotent
@@ -17,7 +18,7 @@ from typing import Any
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.messages import Kind
-from ikigai_actors.records.messages.settings import LIVING_LIMIT
+from ikigai_actors.records.messages.settings import LIVING_LIMIT, MAX_STEPS, STREAM_RETRIES
 from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.rules.rule import NewRule, check_rule
 
@@ -25,13 +26,26 @@ STARTED_ELSEWHERE = "elsewhere"
 """In the data of a ``tool_call``: the call was started in another database."""
 
 
+USUAL_LIMITS = {"max_agents": LIVING_LIMIT, "max_steps": MAX_STEPS, "stream_retries": STREAM_RETRIES}
+"""The limits where no setting says another one."""
+
+
+def lifting(settings: Mapping[str, Any]) -> list[str]:
+    """The settings that would give a right: they lift a limit, or reach a model's service unseen."""
+    above = [name for name, usual in USUAL_LIMITS.items() if _is_more(settings.get(name), usual)]
+    return [*above, *(["options"] if settings.get("options") else [])]
+
+
+def _is_more(value: object, usual: int) -> bool:
+    return isinstance(value, int) and value > usual
+
+
 def without_rights(kind: str, data: Mapping[str, Any], in_open_turn: bool) -> Mapping[str, Any]:
     """The data of a message without the rights that it would give."""
     match kind:
         case Kind.CONFIGURE:
-            most = data.get("max_agents")
-            if isinstance(most, int) and most > LIVING_LIMIT:
-                data = {**data, "max_agents": None}
+            if lifted := lifting(data):
+                return {**data, **dict.fromkeys(lifted)}
         case Kind.APPROVAL if in_open_turn:
             return {name: value for name, value in data.items() if name != "approved"}
         case Kind.TOOL_CALL if in_open_turn:
@@ -52,9 +66,12 @@ def restricted(settings: Mapping[str, Any], above: Mapping[str, Any]) -> dict[st
         tools = [name for name in wanted if name in offered]
         if tools != settings.get("tools"):
             changes["tools"] = tools
-    most = above.get("max_agents")
-    if most is not None and most < settings.get("max_agents", LIVING_LIMIT):
-        changes["max_agents"] = most
+    for name, usual in USUAL_LIMITS.items():
+        if (most := above.get(name)) is not None and most < settings.get(name, usual):
+            changes[name] = most
+    watched, own = above.get("stuck_after"), settings.get("stuck_after")
+    if watched and not (own and own <= watched):
+        changes["stuck_after"] = watched
     return changes
 
 

@@ -101,4 +101,5 @@ def _as_object(found: ImportPreview, agents: Iterable[tuple[str, str | None, str
         }
         for (uuid, name, status), one in zip(agents, found.agents, strict=True)
     ]
-    return {"agents": listed, "models": found.models, "tools": found.tools}
+    told = {"models": found.models, "tools": found.tools, "allowing": found.allowing, "lifting": found.lifting}
+    return {"agents": listed, **told}

@@ -10,14 +10,13 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import PERHAPS_RUN, Call, Progress, digest_of
 from ikigai_actors.agent.turn.machine import accepts, step
 from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestModel, RunTool, Spawn, State, Step
-from ikigai_actors.agent.turn.tool_steps import MAX_STEPS
 from ikigai_actors.errors import BadInput, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.log.history import EMPTY
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.settings import LIVING_LIMIT
+from ikigai_actors.records.messages.settings import LIVING_LIMIT, MAX_STEPS
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from tests.agent.turn.test_calls import NOW, TOOLS, call
 
