@@ -123,7 +123,7 @@ class McpDoor:
         """Nothing that a client reports changes anything here."""
 
     def give_up(self, request: RpcRequest) -> GivenUp:
-        """See `Server.give_up`: the protocol wants no answer."""
+        """End the request without an answer, as the protocol wants it."""
         return GivenUp.SILENT
 
     async def _result(

@@ -73,7 +73,7 @@ class AcpDoor:
             self._loop.create_task(self._prompts.cancel(request.params))
 
     def give_up(self, request: RpcRequest) -> GivenUp:
-        """See `Server.give_up`: a prompt ends as by ``session/cancel``, and is answered."""
+        """End a prompt as ``session/cancel`` does, which answers it; refuse to go on with any other request."""
         if request.method != "session/prompt":
             return GivenUp.REFUSED
         self._loop.create_task(self._prompts.give_up(request))

@@ -63,7 +63,7 @@ class Prompts:
     async def answer(self, request: RpcRequest, ready: asyncio.Event) -> dict[str, Any]:
         """Keep a prompt once the door is ready, and wait for the end of its turn.
 
-        The request is registered before anything is awaited: a cancel that comes right behind it finds it.
+        The request is registered before anything is awaited: a cancel that comes right after it finds it.
         """
         kept: asyncio.Future[TurnHandle] = self._loop.create_future()
         self._kept[request.id] = (request.params.get("sessionId"), kept)
@@ -143,7 +143,7 @@ class Prompts:
     async def cancel(self, params: Params) -> None:
         """End the turn of a session's agent, and take back its prompts that came before and still wait.
 
-        The tasks of one client begin in the order of its lines, so those that came before are registered by now.
+        The tasks of one client begin in the order of its lines, so those that came before are registered now.
         """
         before = [kept for session, kept in self._kept.values() if session == params.get("sessionId")]
         with suppress(IkigaiError):

@@ -235,8 +235,8 @@ class Application(App[int]):
             if self._early is not None:
                 self._early.append(event)
                 return
-            if self.screen is self.main:
-                self.main.turn_to(event)
+            if self.screen is self.main and self.main.turn_to(event):
+                return
             rows = self.focused
             if isinstance(rows, Rows) and isinstance(rows.parent, AgentList) and rows.parent.take_key(event):
                 return

@@ -52,7 +52,7 @@ def test_the_tree_shows_everybody_live_and_choosing_one_goes_there() -> None:
         on_stage(system, play)
 
 
-def test_the_tree_takes_letters_while_it_has_the_keyboard_and_escape_gives_it_back() -> None:
+def test_the_tree_beside_the_talk_takes_orders_by_alt_and_leaves_letters_to_the_prompt() -> None:
     async def play(stage: Stage) -> None:
         await stage.press("f3")
         await stage.expect("clerk")
@@ -61,22 +61,38 @@ def test_the_tree_takes_letters_while_it_has_the_keyboard_and_escape_gives_it_ba
         await stage.expect_gone("○ clerk")
         await stage.press("right")
         await stage.expect("clerk")
-        await stage.press("slash")
+        await stage.press("ctrl+f")
         await stage.type("lerk")
         await stage.expect_gone("○ buyer")
         await stage.expect("clerk")
-        await stage.press("enter", "s")  # the filter stays, with the cursor at the first agent that it has found
+        await stage.press("enter", "alt+s")  # the filter stays, with the cursor at the first agent that it has found
         await stage.expect(r"‖ clerk")
         await stage.press("escape")
         await stage.expect("○ buyer")
-        await stage.type("/key")  # however fast: no letter of a filter is an order to kill
+        await stage.type("kill sellers")  # beside the talk, letters are text, however fast
+        assert stage.application.main.page.prompt.text == "kill sellers"
+
+    with crew() as system:
+        on_stage(system, play)
+        assert system.agent("clerk").record.status == "stopped"
+        assert all(system.agent(name).record.living for name in ("buyer", "seller"))
+
+
+def test_the_tree_that_covers_the_talk_takes_letters() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.press("f3")
+        await stage.expect("clerk")
+        await stage.press("end", "s")
+        await stage.expect(r"‖ clerk")
+        await stage.press("slash")
+        await stage.type("key")  # however fast: no letter of a filter is an order to kill
         await stage.until(lambda: "/key" in stage.text.replace(" ", ""), "the filter")
         await stage.press("escape", "escape")
         await stage.type("to the prompt")
         assert stage.application.main.page.prompt.text == "to the prompt"
 
     with crew() as system:
-        on_stage(system, play)
+        on_stage(system, play, size=(50, 20))
         assert system.agent("clerk").record.status == "stopped"
 
 

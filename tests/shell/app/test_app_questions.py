@@ -13,6 +13,7 @@ from ikigai_actors import Reply, ScriptedProvider, ToolCall, Workspace, tool
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.shell.app.theme import DARK
 from ikigai_actors.shell.app.widgets.approval_box import (
+    ALONE,
     KEYS_WAIT,
     QUIET,
     ApprovalBox,
@@ -52,6 +53,16 @@ def let_keys_answer(stage: Stage) -> None:
     stage.watch.seconds += 2 * KEYS_WAIT
 
 
+async def answer(stage: Stage, *keys: str) -> None:
+    """Press letters, each of which nothing follows."""
+    box = stage.application.main._question
+    for key in keys:
+        let_keys_answer(stage)
+        await stage.press(key)
+        stage.watch.seconds += 2 * ALONE
+        await stage.until(lambda: box._letter is None, "the end of the wait for what follows")
+
+
 @pytest.mark.sample(1, "a key each")
 @pytest.mark.parametrize(
     ("key", "result"), [("y", "a.txt is gone"), ("n", "denied"), ("a", "a.txt is gone")], ids=["yes", "no", "always"]
@@ -61,8 +72,10 @@ def test_a_question_takes_the_keyboard_when_nobody_types_and_a_key_answers_it(ke
         await stage.say("erase it")
         await stage.expect(r"wants to run erase[\s\S]*path: a\.txt[\s\S]* y  run once")
         await takes_the_keyboard(stage)
-        let_keys_answer(stage)
-        await stage.press(key)
+        await answer(stage, key)
+        if key == "a":
+            await stage.expect(r"always erase .*\? .*y  yes")
+            await answer(stage, "y")
         await stage.expect(f"└ .*{result}")
         await stage.expect_gone("wants to run")
         await stage.type("x")
@@ -85,13 +98,23 @@ def test_no_key_that_was_meant_for_the_prompt_answers_a_question() -> None:
         await stage.press("backspace", "backspace")
         await takes_the_keyboard(stage)
         stage.watch.seconds += KEYS_WAIT / 2
-        await stage.press("y")  # it comes too soon
+        await stage.press("y")  # it comes too soon, so it is text
         stage.application.post_message(events.Paste("y"))
-        await stage.until(lambda: typed(stage) == "y", "the paste")
-        await stage.press("backspace", "f2")
+        await stage.until(lambda: typed(stage) == "yy", "the paste")
+        await stage.press("backspace", "backspace", "f2")
         let_keys_answer(stage)
         await stage.type("hello")  # no key of the box
         assert typed(stage) == "hello"
+        for text in ("yes, buy Nilgiri", "and what about it?", "think about tea", "no …", "replace all"):
+            await stage.press("ctrl+u", "f2")
+            let_keys_answer(stage)
+            await stage.type(text)
+            assert typed(stage) == text
+        await stage.press("ctrl+u", "f2")
+        let_keys_answer(stage)
+        await stage.press("y", "escape")  # it is taken back
+        stage.watch.seconds += ALONE
+        await stage.pilot.pause(0.3)
         assert len(stage.application.questions.open()) == 1
 
     with open_memory(ScriptedProvider([erasing("a.txt"), "well"]), tools=[erase], approvals="ask") as system:
@@ -112,12 +135,11 @@ def test_nobody_signs_lines_that_were_not_in_sight(size: tuple[int, int]) -> Non
         while "step 39." not in seen:
             assert stage.application.questions.open()
             seen |= set(re.findall(r"step \d+\.", stage.text))
-            await stage.press("y")
-            let_keys_answer(stage)
-            await stage.pilot.pause(0)
+            await answer(stage, "y")
         assert seen == set(LONG.split("\n"))
         await stage.expect_gone("more lines below")
-        await stage.press("up", "end", "y")
+        await stage.press("up", "end")
+        await answer(stage, "y")
         await stage.expect_gone("wants to run")
 
     with open_memory(ScriptedProvider([erasing(LONG), "well"]), tools=[erase], approvals="ask") as system:
@@ -138,8 +160,7 @@ def test_questions_are_gone_through_left_for_later_and_answered_with_a_reason() 
         await stage.pilot.pause(0.3)  # beats go by: it stays for later
         await stage.expect("F2 answers")
         await stage.press("f2")
-        let_keys_answer(stage)
-        await stage.press("t")
+        await answer(stage, "t")
         await stage.until(lambda: typed(stage) == "/deny 2 ")
         await stage.say("not today")
         await stage.expect(r"└ .*not today")
@@ -153,9 +174,13 @@ def test_questions_are_gone_through_left_for_later_and_answered_with_a_reason() 
 def test_a_question_of_another_agent_is_shown_with_its_name_and_answered_by_a_key_or_a_command() -> None:
     async def play(stage: Stage) -> None:
         await stage.expect("kid wants to run erase")
-        await stage.press("f2")
+        stage.watch.seconds += 2 * QUIET
+        await stage.pilot.pause(0.3)  # beats go by: a question of an agent that is not in sight takes no keyboard
+        await stage.type("yes")
+        assert typed(stage) == "yes"
+        await stage.press("ctrl+u", "f2")
         let_keys_answer(stage)
-        await stage.press("y")
+        await stage.press("y", "enter")  # decides at once
         await stage.expect("1: kid runs erase")
         await stage.expect(r"path: b\.txt")
         await stage.say("/deny 2 not today")
@@ -210,7 +235,7 @@ def test_an_edit_is_asked_for_with_the_lines_around_it_and_r_begins_a_rule(tmp_p
         await stage.expect(r" *│\n│ ".join(page))
         await takes_the_keyboard(stage)
         let_keys_answer(stage)
-        await stage.press("r")
+        await answer(stage, "r")
         rule = "/rules --of shop add allow edit 'a b.md'"
         await stage.until(lambda: typed(stage) == rule, "the rule")
         await stage.press("enter")

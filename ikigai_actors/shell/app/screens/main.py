@@ -224,10 +224,15 @@ class MainScreen(Screen[None]):
         self._attend()
 
     def _attend(self) -> None:
-        """Give a question the keyboard when nobody types: the prompt is empty, and no key came for a while."""
+        """Give a question of the agent in sight the keyboard when nobody types: the prompt is empty, and no key came.
+
+        A question of another agent may come while the person thinks about the next word to this one: it waits for F2.
+        """
         box, prompt = self._question, self.page.prompt
+        box.tick()
         rests = self.focused is prompt and not prompt.text and self._clock() - self._key_at >= QUIET
-        if rests and box.display and box.number != self._put_off and self.app.screen is self:
+        asks = box.display and box.agent == self._current and box.number != self._put_off
+        if rests and asks and self.app.screen is self:
             self.set_focus(box)
 
     def prepare(self, snapshot: Snapshot) -> Arranged | None:
@@ -294,20 +299,27 @@ class MainScreen(Screen[None]):
 
     # Input of the person
 
-    def turn_to(self, event: events.Event) -> None:
-        """Focus the prompt when an event is meant for it.
+    def turn_to(self, event: events.Event) -> bool:
+        """Focus the prompt when an event is meant for it; return whether the event is done with.
 
-        That is a paste, wherever the focus is, and text that is typed in the transcript.
+        For the prompt are a paste, wherever the focus is, and text that is typed in the transcript or beside the tree.
+        The box is asked here, not by its own queue, where the letters that follow would overtake one.
         """
         if isinstance(self.focused, Input):  # an entry of the tree
-            return
+            return False
         self._key_at = self._clock()
-        taken = self._tree.has_keyboard or (
-            isinstance(self.focused, ApprovalBox | ReadableTranscript) and self.focused.takes(event)
-        )
-        typed = isinstance(event, events.Key) and event.is_printable and not taken
-        if (typed or isinstance(event, events.Paste)) and self.focused is not self.page.prompt:
+        box, prompt = self._question, self.page.prompt
+        if before := box.followed_by(event):  # it was no answer, but the beginning of a text
             self._go_to_prompt()
+            prompt.insert(before)
+            return False
+        if self.focused is box and box.takes(event):
+            return box.take_key(event)
+        taken = self._tree.takes(event) or (isinstance(self.focused, ReadableTranscript) and self.focused.takes(event))
+        typed = isinstance(event, events.Key) and event.is_printable and not taken
+        if (typed or isinstance(event, events.Paste)) and self.focused is not prompt:
+            self._go_to_prompt()
+        return False
 
     def on_prompt_box_submitted(self, event: PromptBox.Submitted) -> None:
         """Run the line that was submitted."""
@@ -506,6 +518,7 @@ class MainScreen(Screen[None]):
     def _lay_out(self) -> None:
         """Let the tree cover a narrow window, and draw the bars as wide as the talk then is."""
         self._talk.display = not (self._tree.display and self.has_class("-narrow"))
+        self._tree.covers = not self._talk.display
         self.call_after_refresh(self._show_bars)
 
     def _open(self, uuid: str) -> Page:

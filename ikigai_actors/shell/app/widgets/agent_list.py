@@ -122,17 +122,27 @@ class AgentList(Vertical):
         self._rest.display = bool(text)
         self._rest.update(text)
 
+    @property
+    def keys(self) -> Keys:
+        """The keys that the last line shows now."""
+        return self.KEYS
+
     def paint(self) -> None:
         """Draw the line below the rows."""
         question, colours = self._question, self.colours
         if question is None:
-            keys = self.KEYS if not self._entering else PROMPT_KEYS if self._prompted else FILTER_KEYS
+            keys = self.keys if not self._entering else PROMPT_KEYS if self._prompted else FILTER_KEYS
             self._keys.update(key_line(keys, self.size.width - self.MARGIN, colours))
             return
         text = Text(f"{question.text}  ", f"bold {colours.waits}")
         for key, (what, _) in question.answers.items():
             text.append(key, f"bold {colours.waits}").append(f" {what}  ", colours.ink)
         self._keys.update(text)
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks something, which the next key answers."""
+        return self._question is not None
 
     def take_key(self, event: events.Event) -> bool:
         """Do what a key says to the rows; whether it was one for them.

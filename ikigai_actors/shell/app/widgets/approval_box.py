@@ -1,7 +1,10 @@
 """The approval box shows the whole call that waits for the person, and takes the keys that answer it.
 
-It takes the keyboard by itself when the prompt is empty and no key came for a while, never in the middle of a word. For
-a moment after that no key answers: it was meant for the prompt. Nobody signs lines that were not in sight.
+A question of the agent in sight takes the keyboard by itself when the prompt is empty and no key came for a while; one
+of another agent waits for F2. A letter decides only if the box has had the keyboard for a moment, and nothing follows
+the letter for another one: else it is the beginning of a text, and goes to the prompt with all that follows. Enter
+right after a letter decides at once. What outlives the call (`a`) is asked once more. Nobody signs lines that were not
+in sight.
 """
 
 import shlex
@@ -34,6 +37,9 @@ QUIET = 1.0
 
 KEYS_WAIT = 0.4
 """Seconds for which the box has the keyboard and no key answers yet."""
+
+ALONE = 0.4
+"""Seconds for which nothing may follow a letter that answers."""
 
 _A_KEY = 7
 """Columns of a key, with the blanks around it."""
@@ -97,6 +103,17 @@ def answer_line(question: Question, width: int, keyboard: bool, colours: Palette
     return line
 
 
+def always_line(question: Question, width: int, keyboard: bool, colours: Palette) -> Text:
+    """The line that asks once more about an answer that holds for later calls."""
+    what = dict(keys_of(question, width)).get("a", "always")
+    line = Text(f"{what}? ", colours.waits)
+    for key, answer in (("y", "yes"), ("n", "no")):
+        line.append(f" {key} ", f"bold reverse {colours.waits}").append(f" {answer}   ", colours.ink)
+    line.rstrip()
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
 def foot_of(question: Question, below: int, width: int, keyboard: bool) -> str:
     """The lower edge of the box: what is still to be read, which question it is, and how to leave it for later."""
     way = "r rule · Esc later" if keyboard else "F2 answers"
@@ -116,6 +133,14 @@ def folded(call: PendingCall, width: int, text: str | None = None) -> list[tuple
         for mark in (_MARKS.get(line.part, ""),)
         for place, part in enumerate(chop_cells(line.text, max(2, width - len(mark))) or [""])
     ]
+
+
+class _Letter(NamedTuple):
+    """A letter that answers, if nothing follows it."""
+
+    key: str
+    question: Question
+    at: float
 
 
 class CallText(ScrollView):
@@ -202,6 +227,8 @@ class ApprovalBox(Vertical, can_focus=True):
         self._question: Question | None = None
         self._since: float | None = None  # when keys began to be for the box; None while they are not
         self._answered = 0  # the number of the latest question that was answered
+        self._letter: _Letter | None = None  # what was typed a moment ago
+        self._always = False  # whether it is asked once more if the answer holds for later calls
         self._colours = DARK
 
     def compose(self) -> ComposeResult:
@@ -216,7 +243,49 @@ class ApprovalBox(Vertical, can_focus=True):
 
     def takes(self, event: events.Event) -> bool:
         """Whether an event is a key of the box: any other text is for the prompt."""
-        return isinstance(event, events.Key) and event.key in {"y", "n", "t", "a", "r", "space"}
+        question = self._question
+        if not isinstance(event, events.Key) or question is None or self._letter is not None or not self._listens:
+            return False
+        return event.key in {*dict(keys_of(question, 0)), "r", "space"} and question.number != self._answered
+
+    @property
+    def agent(self) -> str:
+        """The agent that asks, by uuid; empty without a question."""
+        return self._question.call.agent if self._question is not None else ""
+
+    @property
+    def _listens(self) -> bool:
+        """Whether keys answer now."""
+        return self._since is not None and self._clock() - self._since >= KEYS_WAIT
+
+    def take_key(self, event: events.Event) -> bool:
+        """Do what a key of the box says; return that it is done."""
+        if isinstance(event, events.Key) and event.key == "space":
+            self.action_page(1)
+        elif isinstance(event, events.Key):
+            self.action_answer(event.key)
+        return True
+
+    def followed_by(self, event: events.Event) -> str:
+        """Take back the letter that an event follows, and return it as text; nothing where there is none.
+
+        Enter lets it decide at once; Escape, which leaves the box, drops it.
+        """
+        letter, self._letter = self._letter, None
+        if letter is None:
+            return ""
+        if isinstance(event, events.Key) and event.key == "enter":
+            self._decide(letter)
+            return ""
+        if isinstance(event, events.Paste) or (isinstance(event, events.Key) and event.is_printable):
+            return letter.key
+        return ""
+
+    def tick(self) -> None:
+        """Let a letter decide that nothing has followed."""
+        if self._letter is not None and self._clock() - self._letter.at >= ALONE:
+            letter, self._letter = self._letter, None
+            self._decide(letter)
 
     def ask(self, question: Question | None, colours: Palette, room: Size) -> None:
         """Show a question; None hides the box.
@@ -231,6 +300,7 @@ class ApprovalBox(Vertical, can_focus=True):
         if question is None:
             return
         if before is None or (before.number, before.text) != (question.number, question.text):
+            self._always = False
             self._begin()
         width = min(room.width, 104) - 5
         self._call.show(folded(question.call, width, question.text), colours, room.height // 2)
@@ -244,22 +314,39 @@ class ApprovalBox(Vertical, can_focus=True):
     def watch_has_focus(self, has_focus: bool) -> None:
         """Take keys from soon on; or leave them to the prompt again."""
         super().watch_has_focus(has_focus)
+        self._always = False
         self._begin()
         self._show_keys()
 
     def action_answer(self, key: str) -> None:
-        """Answer; a later key for the same question is ignored. Lines that are still below are shown instead."""
-        question, since = self._question, self._since
-        if question is None or since is None or self._clock() - since < KEYS_WAIT or question.number == self._answered:
+        """Take a letter, which decides if nothing follows. Lines that are still below are shown instead."""
+        question = self._question
+        if question is None or not self._listens:
             return
         if key in ("y", "a") and self._call.below:
             self.action_page(1)
             self._begin()
-        elif key == "r":
-            self.post_message(self.Answered(question, key))
-        elif key in dict(keys_of(question, 0)):
+        elif key == "r" or key in dict(keys_of(question, 0)):
+            self._letter = _Letter(key, question, self._clock())
+
+    def _decide(self, letter: _Letter) -> None:
+        """Answer the question for which a letter was typed, if it is still the one in sight."""
+        key, question = letter.key, letter.question
+        if self._question is None or question.call != self._question.call:
+            return
+        if self._always and key != "y":
+            self._always = False
+            self._show_keys()
+            return
+        if key == "a":
+            self._always = True
+            self._begin()
+            self._show_keys()
+            return
+        if key != "r":
             self._answered = question.number
-            self.post_message(self.Answered(question, key))
+        self.post_message(self.Answered(question, "a" if self._always else key))
+        self._always = False
 
     def action_next(self) -> None:
         """Go to the next question."""
@@ -276,12 +363,13 @@ class ApprovalBox(Vertical, can_focus=True):
         self.action_scroll(by * max(1, self._call.size.height - 1))
 
     def _begin(self) -> None:
-        self._since = self._clock() if self.has_focus else None
+        self._since, self._letter = self._clock() if self.has_focus else None, None
 
     def _show_keys(self) -> None:
         question, keyboard = self._question, self.has_focus
         if question is None:
             return
         width = self.size.width or 80
-        self._answers.update(answer_line(question, width, keyboard, self._colours), layout=False)
+        line = always_line if self._always else answer_line
+        self._answers.update(line(question, width, keyboard, self._colours), layout=False)
         self.border_subtitle = Content(foot_of(question, self._call.below, width, keyboard))

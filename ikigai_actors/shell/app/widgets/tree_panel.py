@@ -31,7 +31,11 @@ Arranged = tuple[TreeView, list[TreeRow]]
 
 
 class TreePanel(AgentList):
-    """The tree of agents."""
+    """The tree of agents.
+
+    Where it covers the talk, letters are orders. Beside the talk they are text for the prompt, which is in sight, and
+    orders are given with Alt.
+    """
 
     DEFAULT_CSS = """
     TreePanel { width: 38; max-width: 45%; height: 100%; dock: left; border-right: solid $edge; padding-left: 1; }
@@ -42,6 +46,12 @@ class TreePanel(AgentList):
         ("←→", "fold"), ("/", "filter"), ("k", "kill"), ("s", "stop"), ("p", "prompt"), ("c", "continue"),
         ("b", "budget"), ("Space", "mark"), ("Enter", "open"), ("Esc", "back"),
     )  # fmt: skip
+    BESIDE: Keys = (
+        ("←→", "fold"), ("^F", "filter"), ("Alt+K", "kill"), ("Alt+S", "stop"), ("Alt+P", "prompt"),
+        ("Alt+C", "continue"), ("Alt+B", "budget"), ("Enter", "open"), ("Esc", "back"),
+    )  # fmt: skip
+    """The keys beside the talk."""
+
     MARGIN = 0
 
     def __init__(self, doings: Doings) -> None:
@@ -49,6 +59,8 @@ class TreePanel(AgentList):
         self._view = TreeView()
         self._found = ""  # the filter of the rows in sight
         self._asked_for = False  # whether the cursor has still to go to the current agent
+        self.covers = False
+        """Whether it covers the talk."""
         self._opened: dict[str, int] = {}  # how many children are listed of whom the person has opened
         self.actions |= {
             "left": partial(self._fold, True), "right": partial(self._fold, False),
@@ -59,6 +71,25 @@ class TreePanel(AgentList):
     def has_keyboard(self) -> bool:
         """Whether what is typed is for the tree."""
         return self.display and self.has_pseudo_class("focus-within")
+
+    @property
+    def keys(self) -> Keys:
+        """The keys that the last line shows; beside the talk they are others."""
+        return self.KEYS if self.covers else self.BESIDE
+
+    def takes(self, event: events.Event) -> bool:
+        """Whether an event is for the tree: beside the talk, no text is, unless the tree asks something."""
+        text = isinstance(event, events.Key) and event.is_printable
+        return self.has_keyboard and (self.covers or self.asks or not text)
+
+    def take_key(self, event: events.Event) -> bool:
+        """Do what a key says to the rows; whether it was one for them. Beside the talk, orders are given with Alt."""
+        if self.covers or self.asks or not isinstance(event, events.Key):
+            return super().take_key(event)
+        if event.key.startswith("alt+") and (action := self.actions.get(event.key.removeprefix("alt+"))) is not None:
+            action()
+            return True
+        return not event.is_printable and super().take_key(event)
 
     def open(self) -> None:
         """Show it, with the cursor at the current agent, and give it the keyboard."""
