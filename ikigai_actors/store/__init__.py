@@ -13,6 +13,7 @@
     unit, journal, writer           writes that belong together; the one writer of a host, which goes on after an outage
     hosts/                          which process runs which agents
     migrations, existing, copy      the schema and its versions; databases that are there; whole copies
+    earlier                         databases of earlier versions, as this program reads them
     location, database_clock        where a database is, and what time it is there
     new_file, memory                files that are there as a whole, or not at all; databases in memory
     forwarding, gate                stores around stores: changed in some calls, or closed

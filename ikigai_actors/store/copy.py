@@ -86,7 +86,7 @@ def _copy(
         advance(done, total)
 
     tallies: dict[str, TableSum] = {}
-    for table in sorted(columns, key=lambda name: (name not in _FIRST, name)):
+    for table in tables_in_order(columns):
         writing.execute(f"DELETE FROM {table}")  # what a new schema comes with
         tallies[table] = TableSum(passed)
         writing.load(table, columns[table], tallies[table].counting(reading.scan(table, columns[table])))
@@ -96,6 +96,11 @@ def _copy(
     for host, *_ in transaction.run("open_hosts"):
         transaction.run("end_host", id=host)
     return {table: tally.rows for table, tally in tallies.items()}
+
+
+def tables_in_order(names: Iterable[str]) -> list[str]:
+    """Tables in an order in which their rows can be written: those first to which others refer."""
+    return sorted(names, key=lambda name: (name not in _FIRST, name))
 
 
 def _tally(schema: SchemaTransaction, table: str, columns: Sequence[str], passed: Callable[[int], object]) -> TableSum:

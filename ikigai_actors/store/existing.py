@@ -1,21 +1,23 @@
 """Databases that are there already: opened beside a running host or without one. Nothing is taken over, or migrated."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 
 from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
+from ikigai_actors.store.earlier import as_of_today, is_earlier
 from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import require_schema
 
 
-def open_existing(database: str | os.PathLike[str] | None) -> Store:
+def open_existing(database: str | os.PathLike[str] | None, check: Callable[[Store], object] = require_schema) -> Store:
     """Open a database that is there. The caller closes it.
 
     Args:
         database: see `open_store`.
+        check: raises `StoreUnusable` for one that cannot be used; without another one, for an older one.
 
     Raises:
         StoreUnusable: there is no database, or no ikigai has run on it.
@@ -35,7 +37,7 @@ def open_existing(database: str | os.PathLike[str] | None) -> Store:
         ) from error
     store = open_store(database)
     try:
-        require_schema(store)
+        check(store)
     except BaseException:
         store.close()
         raise
@@ -50,3 +52,15 @@ def existing(database: str | os.PathLike[str] | None) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+@contextmanager
+def existing_to_read(database: str | os.PathLike[str] | None) -> Iterator[Store]:
+    """A database that is there, as `existing`; of an earlier one a copy, for the length of a block."""
+    store = open_existing(database, lambda store: None if is_earlier(store) else require_schema(store))
+    with closing(store):
+        if not is_earlier(store):
+            yield store
+            return
+        with as_of_today(store) as copy:
+            yield copy

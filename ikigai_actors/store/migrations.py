@@ -1,10 +1,10 @@
 """The schema and its versions.
 
 Until release 0.1.0 ``schema.sql`` is changed in place: each change raises `FIRST` by one, and a database made before it
-is refused. From the release on, a change of that file comes with a `Migration` that brings an existing database to the
-same state. A new database is made from ``schema.sql`` at once. A host runs the migrations in the transaction in which
-it takes the database over: no other host is there, and none sees half of a step. Two processes that migrate at the
-same time do it once.
+is refused, but for an export and a backup (`ikigai_actors.store.earlier`). From the release on, a change of that file
+comes with a `Migration` that brings an existing database to the same state. A new database is made from ``schema.sql``
+at once. A host runs the migrations in the transaction in which it takes the database over: no other host is there, and
+none sees half of a step. Two processes that migrate at the same time do it once.
 
 A newer database, an older one without a migration, and one with foreign tables are refused and left unchanged.
 """
@@ -31,8 +31,8 @@ class Migration(NamedTuple):
 FIRST = 36
 """The oldest version that this program opens: that of ``schema.sql`` without any `Migration`."""
 
-LAST_OF_OLD = "82ba7c7f"
-"""The last commit that opens every database of a version before 24."""
+OLDEST_READ = 36
+"""The oldest version that can be exported, whatever `FIRST` is: see `ikigai_actors.store.earlier`."""
 
 MIGRATIONS: tuple[Migration, ...] = ()
 """All steps since version `FIRST`, in order."""
@@ -94,17 +94,24 @@ def create_schema(transaction: Transaction, location: str) -> int:
 
 def require_schema(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Raise `StoreUnusable` unless the schema is the newest that this program knows: a client changes no schema."""
+    version = require_ours(store)
+    needed = newest(migrations)
+    if _known(version, needed, store.location) < needed:
+        raise StoreUnusable(
+            f"Database {store.location} has version {version}, this ikigai needs {needed}. Make a backup ('ikigai "
+            "backup FILE', or pg_dump for PostgreSQL), end what runs it with an older ikigai, and start this one: it "
+            "brings the database to that version."
+        )
+
+
+def require_ours(store: Store) -> int:
+    """The version of the schema. Raises `StoreUnusable` for a database without one, and for foreign tables."""
     version = schema_version(store)
     if version == 0:
         raise StoreUnusable(
             f"Database {store.location} is empty: no ikigai has run on it yet. Start one, or name another."
         )
-    needed = newest(migrations)
-    if _known(version, needed, store.location) < needed:
-        raise StoreUnusable(
-            f"Database {store.location} has version {version}, this ikigai needs {needed}. End what runs it with an "
-            "older ikigai, and start this one: it brings the database to that version."
-        )
+    return version
 
 
 def check_types(store: Store) -> None:
@@ -192,11 +199,16 @@ def _foreign(location: str) -> StoreUnusable:
 
 def _known(version: int, known: int, location: str) -> int:
     if 0 < version < FIRST:
+        way = (
+            "With the ikigai that made it, run 'ikigai agents', and 'ikigai export AGENT FILE' with the agent on top, "
+            "which brings all below it."
+            if version < OLDEST_READ
+            else "Run 'ikigai export 0 FILE', which brings all of its agents."
+        )
         raise StoreUnusable(
             f"Database {location} has version {version}: it was made before release 0.1.0, whose oldest version is "
-            f"{FIRST}. Nothing was changed. With the ikigai that made it, or with that of commit {LAST_OF_OLD}, run "
-            "'ikigai agents', and 'ikigai export AGENT FILE' with the agent on top, which brings all below it. Then "
-            "run 'ikigai import FILE' with this one."
+            f"{FIRST}. Nothing was changed. {way} Then run 'ikigai import FILE' with this one, on a new database. "
+            "'ikigai backup FILE' keeps the old one as it is."
         )
     if version > known:
         raise StoreUnusable(f"Database {location} has version {version}, this ikigai knows {known}: upgrade ikigai.")

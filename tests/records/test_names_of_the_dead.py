@@ -21,6 +21,12 @@ def test_a_name_finds_the_living_bearer_and_else_the_dead_one_that_died_last(dat
             system.agent("c")
 
 
+def test_zero_is_agent_0_unless_somebody_is_called_so(database: str) -> None:
+    with ActorSystem.open(database, ScriptedProvider(echo)) as system:
+        assert system.agent("0") == system.root
+        assert system.agent(system.root.fork(name="0").uuid) == system.agent("0") != system.root
+
+
 @pytest.mark.slow("takes half a second")
 def test_who_acts_on_a_dead_one_by_its_name_is_told_that_it_is_dead(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:

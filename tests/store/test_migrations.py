@@ -14,7 +14,7 @@ from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, St
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import (
     FIRST,
-    LAST_OF_OLD,
+    OLDEST_READ,
     Migration,
     ensure_schema,
     migrate,
@@ -71,12 +71,16 @@ def test_a_newer_database_is_refused_with_both_versions(store: Store) -> None:
 def test_a_database_made_before_the_first_release_is_refused_with_the_way_on(
     store: Store,
 ) -> None:
-    store.write(lambda tx: tx.run("set_schema_version", version=FIRST - 1))
     before = store.read(lambda tx: sql(tx, "SELECT * FROM shards ORDER BY id"))
-    for look in (ensure_schema, migrate, require_schema):
-        with pytest.raises(StoreUnusable, match=f"commit {LAST_OF_OLD}, run 'ikigai agents'.*'ikigai import FILE'"):
-            look(store)
-    assert schema_version(store) == FIRST - 1
+    for version, way in (
+        (OLDEST_READ - 1, "With the ikigai that made it, run 'ikigai agents', and 'ikigai export AGENT FILE'"),
+        (FIRST - 1, "'ikigai export "),
+    ):
+        store.write(lambda tx, version=version: tx.run("set_schema_version", version=version))  # type: ignore[misc]
+        for look in (ensure_schema, migrate, require_schema):
+            with pytest.raises(StoreUnusable, match=f"{way}.*'ikigai import FILE' with this one.*'ikigai backup FILE'"):
+                look(store)
+        assert schema_version(store) == version
     assert store.read(lambda tx: sql(tx, "SELECT * FROM shards ORDER BY id")) == before
 
 

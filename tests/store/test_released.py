@@ -13,7 +13,7 @@ from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.shell.cli.main import run
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.base import Row
-from ikigai_actors.store.migrations import FIRST, Migration, ensure_schema, migrate, newest, schema_script
+from ikigai_actors.store.migrations import OLDEST_READ, Migration, ensure_schema, migrate, newest, schema_script
 from ikigai_actors.store.queries import split
 from tests.fuzz.shells import printed
 from tests.kit.databases import sql
@@ -112,14 +112,17 @@ def test_a_step_that_is_missing_is_seen(durable_url: Callable[[], str], steps: t
         assert (shape(old) == shape(new)) is (steps == (TABLE, COLUMN, INDEX))
 
 
+OLD = OLDEST_READ - 1
+
+
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that the version before the oldest known one has made."""
+    """A file that the version before the oldest one has made that can be read."""
     file = tmp_path_factory.mktemp("old") / "a.db"
     with ActorSystem.open(file, OfflineProvider()) as system:
         system.root.prompt("a ship").get(timeout=60)
     with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("UPDATE schema_version SET version = ?", [FIRST - 1])
+        connection.execute("UPDATE schema_version SET version = ?", [OLD])
     return file
 
 
@@ -127,7 +130,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "words",
     [
         "", "agents", "prompt 0 hello", "fork 0", "kill 0", "log 0", "tail", "host", "serve", "observe", "fsck",
-        "verify", "checkpoint FILE", "backup FILE", "export 0 FILE", "copy OLD FILE",
+        "verify", "checkpoint FILE", "export 0 FILE", "export 0 FILE --to codex", "copy OLD FILE",
         "prune --dead-before 1d", "replay 0",
     ],
 )  # fmt: skip
@@ -138,7 +141,7 @@ def test_every_command_refuses_an_older_database_unchanged_and_names_the_way(
     arguments = [{"FILE": str(tmp_path / "new"), "OLD": str(old)}.get(word, word) for word in words.split()]
     with printed() as paper:
         assert run(["--database", str(old), *arguments]) in (1, 2)
-    assert f"has version {FIRST - 1}" in paper.text
+    assert f"has version {OLD}" in paper.text
     assert "Nothing was changed. With the ikigai that made it" in paper.text
     assert old.read_bytes() == before
     assert list(tmp_path.iterdir()) == []
@@ -147,7 +150,7 @@ def test_every_command_refuses_an_older_database_unchanged_and_names_the_way(
 def test_the_way_that_the_refusal_names_brings_every_agent(old: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreUnusable) as refused, closing(open_store(old)) as store:
         ensure_schema(store)
-    assert re.findall(r"'ikigai (\w+)", str(refused.value)) == ["agents", "export", "import"]
+    assert re.findall(r"'ikigai (\w+)", str(refused.value)) == ["agents", "export", "import", "backup"]
     made_it, file, new = tmp_path / "made.db", str(tmp_path / "file"), str(tmp_path / "new.db")
     with ActorSystem.open(made_it, OfflineProvider()) as system:
         system.root.fork(name="mast").fork(name="top")

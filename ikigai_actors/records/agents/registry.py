@@ -335,8 +335,8 @@ def find(tx: Transaction, text: str) -> AgentRecord:
     """Look an agent up by what a person or a model calls it.
 
     The text is tried in this order: a uuid; the name of a living agent; the name of a dead agent, the latest that died;
-    the two words of a uuid, maybe with letters; a unique prefix of a uuid. Names come first, those of the dead too: a
-    text that means a dead agent must not hit a stranger.
+    ``0`` for agent 0; the two words of a uuid, maybe with letters; a unique prefix of a uuid. Names come first, those
+    of the dead too: a text that means a dead agent must not hit a stranger.
 
     Raises:
         AgentNotFound: no agent is called so.
@@ -347,6 +347,8 @@ def find(tx: Transaction, text: str) -> AgentRecord:
         return get(tx, text)
     if (named := _named(tx, text)) is not None:
         return named
+    if text == "0" and (top := root(tx)) is not None:
+        return top
     words = beginnings(text)
     found = _beginning_with(tx, words or (text,)) if words or is_agent_prefix(text) else []
     if not found:

@@ -1,12 +1,14 @@
 """The backup of a database, as a command reports it."""
 
+from contextlib import closing
 from typing import NamedTuple
 
 from ikigai_actors.records.fsck.check import Report, inspect
 from ikigai_actors.shell.cli.fsck import as_lines
 from ikigai_actors.shell.cli.progress import progress_line
 from ikigai_actors.shell.text.harmless import harmless
-from ikigai_actors.store.existing import existing
+from ikigai_actors.store.existing import open_existing
+from ikigai_actors.store.migrations import newest, require_ours, schema_version
 from ikigai_actors.store.sqlite.backup import as_target, back_up
 
 
@@ -20,10 +22,16 @@ class Backup(NamedTuple):
 
 
 def make(database: str | None, file: str) -> Backup:
-    """Back a database up to a new file, and check that. Raises what `existing`, `as_target` and `back_up` do."""
+    """Back a database of any version up to a new file, and check it where this program knows the version.
+
+    Raises what `open_existing`, `as_target` and `back_up` do.
+    """
     target = as_target(file)
-    with existing(database) as store:
+    with closing(open_existing(database, require_ours)) as store:
+        version, known = schema_version(store), newest()
         with progress_line(harmless(f"Backing up {store.location}")):
-            report: Report = back_up(store, target, inspect)
-        lines = [f"Backed {store.location} up to {target}.", *as_lines(report)]
-    return Backup(lines, not report.violations)
+            report: Report | None = back_up(store, target, inspect if version == known else lambda copy: None)
+        lines = [f"Backed {store.location} up to {target}."]
+    if report is None:
+        return Backup([*lines, f"It has version {version}, and this ikigai knows {known}: it was not checked."], True)
+    return Backup([*lines, *as_lines(report)], not report.violations)

@@ -13,7 +13,7 @@ from ikigai_actors.shell.cli.progress import progress_bar
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.shell.text.words import counted
 from ikigai_actors.store.database_clock import clock_of
-from ikigai_actors.store.existing import existing
+from ikigai_actors.store.existing import existing_to_read
 
 
 def export(
@@ -24,8 +24,8 @@ def export(
     markdown: bool,
     notice: Callable[[str], object],
 ) -> str:
-    """Write a branch to a new file; return a line for a person. Raises what `existing` and `export_file` do."""
-    with existing(database) as store:
+    """Write a branch to a new file; return a line for a person. Raises what `existing_to_read` and `export_file` do."""
+    with existing_to_read(database) as store:
         if markdown:
             from ikigai_actors.shell.text.markdown import export_markdown
 
@@ -44,11 +44,11 @@ def export(
 def export_as_session(database: str | None, agent: str, file: str, to: str) -> str:
     """Write an agent as a session of another program; return a line for a person.
 
-    Raises what `existing` and `export_session` do.
+    Raises what `existing_to_read` and `export_session` do.
     """
     from ikigai_actors.recordings.session_files import export_session
 
-    with existing(database) as store:
+    with existing_to_read(database) as store:
         return f"Wrote {counted(export_session(store, agent, as_path(file), to), 'line')} to {file}."
 
 

@@ -1,0 +1,75 @@
+"""Databases of earlier versions, for those who only read all of one: a copy that this program understands.
+
+The copy is a file of its own, in today's tables. The original stays as it is, and its host goes on.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from ikigai_actors.errors import StoreConflict, StoreUnusable
+from ikigai_actors.store import open_store
+from ikigai_actors.store.base import SchemaTransaction, Store, Transaction
+from ikigai_actors.store.copy import tables_in_order
+from ikigai_actors.store.migrations import (
+    FIRST,
+    MIGRATIONS,
+    OLDEST_READ,
+    Migration,
+    create_schema,
+    migrate,
+    newest,
+    schema_version,
+)
+from ikigai_actors.store.sqlite.backup import back_up
+from ikigai_actors.store.sqlite.store import SQLiteStore
+
+
+def is_earlier(store: Store) -> bool:
+    """Whether a database has an earlier version than this program's, of which `as_of_today` makes a copy."""
+    return OLDEST_READ <= schema_version(store) < newest()
+
+
+@contextmanager
+def as_of_today(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> Iterator[Store]:
+    """A copy of an earlier database in today's tables, for the length of a block.
+
+    A version that has migrations gets those. From before that, columns and tables that are new are as in a new
+    database, and those that are gone are left out.
+
+    Raises:
+        StoreUnusable: it cannot be brought to the tables of today.
+        StoreError: an error of the database, or of the copy.
+    """
+    with tempfile.TemporaryDirectory(prefix="ikigai-") as place:
+        file = Path(place, "copy.db")
+        if schema_version(store) >= FIRST and migrations:
+            if not isinstance(store, SQLiteStore):
+                raise StoreUnusable(
+                    f"Database {store.location} has version {schema_version(store)}, this ikigai needs "
+                    f"{newest(migrations)}. Make a backup with pg_dump; then start this ikigai, which brings the "
+                    "database to that version."
+                )
+            back_up(store, file, lambda copy: migrate(copy, migrations))
+        with closing(open_store(file)) as copy:
+            if schema_version(copy) == 0:
+                store.read(lambda reading: copy.write(lambda writing: _copy(reading.schema, writing, store.location)))
+            yield copy
+
+
+def _copy(reading: SchemaTransaction, transaction: Transaction, location: str) -> None:
+    """Copy all rows, as far as tables and columns are known."""
+    create_schema(transaction, location)
+    writing, there = transaction.schema, reading.tables()
+    for table in tables_in_order(writing.tables() & there - {"schema_version"}):
+        had = reading.columns(table)
+        columns = [name for name in writing.columns(table) if name in had]
+        writing.execute(f"DELETE FROM {table}")  # what a new schema comes with
+        try:
+            writing.load(table, columns, reading.scan(table, columns))
+        except StoreConflict as error:
+            raise StoreUnusable(
+                f"Table {table!r} of database {location} does not fit into that of this ikigai: {error}. Export with "
+                "the ikigai that made the database."
+            ) from error
