@@ -115,6 +115,36 @@ def test_a_denial_does_not_reach_other_commands(text: str) -> None:
     assert not may_run(pattern, text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git -C . push origin main", "git -c a=b push", "git --no-pager push", "git --git-dir .git --work-tree=. push",
+        "/usr/bin/git -P -C /src push", "git \\\n push", "git \\\n  -C . \\\n push", "gi\\\nt push", "time -p git push",
+        "function f { git push; }; f", "f() { git push; }", "coproc X { git push; }", "coproc git push",
+        "echo ${x:-$(git push)}", "echo ${x:-`git push`}", "echo push | xargs git", "xargs -n 1 git -C . < list",
+        "taskset 1 git push", "chrt 1 git push", "uv run git push", "npx git push", "systemd-run git push",
+        "git${IFS}push", "{git,push}", "g{i,}t push", "git $action", "git $(echo push)", "git `echo push` now",
+    ],
+)  # fmt: skip
+def test_a_denial_finds_what_models_write_and_what_only_bash_can_know(text: str) -> None:
+    pattern = pattern_words("git push *")
+    assert pattern is not None
+    assert may_run(pattern, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git -C push status", "git -c push=1 log", "$PYTHON -m pytest", "ls $dir && echo {a,b}", "git log | xargs echo",
+        "awk '{ print $1 }' push", "git commit -m \"$(date) push\"", "echo ${push:-git}", "find . | xargs grep push",
+    ],
+)  # fmt: skip
+def test_a_denial_leaves_alone_what_is_surely_another_command(text: str) -> None:
+    pattern = pattern_words("git push *")
+    assert pattern is not None
+    assert not may_run(pattern, text)
+
+
 def test_commands_nested_too_deep_are_found_by_their_first_word() -> None:
     pattern, text = pattern_words("git push *"), "git push"
     assert pattern is not None

@@ -27,9 +27,19 @@ _KEYWORDS = frozenset({
 _WRAPPERS = frozenset({
     "bash", "sh", "dash", "zsh", "ksh", "env", "sudo", "doas", "su", "nice", "ionice", "nohup", "timeout", "time",
     "xargs", "command", "builtin", "exec", "eval", "watch", "strace", "setsid", "stdbuf", "chroot", "unshare",
-    "nsenter", "parallel", "busybox", "script", "flock", "coproc", "find", "ssh", "trap",
+    "nsenter", "parallel", "busybox", "script", "flock", "coproc", "find", "ssh", "trap", "taskset", "chrt", "prlimit",
+    "setarch", "ltrace", "systemd-run", "runuser", "pkexec", "unbuffer", "setpriv", "numactl", "uv", "npx",
 })  # fmt: skip
 """Commands that run a command which their arguments name."""
+
+_BY_INPUT = frozenset({"xargs", "parallel"})
+"""Those of them that take further words from their input."""
+
+SOME = "\0"
+"""In the words of a command, any number of words that only bash can know; no word of bash holds this character."""
+
+_GIT_VALUES = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path"})
+"""Options of git before its subcommand, with a value of their own behind them."""
 
 _BEFORE = _KEYWORDS | {"!", "{"}
 """Words after which a command begins."""
@@ -63,9 +73,21 @@ def fits(pattern: Sequence[CommandWord], words: Sequence[CommandWord]) -> bool:
     """Whether the words of a command are as a pattern says: a last ``*`` is any further words, also none."""
     further = bool(pattern) and pattern[-1] is None
     begin = pattern[:-1] if further else pattern
-    if len(words) < len(begin) or (len(words) > len(begin) and not further):
-        return False
-    return all(wanted is None or word is None or wanted == word for wanted, word in zip(begin, words, strict=False))
+    return _fits_all(begin, words, further)
+
+
+def _fits_all(begin: Sequence[CommandWord], words: Sequence[CommandWord], further: bool) -> bool:
+    """Whether words are these, with any more of them behind if there may be ``further`` ones."""
+    for at, wanted in enumerate(begin):
+        if at == len(words):
+            return False
+        word = words[at]
+        if word == SOME:
+            rest = words[at + 1 :]
+            return any(_fits_all(begin[skipped:], rest, further) for skipped in range(at, len(begin) + 1))
+        if wanted is not None and word is not None and wanted != word:
+            return False
+    return further or all(word == SOME for word in words[len(begin) :])
 
 
 def may_run(pattern: Sequence[CommandWord], text: str) -> bool:
@@ -107,7 +129,22 @@ def _read(text: str, wildcards: bool) -> list[CommandWord] | None:
 def _begins(pattern: Sequence[CommandWord], words: Sequence[CommandWord]) -> bool:
     wrapped = bool(words) and _base(words[0]) in _WRAPPERS
     starts = range(len(words)) if wrapped else range(min(1, len(words)))
-    return any(fits(pattern, words[at:]) or fits(pattern, [_base(words[at]), *words[at + 1 :]]) for at in starts)
+    if words and _base(words[0]) in _BY_INPUT:
+        words = [*words, SOME]
+    return any(fits(pattern, form) for at in starts for form in _forms(words[at:]))
+
+
+def _forms(words: Sequence[CommandWord]) -> Iterator[Sequence[CommandWord]]:
+    """The words of a command, also by the name of its program alone; of git also without its first options."""
+    yield words
+    named = [_base(words[0]), *words[1:]]
+    yield named
+    if named[0] != "git":
+        return
+    at = 1
+    while at < len(named) and (option := named[at]) is not None and option.startswith("-"):
+        at += 2 if option in _GIT_VALUES else 1
+    yield ["git", *named[at:]]
 
 
 def _base(word: CommandWord) -> CommandWord:
@@ -121,8 +158,7 @@ def _commands(text: str, depth: int) -> Iterator[list[CommandWord]]:
     reader = _Reader(text)
     reader.read()
     for command in reader.commands:
-        at = next((at for at, word in enumerate(command) if not _comes_before(word)), len(command))
-        words = command[at:]
+        words = command[_start(command) :]
         yield words
         if words and _base(words[0]) in _WRAPPERS:
             for word in words[1:]:
@@ -130,6 +166,19 @@ def _commands(text: str, depth: int) -> Iterator[list[CommandWord]]:
                     yield from _commands(word, depth + 1)
     for inner in reader.inner:
         yield from _commands(inner, depth + 1)
+
+
+def _start(command: Sequence[CommandWord]) -> int:
+    """Where the command begins behind keywords, what belongs to them, and assignments."""
+    at = 0
+    while at < len(command) and _comes_before(word := command[at]):
+        at += 1
+        if word == "time":
+            while command[at : at + 1] in (["-p"], ["--"]):
+                at += 1
+        elif word == "function" or (word == "coproc" and command[at + 1 : at + 2] == ["{"]):
+            at += 1  # its name
+    return at
 
 
 def _comes_before(word: CommandWord) -> bool:
@@ -147,6 +196,8 @@ class _Reader:
     _word: str | None = None
     _known: bool = True
     """Whether the word is all that is read of it."""
+    _splits: bool = False
+    """Whether bash may make several words of it, or none."""
     _target: bool = False
     """Whether the next word is a file to which something is redirected."""
 
@@ -173,17 +224,23 @@ class _Reader:
         elif mark in _SEPARATORS or self.text.startswith("$(", at):
             self._end_word()
             self._target = False
+            if mark in "$`" and self.commands[-1]:
+                self.commands[-1].append(SOME)  # what the inner command prints
             self.commands.append([])
             return at + 2 if mark == "$" else at + 1
         elif mark in "'\"":
             return self._quotation(at, mark)
         elif mark == "\\":
-            self._add(self.text[at + 1 : at + 2].replace("\n", ""))
+            if (next_one := self.text[at + 1 : at + 2]) != "\n":  # else the line goes on
+                self._add(next_one)
             return at + 2
         elif mark == "$" and (found := _PARAMETER.match(self.text, at)):
+            self.inner += _INNER.split(found[0])[1:]
             self._add("", known=False)
+            self._splits = True
             return found.end()
         else:
+            self._splits = self._splits or (mark == "{" and bool(self._word or self.text[at + 1 : at + 2].strip()))
             self._add(mark, known=mark not in "*?[~")
         return at + 1
 
@@ -207,7 +264,14 @@ class _Reader:
     def _end_word(self) -> None:
         if self._word is not None:
             if not self._target:
-                known = self._known or _ASSIGNMENT.match(self._word) is not None
-                self.commands[-1].append(self._word if known else None)
+                self.commands[-1].append(self._read_word(self._word))
             self._target = False
-        self._word, self._known = None, True
+        self._word, self._known, self._splits = None, True, False
+
+    def _read_word(self, word: str) -> CommandWord:
+        """The word that was read; a variable alone in the place of the command counts as one."""
+        if _ASSIGNMENT.match(word) is not None:
+            return word
+        if self._splits and (word or self.commands[-1]):
+            return SOME
+        return word if self._known else None
