@@ -39,7 +39,7 @@ SOME = "\0"
 """In the words of a command, any number of words that only bash can know; no word of bash holds this character."""
 
 _GIT_VALUES = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path"})
-"""Options of git before its subcommand, with a value of their own behind them."""
+"""Options of git before its subcommand, each followed by a value."""
 
 _BEFORE = _KEYWORDS | {"!", "{"}
 """Words after which a command begins."""
@@ -77,7 +77,7 @@ def fits(pattern: Sequence[CommandWord], words: Sequence[CommandWord]) -> bool:
 
 
 def _fits_all(begin: Sequence[CommandWord], words: Sequence[CommandWord], further: bool) -> bool:
-    """Whether words are these, with any more of them behind if there may be ``further`` ones."""
+    """Whether words are these, and then more of them where there may be ``further`` ones."""
     for at, wanted in enumerate(begin):
         if at == len(words):
             return False
@@ -169,7 +169,7 @@ def _commands(text: str, depth: int) -> Iterator[list[CommandWord]]:
 
 
 def _start(command: Sequence[CommandWord]) -> int:
-    """Where the command begins behind keywords, what belongs to them, and assignments."""
+    """Where the command begins, after keywords, what belongs to them, and assignments."""
     at = 0
     while at < len(command) and _comes_before(word := command[at]):
         at += 1
