@@ -21,7 +21,7 @@ import getpass
 import os
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import Future
@@ -36,8 +36,13 @@ from ikigai_actors.store.base import Store
 from ikigai_actors.text import check_text
 from ikigai_actors.tools.rules.rule import UNFENCED
 
-if TYPE_CHECKING:
-    from ikigai_actors.system.handles.ref import AgentRef
+
+class Agent(Protocol):
+    """A handle of an agent."""
+
+    @property
+    def uuid(self) -> str:
+        """The agent's uuid."""
 
 
 class Approvals(OfOneProcess):
@@ -52,7 +57,7 @@ class Approvals(OfOneProcess):
         open_turns = self._store.read(turns_that_asked)
         return [call for uuid, turn in open_turns.items() for call in self._of(uuid, turn)]
 
-    def find(self, agent: "AgentRef | str", full_name: str) -> PendingCall | None:
+    def find(self, agent: str | Agent, full_name: str) -> PendingCall | None:
         """The call of an agent (a handle, or a uuid) that waits under a full name; None where none does, or no more."""
         uuid = agent if isinstance(agent, str) else getattr(agent, "uuid", agent)
         check_type(uuid, str, "agent", "a handle or the uuid of an agent")

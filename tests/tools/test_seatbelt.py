@@ -98,12 +98,12 @@ def test_a_profile_opens_the_network_as_far_as_it_is_given(network: Network, lin
 def test_no_name_of_a_directory_changes_a_profile(name: str) -> None:
     profile = seatbelt_profile(Reach("", (), ((f"/{name}", f"/{name}", True),)), "/p")
     assert ["subpath", f"/{name}"] in [part for rule in parsed(profile) for part in rule]
-    assert [rule[1] for rule in parsed(profile) if rule[0] == "deny"] == ["default"]
+    assert [rule[1] for rule in parsed(profile) if rule[0] == "deny"] == ["default", "file-write-setugid"]
     assert not any(rule[1] == "default" for rule in parsed(profile) if rule[0] == "allow")
 
 
 def test_without_protected_names_nothing_is_denied_again() -> None:
-    assert seatbelt_profile(Reach("", (), ()), "/p").count("deny") == 1
+    assert seatbelt_profile(Reach("", (), ()), "/p").count("deny") == 2
 
 
 def test_a_program_runs_by_the_program_of_the_system() -> None:
