@@ -79,6 +79,24 @@ def test_a_shell_keeps_its_directory_variables_and_exit_codes(work: Path, fence:
     assert fenced_directories(work.parent) == []
 
 
+def test_a_person_hears_once_of_a_protected_name_that_an_agent_has_made(work: Path) -> None:
+    needs("required")
+    (work / ".vscode").mkdir()
+    commands = ("mkdir .claude; echo 'touch x' > .envrc", "echo more >> .envrc; touch .vscode/tasks.json")
+    script = ScriptedProvider([*(calling(("bash", {"command": command})) for command in commands), "done"])
+    heard: list[Event] = []
+    options = {"tools": [Workspace(work, fence="required")], "approvals": "allow"}
+    with ActorSystem.open(work.parent / "d.db", script, **options) as system:  # type: ignore[arg-type]
+        system.subscribe(heard.append, only=(ToolTrouble,))
+        system.root.prompt("go").get(timeout=DEADLINE)
+        first, second = [message.content for message in system.root.history() if message.kind == "tool_result"]
+        eventually(lambda: heard, "the news")
+    told = f"An agent has made {work}/.envrc and {work}/.claude. Programs that you start there may run that unasked"
+    assert f"[{told}: look at it first.]" in first
+    assert "An agent has made" not in second
+    assert [told in str(event) for event in heard] == [True]
+
+
 @pytest.mark.sample(1, "a tier each; a shell ends with its jobs in both")
 @pytest.mark.parametrize("fence", TIERS)
 def test_a_command_that_takes_too_long_is_ended_with_its_daemons(work: Path, fence: str) -> None:

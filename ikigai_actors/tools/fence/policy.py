@@ -18,6 +18,7 @@ FENCE_MODES = ("auto", "required", "landlock", "none")
 PROTECTED = (
     ".git/hooks",
     ".git/config",
+    ".git/config.worktree",
     ".git/info/attributes",
     ".gitmodules",
     ".envrc",

@@ -145,7 +145,7 @@ class Workspace(Toolset):
         root = Root(self.directory, protect=self._protected(enclosure))
         begin = self.directory if enclosure is None else root.resolved
         places = self._places(root.resolved, enclosure)
-        self._shells = Shells(begin, environment, self._idle, enclosure, places, loop)
+        self._shells = Shells(begin, environment, self._idle, enclosure, places, loop, tell)
         self._text_of = lambda agent, path: _text(root, places, agent, path)
         grep = grep_tool(root, environment, sysconfig.get_path("scripts"), enclosure)
         of_files = [*file_tools(root), *([grep] if grep is not None else [])]

@@ -1,8 +1,9 @@
 """The shells of a workspace, one for each agent, and the tool bash, which runs commands in them."""
 
 import asyncio
+import os
 import shutil
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from typing import Annotated, Any
 from ikigai_actors.actors.futures import current_acting_agent
 from ikigai_actors.actors.threads import current_threads, in_thread
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.tools.base import Tell
 from ikigai_actors.tools.effect_keys import acting_call
 from ikigai_actors.tools.fence.enclosure import Enclosure
 from ikigai_actors.tools.fence.launch import FencedStart
@@ -82,6 +84,29 @@ class AgentSlot:
             self.mount = None
 
 
+class MissingNames:
+    """The protected names that a workspace does not have: a fence holds only those that exist.
+
+    An agent may make one of them, and a person's program then runs it unasked. So the person hears of it, once a name.
+    """
+
+    def __init__(self, names: Iterable[tuple[str, str]], tell: Tell) -> None:
+        """Look which of these names are missing, each a directory and a name beneath it."""
+        self._missing = [path for above, name in names if not os.path.lexists(path := Path(above, name))]
+        self._tell = tell
+
+    def made(self) -> str:
+        """Say which of them are there now, to the person and as text for a result; empty for none."""
+        new = [path for path in self._missing if os.path.lexists(path)]
+        if not new:
+            return ""
+        self._missing = [path for path in self._missing if path not in new]
+        names = " and ".join(map(str, new))
+        told = f"An agent has made {names}. Programs that you start there may run that unasked: look at it first."
+        self._tell(told)
+        return f"[{told}]"
+
+
 class Shells:
     """The shells of a workspace. Everything runs on the runtime's event loop."""
 
@@ -93,6 +118,7 @@ class Shells:
         enclosure: Enclosure | None = None,
         places: TreePlaces | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
+        tell: Tell = lambda text: None,
     ) -> None:
         """Begin without a shell.
 
@@ -103,7 +129,9 @@ class Shells:
             enclosure: the fence around each.
             places: knows which agents see the directory through layers; None: none does.
             loop: the runtime's event loop, for calls on other threads; None where there are no places.
+            tell: takes a sentence for the person.
         """
+        self._missing = MissingNames(() if enclosure is None else enclosure.reach.protect, tell)
         self._directory, self._environment, self._idle = directory, environment, idle
         self.enclosure, self.places = enclosure, places
         self._slots: dict[str, AgentSlot] = {}
@@ -147,6 +175,7 @@ class Shells:
                 slot.call = ""
             if ran.code is not None:
                 self._rest_later(slot)
+                news = "\n".join(one for one in (news, self._missing.made()) if one)
                 return _result(news, ran, f"exit code {ran.code}" if ran.code else "")
             by_itself = shell.over
             await self._end(slot, shell, "the one before had ended")
