@@ -96,13 +96,11 @@ def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
     """
 
     def read_all(tx: Transaction) -> Survey:
-        root = registry.root(tx)
-        if root is None or not root.living:
+        found = registry.open_work(tx, host, shards)
+        if found.root is None or not found.root.living:
             raise HistoryError(f"Agent 0 is missing or dead. {AGENT_0_REMEDY}")
-        rows = registry.boot(tx, host, shards, registry.at_work_in(tx, host, shards))
-        return _judge(tx, rows)._replace(
-            gave_up=registry.some_gave_up_in(tx, host, shards), marked=registry.many_are_marked(tx, host)
-        )
+        rows = registry.boot(tx, host, shards, found.at_work)
+        return Survey(found.version, *_judge(tx, rows), found.gave_up, found.marked)
 
     return store.read(read_all)
 
@@ -116,13 +114,14 @@ def survey_one(store: RowReader, host: str, shards: Collection[int], uuid: str, 
     """
 
     def read_it(tx: Transaction) -> Survey:
+        version = tx.ask("tree_version")
         rows = registry.boot(tx, host, shards, (uuid,))
-        return _judge(tx, [row for row in rows if not (resting and (row[3] or row[13]))])
+        return Survey(version()[0][0], *_judge(tx, [row for row in rows if not (resting and (row[3] or row[13]))]))
 
     return store.read(read_it)
 
 
-def _judge(tx: Transaction, rows: Sequence[Row]) -> Survey:
+def _judge(tx: Transaction, rows: Sequence[Row]) -> tuple[list[Origin], list[Unrestorable]]:
     """The agents of these rows: those that come back, and those that cannot."""
     restored: list[Origin] = []
     unrestorable: list[Unrestorable] = []
@@ -146,7 +145,7 @@ def _judge(tx: Transaction, rows: Sequence[Row]) -> Survey:
             raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. {AGENT_0_REMEDY}")
         else:
             unrestorable.append(Unrestorable(uuid, f"could not be restored: {reason}"))
-    return Survey(registry.tree_version(tx), restored, unrestorable)
+    return restored, unrestorable
 
 
 def survey_of(imported: Imported) -> Survey:

@@ -16,6 +16,7 @@
     earlier                         databases of earlier versions, as this program reads them
     location, database_clock        where a database is, and what time it is there
     new_file, memory                files that are there as a whole, or not at all; databases in memory
+    slow_opening                    a warning that a server answers slowly
     forwarding, gate                stores around stores: changed in some calls, or closed
     retrying_reader, poll_schedule  how other processes' commits are read, and for which agents
 """

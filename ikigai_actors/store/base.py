@@ -55,6 +55,11 @@ class SchemaTransaction(Protocol):
     def execute(self, sql: str) -> list[Row]:
         """Run a statement given as text, without parameters."""
 
+    def execute_all(self, statements: Sequence[str]) -> None:
+        """Run statements, one after the other."""
+        for statement in statements:
+            self.execute(statement)
+
     def tables(self) -> set[str]:
         """The names of all tables that are there."""
 
@@ -208,6 +213,15 @@ class Store(Protocol):
         No process asks for the names of connections to a file: by default this does nothing.
 
         Raises `StoreUnusable` or `StoreUnavailable` when a server does not give the connections that a host needs.
+        """
+        return
+
+    def reserve(self) -> None:
+        """Take the connections that a process needs which is attached for long, where a pooler may lack them later.
+
+        By default this does nothing: a file has no such limit.
+
+        Raises `StoreUnavailable` when it does not get them.
         """
         return
 

@@ -10,6 +10,7 @@ from ikigai_actors.store.base import Store
 from ikigai_actors.store.earlier import as_of_today, is_earlier
 from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import require_schema
+from ikigai_actors.store.slow_opening import says_if_slow
 
 
 def open_existing(database: str | os.PathLike[str] | None, check: Callable[[Store], object] = require_schema) -> Store:
@@ -35,13 +36,14 @@ def open_existing(database: str | os.PathLike[str] | None, check: Callable[[Stor
         raise StoreUnusable(
             f"Database {place.shown} cannot be looked at: {error.strerror}. Name another with --database."
         ) from error
-    store = open_store(database)
-    try:
-        check(store)
-    except BaseException:
-        store.close()
-        raise
-    return store
+    with says_if_slow(database):
+        store = open_store(database)
+        try:
+            check(store)
+        except BaseException:
+            store.close()
+            raise
+        return store
 
 
 @contextmanager

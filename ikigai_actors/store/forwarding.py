@@ -32,6 +32,9 @@ class ForwardingStore(Store):
     def introduce(self, host: str) -> None:
         self._use(lambda: self._store.introduce(host))
 
+    def reserve(self) -> None:
+        self._use(self._store.reserve)
+
     def lock(self) -> Callable[[], object]:
         return self._use(self._store.lock)
 

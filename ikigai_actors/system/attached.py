@@ -96,6 +96,7 @@ class AttachedSystem(System):
         with ExitStack() as undone:
             store = open_existing(database)
             undone.callback(store.close)
+            store.reserve()
             system = cls(store)
             undone.push(system._give_up)
             system._start()

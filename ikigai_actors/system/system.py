@@ -80,6 +80,7 @@ from ikigai_actors.store.hosts.rows import HostRecord, open_hosts
 from ikigai_actors.store.hosts.shards import shares
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.slow_opening import says_if_slow
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.configuration import host_paths
 from ikigai_actors.system.directory import SystemPart
@@ -320,7 +321,7 @@ class ActorSystem(System):
             on_wait, on_renewal, balance, workers, patience, lease, in_memory, sleep_after, parts, instruments,
             budget, prices, labels, rules,
         )  # fmt: skip
-        with ExitStack() as undone:
+        with says_if_slow(database), ExitStack() as undone:
             store = parts.open_store(database)
             undone.callback(store.close)
             ensure_schema(store)

@@ -1,5 +1,6 @@
 """Poolers before a PostgreSQL server: a client has a server process for one transaction only, or for one statement."""
 
+import contextlib
 import re
 import selectors
 import socket
@@ -7,7 +8,7 @@ import struct
 import threading
 from collections.abc import Callable
 
-from tests.kit.network import CHUNK, Network
+from tests.kit.network import CHUNK, Network, shut
 
 _KEY = re.compile(rb"K\0\0\0\x0c.{8}", re.DOTALL)
 _OWN_KEY = b"K\0\0\0\x0c" + bytes(8)
@@ -139,3 +140,49 @@ def _is_ready(said: bytes) -> bool:
     """Whether the last message of a server is that it is ready, within a transaction or outside."""
     last = _left(said)
     return len(last) == 6 and last[0] == _READY
+
+
+class SmallPool(Pooler):
+    """Gives each client a server process for as long as it stays, as PgBouncer does with pool_mode = session.
+
+    It has few, and lets everybody in: who comes when all are taken waits with the first statement.
+    """
+
+    def __init__(self, url: str, size: int) -> None:
+        """Listen, with so many server processes."""
+        self._places = threading.BoundedSemaphore(size)
+        super().__init__(url)
+
+    def carry(self, client: socket.socket) -> None:
+        """Give a client a server process, once it says something and one is free."""
+        start = _startup(client)
+        server, greeting = self._greeted(start)
+        shut(server)
+        self.end(server)
+        client.sendall(_KEY.sub(_OWN_KEY, greeting))
+        if (data := client.recv(CHUNK)) and data[:1] != _TERMINATE:
+            while not self._places.acquire(timeout=0.05):
+                with contextlib.suppress(BlockingIOError):
+                    if not client.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):  # it waits no more
+                        return
+            try:
+                self._stay(client, start, data)
+            finally:
+                self._places.release()
+
+    def _stay(self, client: socket.socket, start: bytes, data: bytes) -> None:
+        server, _ = self._greeted(start)
+        back = threading.Thread(target=_hand_on, args=(server, client), name="network", daemon=True)
+        back.start()
+        server.sendall(data)
+        _hand_on(client, server)
+        back.join()
+        self.end(server)
+
+
+def _hand_on(one: socket.socket, other: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while said := one.recv(CHUNK):
+            other.sendall(said)
+    shut(one)
+    shut(other)

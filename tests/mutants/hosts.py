@@ -109,8 +109,8 @@ HOST_MUTANTS = (
     Mutant(
         "a look for one agent passes over what it reads of others",
         "system/remote/follower.py",
-        "        return self._news_of(self._store.read(lambda tx: self._look(tx, heads_of(tx, asked or ()))))\n",
-        "        news = self._news_of(self._store.read(lambda tx: self._look(tx, heads_of(tx, asked or ()))))\n"
+        "        return self._news_of(self._store.read(look))\n",
+        "        news = self._news_of(self._store.read(look))\n"
         "        return replace(news, turns={uuid: news.turns[uuid] for uuid in asked or () if uuid in news.turns})\n",
     ),
     Mutant(

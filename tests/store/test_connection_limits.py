@@ -1,23 +1,29 @@
 """What a host needs of a server: a pooler in transaction mode and too few connections are refused when it is opened."""
 
+import os
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from uuid import uuid4
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store import open_store
 from ikigai_actors.store.postgres.connection_limits import CLIENT_CONNECTIONS, HOST_CONNECTIONS, limits
+from ikigai_actors.store.postgres.store import PostgresStore
 from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.system.platform import SYSTEM_PLATFORM
 from ikigai_actors.system.remote.client import Client
 from tests.conftest import NewDatabase
-from tests.kit.databases import ROOT, Admin, backend, eventually, sql
+from tests.kit.databases import DEADLINE, ROOT, Admin, backend, eventually, sql
 from tests.kit.network import with_settings
-from tests.kit.pooler import Pooler, StatementPooler
+from tests.kit.pooler import Pooler, SmallPool, StatementPooler
 
 
 @pytest.fixture
@@ -143,6 +149,53 @@ def test_a_pooler_in_statement_mode_is_named_with_what_helps(new_postgres: NewDa
         refused.value
     )
     assert "Try again" not in str(refused.value)
+
+
+def impatient(url: str | os.PathLike[str] | None) -> PostgresStore:
+    """A store that waits for half a second only."""
+    return PostgresStore(str(url), patience=0.5)
+
+
+def test_a_pool_that_is_too_small_is_named_when_a_host_opens_and_one_that_is_large_enough_serves(url: str) -> None:
+    with closing(SmallPool(url, HOST_CONNECTIONS - 1)) as pool:
+        with pytest.raises(StoreUnavailable, match=f"a host needs {HOST_CONNECTIONS} connections, and its pooler"):
+            ActorSystem.open(pool.url, OfflineProvider(), parts=replace(SYSTEM_PLATFORM, open_store=impatient))
+        with ActorSystem.open(url, OfflineProvider()), AttachedSystem.open(pool.url) as attached:
+            assert attached.root.prompt("tea").get(timeout=DEADLINE).text
+    with closing(SmallPool(url, HOST_CONNECTIONS)) as pool, ActorSystem.open(pool.url, OfflineProvider()) as system:
+        assert system.root.fork().prompt("tea").get(timeout=DEADLINE).text
+
+
+def test_a_pool_that_is_used_up_is_named_soon_whoever_comes(url: str) -> None:
+    with closing(SmallPool(url, CLIENT_CONNECTIONS - 1)) as pool:
+        with (
+            closing(impatient(pool.url)) as store,
+            pytest.raises(StoreUnavailable, match=f"an attached program needs {CLIENT_CONNECTIONS} connections"),
+        ):
+            store.reserve()
+        with closing(impatient(pool.url)), closing(impatient(pool.url)), pytest.raises(StoreUnavailable) as refused:
+            impatient(pool.url)
+        assert "a pooler before it has no connection left" in str(refused.value)
+
+
+LIMITS = ("statement_timeout", "lock_timeout", "idle_session_timeout")
+
+
+def test_time_limits_of_a_role_do_not_hold_for_the_connections_of_a_host(
+    new_postgres: NewDatabase, postgres_admin: Admin, role: str
+) -> None:
+    url = limited(postgres_admin, new_postgres(), role, 100)
+    for limit in LIMITS:
+        postgres_admin.execute(f"ALTER ROLE {role} SET {limit} = '300ms'".encode())
+    with ActorSystem.open(url, OfflineProvider()) as system:
+        assert system._store.write(lambda tx: sql(tx, "SELECT pg_sleep(0.4)")) == [("",)]
+        assert system._store.read(lambda tx: [sql(tx, f"SHOW {limit}") for limit in LIMITS]) == [[("0",)]] * 3
+        before = connections(postgres_admin, role)
+        threading.Event().wait(0.5)  # else the one that listens would be ended
+        assert connections(postgres_admin, role) == before
+    own = with_settings(url, options=f"{conninfo_to_dict(url)['options']} -cstatement_timeout=50")
+    with closing(open_store(own)) as store:
+        assert store.read(lambda tx: sql(tx, "SHOW statement_timeout")) == [("50ms",)]
 
 
 def test_a_separate_store_has_a_process_of_its_own(new_postgres: NewDatabase) -> None:

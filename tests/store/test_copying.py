@@ -167,6 +167,7 @@ class Bent:
         self._inner, self._table, self._bend = inner.schema, table, bend
         self.run, self.schema, self.TUNING = inner.run, self, inner.schema.TUNING
         self.tables, self.columns, self.execute = self._inner.tables, self._inner.columns, self._inner.execute
+        self.execute_all = self._inner.execute_all
         self.scan = self._inner.scan
 
     def load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None:

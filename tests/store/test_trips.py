@@ -9,8 +9,10 @@ import pytest
 from ikigai_actors import ActorSystem, AgentRef, Budget, FunctionProvider
 from ikigai_actors.errors import CommitUnknown, Fenced, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.migrations import ensure_schema
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, add_agents, sql, tree_change, tree_version
+from tests.kit.proxy import Proxy
 from tests.kit.trees import HOST, batch, ids, plant, record
 from tests.kit.trips import Trips
 
@@ -78,6 +80,44 @@ def test_a_turn_waits_for_the_server_at_each_of_its_two_commits_and_little_more(
         assert [waits(counted, partial(turn, agent)) for agent in (free, limited)] == [4, 4]
         assert waits(counted, lambda: free.mark("here")) == 2
         assert [waits(counted, agent.fork) for agent in (free, limited)] == [3, 3]
+
+
+def test_a_read_waits_for_its_rows_alone(counted: Trips) -> None:
+    with closing(open_store(counted.url)) as store:
+        store.write(tree_change)
+        store.read(tree_version)  # makes the connection
+        assert waits(counted, lambda: [store.read(tree_version) for _ in range(5)], line=1) == 5
+        assert counted.lines[2:] == []
+
+
+def test_a_read_ends_though_the_network_delivers_nothing_more_and_the_next_one_goes_on(
+    lent_postgres: NewDatabase,
+) -> None:
+    with closing(Proxy(lent_postgres())) as network, closing(open_store(network.url)) as store:
+
+        def read(tx: Transaction) -> int:
+            version = tree_version(tx)
+            network.hold()
+            return version
+
+        assert store.read(read) == 0
+        network.release()
+        assert store.read(tree_version) == 0
+
+
+def test_an_open_waits_for_the_server_as_often_whatever_the_database_holds(counted: Trips) -> None:
+    """At 200 ms to the server each wait is felt."""
+    for most in (28, 26):  # the first one makes agent 0
+        before = sum(counted.lines)
+        with ActorSystem.open(counted.url, FunctionProvider(lambda request: "answer")) as system:
+            assert sum(counted.lines) - before <= most
+            for _ in range(20):
+                system.root.fork()
+
+
+def test_a_schema_is_made_in_one_message(new_postgres: NewDatabase) -> None:
+    with closing(Trips(new_postgres())) as network, closing(open_store(network.url)) as store:
+        assert waits(network, lambda: ensure_schema(store)) == 3
 
 
 def fails_at_the_next_change(state: str) -> Callable[[Transaction], None]:

@@ -7,7 +7,7 @@ Every function takes a transaction, so several look-ups of one answer see one mo
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError, NameTaken
@@ -240,14 +240,34 @@ def root(tx: Transaction) -> AgentRecord | None:
     return found[0] if found else None
 
 
-def at_work_in(tx: Transaction, host: str, shards: Collection[int]) -> list[str]:
-    """The uuids of those agents of these shards of a host at which a boot must look."""
-    return [uuid for (uuid,) in tx.run("at_work_in", host=host, shards=[str(shard) for shard in shards])]
+class OpenWork(NamedTuple):
+    """What a boot must look at, of some shards of a host, at one moment."""
+
+    root: AgentRecord | None
+    at_work: list[str]
+    """The uuids of the agents that have something open."""
+    gave_up: bool
+    """Whether agents are stopped because their supervisor gave up."""
+    marked: bool
+    """Whether at least `MOST_PUT_TO_SLEEP` agents are marked as awake that rest."""
+    version: int
+    """The version of the tree."""
 
 
-def some_gave_up_in(tx: Transaction, host: str, shards: Collection[int]) -> bool:
-    """Whether agents of these shards of a host are stopped because their supervisor gave up."""
-    return bool(tx.run("gave_up_in", host=host, shards=[str(shard) for shard in shards]))
+def open_work(tx: Transaction, host: str, shards: Collection[int]) -> OpenWork:
+    """Look at what is open; all in one trip."""
+    within = [str(shard) for shard in shards]
+    agent_0, at_work = tx.ask("root"), tx.ask("at_work_in", host=host, shards=within)
+    gave_up = tx.ask("gave_up_in", host=host, shards=within)
+    idle = tx.ask("idle_awake", host=host, most=MOST_PUT_TO_SLEEP)
+    version = tree_version(tx)
+    return OpenWork(
+        next(iter(_records(agent_0())), None),
+        [uuid for (uuid,) in at_work()],
+        bool(gave_up()),
+        len(idle()) == MOST_PUT_TO_SLEEP,
+        version,
+    )
 
 
 def boot(tx: Transaction, host: str, shards: Collection[int], uuids: Collection[str]) -> list[Row]:
@@ -258,11 +278,6 @@ def boot(tx: Transaction, host: str, shards: Collection[int], uuids: Collection[
 def count_living(tx: Transaction, host: str) -> int:
     """How many agents live in the shards of a host."""
     return int(tx.run("living_of", host=host)[0][0])
-
-
-def many_are_marked(tx: Transaction, host: str) -> bool:
-    """Whether at least `MOST_PUT_TO_SLEEP` agents of a host are marked as awake though they rest."""
-    return len(tx.run("idle_awake", host=host, most=MOST_PUT_TO_SLEEP)) == MOST_PUT_TO_SLEEP
 
 
 class PutToSleep(Unit):

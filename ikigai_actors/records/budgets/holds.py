@@ -66,14 +66,14 @@ def settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> N
     Whether they left the process nobody knows. Called before an agent of these shards acts on this host. What ended
     hosts have spent is added to the limits, and their portions are gone.
     """
-    uuids = [uuid for (uuid,) in tx.run("held_in", host=host, shards=[str(shard) for shard in shards])]
+    held, portions = tx.ask("held_in", host=host, shards=[str(shard) for shard in shards]), tx.ask("portions_of_ended")
+    uuids = [uuid for (uuid,) in held()]
     locked = LockedRows(tx.run("lock_agents", uuids=sorted(uuids), writers=[]) if uuids else ())
     if locked:
         ledger = BudgetLedger(tx, locked, {row.budget for row in locked.values()}, {})
         _spend(tx, ledger, locked.values())
         ledger.write()
-    ended = tx.run("portions_of_ended")
-    if ended:
+    if ended := portions():
         ledger = BudgetLedger(tx, locked, {budget for budget, _ in ended}, {})
         for gone in {gone for _, gone in ended}:
             ledger.fold(gone)

@@ -39,8 +39,8 @@ class Changes(NamedTuple):
 
 def changes_since(tx: Transaction, version: int) -> Changes:
     """The agents that have changed after a version of the tree, in no order."""
-    rows = tx.run("changes", since=version)
-    return Changes(tree_version(tx), [_change(*row) for row in rows])
+    rows = tx.ask("changes", since=version)
+    return Changes(tree_version(tx), [_change(*row) for row in rows()])
 
 
 def _change(

@@ -5,7 +5,7 @@ it as read in the unit that appends its message.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -86,7 +86,13 @@ def waiting_prompts(tx: Transaction, recipient: str) -> tuple[NewPrompt, ...]:
 
 def new_prompts(tx: Transaction, host: str | None = None) -> list[NewPrompt]:
     """The prompts by mail that no living agent has taken up yet, of one host or of all; the earliest of each first."""
-    return [_new_prompt(row) for row in tx.run("new_prompts", host=host)]
+    return ask_new_prompts(tx, host)()
+
+
+def ask_new_prompts(tx: Transaction, host: str | None) -> Callable[[], list[NewPrompt]]:
+    """As `new_prompts`, in one trip with what is asked beside it."""
+    rows = tx.ask("new_prompts", host=host)
+    return lambda: [_new_prompt(row) for row in rows()]
 
 
 class PromptTimes(NamedTuple):

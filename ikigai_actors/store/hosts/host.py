@@ -19,7 +19,7 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 from ikigai_actors.actors.clock import Clock
@@ -224,7 +224,6 @@ class Host(Service):
         while self._store.read(self._is_owned):
             self._peers.end_dead()
             self.pause(LOOK / 4)
-        self._store.read(_end_stalled)
         self._store.write(lambda tx: _take(tx, self._store.location, self.id, self._milliseconds))
 
     def join(self) -> None:
@@ -260,12 +259,18 @@ class Host(Service):
         return 0 if self._lease is None else int(self._lease * 1000)
 
     def _is_owned(self, tx: Transaction) -> bool:
-        """Whether a host is believed whose process seems to have ended. Raises `StoreInUse` for one that lives."""
-        believed = [row for row in open_hosts_of_any_version(tx) if row.is_believed]
+        """Whether a host is believed whose process seems to have ended; if none is, end what they have left undone.
+
+        Raises `StoreInUse` for one that lives.
+        """
+        opened = open_hosts_of_any_version(tx)
+        believed = [row for row in opened if row.is_believed]
         if believed and not is_newest(tx):
             raise _older_host(self._store.location, believed)
         if believed and tx.held([row.id for row in believed]):
             raise in_use(self._store.location, believed)
+        if not believed:
+            _end_stalled(tx, opened)
         return bool(believed)
 
     def _enter(self, tx: Transaction) -> None:
@@ -433,9 +438,9 @@ def unshareable(location: str) -> StoreUnusable:
     )
 
 
-def _end_stalled(tx: Transaction) -> None:
+def _end_stalled(tx: Transaction, owners: Sequence[HostRecord]) -> None:
     """End the stalled transactions of owners whose lease has run out: their locks would make the next one wait."""
-    for row in open_hosts_of_any_version(tx):
+    for row in owners:
         tx.end_stalled(row.id, row.lease_until)
 
 

@@ -30,12 +30,12 @@ class Shares(NamedTuple):
 
 def shares(tx: Transaction, host: str) -> Shares:
     """Which host has which shards, as one of them sees it."""
-    [(vacant, shards)] = tx.run("vacant_shards")
-    members = [
-        SharingHost(host, owned, agents, working, bool(drains))
-        for host, owned, agents, working, drains in tx.run("members")
+    vacant, members, own = tx.ask("vacant_shards"), tx.ask("members"), tx.ask("shards_of", host=host)
+    [(free, shards)] = vacant()
+    sharing = [
+        SharingHost(host, owned, agents, working, bool(drains)) for host, owned, agents, working, drains in members()
     ]
-    return Shares(members, dict(tx.run("shards_of", host=host)), vacant, shards)
+    return Shares(sharing, dict(own()), free, shards)
 
 
 def claim(tx: Transaction, host: str, waited: float) -> None:

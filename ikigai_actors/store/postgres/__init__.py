@@ -4,6 +4,7 @@ Its modules:
 
     store, transaction, errors      the adapter; errors by SQLSTATE
     trips                           statements that travel together, in libpq's pipeline mode
-    readers, connection_limits      its connections: for reads, and how many a host needs
+    connecting, readers             its connections: how their use begins and ends, and those for reads
+    connection_limits               how many a host needs
     watch, bell, hints              how processes hear of commits: LISTEN, NOTIFY, and the agents that it names
 """

@@ -80,7 +80,7 @@ def check_limits(store: Store) -> None:
         StoreUnavailable: too many of them are in use at the moment, or will be.
     """
     try:
-        found = store.write(limits)
+        found = store.write(limits)  # by that connection: it has the name of the host from now on
     except StoreUnavailable:
         raise
     except StoreError as error:  # a server of another make

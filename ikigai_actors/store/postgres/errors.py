@@ -9,6 +9,7 @@ import psycopg
 
 from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.location import mask, secrets
+from ikigai_actors.store.postgres.connecting import UNANSWERED
 
 
 class Again(StoreUnavailable):
@@ -68,6 +69,7 @@ _TEXTS: tuple[tuple[str, type[StoreError], str], ...] = (
     ("permission denied for database", StoreUnusable, _ENTRY),
     ("invalid .*(option|value|port)", StoreUnusable, _URL),
     ("query_wait_timeout|no more connections allowed", StoreUnavailable, _POOL),
+    (UNANSWERED, StoreUnavailable, "it does not answer, or a pooler before it has no connection left. Check both"),
     ("session is read-only|in hot standby mode", ReadOnly, _READ_ONLY),
     ("starting up|shutting down|recovery mode|not yet accepting", StoreUnavailable, "it starts or stops. Try again"),
     ("too many (clients|connections)|connection slots", StoreUnavailable, _FULL),

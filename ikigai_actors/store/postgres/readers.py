@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from threading import BoundedSemaphore, Event, Lock
 
 from ikigai_actors.errors import StoreError, StoreUnavailable
+from ikigai_actors.store.postgres.connecting import take_answer
 from ikigai_actors.store.postgres.transaction import is_alive
 from ikigai_actors.store.postgres.trips import Connection
 
@@ -50,10 +51,16 @@ class Readers:
         finally:
             self._places.release()
 
+    def fill(self) -> None:
+        """Make all connections now. Raises what making one does."""
+        for _ in range(MOST_READERS - len(self._idle)):
+            self._take_back(self._connect())
+
     def change(self, change: Callable[[Connection], object]) -> None:
         """Let each idle connection changed; one that breaks is not lent again. Raises what ``change`` does."""
         with self._lock:
             for connection in self._idle:
+                take_answer(connection)
                 change(connection)
 
     def close(self) -> None:
@@ -71,6 +78,7 @@ class Readers:
                     return None
                 connection = self._idle.pop()
             try:
+                take_answer(connection)
                 if is_alive(connection):
                     return connection
             except BaseException:  # Ctrl-C in this instant: it would belong to nobody

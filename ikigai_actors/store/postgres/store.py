@@ -27,13 +27,18 @@ from psycopg.conninfo import conninfo_to_dict
 from ikigai_actors.errors import StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.postgres.bell import Bell
-from ikigai_actors.store.postgres.connection_limits import check_limits, check_own, process
+from ikigai_actors.store.postgres.connecting import leave_unread, set_up, take_answer
+from ikigai_actors.store.postgres.connection_limits import (
+    CLIENT_CONNECTIONS,
+    HOST_CONNECTIONS,
+    check_limits,
+    check_own,
+)
 from ikigai_actors.store.postgres.errors import Again, PostgresErrors, ReadOnly, refuse_encoding, refuse_old
 from ikigai_actors.store.postgres.hints import CLIENTS, HOSTS
-from ikigai_actors.store.postgres.readers import Readers
+from ikigai_actors.store.postgres.readers import MOST_READERS, Readers
 from ikigai_actors.store.postgres.transaction import (
     HOST_NAME,
-    IDLE_IN_TRANSACTION,
     READS,
     WRITES,
     PostgresTransaction,
@@ -50,7 +55,7 @@ _ATTEMPTS = 5
 """How often a transaction runs when it deadlocks or cannot be serialized."""
 
 _PATIENCE = 5.0
-"""Seconds that a read waits for a connection."""
+"""Seconds that a read waits for a connection, and a new connection for its first answer."""
 
 _SETTINGS: dict[str, Any] = {
     "fallback_application_name": "ikigai",
@@ -84,8 +89,8 @@ def identity_of(url: str) -> str:
 class _Server:
     """A server: how to connect to it, and the translation of its errors."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, patience: float = _PATIENCE) -> None:
+        self.url, self._patience = url, patience
         self.errors = PostgresErrors(url)
         try:
             given = conninfo_to_dict(url)
@@ -93,6 +98,8 @@ class _Server:
             raise self.errors.bad_url(error) from self.errors.cause(error)
         self.settings = {key: value for key, value in _SETTINGS.items() if key not in given}
         self.settings["client_encoding"] = "UTF8"  # a server of another kind would give bytes for text
+        self.is_pooled = False
+        """Whether a pooler is before it, as its connections show."""
         self.called = ""
         """The application name of the connections; empty: that of the URL, or `_SETTINGS`."""
         self._open: WeakSet[Connection] = WeakSet()
@@ -129,7 +136,7 @@ class _Server:
         try:
             refuse_old(connection.info.server_version, self.errors.shown)
             refuse_encoding(connection.info.parameter_status("server_encoding"), self.errors.shown)
-            connection.execute(f"SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION}".encode())
+            self.is_pooled |= set_up(connection, self._patience)
         except psycopg.Error as error:
             connection.close()
             raise self.errors.ours(error) from self.errors.cause(error)
@@ -155,14 +162,24 @@ class _Server:
 
 
 @contextlib.contextmanager
-def _transaction(connection: Connection, errors: PostgresErrors, begin: bytes) -> Iterator[PostgresTransaction]:
-    """A transaction on an idle connection, which is rolled back unless the block has committed it."""
+def _transaction(
+    connection: Connection, errors: PostgresErrors, begin: bytes, end: Callable[[Connection], object]
+) -> Iterator[PostgresTransaction]:
+    """A transaction on an idle connection, with what ends it unless the block has committed it."""
     transaction = PostgresTransaction(connection, errors, begin)
     try:
         yield transaction
     finally:
         transaction.finish()
-        _rollback(connection)
+        end(connection)
+
+
+def _read(connection: Connection, errors: PostgresErrors, work: Callable[[Transaction], T]) -> T:
+    """Run work that only reads."""
+    with _transaction(connection, errors, READS, leave_unread) as transaction:
+        result = work(transaction)
+        transaction.send_rest()
+        return result
 
 
 def _rollback(connection: Connection) -> None:
@@ -197,11 +214,6 @@ class _Session:
             finally:
                 self._busy = False
 
-    @property
-    def promised(self) -> int:
-        """The number of the server process that the server gave the connection; poolers make one up."""
-        return self._connection.info.backend_pid
-
     def close(self) -> None:
         with self._lock:
             self._closed = True
@@ -210,12 +222,14 @@ class _Session:
     def _once(self, begin: bytes, work: Callable[[Transaction], T]) -> T:
         connection = self._ready()
         try:
-            with _transaction(connection, self._errors, begin) as transaction:
+            if begin is READS:
+                return _read(connection, self._errors, work)
+            with _transaction(connection, self._errors, begin, _rollback) as transaction:
                 result = work(transaction)
                 transaction.commit()
                 return result
         except Unmet as unmet:
-            with _transaction(connection, self._errors, begin) as after:
+            with _transaction(connection, self._errors, begin, _rollback) as after:
                 raise unmet.otherwise(after) from None
         except ReadOnly:
             connection.close()  # the next one may reach the server that takes over
@@ -225,6 +239,7 @@ class _Session:
         if self._closed:
             raise StoreError(f"Database {self._errors.shown}: this store was closed.")
         self._server.check()
+        take_answer(self._connection)
         if not is_alive(self._connection):
             self._connection.close()
             self._called = self._server.called
@@ -257,7 +272,7 @@ class _ServerStore(Store):
         return SeparateStore(self._server)
 
     def watch(self, *, hosts: bool = False) -> ServerWatch:
-        return ServerWatch(self._server.url, self._server.settings, (CLIENTS, HOSTS) if hosts else (CLIENTS,))
+        return ServerWatch(self._server.connect, (CLIENTS, HOSTS) if hosts else (CLIENTS,))
 
     def close(self) -> None:
         self._session.close()
@@ -282,17 +297,17 @@ class PostgresStore(_ServerStore):
         Args:
             url: ``postgresql://user:password@host:port/name?setting=value``; PG* variables may supply what it leaves
                 out.
-            patience: seconds that a read waits for a connection.
+            patience: seconds that a read waits for a connection, and a new connection for its first answer.
 
         Raises:
             StoreUnavailable, StoreUnusable: see `ikigai_actors.errors`; the message says what to do.
         """
-        super().__init__(_Server(url))
+        super().__init__(_Server(url, patience))
         self._errors = self._server.errors
         self._readers = Readers(self._reader, patience, self.location)
         self._bell = Bell(self._server.connect)
         try:
-            if self.write(process) != self._session.promised:  # a pooler is between
+            if self._server.is_pooled:
                 check_own(self, self)
         except BaseException:
             self.close()
@@ -313,7 +328,31 @@ class PostgresStore(_ServerStore):
     def introduce(self, host: str) -> None:
         super().introduce(host)
         self._readers.change(self._server.call)
+        self._take("a host", HOST_CONNECTIONS)
         check_limits(self)
+
+    def reserve(self) -> None:
+        self._take("an attached program", CLIENT_CONNECTIONS)
+
+    def _take(self, who: str, most: int) -> None:
+        """Take this many connections from a pooler at once. Those beside the readers' are given back: others take them.
+
+        Raises `StoreUnavailable` when it does not give them.
+        """
+        if not self._server.is_pooled:
+            return
+        made: list[Connection] = []
+        try:
+            self._readers.fill()
+            made.extend(self._server.connect() for _ in range(most - MOST_READERS - 1))
+        except StoreUnavailable as error:
+            raise StoreUnavailable(
+                f"Database {self.location}: {who} needs {most} connections, and its pooler did not give them. Raise "
+                f"its limits (PgBouncer: default_pool_size, max_client_conn). {error}"
+            ) from error.__cause__
+        finally:
+            for connection in made:
+                connection.close()
 
     def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         self._bell.ring((HOSTS, CLIENTS) if hosts else (HOSTS,), agents)
@@ -321,7 +360,8 @@ class PostgresStore(_ServerStore):
     def separate(self) -> Store:
         made = super().separate()
         try:
-            check_own(self, made)
+            if self._server.is_pooled:
+                check_own(self, made)
         except BaseException:
             made.close()
             raise
@@ -330,14 +370,11 @@ class PostgresStore(_ServerStore):
     def _read_once(self, work: Callable[[Transaction], T]) -> T:
         with self._readers.lent() as connection:
             try:
-                with _transaction(connection, self._errors, READS) as transaction:
-                    result = work(transaction)
-                    transaction.send_rest()
+                return _read(connection, self._errors, work)
             except StoreUnavailable as error:
                 if connection.closed:
                     raise _Lost(str(error)) from error.__cause__
                 raise
-            return result
 
     def _reader(self) -> Connection:
         self._server.check()

@@ -13,6 +13,7 @@ from psycopg.pq import TransactionStatus
 
 from ikigai_actors.errors import CommitUnknown, StoreError
 from ikigai_actors.store.base import Row, Transaction
+from ikigai_actors.store.postgres.connecting import IDLE_IN_TRANSACTION
 from ikigai_actors.store.postgres.errors import PostgresErrors
 from ikigai_actors.store.postgres.hints import CLIENTS, NOTIFY, payload
 from ikigai_actors.store.postgres.trips import PSYCOPG_ERRORS, Connection, Gathered, GatheredMany, Trips
@@ -43,11 +44,6 @@ def cut_off(connection: psycopg.Connection[Any]) -> None:
     with line, contextlib.suppress(OSError):  # the other end was faster
         line.shutdown(socket.SHUT_RDWR)
 
-
-IDLE_IN_TRANSACTION = 5_000
-"""Milliseconds after which the server ends a transaction that does nothing: its locks would stop every other host. A
-transaction that has read many rows gets one for each row.
-"""
 
 WRITES = b"BEGIN ISOLATION LEVEL READ COMMITTED"
 """Begins a transaction that writes: it relies on the locks that it takes."""
@@ -255,8 +251,11 @@ class PostgresTransaction(BaseTransaction):
                 copy.write_row(row)
 
     def _execute(self, sql: str) -> list[Row]:
-        self._trips.go()  # each by itself: what refuses a transaction, as a pooler may, is then heard to its end
         return self._rows(self._trips.gather(Gathered(sql.encode())))
+
+    def execute_all(self, statements: Sequence[str]) -> None:
+        self._guard(self._trips.go)
+        self.execute(";\n".join(statements))  # one message, which none may share
 
     def _tables(self) -> list[Row]:
         return self._execute("SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = current_schema()")

@@ -8,13 +8,15 @@ import selectors
 import socket
 import threading
 import time
-from typing import Any
+from collections.abc import Callable
 
 import psycopg
 
+from ikigai_actors.errors import StoreError, SystemClosed
 from ikigai_actors.store.base import Hint, Watch
 from ikigai_actors.store.postgres.hints import CLIENTS, agents_named
 from ikigai_actors.store.postgres.transaction import cut_off
+from ikigai_actors.store.postgres.trips import Connection
 
 _AGAIN = 1.0
 """Seconds before a broken connection is made again."""
@@ -23,13 +25,14 @@ _AGAIN = 1.0
 class ServerWatch(Watch):
     """Watches a PostgreSQL database, on a connection of its own."""
 
-    def __init__(self, url: str, settings: dict[str, Any], channels: tuple[str, ...]) -> None:
-        self._url, self._settings, self._channels = url, settings, channels
+    def __init__(self, connect: Callable[[], Connection], channels: tuple[str, ...]) -> None:
+        """Make a watch; ``connect`` raises `StoreError`, or `SystemClosed` when there are to be no more connections."""
+        self._connect, self._channels = connect, channels
         self._closed, self._rung = threading.Event(), threading.Event()
         self._waking, self._woken = socket.socketpair()  # a byte wakes who waits for the server
         for end in (self._waking, self._woken):
             end.setblocking(False)
-        self._connection: psycopg.Connection[Any] | None = None
+        self._connection: Connection | None = None
         self._listens = False
         self._payloads: list[tuple[str, str]] = []  # each with its channel
 
@@ -49,7 +52,7 @@ class ServerWatch(Watch):
                     return True
                 if self._is_notified(self._connection, left):
                     return True
-            except psycopg.Error:
+            except (psycopg.Error, StoreError, SystemClosed):
                 self._give_up()
                 self._closed.wait(_AGAIN if left is None else min(_AGAIN, left))
             if until is not None and time.monotonic() >= until:
@@ -78,7 +81,7 @@ class ServerWatch(Watch):
             cut_off(connection)  # a thread that waits for an answer of the server, which may never come, stops waiting
 
     def _listen(self) -> None:
-        self._connection = connection = psycopg.connect(self._url, autocommit=True, **self._settings)
+        self._connection = connection = self._connect()
         for channel in self._channels:
             if self._closed.is_set():  # before there was a connection to cut
                 return
@@ -86,7 +89,7 @@ class ServerWatch(Watch):
         self._listens = True
         self._payloads.append((CLIENTS, ""))
 
-    def _is_notified(self, connection: psycopg.Connection[Any], timeout: float | None) -> bool:
+    def _is_notified(self, connection: Connection, timeout: float | None) -> bool:
         """Wait for the server, or for `wake`; return whether a NOTIFY came."""
         if self._take(connection):
             return True
@@ -96,7 +99,7 @@ class ServerWatch(Watch):
             selector.select(timeout)
         return self._take(connection)
 
-    def _take(self, connection: psycopg.Connection[Any]) -> bool:
+    def _take(self, connection: Connection) -> bool:
         found = [(notify.channel, notify.payload) for notify in connection.notifies(timeout=0, stop_after=1)]
         self._payloads += found
         return bool(found)

@@ -31,12 +31,12 @@ from ikigai_actors.records.hosts.remote_commands import (
     AnswerRemoteCommand,
     NewRemoteCommand,
     RemoteCommandKey,
-    new_remote_commands,
+    ask_new_remote_commands,
 )
 from ikigai_actors.records.lives.moves import UNSHARED
-from ikigai_actors.records.mail.prompts import new_prompts
+from ikigai_actors.records.mail.prompts import NewPrompt, ask_new_prompts
 from ikigai_actors.records.messages.pieces import listened_for
-from ikigai_actors.store.base import Store
+from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.host.processes import ProcessTable
 from ikigai_actors.tools.rules.rule import Rules
@@ -130,9 +130,7 @@ class RemoteCommands(OutcomeHandler):
         command knows which of them were sent before it.
         """
         before = frozenset(self._given)  # one that is left meanwhile may be read, and given again before it is answered
-        prompts, commands, listened = self._store.read(
-            lambda tx: (new_prompts(tx, self._host), new_remote_commands(tx, self._host), listened_for(tx, self._host))
-        )
+        prompts, commands, listened = self._store.read(self._asked)
         self._listen(listened)
         for prompt in prompts:
             self._processes.prompt(*prompt)
@@ -141,6 +139,11 @@ class RemoteCommands(OutcomeHandler):
                 self._given.add(command.key)
                 self._give(command)
         self._given.difference_update(before.difference(command.key for command in commands))  # these have answers
+
+    def _asked(self, tx: Transaction) -> tuple[list[NewPrompt], list[NewRemoteCommand], float]:
+        prompts, commands = ask_new_prompts(tx, self._host), ask_new_remote_commands(tx, self._host)
+        listened = listened_for(tx, self._host)
+        return prompts(), commands(), listened
 
     def committed(self, key: RemoteCommandKey, kind: str, value: Any) -> None:
         if kind == "decide" and value:

@@ -26,7 +26,7 @@ from ikigai_actors.records.log.heads import EVERYBODY, Head, heads, heads_of, re
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.pieces import PiecesRow, pieces_behind
 from ikigai_actors.store.base import Store, Transaction, Watch
-from ikigai_actors.store.hosts.rows import RETURNS, HostRecord, expected_hosts, owners
+from ikigai_actors.store.hosts.rows import RETURNS, HostRecord, ask_owners, expected_hosts
 from ikigai_actors.system.remote.reply_feed import ReplyFeed, ReplyNews
 
 if TYPE_CHECKING:
@@ -71,9 +71,15 @@ class _Hosts(NamedTuple):
     expected: Sequence[HostRecord]
 
 
-def _hosts(tx: Transaction) -> _Hosts:
-    found = owners(tx)
-    return _Hosts(found, () if found else expected_hosts(tx))
+def _ask_hosts(tx: Transaction) -> Callable[[], _Hosts]:
+    """Ask for them, in one trip with what is asked beside it."""
+    owners = ask_owners(tx)
+
+    def hosts() -> _Hosts:
+        found = owners()
+        return _Hosts(found, () if found else expected_hosts(tx))
+
+    return hosts
 
 
 class _Look(NamedTuple):
@@ -115,7 +121,8 @@ class Follower:
         self._since = now - CLOCK_MARGIN
 
         def look(tx: Transaction) -> tuple[list[Head], _Hosts]:
-            return heads(tx, self._since) if agents is None else heads_of(tx, agents), _hosts(tx)
+            hosts = _ask_hosts(tx)
+            return heads(tx, self._since) if agents is None else heads_of(tx, agents), hosts()
 
         found, hosts = self._store.read(look)
         self._places = {head.uuid: head.position for head in found}
@@ -197,8 +204,13 @@ class Follower:
         if among is None and self._agents is None:
             return self.page()
         asked = self._agents if among is None else [u for u in among if self._agents is None or u in self._agents]
+
+        def look(tx: Transaction) -> _Look:
+            hosts = _ask_hosts(tx)
+            return self._look(tx, heads_of(tx, asked or ()), hosts())
+
         self._begin_look()
-        return self._news_of(self._store.read(lambda tx: self._look(tx, heads_of(tx, asked or ()))))
+        return self._news_of(self._store.read(look))
 
     def _begin_look(self) -> None:
         if self.whereabouts is not None:
@@ -223,19 +235,20 @@ class Follower:
         unseen = self._unseen if self.is_midway else self._places.keys() - self._told
 
         def look(tx: Transaction) -> tuple[_Look, set[str], str]:
+            hosts = _ask_hosts(tx)
             found = heads(tx, self._since, self._after, most)
             left = unseen - {head.uuid for head in found}
             if len(found) == most:
-                return self._look(tx, found), left, found[-1].uuid
+                return self._look(tx, found, hosts()), left, found[-1].uuid
             gone = heads_of(tx, sorted(left)) if left else []  # they died, and their clock is another one
-            return self._look(tx, found + gone), set(), ""
+            return self._look(tx, found + gone, hosts()), set(), ""
 
         self._begin_look()
         looked, self._unseen, self._after = self._store.read(look)
         return self._news_of(looked)
 
-    def _look(self, tx: Transaction, found: Sequence[Head]) -> "_Look":
-        hosts, pieces = _hosts(tx), dict[str, Sequence[PiecesRow]]()
+    def _look(self, tx: Transaction, found: Sequence[Head], hosts: _Hosts) -> "_Look":
+        pieces = dict[str, Sequence[PiecesRow]]()
         if (replies := self._replies) is not None:
             elsewhere = [one.id for one in hosts.owners if one.id != self._host]
             pieces = {host: pieces_behind(tx, host, replies.behind(host)) for host in elsewhere}

@@ -1,0 +1,97 @@
+"""The ends of a connection's use: its first statement, with a time limit; and a ROLLBACK that nobody waits for.
+
+The first statement gives our settings, and asks for the server process. A pooler lets everybody in, and keeps that one
+waiting while all its connections are taken: psycopg's own time limit is for what comes before, and its calls have none.
+"""
+
+import selectors
+import time
+
+import psycopg
+from psycopg import pq
+
+from ikigai_actors.store.postgres.trips import Connection
+
+IDLE_IN_TRANSACTION = 5_000
+"""Milliseconds after which the server ends a transaction that does nothing: its locks would stop every other host. A
+transaction that has read many rows gets one for each row.
+"""
+
+_UNLIMITED = ("statement_timeout", "lock_timeout", "idle_session_timeout")
+"""What a role or a database may limit, and must not: a count, a check or the death of a large branch takes its time, a
+host that rests says nothing, and who waits for a lock has its turn.
+"""
+
+_SINCE_17 = ("transaction_timeout",)
+
+UNANSWERED = "no answer to the first statement"
+"""How the error begins that says that nothing came in time."""
+
+
+def set_up(connection: Connection, patience: float) -> bool:
+    """Set a new connection up; return whether it has another server process than it was promised, by a pooler.
+
+    Raises an error of psycopg, also when no answer came within this many seconds.
+    """
+    unlimited = _UNLIMITED + (_SINCE_17 if connection.info.server_version >= 170_000 else ())
+    limits = [name for name in unlimited if name not in connection.info.options]  # the URL's own count
+    settings = {"idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION), **dict.fromkeys(limits, "0")}
+    asked = [f"set_config('{name}', '{value}', false)" for name, value in settings.items()]
+    answer = _answer(connection.pgconn, f"SELECT pg_backend_pid(), {', '.join(asked)}", patience)
+    is_pooled = int(answer.get_value(0, 0) or 0) != connection.info.backend_pid
+    for each in ("BEGIN", "COMMIT") if is_pooled else ():  # a pooler that takes no transactions says so at BEGIN alone
+        _answer(connection.pgconn, each, patience)
+    return is_pooled
+
+
+def leave_unread(connection: Connection) -> None:
+    """End a transaction that has only read. Its ROLLBACK is sent, and not waited for: see `take_answer`."""
+    line = connection.pgconn
+    try:
+        if line.transaction_status in (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR):
+            line.send_query(b"ROLLBACK")
+            line.flush()
+        elif line.transaction_status != pq.TransactionStatus.IDLE:
+            connection.close()  # in the middle of a statement: then the server rolls back
+    except psycopg.Error:
+        connection.close()
+
+
+def take_answer(connection: Connection) -> None:
+    """Take the answer to a statement that was not waited for, before the next one. Closes a connection that broke."""
+    try:
+        if connection.pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
+            _answers(connection.pgconn, None)
+    except psycopg.Error:
+        connection.close()
+
+
+def _answer(line: pq.abc.PGconn, statement: str, patience: float) -> pq.abc.PGresult:
+    line.send_query(statement.encode())
+    answer, *_ = _answers(line, patience)
+    if answer.status not in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
+        raise psycopg.errors.error_from_result(answer)
+    return answer
+
+
+def _answers(line: pq.abc.PGconn, patience: float | None) -> list[pq.abc.PGresult]:
+    """The answers to what was sent, waited for so long, and for None forever: libpq itself would stop all threads."""
+    until = None if patience is None else time.monotonic() + patience
+    answers: list[pq.abc.PGresult] = []
+    with selectors.DefaultSelector() as selector:
+        selector.register(line.socket, selectors.EVENT_READ)
+        while True:
+            line.flush()
+            if line.is_busy():
+                if not selector.select(None if until is None else until - time.monotonic()):
+                    raise psycopg.OperationalError(f"{UNANSWERED} within {patience} s")
+                try:
+                    line.consume_input()
+                except psycopg.Error:
+                    if answers:  # who ended the line has said why
+                        return answers
+                    raise
+            elif (answer := line.get_result()) is None:
+                return answers
+            else:
+                answers.append(answer)
