@@ -5,6 +5,7 @@ from typing import Any
 
 from ikigai_actors.arguments import check_choice, shown
 from ikigai_actors.errors import BadInput
+from ikigai_actors.system.approvals import person
 from ikigai_actors.system.handles.ref import AgentRef, System
 from supervisors.signals import Signal
 
@@ -39,13 +40,17 @@ def _fork(system: System, body: PageBody) -> object:
 
 
 def _decide(system: System, body: PageBody) -> object:
-    """Decide on the call that was shown under its full name; gives whether it was still to be decided."""
+    """Decide on the call that was shown under its full name; gives whether it was still to be decided.
+
+    ``always`` is one of the words that the call takes; True is the whole tool. The log names the person who has begun
+    the observer.
+    """
     call = system.approvals.find(_agent(system, body).uuid, _text(body, "call"))
     if call is None:
         return False
     if body.get("approve"):
-        return system.approvals.approve(call, always=bool(body.get("always")), timeout=_PATIENCE)
-    return system.approvals.deny(call, str(body.get("reason") or ""), timeout=_PATIENCE)
+        return system.approvals.approve(call, always=body.get("always") or False, by=person(), timeout=_PATIENCE)
+    return system.approvals.deny(call, str(body.get("reason") or ""), by=person(), timeout=_PATIENCE)
 
 
 def _signal(system: System, body: PageBody) -> object:

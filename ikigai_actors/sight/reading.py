@@ -22,7 +22,7 @@ from ikigai_actors.records.log.heads import first_notes, section
 from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
-from ikigai_actors.sight.rows import state_after
+from ikigai_actors.sight.rows import state_at
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.handles.ref import System
 
@@ -43,11 +43,14 @@ _DENSE = 1_500
 _EDGES = 120
 """Stretches into which a dense lane is counted."""
 
+_BACK = 50
+"""Messages that are read at once, back to one that says what its agent did."""
+
 _MOST_BUDGETS = 100
 
 _KEPT = (
     "child", "parent", "name", "tool_use_id", "is_error", "usage", "model", "from", "head", "how", "label",
-    "stop_reason", "keep_from", "sender", "mark", "before", "output", "attached",
+    "stop_reason", "keep_from", "sender", "mark", "before", "output", "attached", "approved", "by",
 )  # fmt: skip
 """The data of a message that the page shows. The blocks of the provider and settings stay at home."""
 
@@ -105,8 +108,8 @@ def _at(system: System, query: PageQuery) -> dict[str, dict[str, Any]]:
 def _state_at(tx: Transaction, uuid: str, place: int, time: int, ended: int | None) -> str:
     if ended is not None and ended <= time:
         return "dead"
-    latest = moments.marks(tx, uuid, place - 1, place)
-    return state_after(latest[-1], "idle") if latest else "idle"
+    parts = (moments.marks(tx, uuid, max(0, end - _BACK), end) for end in range(place, 0, -_BACK))
+    return state_at(mark for part in parts for mark in reversed(part))
 
 
 def _lanes(system: System, query: PageQuery) -> dict[str, Any]:
@@ -189,7 +192,13 @@ def _budgets(system: System, query: PageQuery) -> list[dict[str, Any]]:
 def _approvals(system: System, query: PageQuery) -> list[dict[str, Any]]:
     """The calls that wait for a decision."""
     return [
-        {"agent": one.agent, "call": one.full_name, "tool": one.tool, "input": dict(one.input)}
+        {
+            "agent": one.agent,
+            "call": one.full_name,
+            "tool": one.tool,
+            "input": dict(one.input),
+            "always": one.always,
+        }
         for one in system.approvals.pending()
     ]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ikigai_actors.records.agents.words import called
-from ikigai_actors.records.log.moments import Glance, LogMark
+from ikigai_actors.records.log.moments import GOES_ON, Glance, LogMark, birth_label
 from ikigai_actors.records.messages.messages import ENDINGS, Kind, Message
 from ikigai_actors.records.messages.replies import counts_as_request, spent_of
 
@@ -236,18 +236,23 @@ def mark_of(message: Message) -> LogMark:
         case Kind.TOOL_CALL:
             label = message.content[:40]
         case Kind.FORK:
-            label = message.data.get("child")
+            label = birth_label(message.data)
         case Kind.ASSISTANT if message.data.get("stop_reason") == "tool_use":
             label = "calls"
     return LogMark(message.id, message.kind, message.created_at, label)
 
 
+def state_at(latest: Iterable[LogMark]) -> str:
+    """The state of an agent after all of these messages of its own log, the latest first: some say nothing of it."""
+    return next((state for mark in latest if (state := state_after(mark, ""))), "idle")
+
+
 def state_after(mark: LogMark, before: str) -> str:
     """The state of an agent after a message of its turn, when it was ``before`` that."""
     match mark.kind:
-        case Kind.FORK if mark.label:  # of a child
-            return before
-        case Kind.USER | Kind.STEER | Kind.TOOL_RESULT | Kind.RETRY | Kind.REPAIR | Kind.FORK:
+        case Kind.FORK:
+            return "thinking" if mark.label == GOES_ON else before
+        case Kind.USER | Kind.STEER | Kind.TOOL_RESULT | Kind.RETRY | Kind.REPAIR:
             return "thinking"
         case Kind.ASSISTANT:
             return "tool" if mark.label == "calls" else "idle"

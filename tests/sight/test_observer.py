@@ -13,6 +13,7 @@ from ikigai_actors.sight import Observer, observe
 from ikigai_actors.sight.served_pages import published
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.tools import Policy
+from tests.kit.blocking_provider import Gate
 
 TIMEOUT = 60
 
@@ -162,6 +163,24 @@ def test_the_tree_a_log_and_any_moment_are_told(system: ActorSystem, asker: Aske
         len([one for one in system.handle(row["uuid"]).history(all=True) if one.agent_uuid == row["uuid"]])
         for row in rows
     )
+
+
+def test_an_agent_of_the_past_does_what_its_log_says_of_it() -> None:
+    gate = Gate()
+    with ActorSystem.open(":memory:", gate.provider) as system, observe(system) as observer:
+        ann, asker = system.root.fork(name="ann"), Asker(observer)
+        kid = ann.fork(name="kid")  # its log has nothing but its birth
+        asked = ann.prompt("go")
+        gate.wait_until_asked()
+
+        def states() -> list[str]:
+            found = asker.get(f"at?agents={ann.uuid},{kid.uuid}&time={asker.get('tree')['now']}")
+            return [found[one.uuid]["state"] for one in (ann, kid)]
+
+        assert states() == ["thinking", "idle"]
+        gate.open()
+        asked.get(timeout=TIMEOUT)
+        assert states() == ["idle", "idle"]
 
 
 def test_a_stream_misses_and_doubles_nothing_over_a_cut(system: ActorSystem, asker: Asker) -> None:

@@ -4,15 +4,21 @@ import asyncio
 
 import pytest
 
-from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors import ActorSystem, AgentRef, OfflineProvider, Reply, ToolCall, tool
 from ikigai_actors.sight import Observer, observe
+from ikigai_actors.system.approvals import person
+from tests.kit.blocking_provider import Speaker
 from tests.kit.chromium import CHROMIUM, ChromiumPage, chromium_page
 from tests.kit.program import PATIENCE
 
-pytestmark = pytest.mark.slow("a browser")
+pytestmark = [
+    pytest.mark.slow("a browser"),
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="there is no Chromium: apt-get install chromium, or name one by $CHROMIUM"
+    ),
+]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium, or name one by $CHROMIUM")
 def test_the_page_shows_what_agents_do_and_did_and_forks_from_any_moment() -> None:
     with ActorSystem.open(":memory:", OfflineProvider()) as system, observe(system) as observer:
         ann = system.root.fork(name="ann")
@@ -51,6 +57,92 @@ async def look(system: ActorSystem, observer: Observer) -> None:
         assert not page.problems, page.problems
         base = observer.link.partition("?")[0]
         assert [url for url in page.asked if not url.startswith((base, "data:"))] == []
+
+
+@tool(policy="ask")
+def launch(what: str) -> str:
+    """Launch."""
+    return f"launched {what}"
+
+
+def test_a_moment_stays_as_it_was_while_agents_work_and_says_nothing_of_today() -> None:
+    speaker = Speaker()
+    with (
+        ActorSystem.open(":memory:", speaker, tools=[launch], approvals="ask") as system,
+        observe(system) as observer,
+    ):
+        ann = system.root.fork(name="ann")
+        system.root.fork(name="kid")  # which never has a turn
+        first = ann.prompt("go")
+        speaker.say("**Assam** first, see [the list](https://tea.example).\n\n- one\n- <b>two</b>", None)
+        first.get(timeout=PATIENCE)
+        asyncio.run(asyncio.wait_for(look_back(ann, observer, speaker), PATIENCE))
+
+
+async def look_back(ann: AgentRef, observer: Observer, speaker: Speaker) -> None:
+    assert CHROMIUM is not None
+    async with chromium_page(CHROMIUM) as page:
+        await page.open(observer.link)
+        await page.until("document.documentElement.dataset.ready === '1'")
+        await press(page, "j")
+        await page.until("document.getElementById('who').textContent === 'ann'")
+        second = await asyncio.to_thread(ann.prompt, "and now?")
+        await asyncio.to_thread(speaker.say, "half of it")
+        await page.until("document.getElementById('talk').textContent.includes('half of it')")
+        assert await page.shows("document.querySelector('.md strong').textContent") == "Assam"
+        assert await page.shows("document.querySelector('.md').textContent.includes('the list (https://tea.example)')")
+        assert await page.shows("[...document.querySelectorAll('.md li')].map(one => one.textContent).join()") == (
+            "one,<b>two</b>"
+        )
+        for _ in range(2):  # before the second prompt, and at the first reply
+            await press(page, "[")
+        await page.until("document.querySelectorAll('.m.user').length === 1")
+        await page.until(row_says(1, "ann, idle"))
+        await page.until(row_says(2, "kid, idle"))
+        past = (
+            "[document.body.classList.contains('past'), document.getElementById('time').value < 10000,"
+            " document.getElementById('time').getAttribute('aria-valuetext') !== 'now',"
+            " document.getElementById('counts').textContent, document.getElementById('who-sign').textContent,"
+            " document.getElementById('facts').textContent, document.querySelectorAll('.m').length,"
+            " [...document.querySelectorAll('.num')].map(one => one.textContent).join('')].join()"
+        )
+        seen = "true,true,true,3 lived,○,idle,3,"
+        await page.until(f"{past} === '{seen}'")
+        call = ToolCall("launch", {"what": "tea"}, "call_1")
+        await asyncio.to_thread(speaker.say, " and the rest", Reply(tool_calls=(call,)))
+        await page.until("!document.getElementById('asked').hidden")  # what came with it has come
+        assert await page.shows("document.getElementById('asked').textContent") == "? 1 call asks"
+        assert await page.shows(past) == seen
+        await press(page, "]")
+        await page.until("document.querySelectorAll('.m.user').length === 2")
+        await page.until(row_says(1, "ann, thinking"))
+        address = await page.shows("location.href")
+        await page.open("about:blank")
+        await page.open(str(address))
+        await page.until("document.documentElement.dataset.ready === '1'")
+        await page.until(f"{past} === 'true,true,true,3 lived,◐,thinking,4,'")
+        await press(page, "l")
+        await page.until("document.querySelectorAll('.m').length === 6")
+        await press(page, "y")
+        await page.until("document.getElementById('talk').textContent.includes('approved · launch · by ')")
+        facts = "[...document.querySelectorAll('.m.approval, .m.tool_call')].map(one => one.textContent).join()"
+        shown = str(await page.shows(facts))
+        assert all(part in shown for part in ("asks · launch", '{"what":"tea"}', person())), shown
+        await asyncio.to_thread(speaker.say, None)
+        await asyncio.to_thread(second.get, timeout=PATIENCE)
+        await fits(page)
+        assert not page.problems, page.problems
+
+
+async def fits(page: ChromiumPage) -> None:
+    """On a telephone nothing is cut off, and a finger finds a moment on the slider."""
+    await page.call("Emulation.setDeviceMetricsOverride", width=420, height=800, deviceScaleFactor=1, mobile=True)
+    await page.until("innerWidth === 420 && document.getElementById('time').getBoundingClientRect().width > 300")
+    within = "one => one.getBoundingClientRect().right <= 420.5 || one.closest('#scroll, #talk pre')"
+    cut = (
+        f"[...document.querySelectorAll('body *')].filter(one => !({within})(one)).map(one => one.id || one.className)"
+    )
+    assert await page.shows(f"{cut}.join()") == ""
 
 
 async def rows(page: ChromiumPage) -> object:

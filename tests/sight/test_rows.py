@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ikigai_actors.records.log.moments import Glance, LogMark
+from ikigai_actors.records.log.moments import GOES_ON, Glance, LogMark
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.sight.rows import ROW_COLUMNS, LiveRows, state_after
+from ikigai_actors.sight.rows import ROW_COLUMNS, LiveRows, state_after, state_at
 from ikigai_actors.system.replies_on_their_way import RepliesOnTheirWay
 
 AGENTS = ("a", "b", "c")
@@ -103,6 +103,7 @@ def test_the_state_of_an_agent_is_that_of_its_latest_message() -> None:
         (Kind.TOOL_RESULT, "", {}, "thinking"),
         (Kind.ASSISTANT, "", {"stop_reason": "tool_use"}, "tool"),
         (Kind.FORK, "", {"child": "k"}, "tool"),
+        (Kind.FORK, "", {"parent": "k", "go": True}, "thinking"),
         (Kind.ASSISTANT, "", {"stop_reason": "end_turn"}, "idle"),
     ):
         rows.hear(message("a", 9, kind, content, **data), 1)
@@ -110,6 +111,18 @@ def test_the_state_of_an_agent_is_that_of_its_latest_message() -> None:
     assert state_after(LogMark(1, Kind.INTERRUPTED, 1, None), "tool") == "idle"
     assert rows.head("a") == 9
     assert rows.unplaced([glance("a", turn=1), glance("z", turn=1)]) == ["z"]
+
+
+def test_the_state_at_a_moment_is_that_after_the_latest_message_that_says_one() -> None:
+    def after(*kinds: tuple[str, str | None]) -> str:
+        return state_at(LogMark(1, kind, 1, label) for kind, label in reversed(kinds))
+
+    birth, child = (Kind.FORK, None), (Kind.FORK, "child")
+    assert after() == after(birth) == after(birth, child) == after(birth, (Kind.CONFIGURE, None)) == "idle"
+    assert after((Kind.FORK, GOES_ON)) == after(birth, (Kind.USER, None)) == "thinking"
+    assert after((Kind.USER, None), child, (Kind.NOTE, None)) == "thinking"
+    assert after((Kind.TOOL_CALL, "bash"), child) == "tool"
+    assert after((Kind.USER, None), (Kind.ASSISTANT, None), child) == "idle"
 
 
 def states(rows: LiveRows) -> dict[str, str]:

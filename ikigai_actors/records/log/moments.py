@@ -8,9 +8,9 @@ of a log, and needs no index of times. Where a clock was set back, a place is fo
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.store.base import Transaction
@@ -45,6 +45,10 @@ class Glance(NamedTuple):
     """The host that runs it, by id."""
 
 
+GOES_ON = "goes on"
+"""The label of the birth of an agent which goes on with a turn of its history."""
+
+
 class LogMark(NamedTuple):
     """A message on a timeline."""
 
@@ -53,7 +57,7 @@ class LogMark(NamedTuple):
     at: int
     """In milliseconds since 1970."""
     label: str | None
-    """Of a call, the tool; of a birth, the uuid of the child; ``calls`` of a reply that calls tools."""
+    """Of a call, the tool; of the birth of a child, its uuid; `GOES_ON`; ``calls`` of a reply that calls tools."""
 
 
 class MailTime(NamedTuple):
@@ -130,9 +134,14 @@ def _positions(
     return [(uuid, at, position) for uuid, at, position in rows]
 
 
+def birth_label(data: Mapping[str, Any]) -> str | None:
+    """The label of a birth, of a child or of the agent itself."""
+    return data.get("child") or (GOES_ON if data.get("go") is True else None)
+
+
 def _mark(number: int, kind: str, at: int, content: str | None, data: str | None) -> LogMark:
     label = content
     if kind == Kind.FORK and data is not None:
         with suppress(ValueError, AttributeError):  # the row may be damaged: fsck says so
-            label = json.loads(data).get("child")
+            label = birth_label(json.loads(data))
     return LogMark(number, kind, at, label)

@@ -31,7 +31,7 @@ class Page {
     this.panels = new Panels(this);
     this.stream = new Stream({
       rows: changes => this.changed(changes),
-      message: message => { this.reader.append(message); this.draw(); },
+      message: message => { if (this.at === null) this.reader.append(message); this.draw(); },
       piece: piece => this.at === null && this.reader.write(piece),
       cut: cut => this.reader.cut(cut),
       notice: ({ text }) => this.notice(text),
@@ -53,6 +53,7 @@ class Page {
     const [, uuid, , at] = /^#\/([^@]+)(@(\d+))?$/.exec(location.hash) ?? [];
     for (const one of ["send", "fork", "text"]) $(one).disabled = this.model.readOnly;
     if (at) this.at = Number(at);
+    this.showTime();
     this.shape = true;
     this.render();
     await this.choose(this.model.byUuid.has(uuid) ? uuid : this.model.rows[0]?.uuid, true);
@@ -85,9 +86,8 @@ class Page {
     const diff = this.panels.name === "diff" && this.chosen;
     this.chosen = uuid;
     this.address();
-    let until;
-    if (this.at !== null) until = (await get("at", { time: Math.floor(this.at), agents: uuid }))[uuid]?.position;
-    const last = await this.reader.open(uuid, until).catch(error => { this.notice(error.message); return null; });
+    this.then = this.at === null ? undefined : (await get("at", { time: Math.floor(this.at), agents: uuid }))[uuid];
+    const last = await this.reader.open(uuid, this.then?.position).catch(error => { this.notice(error.message); return null; });
     if (last !== null && this.at === null) this.stream.open({ epoch: this.model.epoch, version: this.model.version, agents: [uuid], after: [last] });
     if (diff) this.panels.show("diff");
     this.draw();
@@ -99,20 +99,38 @@ class Page {
 
   async go(at) {
     this.at = at;
-    document.body.classList.toggle("past", this.at !== null);
-    $("live").setAttribute("aria-pressed", this.at === null); $("live").textContent = this.at === null ? "● live" : "back to now";
-    if (this.at === null) $("time").value = 10000;
+    this.showTime();
     this.reshape();
     await this.choose(this.chosen, true);
     await this.fetch();
   }
 
+  // The slider and the colours of the past: however the time came, by a key, the slider or the address.
+  showTime() {
+    const live = this.at === null;
+    document.body.classList.toggle("past", !live);
+    $("live").setAttribute("aria-pressed", live); $("live").textContent = live ? "● live" : "back to now";
+    $("working").disabled = !live;
+    this.placeThumb();
+  }
+
+  placeThumb() {
+    if (this.drags) return;
+    const [a, b] = this.range(), time = $("time");
+    time.value = this.at === null ? 10000 : Math.round((this.at - a) / Math.max(1, b - a) * 10000);
+    time.setAttribute("aria-valuetext", this.at === null ? "now" : clock(this.at));
+  }
+
   range() { const first = this.model.rows[0]?.born ?? this.model.now(); return [first, this.model.now()]; }
 
+  // A key that is held down goes on from where the step before has led.
+  walk(by) { this.steps = (this.steps ?? Promise.resolve()).then(() => this.step(by)).catch(error => this.notice(error.message)); }
+
   async step(by) {
-    const marks = this.board.lanes.get(this.chosen)?.marks ?? [], now = this.moment();
-    const times = [...new Set(marks.map(mark => mark[2]))].sort((a, b) => a - b);
-    const next = by < 0 ? times.filter(at => at < Math.floor(now)).at(-1) : times.find(at => at > Math.ceil(now));
+    const { reader, chosen } = this, now = Math.floor(this.moment());
+    const found = await get("log", { agent: chosen, count: 40, until: reader.last + (by < 0 ? 0 : 40) }).catch(() => []);
+    const times = found.filter(message => message.agent === chosen).map(message => message.at);
+    const next = by < 0 ? times.filter(at => at < now).at(-1) : times.find(at => at > now);
     if (next !== undefined) await this.go(next); else if (by > 0) await this.go(null);
   }
 
@@ -165,7 +183,8 @@ class Page {
     const counts = new Map();
     for (const row of this.model.rows) if (row.state !== "dead") counts.set(row.state, (counts.get(row.state) ?? 0) + 1);
     const shown = [["streaming", "answering"], ["thinking", "thinking"], ["tool", "at tools"], ["asking", "ask"], ["idle", "idle"]];
-    const list = shown.filter(([state]) => counts.get(state)).map(([state, word]) => `${SIGNS[state]} ${counts.get(state)} ${word}`).join("\n");
+    const lived = this.at === null ? 0 : this.model.rows.filter(row => row.born <= this.at && (row.ended === null || row.ended > this.at)).length;
+    const list = this.at !== null ? `${lived} lived` : shown.filter(([state]) => counts.get(state)).map(([state, word]) => `${SIGNS[state]} ${counts.get(state)} ${word}`).join("\n");
     if (list !== this.heads) {
       this.heads = list;
       $("counts").replaceChildren(...list.split("\n").filter(Boolean).map(text => { const item = document.createElement("li"); item.textContent = text; return item; }));
@@ -174,13 +193,15 @@ class Page {
 
   drawHeads() {
     const row = this.model.byUuid.get(this.chosen);
-    this.reader.facts(row);
-    $("who-sign").textContent = row ? SIGNS[row.state] : ""; $("who-sign").className = row ? "s-" + row.state : "";
+    const state = this.at === null ? row?.state : this.then?.state;
+    this.reader.facts(row, state, this.at === null);
+    $("who-sign").textContent = SIGNS[state] ?? ""; $("who-sign").className = state ? "s-" + state : "";
     $("when").textContent = clock(this.moment());
     $("span").textContent = this.span < 6e4 ? this.span / 1e3 + " s" : this.span < 36e5 ? this.span / 6e4 + " min" : this.span / 36e5 + " h";
   }
 
   drawStrip() {
+    this.placeThumb();
     const canvas = $("strip"), width = canvas.parentNode.clientWidth, height = 44, pen = paint(canvas, width, height), colours = palette();
     const [a, b] = this.range(), x = at => (at - a) / Math.max(1, b - a) * width, many = 240, alive = new Float64Array(many + 1);
     for (const row of this.model.rows) {
@@ -247,8 +268,8 @@ function keys(event) {
     ArrowLeft: () => entry?.open && page.board.toggle(entry), ArrowRight: () => entry && !entry.open && page.board.toggle(entry),
     Enter: () => { page.panels.show("talk"); $("talk").focus(); }, "/": () => $("find").focus(), w: () => $("working").click(),
     p: () => $("text").focus(), f: () => page.fork(), d: () => { page.panels.other = page.chosen; page.panels.show("diff"); },
-    y: () => page.panels.decide({ approve: true }), n: () => page.panels.decide({ approve: false }), a: () => page.panels.decide({ approve: true, always: true }),
-    "[": () => page.step(-1), "]": () => page.step(1), l: () => page.go(null), "+": () => page.zoom(-1), "-": () => page.zoom(1),
+    y: () => page.panels.decide({ approve: true }), n: () => page.panels.decide({ approve: false }), a: () => page.panels.always && page.panels.decide({ approve: true, always: page.panels.always }),
+    "[": () => page.walk(-1), "]": () => page.walk(1), l: () => page.go(null), "+": () => page.zoom(-1), "-": () => page.zoom(1),
     t: () => $("theme").click(), "?": () => $("help").click(),
   };
   if (acts[event.key]) { event.preventDefault(); acts[event.key](); }
@@ -266,8 +287,8 @@ $("help").addEventListener("click", () => $("keys").showModal());
 $("asked").addEventListener("click", () => page.panels.call && page.choose(page.panels.call.agent));
 $("live").addEventListener("click", () => page.go(null));
 $("in").addEventListener("click", () => page.zoom(-1)); $("out").addEventListener("click", () => page.zoom(1));
-$("time").addEventListener("input", () => { const [a, b] = page.range(), at = a + (b - a) * $("time").value / 10000; $("when").textContent = clock(at); });
-$("time").addEventListener("change", () => { const [a, b] = page.range(), v = Number($("time").value); page.go(v >= 10000 ? null : a + (b - a) * v / 10000); });
+$("time").addEventListener("input", () => { page.drags = true; const [a, b] = page.range(), at = a + (b - a) * $("time").value / 10000; $("when").textContent = clock(at); });
+$("time").addEventListener("change", () => { page.drags = false; const [a, b] = page.range(), v = Number($("time").value); page.go(v >= 10000 ? null : a + (b - a) * v / 10000); });
 $("speak").addEventListener("submit", event => { event.preventDefault(); page.prompt(); });
 $("text").addEventListener("keydown", event => { if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); page.prompt(); } });
 $("fork").addEventListener("click", () => page.fork());

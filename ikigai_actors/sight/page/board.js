@@ -23,9 +23,9 @@ export class Board {
   get left() { return parseInt(getComputedStyle(document.documentElement).getPropertyValue("--left"), 10); }
 
   layOut() {
-    const { page } = this, many = page.model.rows.length > FOLDED_FROM, find = page.find.toLowerCase();
-    const wanted = (find || page.onlyWorking) && (row => (!find || nameOf(row).toLowerCase().includes(find) || row.uuid.startsWith(page.find) || row.state === find)
-      && (!page.onlyWorking || isBusy(row.state)));
+    const { page } = this, many = page.model.rows.length > FOLDED_FROM, find = page.find.toLowerCase(), live = page.at === null, working = page.onlyWorking && live;
+    const wanted = (find || working) && (row => (!find || nameOf(row).toLowerCase().includes(find) || row.uuid.startsWith(page.find) || live && row.state === find)
+      && (!working || isBusy(row.state)));
     this.list = listed(page.model.tree(page.at, page.span), {
       isOpen: (row, depth) => this.opened.has(row.uuid) || !(this.shut.has(row.uuid) || many && depth >= FOLDED_DEPTH),
       wanted,
@@ -70,7 +70,7 @@ export class Board {
       const attributes = { selected: row.uuid === page.chosen, level: entry.depth + 1, setsize: entry.of, posinset: entry.place, rowindex: i + 1 };
       for (const [name, value] of Object.entries(attributes)) element.setAttribute("aria-" + name, value);
       if (entry.children) element.setAttribute("aria-expanded", entry.open); else element.removeAttribute("aria-expanded");
-      element.setAttribute("aria-label", `${nameOf(row)}, ${state}` + (row.unread ? `, ${row.unread} unread` : ""));
+      element.setAttribute("aria-label", `${nameOf(row)}, ${state}` + (live && row.unread ? `, ${row.unread} unread` : ""));
       cells.name.style.paddingLeft = 10 + Math.min(entry.depth, 12) * 14 + "px";
       set(cells.fold, entry.children ? (entry.open ? "▾" : "▸") : "");
       set(cells.mark, SIGNS[state] || "○"); cells.mark.className = "sign s-" + state;
@@ -78,7 +78,7 @@ export class Board {
       set(cells.rate, live && row.rate ? String(row.rate) : "");
       set(cells.sign, live && isBusy(row.state) && row.sign ? age((now - row.sign) / 1000) : "");
       set(cells.mail, live && row.unread ? "✉ " + row.unread : "");
-      set(cells.cost, short(row.tokens));
+      set(cells.cost, live ? short(row.tokens) : "");
       if (row.uuid === page.chosen) $("rows").setAttribute("aria-activedescendant", element.id);
     }
     for (let i = to - from; i < this.pool.length; i += 1) this.pool[i].hidden = true;
@@ -171,6 +171,7 @@ export class Board {
   }
 
   heard(marks) {
+    if (this.page.at !== null) return;  // the lanes of a past time have a gap up to now
     for (const [uuid, ...mark] of marks) {
       const lane = this.lanes.get(uuid);
       if (lane && !lane.dense && mark[0] > (lane.marks.at(-1)?.[0] ?? 0)) lane.marks.push(mark);

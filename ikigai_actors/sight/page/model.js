@@ -5,6 +5,7 @@ export const SIGNS = {
   terminating: "‖", dead: "×",
 };
 const BUSY = new Set(["thinking", "streaming", "tool", "waiting", "asking", "budget"]);
+const GOES_ON = "goes on";  // the label of a birth that goes on with a turn
 export const isBusy = state => BUSY.has(state);
 
 export class Model {
@@ -100,7 +101,7 @@ export function bars(marks, until) {
   for (const [, kind, at, label] of marks) {
     if (state) found.push([state, since, at]);
     since = at;
-    if (kind === "fork" && label) { found.push(["fork", at, label]); continue; }
+    if (kind === "fork" && label && label !== GOES_ON) { found.push(["fork", at, label]); continue; }
     if (kind === "error" || kind === "interrupted") found.push(["failed", at, at]);
     state = stateAfter(kind, label, state);
   }
@@ -110,6 +111,7 @@ export function bars(marks, until) {
 
 export function stateAfter(kind, label, before) {
   switch (kind) {
+    case "fork": return label === GOES_ON ? "thinking" : before;
     case "user": case "steer": case "tool_result": case "retry": case "repair": return "thinking";
     case "tool_call": return label === "wait" ? "waiting" : "tool";
     case "approval": return "asking";

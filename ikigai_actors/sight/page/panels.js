@@ -81,11 +81,14 @@ export class Panels {
   async ask() {
     const waiting = await get("approvals").catch(() => []), mine = waiting.find(one => one.agent === this.page.chosen) ?? waiting[0], box = $("question");
     this.call = mine ?? null;
-    $("asked").hidden = !waiting.length; $("asked").textContent = `? ${waiting.length} ask${waiting.length === 1 ? "s" : ""}`;
+    $("asked").hidden = !waiting.length; $("asked").textContent = `? ${waiting.length} ${waiting.length === 1 ? "call asks" : "calls ask"}`;
+    this.always = mine?.always.at(-1);
     box.hidden = !mine;
     if (!mine) return;
     const buttons = element("div", ""), text = mine.tool === "bash" ? mine.input.command : JSON.stringify(mine.input, null, 1);
-    for (const [key, word, decide] of [["y", "Yes, once", { approve: true }], ["n", "No", { approve: false }], ["a", `Always ${mine.tool}`, { approve: true, always: true }]]) {
+    const always = { tool: `Always ${mine.tool}`, exact: "Always this command" }[this.always];
+    for (const [key, word, decide] of [["y", "Yes, once", { approve: true }], ["n", "No", { approve: false }], ["a", always, { approve: true, always: this.always }]]) {
+      if (!word) continue;
       const button = element("button", "", `${word} (${key})`);
       button.addEventListener("click", () => this.decide(decide));
       buttons.append(button);

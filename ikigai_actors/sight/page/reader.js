@@ -1,5 +1,6 @@
 // The reader: the transcript of one agent, as it was written and as it is being written. Texts are text, never HTML.
 import { clock, nameOf, short } from "./model.js";
+import { markdown } from "./markdown.js";
 import { get } from "./net.js";
 
 const PAGE = 80, LONG = 20000;
@@ -20,7 +21,8 @@ export class Reader {
     const asked = this.asked = {}, messages = await get("log", { agent: uuid, count: PAGE, ...(until === undefined ? {} : { until }) });
     if (asked !== this.asked) return null;
     this.uuid = uuid; this.piece = null; this.position = null;
-    this.talk.replaceChildren(...messages.map(message => this.bubble(message)));
+    this.calls = new Map();
+    this.talk.replaceChildren(...messages.map(message => this.bubble(message, this.calls)));
     this.first = messages[0]?.id ?? 0; this.last = messages.at(-1)?.id ?? 0;
     this.talk.scrollTop = this.talk.scrollHeight;
     this.mark();
@@ -32,7 +34,8 @@ export class Reader {
     this.loading = true;
     try {
       const messages = await get("log", { agent: this.uuid, count: PAGE, until: this.first - 1 }), height = this.talk.scrollHeight;
-      this.talk.prepend(...messages.map(message => this.bubble(message)));
+      const calls = new Map();
+      this.talk.prepend(...messages.map(message => this.bubble(message, calls)));
       this.first = messages[0]?.id ?? 1;
       this.talk.scrollTop += this.talk.scrollHeight - height;
     } finally { this.loading = false; }
@@ -43,7 +46,7 @@ export class Reader {
     const sticks = this.sticks();
     this.drop();
     this.last = message.id;
-    this.talk.append(this.bubble(message));
+    this.talk.append(this.bubble(message, this.calls));
     if (sticks) this.talk.scrollTop = this.talk.scrollHeight;
   }
 
@@ -75,35 +78,52 @@ export class Reader {
     $("fork").textContent = this.position === null ? "Fork from here" : `Fork from ${this.position}`;
   }
 
-  bubble(message) {
+  // `calls` has the arguments of the latest reply's calls, by their ids.
+  bubble(message, calls) {
     const { id, kind, content, data, agent } = message, box = element("article", "m " + kind);
     box.dataset.id = id;
     if (agent !== this.uuid && agent !== this.page.chosen) box.classList.add("inherited");
-    const facts = [id, WORDS[kind] || kind, data.name, data.model?.replace(/:$/, ""), clock(message.at), data.usage && short(data.usage.output_tokens) + " tokens", data.is_error && "failed"];
+    for (const call of data.calls || []) calls.set(call.id, call);
+    const facts = [id, wordOf(kind, data), data.name, data.by && "by " + data.by, data.model?.replace(/:$/, ""), clock(message.at), data.usage && short(data.usage.output_tokens) + " tokens", data.is_error && "failed"];
     box.append(element("small", "", facts.filter(Boolean).join(" · ")));
-    this.fill(box, kind, content, data);
+    this.fill(box, kind, content, data, calls.get(data.tool_use_id));
     box.addEventListener("click", () => { this.position = this.position === id ? null : id; this.mark(); });
     return box;
   }
 
-  fill(box, kind, content, data) {
+  fill(box, kind, content, data, call) {
+    if (kind === "tool_call" || kind === "approval") {
+      box.append(element("pre", "", call ? lineOf(call) : content));
+      return;
+    }
     if (kind === "fork") {
       box.append(element("p", "", data.child ? `forked ${this.page.model.name(data.child)}` : `forked from ${data.parent ? this.page.model.name(data.parent) : "another"}`));
       return;
     }
     const text = content || (kind === "output" ? JSON.stringify(data.output, null, 1) : "");
-    if (text) box.append(long(kind, text));
-    for (const call of data.calls || []) {
+    if (text) box.append(kind === "assistant" && text.length <= LONG ? markdown(text) : long(kind, text));
+    for (const one of data.calls || []) {
       const details = element("details", "");
-      details.append(element("summary", "", `▶ ${call.name}`), element("pre", "", JSON.stringify(call.input, null, 1)));
+      details.append(element("summary", "", `${one.name} ${lineOf(one)}`), element("pre", "", JSON.stringify(one.input, null, 1)));
       box.append(details);
     }
   }
 
-  facts(row) {
+  facts(row, state, live) {
     $("who").textContent = row ? nameOf(row) : "no agent";
-    $("facts").textContent = row ? [row.state, short(row.tokens) && short(row.tokens) + " tokens", row.usd && "$" + (row.usd / 1e6).toFixed(4)].filter(Boolean).join(" · ") : "";
+    $("facts").textContent = !row ? "" : !live ? state ?? "" : [state, short(row.tokens) && short(row.tokens) + " tokens", row.usd && "$" + (row.usd / 1e6).toFixed(4)].filter(Boolean).join(" · ");
   }
+}
+
+function wordOf(kind, data) {
+  if (kind === "approval") return data.approved ? "approved" : "asks";
+  if (kind === "tool_result" && data.by) return "denied";
+  return WORDS[kind] || kind;
+}
+
+// A call on a line: what bash runs, else the arguments.
+function lineOf({ name, input }) {
+  return name === "bash" && typeof input.command === "string" ? input.command : Object.keys(input).length ? JSON.stringify(input) : "";
 }
 
 function long(kind, text) {
