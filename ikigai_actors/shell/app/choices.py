@@ -20,6 +20,21 @@ from ikigai_actors.system.handles.ref import AgentRef
 MOST_FILES = 2_000
 """The most entries of directories that are looked at."""
 
+_USUAL = (
+    "/fork",
+    "/switch",
+    "/model",
+    "/undo",
+    "/find",
+    "/compact",
+    "/tools",
+    "/budget",
+    "/approvals",
+    "/rules",
+    "/help",
+)
+"""The commands that people type most, which a menu names first."""
+
 _PASSED_OVER = {"node_modules", "__pycache__", "site-packages", "target"}
 """Directories in which nobody looks for a file of their own."""
 
@@ -41,16 +56,20 @@ def choices_of(agent: AgentRef, text: str) -> list[MenuItem]:
 
 
 def command_choices(text: str) -> list[MenuItem]:
-    """The commands that begin so, then those that have it within their name, then within what they do."""
+    """The commands that begin so, then those that have it within their name, then within what they do.
+
+    Among these the usual ones come first, then the others by name.
+    """
     word = text[1:].casefold()
-    ranked: list[tuple[int, MenuItem]] = []
+    ranked: list[tuple[tuple[int, int], MenuItem]] = []
     context = click.Context(commands)
     for name in sorted(commands.commands):
         usage, about = commands.entry(context, name)
         choice = MenuItem(f"{name} " if usage else name, f"{name} {usage}".rstrip(), about)
         rank = 0 if name[1:].startswith(word) else 1 if word in name else 2
         if rank < 2 or (len(word) > 2 and word in about.casefold()):
-            ranked.append((rank, choice))
+            use = _USUAL.index(name) if name in _USUAL else len(_USUAL)
+            ranked.append(((rank, use), choice))
     return [choice for _, choice in sorted(ranked, key=lambda pair: pair[0])]
 
 

@@ -79,7 +79,7 @@ def test_the_menu_shows_what_may_follow_and_leaves_nothing_behind() -> None:
         await stage.expect("3 running")
         assert "choose" not in stage.transcript
         await stage.type("/")
-        await offers(stage, "/adopt")
+        await offers(stage, "/fork")
         for letter in ("f", "o", "r", "enter"):  # faster than the menu is drawn
             stage.application.post_message(Key(letter, letter if len(letter) == 1 else None))
         await stage.until(lambda: stage.application.main.page.prompt.text == "/fork ", "the command that was meant")

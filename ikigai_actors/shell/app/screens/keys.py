@@ -9,24 +9,40 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
-OTHERS = (
-    ("Enter, Ctrl+J", "Submit; a new line"),
-    ("Tab", "Take a line of the menu"),
-    ("Alt+Enter", "Prompt after the turn"),
-    ("Ctrl+U", "Clear the line; twice, all"),
-    ("Ctrl+Y", "Copy the latest answer, in an empty prompt"),
-    ("F9", "Edit the prompt in $EDITOR"),
-    ("!command", "Run it as you; !! keeps its output from the agent"),
-    ("Shift+drag", "Select, by the terminal's own mouse"),
-    ("Up, Down", "Earlier prompts and commands"),
-    ("Ctrl+_", "Undo"),
-    ("Ctrl+D, Ctrl+Q", "Leave"),
-    ("PageUp, PageDown", "Scroll the transcript"),
-    ("Ctrl+P", "Find screens, agents, documents, commands, prompts"),
-    ("Click", "Fold a call, thinking or a long prompt"),
-    ("n, N", "The next hit of a search: earlier, later"),
-    ("ikigai --plain", "The same in lines of words, as for a screen reader"),
-)
+GROUPS: dict[str, tuple[tuple[str, str], ...]] = {
+    "Talk": (
+        ("Enter, Ctrl+J", "Submit; a new line"),
+        ("Tab", "Take a line of the menu"),
+        ("Alt+Enter", "Prompt after the turn"),
+        ("Up, Down", "Earlier prompts and commands"),
+        ("F9", "Edit the prompt in $EDITOR"),
+        ("!command", "Run it as you; !! keeps its output from the agent"),
+        ("Ctrl+U", "Clear the line; twice, all"),
+        ("Ctrl+_", "Undo"),
+        ("Ctrl+Y", "Copy the latest answer, in an empty prompt"),
+        ("Ctrl+D, Ctrl+Q", "Leave"),
+    ),
+    "Move": (),
+    "Screens": (
+        ("F1", "These keys"),
+        ("Ctrl+P", "Find screens, agents, documents, commands, prompts"),
+        ("ikigai --plain", "The same in lines of words, as for a screen reader"),
+    ),
+    "Transcript": (
+        ("PageUp, PageDown", "Scroll the transcript"),
+        ("n, N", "The next hit of a search: earlier, later"),
+        ("Click", "Fold a call, thinking or a long prompt"),
+        ("Shift+drag", "Select, by the terminal's own mouse"),
+    ),
+}
+"""The keys that are no bindings of the main screen, by what they are for."""
+
+_BOUND = {
+    "Talk": ("escape", "ctrl+c", "f2", "ctrl+r", "ctrl+z"),
+    "Move": ("ctrl+up", "ctrl+left", "ctrl+right", "ctrl+down"),
+    "Transcript": ("ctrl+end", "ctrl+f", "shift+tab", "f7", "f8"),
+}
+"""The groups of the bindings, by their first keys; all others are of screens."""
 
 
 NARROW = 76
@@ -53,12 +69,21 @@ class KeysScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """Lay out the list."""
         bindings = (each for each in type(self._main).BINDINGS if isinstance(each, Binding) and each.show)
-        rows = [*OTHERS, *((_shown(each.key), each.description) for each in bindings)]
+        groups = {group: list(rows) for group, rows in GROUPS.items()}
+        for each in bindings:
+            groups[_group_of(each.key)].append((_shown(each.key), each.description))
         text, narrow = Text(), self.app.size.width < NARROW
-        for key, what in rows:
-            text.append(key if narrow else f"{key:<24}", "bold").append(f"{': ' * narrow}{what}\n")
+        for group, rows in groups.items():
+            text.append(f"{group}\n", "dim")
+            for key, what in rows:
+                text.append(key if narrow else f"{key:<24}", "bold").append(f"{': ' * narrow}{what}\n")
         with VerticalScroll():
             yield Static(text.append("/help lists the commands · Esc", "dim"))
+
+
+def _group_of(key: str) -> str:
+    first = key.split(",")[0]
+    return next((group for group, keys in _BOUND.items() if first in keys), "Screens")
 
 
 def _shown(key: str) -> str:

@@ -180,6 +180,8 @@ def _call(piece: Piece, width: int, unfolded: bool, looks: _Looks) -> list[Strip
     if piece.result is None:
         return [*head, *(_short(f"  │ {text}", width, looks.past) for text in printed)]
     first, *more = piece.result.strip("\n").split("\n") if piece.result.strip() else ["nothing"]
+    if more and first.startswith("[new shell in "):  # what the command has printed says more
+        first, *more = [*more, first]
     count = f" · {counted(len(more), 'more line')}" if more else ""
     return [*head, _short(f"  └ {first}", width - len(count), style, count)]
 

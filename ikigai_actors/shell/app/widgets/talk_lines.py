@@ -107,10 +107,12 @@ def facts(snapshot: Snapshot | None, model: str) -> list[str]:
 
     Args:
         snapshot: the moment; None before the first one, when nothing is known.
-        model: names the model of an agent that has set none.
+        model: names the model of an agent that has set none, in the process that runs it: another host has its own.
     """
     if snapshot is None:
         return []
+    if snapshot.attached:
+        model = ""
     budget = "" if snapshot.budget is None else f"budget {short_budget(snapshot.budget)[0]}"
     return [snapshot.attached, budget, snapshot.model or model, spent(snapshot.tokens, snapshot.cost)]
 
