@@ -18,6 +18,7 @@ from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.damage import damage
 from tests.kit.exported_files import Records, of
+from tests.kit.program import run
 from tests.records.test_transfer import MEMORY, ask, family, lines, provider
 
 
@@ -45,11 +46,28 @@ def test_agents_keep_their_hashes_where_their_uuids_are_the_same(tmp_path: Path,
         before = all_hashes(system._store)
     assert in_file(tmp_path / "1") == before
     done = imported(url := new_sqlite(), tmp_path / "1")
-    assert (done.renewed, done.rehashed) == (0, 0)
+    assert (done.renewed, done.rehashed) == ({}, 0)
     store = open_store(url)
     assert before.items() <= all_hashes(store).items()
     assert check(store) == []
     store.close()
+
+
+def test_a_branch_keeps_its_hashes_in_another_database(tmp_path: Path, new_sqlite: NewDatabase) -> None:
+    with ActorSystem.open(MEMORY, provider()) as system:
+        system.export(family(system), tmp_path / "1")
+        before, parent = all_hashes(system._store), system.root.uuid
+    done = imported(url := new_sqlite(), tmp_path / "1")
+    assert (done.renewed, done.rehashed) == ({}, 0)
+    there = in_file(tmp_path / "1")
+    with ActorSystem.open(url, provider()) as system:
+        assert check(system._store) == []
+        here = all_hashes(system._store)
+        assert there.items() <= before.items()
+        assert there.items() <= here.items()
+        stands_for_it = system.agent(parent)
+        assert (stands_for_it.state, stands_for_it.uuid) == ("dead", parent)
+        assert system.verify(None).problems == ()
 
 
 def test_hashes_are_made_again_from_where_the_uuid_of_another_is_told(tmp_path: Path, new_sqlite: NewDatabase) -> None:
@@ -57,17 +75,32 @@ def test_hashes_are_made_again_from_where_the_uuid_of_another_is_told(tmp_path: 
         top = family(system)
         system.export(top, tmp_path / "1")
         fork, head = top.record.fork_message_id, top.history(all=True)[-1].id
-    done = imported(url := new_sqlite(), tmp_path / "1")
+    imported(url := new_sqlite(), tmp_path / "1")
+    done = imported(url, tmp_path / "1")  # now all uuids are taken
     store = open_store(url)
     assert check(store) == []
     here, there = all_hashes(store), in_file(tmp_path / "1")
     store.close()
-    assert done.rehashed == sum(here[place] != stored for place, stored in there.items()) > 0
-    assert all(here[done.top, position] != there[done.top, position] for position in range(fork + 1, head + 1))
+    now = {place: here[done.renewed[place[0]], place[1]] for place in there}
+    told = [one for one in lines(tmp_path / "1") if one.get("kind") == "fork" and one["agent"].startswith("origin:")]
+    births = sum(one["hash"] is not None and one["data"].get("child") in done.renewed for one in told)
+    assert done.rehashed - births == sum(now[place] != stored for place, stored in there.items()) > 0
+    assert all(now[top.uuid, position] != there[top.uuid, position] for position in range(fork + 1, head + 1))
     origin = [one for one in lines(tmp_path / "1") if one["record"] == "message" and one["agent"].startswith("origin:")]
     inherited = {one["hash"] for one in origin if one["id"] <= fork}
     assert None not in inherited
     assert inherited <= set(here.values())
+
+
+def test_the_receipt_names_the_agents_as_they_were_and_as_they_are(tmp_path: Path, new_sqlite: NewDatabase) -> None:
+    with ActorSystem.open(url := new_sqlite(), provider()) as system:
+        top = family(system)
+        system.export(top, tmp_path / "1")
+    told = run("--database", url, "import", str(tmp_path / "1")).stdout
+    assert f"of them have other uuids than in the file ({top.uuid} is " in told
+    receipt = json.loads(run("--database", url, "import", "--json", str(tmp_path / "1")).stdout)
+    assert receipt["renewed"][top.uuid] == receipt["top"]
+    assert receipt["rehashed"] > 0
 
 
 def test_what_was_left_out_keeps_the_hash_of_what_stood_there(tmp_path: Path, new_sqlite: NewDatabase) -> None:

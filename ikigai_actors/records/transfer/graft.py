@@ -7,6 +7,7 @@ fsck's checker must find nothing wrong with them; else all is undone.
 | in the file | here |
 |---|---|
 | a uuid that an agent here has | another one, in every field and message that names it; never in texts |
+| the uuid of a parent outside | that of the dead one that stands for it, unless an agent here has it |
 | the name of an agent that lives here | with ``-2`` |
 | an origin, and any agent 0 | below the agent under which they come, at fork point 0: they inherit nothing from it |
 | a supervisor outside | the agent under which they come |
@@ -90,8 +91,8 @@ class Imported(NamedTuple):
     """All of them, but for origins."""
     heads: Mapping[str, int]
     """The position of the latest message of each, by uuid."""
-    renewed: int
-    """How many of them have another uuid than in the file."""
+    renewed: Mapping[str, str]
+    """The uuids of those that have another one than in the file, by that one."""
     rehashed: int
     """How many messages have another hash than in the file, since uuids in them, or before them, are others."""
     version: int
@@ -205,11 +206,15 @@ class Graft:
         self._tx, self._file, self._under, self._now = tx, file, under, now
         self._manifest = manifest = file.manifest
         known = [*manifest.agents]
-        taken = {row[0] for row in tx.run("look_at_all", uuids=known)}
+        origins = {ORIGIN + uuid: manifest.outside.get(ORIGIN + uuid, "") for uuid in manifest.origins}
+        taken = {row[0] for row in tx.run("look_at_all", uuids=[*known, *origins.values()])}
         self.uuids = {uuid: new_agent_uuid(random_bytes) if uuid in taken else uuid for uuid in known}
         """The uuid of each agent here, by the one in the file."""
         self._branch = under.branch or self.uuids[manifest.top]
-        self.uuids |= {ORIGIN + uuid: new_agent_uuid(random_bytes) for uuid in manifest.origins}
+        for origin, outside in origins.items():  # texts name it, and keep their hashes where it keeps its uuid
+            is_free = outside and outside not in taken and outside not in self.uuids
+            self.uuids[origin] = outside if is_free else new_agent_uuid(random_bytes)
+            taken.add(outside)
         self._dead = {uuid for uuid, one in manifest.agents.items() if one.status == Status.TERMINATING}
         names = _free_names(tx, [one for one in manifest.living if one.name is not None])
         self.records = [self._agent(one, names.get(uuid, one.name)) for uuid, one in manifest.agents.items()]
@@ -306,7 +311,7 @@ class Graft:
 
     def imported(self) -> Imported:
         """The agents that were brought."""
-        renewed = sum(self.uuids[uuid] != uuid for uuid in self._manifest.agents)
+        renewed = {uuid: self.uuids[uuid] for uuid in self._manifest.agents if self.uuids[uuid] != uuid}
         version = registry.tree_version(self._tx)
         return Imported(
             self.uuids[self._manifest.top], tuple(self.records), self._heads, renewed, self._rehashed, version

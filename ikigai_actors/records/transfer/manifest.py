@@ -48,6 +48,8 @@ class Manifest:
         """The uuid of the agent that was exported, with all below it."""
         self.origins: dict[str, str] = {}
         """For each origin, the text that names the parent outside the file from which its agents inherit."""
+        self.outside: dict[str, str] = {}
+        """For each origin the uuid of that parent, as those name it that inherit; also for each parent of the file."""
         self.agents: dict[str, AgentRecord] = {}
         """By uuid, parents first. The parent of an heir of an origin is ``origin:…``; of any agent 0, None."""
         self.heads: dict[str, int] = {}
@@ -240,8 +242,11 @@ class Manifest:
     def _fork(self, uuid: str, position: int, data: Mapping[str, Any]) -> None:
         """Remember which births a message names, and where."""
         one = self.agents.get(uuid)
-        if one is not None and position == one.fork_message_id + 1 and "by" in data:
-            self.makers[uuid] = data["by"]
+        if one is not None and position == one.fork_message_id + 1:
+            if "by" in data:
+                self.makers[uuid] = data["by"]
+            if is_agent_uuid(str(data.get("parent"))):
+                self.outside.setdefault(str(one.parent_uuid), data["parent"])
         child = self.agents.get(str(data.get("child")))
         if one is None and child is not None and child.parent_uuid == uuid and position > child.fork_message_id:
             self.births[child.uuid] = position

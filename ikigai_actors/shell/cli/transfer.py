@@ -2,18 +2,22 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import islice
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreInUse
 from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.transfer.export import as_path, export_file
-from ikigai_actors.records.transfer.graft import ImportFile
+from ikigai_actors.records.transfer.graft import Imported, ImportFile
 from ikigai_actors.records.transfer.preview import ImportPreview
 from ikigai_actors.shell.cli.progress import progress_bar
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.shell.text.words import counted
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing_to_read
+
+_NAMED = 3
+"""Agents whose two uuids a line names."""
 
 
 def export(
@@ -71,14 +75,22 @@ def import_agents(
         raise StoreInUse(f"{error} Import there: /import {file.path.absolute()}") from error
     if json:
         here = [(one.uuid, one.name, one.status) for one in done.agents]
-        return as_json({"top": done.top, **_as_object(file.manifest.preview, here)})
+        receipt = {"renewed": dict(done.renewed), "rehashed": done.rehashed}
+        return as_json({"top": done.top, **_as_object(file.manifest.preview, here), **receipt})
     top = next(one for one in done.agents if one.uuid == done.top)
     living = sum(one.living for one in done.agents)
-    other = f"; {done.renewed} of them have other uuids than in the file" if done.renewed else ""
+    other = f"; {_renewed(done)}" if done.renewed else ""
     if done.rehashed:
         other += f"; {counted(done.rehashed, 'message')} got another hash, since uuids in the histories are others"
     told = f"Imported {counted(len(done.agents), 'agent')}, of which {living} {'lives' if living == 1 else 'live'}"
     return f"{told}, with {top.short} on top{other}."
+
+
+def _renewed(done: Imported) -> str:
+    """The agents that have other uuids than in the file: how many, and both uuids of some."""
+    pairs = ", ".join(f"{was} is {now} here" for was, now in islice(done.renewed.items(), _NAMED))
+    more = " and so on; --json has all" if len(done.renewed) > _NAMED else ""
+    return f"{len(done.renewed)} of them have other uuids than in the file ({pairs}{more})"
 
 
 def preview_of(file: ImportFile, json: bool) -> str:
