@@ -12,7 +12,8 @@ from ikigai_actors import (
     OfflineProvider,
     ScriptedProvider,
 )
-from tests.kit.app_pilot import Stage, on_stage
+from tests.kit.app_pilot import Stage, on_stage, open_memory
+from tests.kit.blocking_provider import Hanging
 
 pytestmark = pytest.mark.slow("every screen of the application")
 
@@ -45,6 +46,31 @@ def test_mail_is_listed_opened_and_deleted() -> None:
         system.send(system.root, "The fair is on Monday.")
         on_stage(system, play)
         assert [(mail.body, mail.read_at) for mail in system.root.mails()] == [("Assam is dear.", None)]
+
+
+def test_empty_screens_say_what_comes_there() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.press("f5")
+        await stage.expect("Mail that other agents, programs or you send to this agent comes here")
+        await stage.press("escape", "f6")
+        await stage.expect("What agents write for all to read comes here")
+
+    with crew() as system:
+        on_stage(system, play)
+
+
+def test_a_foot_says_that_new_text_comes_below_what_is_read() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("go on")
+        await stage.expect("line 39")
+        await stage.press("pageup")
+        await stage.expect("^End new text below".replace("^", r"\^"))
+        await stage.press("ctrl+end")
+        await stage.expect_gone("new text below")
+
+    text = "\n\n".join(f"line {number}" for number in range(40))
+    with open_memory(Hanging(text)) as system:
+        on_stage(system, play)
 
 
 def test_documents_are_listed_and_opened_with_their_versions() -> None:

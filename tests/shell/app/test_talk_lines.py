@@ -110,6 +110,7 @@ def test_the_foot_names_the_neighbours_as_far_as_there_is_room() -> None:
     found = replace(moment("lead", "buyer"), children=4)
     assert foot(found, 60, DARK).plain.rstrip() == " ^↑ lead  ^↓ 4 below  F3 tree  F4 agents  ^P find  F1 keys"
     assert foot(found, 20, DARK).plain.rstrip() == " ^↑ lead   F1 keys"
+    assert foot(found, 60, DARK, below=True).plain.startswith(" ^End new text below  ")
 
 
 def test_the_pace_counts_the_last_seconds_and_begins_again_with_each_answer() -> None:

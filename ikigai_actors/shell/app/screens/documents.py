@@ -81,6 +81,8 @@ class DocumentScreen(Screen[None]):
     def _show(self, documents: list[DocumentVersion]) -> None:
         self._head.update(Text(f"Documents: {len(documents)}", "bold"))
         self._rows.show(documents, self._wanted)
+        if not documents:
+            self._body.update("What agents write for all to read comes here: /doc write PATH TEXT writes a document.")
         if self._wanted is not None:
             self._wanted = None
             self._rows.action_choose()

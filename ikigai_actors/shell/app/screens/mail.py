@@ -82,6 +82,8 @@ class MailScreen(Screen[None]):
         unread = sum(mail.read_at is None for mail in mails)
         self._head.update(Text(f"Mail of {name}: {len(mails)}, {unread} unread", "bold"))
         self._rows.show(mails)
+        if not mails:
+            self._body.update("Mail that other agents, programs or you send to this agent comes here: /send ID TEXT.")
 
     def _open(self, mail: Mail) -> None:
         head = f"mail {mail.id} from {self._names.get(mail.sender, A_PERSON)}\n\n"

@@ -564,7 +564,9 @@ class MainScreen(Screen[None]):
         place, facts = talk_lines.way(snapshot, colours), talk_lines.facts(snapshot, self._model)
         busy = snapshot is not None and is_working(snapshot.state)
         reads = isinstance(self.focused, ReadableTranscript) and self.focused.reads
-        foot = talk_lines.reading(width, colours) if reads else talk_lines.foot(snapshot, width, colours)
+        transcript = self.page.transcript
+        below = bool(transcript.answering) and not transcript.following
+        foot = talk_lines.reading(width, colours) if reads else talk_lines.foot(snapshot, width, colours, below)
         lower = talk_lines.lower_edge(busy, len(self.page.prompt.along))
         shown = talk_lines.edge(place, facts, width - 6, colours), foot, lower
         if shown != self._shown:  # drawing takes time, and would delay the keyboard

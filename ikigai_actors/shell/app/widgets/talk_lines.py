@@ -171,9 +171,13 @@ def edge(left: Text, right: Sequence[str], width: int, colours: Palette) -> Text
     return left
 
 
-def foot(snapshot: Snapshot | None, width: int, colours: Palette) -> Text:
-    """The last line: new mail, the neighbours, and the keys of the screens. What has no room goes, the first last."""
-    first, *others = [_key(*one, colours) for one in _near(snapshot) if one[1]] or [Text()]
+def foot(snapshot: Snapshot | None, width: int, colours: Palette, below: bool = False) -> Text:
+    """The last line: new text and mail, the neighbours, and the keys of the screens.
+
+    What has no room goes, the first last. ``below``: whether text comes below what the person reads.
+    """
+    new = [("^End", "new text below")] if below else []
+    first, *others = [_key(*one, colours) for one in (*new, *_near(snapshot)) if one[1]] or [Text()]
     left, screens = Text(" ").append_text(first), [_key(*one, colours) for one in SCREENS]
     while screens and left.cell_len + sum(one.cell_len for one in screens) > width:
         screens.pop(0)
