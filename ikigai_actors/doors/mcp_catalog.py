@@ -1,6 +1,8 @@
 """The tools of ``ikigai mcp`` as a client lists them: what each takes and gives."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,7 +49,11 @@ class DoorTool:
         from jsonschema.exceptions import best_match
 
         if isinstance(given, dict):  # models give null for what they leave out
-            given = {name: value for name, value in given.items() if value is not None or name in self.needs}
+            given = {
+                name: _meant(self.takes.get(name, {}), value)
+                for name, value in given.items()
+                if value is not None or name in self.needs
+            }
         wrong = best_match(Draft202012Validator(self.schema).iter_errors(given))
         if wrong is not None:
             where = "".join(f"{place}: " for place in wrong.absolute_path)
@@ -65,6 +71,18 @@ class DoorTool:
             "outputSchema": self.gives,
             "annotations": {"title": self.title, "openWorldHint": False, **self.hints},
         }
+
+
+def _meant(schema: Schema, value: object) -> object:
+    """The value of an argument; some clients give lists, numbers and flags as texts."""
+    kinds = schema.get("type", "string")
+    if not isinstance(value, str) or "string" in kinds:
+        return value
+    with suppress(ValueError, RecursionError):
+        read = json.loads(value)
+        if not isinstance(read, str):
+            return read
+    return value
 
 
 def _text(description: str, **more: Any) -> Schema:

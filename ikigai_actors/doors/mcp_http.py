@@ -7,6 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND, RpcConnection, RpcError, RpcRequest, Server, parsed
+from ikigai_actors.doors.mcp import HANDSHAKE, STATELESS, UNSUPPORTED_VERSION
 from ikigai_actors.doors.sent_events import SentEvents
 
 LARGEST_BODY = 4 * 1024 * 1024
@@ -21,6 +22,11 @@ class HttpMcp:
 
     async def post(self, request: web.Request) -> web.StreamResponse:
         """Answer a message."""
+        version = request.headers.get("MCP-Protocol-Version", HANDSHAKE[0])
+        if version not in (*HANDSHAKE, *STATELESS):
+            data = {"supported": [*STATELESS, *HANDSHAKE], "requested": version[:40]}
+            error = RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+            return web.json_response({"jsonrpc": "2.0", "id": None, "error": error.as_json()}, status=400)
         body = await request.read()
         try:
             message = parsed(body)

@@ -1,6 +1,7 @@
 """``ikigai mcp`` within this process: its tools by the official client, lost answers, bad arguments, fences."""
 
 import asyncio
+import json
 import random
 from collections.abc import Awaitable, Callable
 from threading import Event
@@ -312,6 +313,18 @@ def test_wrong_arguments_are_errors_that_change_nothing(new_sqlite: Callable[[],
             assert "Internal error" not in answer["content"][0]["text"], (name, given)
         assert (await client.call("agents", under=None))["more"] == 0  # models give null for what they leave out
         assert (len(host.agents()), host.agent("kid").mails()) == (2, [])
+
+    play(new_sqlite(), scene)
+
+
+def test_lists_numbers_and_flags_that_a_client_gives_as_texts_are_what_they_say(new_sqlite: Callable[[], str]) -> None:
+    async def scene(host: ActorSystem, client: RawClient) -> None:
+        turn = await client.call("fork", prompt="2", name="7", key="[1]")  # a text stays one
+        assert turn["name"] == "7"
+        [waited] = await client.call("wait", handles=json.dumps([turn["handle"]]), seconds="40", any="true")
+        assert (waited["status"], host.agent("7").history()[-2].content) == ("done", "2")
+        refused = await client.call("wait", handles='"x"')
+        assert refused == "wait: handles: '\"x\"' is not of type 'array'."
 
     play(new_sqlite(), scene)
 

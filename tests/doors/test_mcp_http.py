@@ -12,6 +12,7 @@ from aiohttp import web
 
 from ikigai_actors import OfflineProvider
 from ikigai_actors.doors.access import QUICK
+from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND
 from ikigai_actors.doors.mcp_http import LARGEST_BODY, HttpMcp
 from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
 from ikigai_actors.http_server.guard import Guard
@@ -62,6 +63,9 @@ def test_a_request_is_answered_by_its_response(durable: str) -> None:
         assert (status, told["id"], len(told["result"]["structuredContent"]["result"])) == (200, 1, 1)
         assert (await post(request("nothing")))[0] == 404
         assert (await post(b"no json"))[0] == 400
+        for version, expected in (("1999-01-01", 400), ("2025-06-18", 200), ("2026-07-28", 200)):
+            status, told = await post(request("ping"), **{"MCP-Protocol-Version": version})
+            assert (status, "error" in told) == (expected, expected == 400)
         assert (await post({"jsonrpc": "2.0", "method": "notifications/initialized"})) == (202, None)
         assert (await post(b" " * (LARGEST_BODY + 1)))[0] == 413
         for refused, foreign in ((401, {"Authorization": "Bearer no"}), (403, {"Origin": "http://evil.example"})):
@@ -73,6 +77,18 @@ def test_a_request_is_answered_by_its_response(durable: str) -> None:
             assert response.status == 405
 
     play(durable, scene)
+
+
+@pytest.mark.xfail(strict=True, reason="404 is right in the later era alone: the package of MCP is to answer here")
+def test_a_method_that_nobody_knows_is_an_error_in_an_answer_for_clients_that_shook_hands(
+    new_sqlite: Callable[[], str],
+) -> None:
+    async def scene(client: aiohttp.ClientSession, url: str) -> None:
+        handshake = {"MCP-Protocol-Version": "2025-11-25"}
+        async with client.post(url, json=request("prompts/list"), headers=headers(**handshake)) as response:
+            assert (response.status, (await response.json())["error"]["code"]) == (200, METHOD_NOT_FOUND)
+
+    play(new_sqlite(), scene)
 
 
 def test_progress_comes_as_a_stream_that_ends_with_the_answer(durable: str) -> None:

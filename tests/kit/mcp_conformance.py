@@ -1,0 +1,201 @@
+"""A door with what the conformance suite of MCP calls: its tools, resources and prompts.
+
+    python -m tests.kit.mcp_conformance         # serves until a signal comes, and prints its address
+    npx @modelcontextprotocol/conformance server --suite all --url http://127.0.0.1:PORT/mcp
+
+Its requests take the same way as those of `ikigai mcp --http`; the guard lets programs without the token in.
+"""
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aiohttp import web
+
+from ikigai_actors.doors.access import Access
+from ikigai_actors.doors.bell import NewsBell
+from ikigai_actors.doors.json_rpc import INVALID_PARAMS, Params, RpcError, RpcRequest
+from ikigai_actors.doors.mcp import McpDoor
+from ikigai_actors.doors.mcp_http import HttpMcp
+from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
+from ikigai_actors.http_server.guard import Guard
+from ikigai_actors.http_server.serving import serving
+from tests.kit.blocking_provider import DEADLINE
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+WAV = base64.b64encode(
+    b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x40\x1f\0\0\1\0\x08\0data\0\0\0\0"
+).decode()
+
+Content = Mapping[str, Any]
+
+
+def text(said: str) -> Content:
+    return {"type": "text", "text": said}
+
+
+def resource(uri: str, kind: str, said: str) -> Content:
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": kind, "text": said}}
+
+
+IMAGE: Content = {"type": "image", "data": PNG, "mimeType": "image/png"}
+
+TOOLS: Mapping[str, list[Content]] = {
+    "test_simple_text": [text("This is a simple text response for testing.")],
+    "test_image_content": [IMAGE],
+    "test_audio_content": [{"type": "audio", "data": WAV, "mimeType": "audio/wav"}],
+    "test_embedded_resource": [
+        resource("test://embedded-resource", "text/plain", "This is an embedded resource content.")
+    ],
+    "test_multiple_content_types": [
+        text("Multiple content types test:"),
+        IMAGE,
+        resource("test://mixed-content-resource", "application/json", json.dumps({"test": "data", "value": 123})),
+    ],
+    "test_tool_with_progress": [text("Done, as progress has told.")],
+    "test_error_handling": [],
+    "json_schema_2020_12_tool": [text("Taken.")],
+}
+"""What each tool gives."""
+
+SCHEMAS: Mapping[str, Mapping[str, Any]] = {
+    "json_schema_2020_12_tool": {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {
+            "address": {
+                "type": "object",
+                "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+            }
+        },
+        "properties": {"name": {"type": "string"}, "address": {"$ref": "#/$defs/address"}},
+        "additionalProperties": False,
+    }
+}
+
+RESOURCES: Mapping[str, Content] = {
+    "test://static-text": {"mimeType": "text/plain", "text": "This is the content of the static text resource."},
+    "test://static-binary": {"mimeType": "image/png", "blob": PNG},
+}
+
+PROMPTS: Mapping[str, tuple[str, ...]] = {
+    "test_simple_prompt": (),
+    "test_prompt_with_arguments": ("arg1", "arg2"),
+    "test_prompt_with_embedded_resource": ("resourceUri",),
+    "test_prompt_with_image": (),
+}
+"""The arguments of each prompt."""
+
+
+def prompted(name: str, given: Mapping[str, str]) -> list[Content]:
+    """What a prompt says."""
+    match name:
+        case "test_simple_prompt":
+            return [text("This is a simple prompt for testing.")]
+        case "test_prompt_with_arguments":
+            return [text(f"Prompt with arguments: arg1='{given['arg1']}', arg2='{given['arg2']}'")]
+        case "test_prompt_with_embedded_resource":
+            embedded = resource(given["resourceUri"], "text/plain", "Embedded resource content for testing.")
+            return [embedded, text("Please process the embedded resource above.")]
+        case "test_prompt_with_image":
+            return [IMAGE, text("Please analyze the image above.")]
+    raise RpcError(INVALID_PARAMS, f"Unknown prompt: {name!r}.")
+
+
+class ConformanceDoor(McpDoor):
+    """The door of a client whose agents are asked nothing: it has the tools of the suite, and resources and prompts."""
+
+    async def _result(
+        self, request: RpcRequest, notify: Callable[[str, Params], object], meta: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        match request.method:
+            case "initialize":
+                found = await super()._result(request, notify, meta)
+                return {**found, "capabilities": {"tools": {}, "resources": {}, "prompts": {}}}
+            case "tools/list":
+                return {"tools": await self._listed()}
+            case "tools/call":
+                return await self._given(request.params, notify, meta.get("progressToken"))
+            case "resources/list":
+                return {"resources": [{"uri": uri, "name": uri, "description": uri} for uri in RESOURCES]}
+            case "resources/templates/list":
+                return {"resourceTemplates": [{"uriTemplate": "test://template/{id}/data", "name": "template"}]}
+            case "resources/read":
+                return {"contents": [self._read(str(request.params.get("uri")))]}
+            case "prompts/list":
+                return {
+                    "prompts": [
+                        {
+                            "name": name,
+                            "description": name,
+                            "arguments": [{"name": one, "description": one, "required": True} for one in given],
+                        }
+                        for name, given in PROMPTS.items()
+                    ]
+                }
+            case "prompts/get":
+                said = prompted(str(request.params.get("name")), request.params.get("arguments", {}))
+                return {"messages": [{"role": "user", "content": one} for one in said]}
+        return await super()._result(request, notify, meta)
+
+    async def _listed(self) -> list[dict[str, Any]]:
+        plain = {"type": "object", "properties": {}}
+        return [{"name": one, "description": one, "inputSchema": SCHEMAS.get(one, plain)} for one in TOOLS]
+
+    async def _given(self, params: Params, notify: Callable[[str, Params], object], token: object) -> dict[str, Any]:
+        name = str(params.get("name"))
+        if name not in TOOLS:
+            raise RpcError(INVALID_PARAMS, f"Unknown tool: {name!r}.")
+        if name == "test_error_handling":
+            return {"content": [text("This tool intentionally returns an error for testing")], "isError": True}
+        for done in (0, 50, 100) if name == "test_tool_with_progress" and token is not None else ():
+            notify("notifications/progress", {"progressToken": token, "progress": done, "total": 100})
+            await asyncio.sleep(0.05)
+        return {"content": TOOLS[name], "isError": False}
+
+    def _read(self, uri: str) -> Content:
+        if uri.startswith("test://template/") and uri.endswith("/data"):
+            number = uri.split("/")[3]
+            said = {"id": number, "templateTest": True, "data": f"Data for ID: {number}"}
+            return {"uri": uri, "mimeType": "application/json", "text": json.dumps(said)}
+        if uri not in RESOURCES:
+            raise RpcError(-32002, f"Resource not found: {uri}")
+        return {"uri": uri, **RESOURCES[uri]}
+
+
+class OpenGuard(Guard):
+    """A guard that asks for no token: the suite has none to give."""
+
+    def _has_secret(self, request: web.Request) -> bool:
+        return True
+
+
+def nobody() -> Access:
+    """What its tools reach: no agent."""
+    raise AssertionError("no tool of the suite asks for agents")
+
+
+@asynccontextmanager
+async def conformance_door() -> AsyncIterator[str]:
+    """A door for the length of a block; gives its address."""
+    application = web.Application()
+    door = ConformanceDoor(nobody, NewsBell(asyncio.get_running_loop()))
+    application.router.add_post("/mcp", HttpMcp(door).post)
+    listening = listen("127.0.0.1", 0)
+    place = f"127.0.0.1:{listening.getsockname()[1]}"
+    async with serving(application, OpenGuard(place), listening, ConnectionLimits(), DEADLINE):
+        yield f"http://{place}/mcp"
+
+
+async def main() -> None:
+    """Serve until a signal comes."""
+    async with conformance_door() as url:
+        print(url, flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
