@@ -21,14 +21,13 @@ def check_text(text: str, what: str) -> str:
     """
     if not isinstance(text, str):
         raise BadInput(f"Expected {what} to be text; got {shown(text)}.")
+    told = f"The {what.removeprefix('the ')}"
     if "\0" in text:
-        raise BadInput(f"The {what} holds a NUL character at {text.index(chr(0))}, which cannot be stored; remove it.")
+        raise BadInput(f"{told} holds a NUL character at {text.index(chr(0))}, which cannot be stored; remove it.")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise BadInput(
-            f"The {what} holds half of a character (a lone surrogate) at {error.start}; remove it."
-        ) from error
+        raise BadInput(f"{told} holds half of a character (a lone surrogate) at {error.start}; remove it.") from error
     return text
 
 

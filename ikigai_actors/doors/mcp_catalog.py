@@ -132,6 +132,18 @@ _MESSAGE = _object(
     position={"type": "integer"},
     kind={"type": "string"},
     text={"type": "string"},
+    calls={
+        "type": "array",
+        "items": _object(
+            ("id", "tool", "arguments"),
+            id={"type": "string"},
+            tool={"type": "string"},
+            arguments={"type": "string", "description": "As JSON."},
+        ),
+    },
+    id={"type": "string", "description": "Of a result: the call that it answers."},
+    tool={"type": "string"},
+    is_error={"type": "boolean"},
     cut={"type": "boolean"},
 )
 _PART = _object(
@@ -266,7 +278,8 @@ TOOLS = (
     DoorTool(
         "history",
         "Show a history",
-        f"Show the latest messages of an agent's history, each cut at {CUT:,} characters.",
+        f"Show the latest messages of an agent's history, with calls and their results, each text cut at {CUT:,} "
+        "characters.",
         {
             "agent": _AGENT,
             "before": _number("Only messages before this position.", 1, 2**53),

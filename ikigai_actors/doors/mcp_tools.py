@@ -3,6 +3,7 @@
 A tool that opens a turn gives a handle, and so does each further call under the same key. Only ``wait`` waits.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -24,7 +25,8 @@ from ikigai_actors.records.log.diff import Tail
 from ikigai_actors.records.log.heads import latest_times
 from ikigai_actors.records.mail.mail import Mail, Send
 from ikigai_actors.records.mail.prompts import KeepPrompt
-from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.system.lifecycle import GRACE, new_children, new_fork, prompt_text
 from supervisors.signals import Signal
 
@@ -268,8 +270,17 @@ def _time(milliseconds: int) -> str:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    told = {"position": message.id, "kind": str(message.kind), "text": message.content[:CUT]}
-    return told if len(message.content) <= CUT else {**told, "cut": True}
+    """A message, with the calls of a reply, and of a result the call that it answers."""
+    made = calls_in(message) if message.kind == Kind.ASSISTANT else ()
+    calls = [(call, json.dumps(dict(call.input), ensure_ascii=False)) for call in made]
+    cut = any(len(text) > CUT for text in (message.content, *(given for _, given in calls)))
+    told: dict[str, Any] = {"position": message.id, "kind": str(message.kind), "text": message.content[:CUT]}
+    if calls:
+        told["calls"] = [{"id": call.id, "tool": call.name, "arguments": given[:CUT]} for call, given in calls]
+    if message.kind == Kind.TOOL_RESULT:
+        told |= {"id": message.data.get("tool_use_id"), "tool": message.data.get("name")}
+        told |= {"is_error": True} if message.data.get("is_error") else {}
+    return {**told, "cut": True} if cut else told
 
 
 def _tail(tail: Tail) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider,
 from ikigai_actors.doors.access import QUICK, Access
 from ikigai_actors.doors.mcp import HANDSHAKE, INSTRUCTIONS, STATELESS, VERSION_KEY, McpDoor
 from ikigai_actors.doors.mcp_catalog import TOOLS
+from ikigai_actors.tools import ToolError
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually
 from tests.kit.doors import RawClient, mcp_server, official, opened, unhosted
@@ -208,9 +209,38 @@ def test_a_call_that_waits_for_a_decision_is_shown_and_decided(durable: str) -> 
         decided = {"agent": host.root.uuid, "call": asks["call"], "allow": True}
         assert [await client.call("decide", **decided) for _ in range(2)] == [True, False]
         assert (await client.call("wait", handles=[turn["handle"]]))[0]["text"] == "done"
-        assert "launched tea" in [one["text"] for one in await client.call("history", agent=host.root.uuid)]
+        said = await client.call("history", agent=host.root.uuid)
+        [call] = [one["calls"] for one in said if "calls" in one]
+        assert call == [{"id": asks["call"].split("/")[1], "tool": "launch", "arguments": '{"what": "tea"}'}]
+        [result] = [one for one in said if one["kind"] == "tool_result"]
+        assert (result["id"], result["tool"], result["text"]) == (call[0]["id"], "launch", "launched tea")
 
     play(durable, scene, ScriptedProvider(answer), tools=[launch], approvals="ask")
+
+
+def test_a_history_and_a_difference_show_what_was_called_and_how_it_ended(durable: str) -> None:
+    @tool
+    def weigh(what: str) -> str:
+        """Weigh."""
+        raise ToolError(f"no scales for {what[:3]}")
+
+    def answer(request: Any) -> Reply | str:
+        asked = request.messages[-1]["content"][-1]["type"] == "text"
+        return Reply(tool_calls=(ToolCall("weigh", {"what": "tea" * 2_000}),)) if asked else "done"
+
+    async def scene(host: ActorSystem, client: RawClient) -> None:
+        kid = await client.call("fork", prompt="go", name="kid")
+        await client.call("wait", handles=[kid["handle"]])
+        found = await client.call("diff", a=host.root.uuid, b="kid")
+        for messages in (await client.call("history", agent="kid"), found["b"]["messages"]):
+            [reply] = [one for one in messages if "calls" in one]
+            assert reply["calls"][0]["arguments"].startswith('{"what": "tea')
+            assert (len(reply["calls"][0]["arguments"]), reply["cut"], reply["text"]) == (4_000, True, "")
+            [result] = [one for one in messages if one["kind"] == "tool_result"]
+            assert (result["tool"], result["is_error"], result["text"]) == ("weigh", True, "no scales for tea")
+            assert "cut" not in result
+
+    play(durable, scene, ScriptedProvider(answer), tools=[weigh])
 
 
 def test_a_turn_that_a_budget_holds_goes_on_with_a_grant(durable: str) -> None:

@@ -20,7 +20,7 @@ from ikigai_actors import (
     ToolCall,
 )  # fmt: skip
 from ikigai_actors.agent.boot import survey_one
-from ikigai_actors.errors import RootProtected, StoreError, StoreUnusable
+from ikigai_actors.errors import NotBelow, RootProtected, StoreError, StoreUnusable
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.records.messages.replies import reply_message_data
@@ -247,3 +247,32 @@ def test_agent_0_is_not_buried_when_its_row_is_damaged(family: str) -> None:
     damage(family, "UPDATE agents SET parent_uuid = 'nobody' WHERE uuid = 'root'")
     with closing(open_store(family)) as store, pytest.raises(RootProtected):
         write_alone(store, WriteDeath("root", NOW, "for the test", 1))
+
+
+def test_errors_about_two_agents_name_both(database: str) -> None:
+    with ActorSystem.open(database, OfflineProvider()) as system:
+        lead = system.root.fork(name="lead")
+        kid, other = lead.fork(name="kid"), system.root.fork(name="other")
+        for act, told in (
+            (lambda: lead.merge(lead), "Agent lead cannot merge itself: an agent merges those"),
+            (lambda: kid.merge(lead), "Agent lead is not below kid: an agent merges those"),
+            (lambda: other.merge(kid), "Agent kid is not below other: an agent merges those"),
+            (lambda: lead.adopt(lead), "Agent lead cannot adopt itself: no agent is below itself"),
+            (lambda: kid.adopt(lead), "Agent lead is above agent kid: no agent is below itself"),
+        ):
+            with pytest.raises((NotBelow, BadInput), match=told):
+                act()
+        kid.set_budget({"tokens": 10})
+        with pytest.raises(BadInput, match="Agent kid descends from agent lead and has a budget of its own"):
+            lead.set_budget({"tokens": 10})
+
+
+def test_a_label_that_no_database_holds_is_named_once(database: str) -> None:
+    with ActorSystem.open(database, OfflineProvider()) as system:
+        for labels, told in (
+            ({"a": "x\0"}, "The label 'a' holds a NUL character at 1"),
+            ({"a": "\ud800"}, "The label 'a' holds half of a character"),
+            ({"a\0": "x"}, "The key of a label holds a NUL character at 1"),
+        ):
+            with pytest.raises(BadInput, match=told):
+                system.root.fork(labels=labels)

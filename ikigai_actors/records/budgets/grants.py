@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, IkigaiError
-from ikigai_actors.records.agents.registry import find
+from ikigai_actors.records.agents.registry import find, shown_name_of
 from ikigai_actors.records.budgets.amounts import Held, Need, Paused
 from ikigai_actors.records.budgets.budget import MOST, UNITS, BudgetStatus
 from ikigai_actors.records.budgets.ceilings import MONEY, Level, time_line
@@ -226,9 +226,10 @@ class GrantByAgent(Grant):
         if self._refusal is not None:
             raise self._refusal
         if (self._sender,) not in tx.run("parents_of", uuid=self.budget):
+            agent, owner = (shown_name_of(tx, uuid) for uuid in (self._agent, self.budget))
             raise BadInput(
-                f"The nearest budget of agent {self._agent} is that of agent {self.budget}, which is not below you: "
-                "only a person, or an agent above it, grants more of it."
+                f"The nearest budget of agent {agent} is that of agent {owner}, which is not below you: only a person, "
+                "or an agent above it, grants more of it."
             )
         return super().write(tx, locked)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.agents.registry import shown_name_of
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.budgets.ceilings import MONEY
 from ikigai_actors.records.budgets.grants import Grant, Served
@@ -84,7 +85,7 @@ class SetBudget(Grant):
                 "it out."
             )
         if level is None:
-            self._check_place(members)
+            self._check_place(tx, members)
             add_budget(tx, self._agent, self._agent, Budget(strict=self._wanted.strict), ledger.now)
             tx.run("move_below_budget", budget=self._agent, uuids=[one.uuid for one in members])
         new = {unit: granted for unit, granted in self._more.items() if level is None or unit not in level.limits}
@@ -104,12 +105,12 @@ class SetBudget(Grant):
             for row in [locked[one.uuid] for one in members if one.uuid in locked]:
                 locked[row.uuid] = row._replace(budget=self._agent)
 
-    def _check_place(self, members: Iterable[_Member]) -> None:
+    def _check_place(self, tx: Transaction, members: Iterable[_Member]) -> None:
         own = [one.uuid for one in members if one.uuid == one.budget]
         if own:
             raise BadInput(
-                f"Agent {own[0]} descends from agent {self._agent} and has a budget of its own: none can be put "
-                "between. Set that one, or one above."
+                f"Agent {shown_name_of(tx, own[0])} descends from agent {shown_name_of(tx, self._agent)} and has a "
+                "budget of its own: none can be put between. Set that one, or one above."
             )
         if any(one.uuid == self._agent and one.status == "dead" for one in members):
             raise BadInput(f"Agent {self._agent} is dead, and has no budget that could be set.")

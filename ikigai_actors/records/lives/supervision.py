@@ -213,7 +213,12 @@ class AdoptChild(Unit):
         for uuid in (self.agent, self.by):
             locked.living(uuid)
         if self.agent in above:
-            raise BadInput(f"Agent {self.agent} is above agent {self.by}, or is it: no agent is below itself.")
+            name = registry.shown_name_of(tx, self.agent)
+            if self.agent == self.by:
+                raise BadInput(f"Agent {name} cannot adopt itself: no agent is below itself.")
+            raise BadInput(
+                f"Agent {name} is above agent {registry.shown_name_of(tx, self.by)}: no agent is below itself."
+            )
         if registry.get(tx, self.by).strategy != Strategy.ONE_FOR_ONE:
             gather(tx, locked, self.by, [self.agent])
         tx.run("adopt", by=self.by, uuids=[self.agent], gave_up=None)

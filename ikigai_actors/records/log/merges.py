@@ -37,8 +37,9 @@ def look_at_child(tx: Transaction, into: str, child: str) -> MergeSource:
     lineage = read_lineage(tx, record.uuid, whole=True)
     above = {one.uuid for one in lineage[1:]} | {row[0] for row in tx.run("supervisors_of", uuid=record.uuid)}
     if into not in above | {lineage[-1].parent_uuid} or into == record.uuid:
-        text = f"Agent {record.uuid} is not below {into}: an agent merges those that it has forked or supervises."
-        raise NotBelow(text, record.uuid)
+        name = registry.shown_name(tx, record)
+        wrong = "cannot merge itself" if into == record.uuid else f"is not below {registry.shown_name_of(tx, into)}"
+        raise NotBelow(f"Agent {name} {wrong}: an agent merges those that it has forked or supervises.", record.uuid)
     own = read_lineage(tx, into, whole=True)
     history = StoredHistory(tx, lineage)
     base = merge_base(own, StoredHistory(tx, own).head, lineage, history.head)
