@@ -182,6 +182,8 @@ CREATE TABLE mail (
     created_at BIGINT NOT NULL,
     read_at    BIGINT,
     data       TEXT,                                     -- of a prompt: further data of its message, a JSON object; or NULL
+    interrupted BIGINT NOT NULL DEFAULT 0 CHECK (interrupted = 0 OR (interrupted = 1 AND kind = 'prompt')),   -- 1: an INT came
+                                                         -- before its turn: the turn ends as it begins
     PRIMARY KEY (recipient, id)
 );
 -- What waits, oldest first; and all that somebody sent.
@@ -224,7 +226,8 @@ CREATE TABLE signals (
     id         BIGINT NOT NULL CHECK (id > 0),           -- counts per agent, under the lock of its row
     signal     TEXT NOT NULL CHECK (signal IN ('INT', 'STOP', 'CONT', 'TERM', 'KILL')),
     spread     BIGINT NOT NULL DEFAULT 0 CHECK (spread IN (0, 1)),   -- 1: it hit all descendants too
-    turn       BIGINT NOT NULL DEFAULT 0,                -- INT: the turn in progress then; a later one is not ended by it
+    turn       BIGINT NOT NULL DEFAULT 0,                -- INT: the turn in progress then; a later one is not ended by it. 0: none
+                                                         -- was, and the oldest prompt of then has mail.interrupted
     sender     TEXT REFERENCES agents (uuid),            -- NULL: a person
     reason     TEXT NOT NULL DEFAULT '',
     created_at BIGINT NOT NULL,

@@ -67,6 +67,11 @@ class Beside:
         self.post(act, outer)
         return outer
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was posted is done."""
+        return not self._posting
+
     def close(self) -> None:
         """End the threads that have nothing to do, now and later."""
         self._spare.close()

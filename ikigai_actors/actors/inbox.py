@@ -14,6 +14,7 @@ of the two.
 
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import Any, Protocol
 
 from pykka.messages import _ActorStop
@@ -105,6 +106,18 @@ class Inbox:
     def ordinary(self) -> bool:
         """Whether an ordinary message waits."""
         return bool(self._ordinary)
+
+    @property
+    def latest(self) -> Envelope | None:
+        """The latest ordinary message that waits; None for none. Any thread may ask."""
+        with suppress(IndexError):  # it was taken meanwhile
+            return self._ordinary[-1] if self._ordinary else None
+        return None
+
+    def up_to(self, latest: Envelope | None) -> list[Envelope]:
+        """The ordinary messages up to this one, oldest first; none where it was taken. For who takes messages."""
+        waiting = list(self._ordinary.copy()) if self._ordinary and latest is not None else []
+        return waiting[: waiting.index(latest) + 1] if latest in waiting else []
 
     def __len__(self) -> int:
         return len(self._ordinary or ()) + len(self._urgent)

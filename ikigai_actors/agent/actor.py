@@ -32,6 +32,7 @@ meanwhile. No effect starts while the host may have lost its lease.
 import logging
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ikigai_actors.actors.actor import QUANTUM, ActorGone, PooledActor
@@ -50,6 +51,7 @@ from ikigai_actors.agent.messages import (
     Departed,
     Finish,
     Handover,
+    InterruptPrompt,
     LoadFailed,
     LogRead,
     LookedUp,
@@ -115,7 +117,7 @@ from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.records.log.append import Append, AppendCompleted, CallAppended, FencingToken
 from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_unit import LogUnit
-from ikigai_actors.records.mail.prompts import KeepPrompt, Kept
+from ikigai_actors.records.mail.prompts import KeepPrompt, Kept, PromptInterrupted
 from ikigai_actors.records.mail.words import WordsGone
 from ikigai_actors.store.journal import CommitResult, Committed, Failed, Refused
 from ikigai_actors.store.unit import Unit
@@ -155,7 +157,7 @@ class AgentActor(PooledActor):
         self._step: Step | None = None  # its unit is with the journal, or committed and not taken yet
         self._deciding: on.TurnEvent | None = None  # what the actor is at: it is in no other place
         self._undecided: tuple[on.TurnEvent | None, bool] = None, False  # while all of the log is read for it
-        # With words: to be decided again where one is withdrawn
+        # With mail: to be decided again where a word is withdrawn, or an INT has come for a prompt
         self._decided: tuple[on.TurnEvent, bool, tuple[on.Prompt, ...]] | None = None
         self._effects = Effects(runtime, self.actor_inbox, state.uuid, origin.name, self.tally)
         self._restarted: Restarted | None = None
@@ -301,6 +303,12 @@ class AgentActor(PooledActor):
                     self._become(replace(self.state, rules=message.rules))
             case on.Prompt() if message.mail:
                 self.backlog.add_remote(message)
+            case InterruptPrompt():
+                self.backlog.interrupt(message.mail)
+            case on.Interrupt() if self.state.phase is Phase.UNLOADED and self.state.turn:
+                self.backlog.add_first(message)  # else the turn goes on before it ends
+            case on.Interrupt() if not (self.state.turn or message.turn or self.state.phase in BESIDE_STEPS):
+                self._interrupt_prompt(message)
             case Crashed():
                 if message.request == self.state.request and self._effects.is_asking:
                     raise message.error
@@ -340,6 +348,19 @@ class AgentActor(PooledActor):
         callers, self.state = self.state.callers, replace(self.state, callers=())
         for caller in callers:
             caller.settle(TurnInterrupted(f"Agent {self.state.uuid} was restarted; no turn is open.", self.state.uuid))
+
+    def _interrupt_prompt(self, interrupt: on.Interrupt) -> None:
+        """Without a turn in progress, end the one that the oldest prompt from before the signal opens, as it begins."""
+        before = [one for one in self.actor_inbox.up_to(interrupt.behind) if isinstance(one.message, on.Prompt)]
+        waiting = [one for one in before if not one.message.interrupted]
+        prompt = self.backlog.interrupt(words=not waiting)
+        if prompt is None and waiting:
+            prompt = waiting[0].message
+            waiting[0].message = replace(prompt, interrupted=True)
+        if prompt is None:
+            interrupt.caller.settle(False)
+        else:
+            prompt.caller.add_done_callback(partial(_answer_interrupt, interrupt.caller))
 
     def _answered(self, completion: _Answered) -> None:
         asked = self._effects.is_asking
@@ -389,7 +410,8 @@ class AgentActor(PooledActor):
         tools = self.runtime.toolbox.traits(self.state.view.settings, typed=self.state.output is not None)
         step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools, (*again, *self.backlog.words))
         step = self._costs.filled(self.state, step, event, asked)
-        self._decided = (event, asked, again) if isinstance(step.unit, LogUnit) and step.unit.words else None
+        by_mail = isinstance(step.unit, LogUnit) and (step.unit.words or step.unit.prompt)
+        self._decided = (event, asked, again) if by_mail else None
         something = step.unit is not None or step.state is not self.state or bool(step.effects)
         self._take(step)
         if isinstance(event, on.StatusChanged) and isinstance(self.state.hold, Paused):
@@ -540,6 +562,12 @@ class AgentActor(PooledActor):
                 self._deciding, asked, again = self._decided
                 self._decide_on(self._deciding, asked, again)  # it has happened all the same: nothing of it may be lost
                 self._deciding = None
+            case Refused(error=PromptInterrupted()) if self._decided is not None:
+                prompt, asked, again = self._decided
+                assert isinstance(prompt, on.Prompt)
+                self._deciding = replace(prompt, interrupted=True)
+                self._decide_on(self._deciding, asked, again)
+                self._deciding = None
             case Refused(error=RulesChanged() as error):
                 self._become(replace(self.state, rules=error.rules))
                 self._decide(self._continue())
@@ -608,8 +636,8 @@ class AgentActor(PooledActor):
             self.backlog.discard(prompt.caller)
             return
         kept: Kept = verdict.value
-        for _, mail, text, data in kept.before:
-            self.backlog.add_remote(on.Prompt(text, Future(), mail, data=data))
+        for _, mail, text, data, interrupted in kept.before:
+            self.backlog.add_remote(on.Prompt(text, Future(), mail, data=data, interrupted=interrupted))
         self.backlog.keep(prompt.caller, kept.mail)
         if prompt.stored is not None:
             prompt.stored.settle(kept.mail)
@@ -836,6 +864,12 @@ class AgentActor(PooledActor):
         elif isinstance(caller, Future):
             caller.settle(self._gone())
         super().refuse(envelope)
+
+
+def _answer_interrupt(caller: Any, ended: Future[Any]) -> None:
+    """Answer an INT that a prompt has waited for: with whether it has ended the turn of that."""
+    error = None if ended.cancelled() else ended.exception()
+    caller.settle(error if isinstance(error, AgentDead | SystemClosed) else isinstance(error, TurnInterrupted))
 
 
 def _anew(asked: Compaction | Merging) -> on.Compact | on.Merge:

@@ -15,6 +15,7 @@ Commands that begin or follow a turn keep their order. There are these exception
     a word                         enters the turn in progress: `Backlog.words` gives those that wait to every step.
                                    Where no turn is in progress it is a prompt of another process, and comes after
                                    the commands of this one
+    a prompt that an INT came for  ends its turn as it begins, which a stopped agent does as well
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -35,8 +36,8 @@ class Backlog:
     """The commands of one agent that wait. Only its actor changes it; any thread may read the counts."""
 
     __slots__ = (
-        "_behind", "_commands", "_forks", "_kept", "_mails", "_passing", "_remote", "_unstored", "_words", "has_news",
-        "latest_mail",
+        "_behind", "_commands", "_forks", "_interrupted", "_kept", "_mails", "_passing", "_remote", "_unstored",
+        "_words", "has_news", "latest_mail",
     )  # fmt: skip
 
     def __init__(self, commands: Iterable[on.Deferrable] = ()) -> None:
@@ -45,6 +46,7 @@ class Backlog:
         self._commands = list(commands)
         self._passing = sum(map(_passes, self._commands))  # how many may pass others
         self._unstored = sum(map(_must_be_stored, self._commands))
+        self._interrupted = sum(map(_is_interrupted, self._commands))
         self._remote: list[on.Prompt] = []
         self._words: list[on.Prompt] = []
         self._behind: dict[on.Caller, int] = {}  # the mail of the latest prompt in `_remote` before a command came
@@ -80,7 +82,8 @@ class Backlog:
 
         News of mail is no reason to read it, nor a prompt of another process that a stopped agent does not take.
         """
-        return bool(self._forks or self._commands or (self._from_elsewhere and status is not Status.STOPPED))
+        waits = any(status is not Status.STOPPED or line[0].interrupted for line in self._from_elsewhere)
+        return bool(self._forks or self._commands or waits)
 
     @property
     def volatile(self) -> int:
@@ -110,9 +113,10 @@ class Backlog:
                 self._behind[caller] = self._remote[-1].mail
             self._know(_mail_of(command))
 
-    def add_first(self, command: on.Resume | on.TurnPoisoned) -> None:
+    def add_first(self, command: on.Resume | on.TurnPoisoned | on.Interrupt) -> None:
         """Put an event of the open turn before every command that waits for the end of that turn."""
         self._commands.insert(0, command)
+        self._passing += _passes(command)
         self._kept += 1
 
     def add_remote(self, prompt: on.Prompt) -> None:
@@ -120,6 +124,24 @@ class Backlog:
         if prompt.mail not in self._mails:
             (self._words if prompt.is_word else self._remote).append(prompt)
             self._know(prompt.mail)
+
+    def interrupt(self, mail: int = 0, *, words: bool = True) -> on.Prompt | None:
+        """Let the turn of the oldest prompt end as it begins, or of the one that is this mail; return that prompt.
+
+        None when there is none, or it is interrupted already. Without ``words`` no word is looked at.
+        """
+        line: list[Any] = self._commands
+        place = _first_prompt(line, mail)
+        for others in (self._remote, self._words if words else []):
+            first = _first_prompt(others, mail)
+            if first is not None and (place is None or self._is_later(line[place], others[first].mail)):
+                line, place = others, first
+        if place is None:
+            return None
+        prompt: on.Prompt = line[place]
+        line[place] = replace(prompt, interrupted=True)
+        self._interrupted += line is self._commands
+        return prompt
 
     @property
     def words(self) -> Sequence[on.Prompt]:
@@ -182,6 +204,7 @@ class Backlog:
         taken = (*self._forks, *self._commands)
         self._forget(taken)
         self._forks, self._commands, self._passing, self._unstored, self._kept = [], [], 0, 0, 0
+        self._interrupted = 0
         self._behind = {}
         return taken
 
@@ -206,12 +229,14 @@ class Backlog:
 
     def _next_between_turns(self, state: State, more: bool) -> on.TurnEvent | None:
         """The event that an idle agent begins by itself: news of mail, a prompt of another process, or a word."""
-        if state.phase is not Phase.IDLE or state.status is not Status.RUNNING:
+        runs = state.status is Status.RUNNING
+        if state.phase is not Phase.IDLE or not (runs or state.status is Status.STOPPED):
             return None
-        if self.has_news and wants_news(state):
+        if runs and self.has_news and wants_news(state):
             self.has_news = False
             return on.LookAtMail(None)
-        others = [line for line in self._from_elsewhere if not (more and line is self._words)]
+        lines = (line for line in self._from_elsewhere if runs or line[0].interrupted)
+        others = [line for line in lines if not (more and line is self._words)]
         if not others:
             return None
         first = min(others, key=lambda line: line[0].mail)
@@ -228,11 +253,12 @@ class Backlog:
         """The first command, if the machine accepts it; else the first one that may pass it."""
         stopped = state.status is Status.STOPPED
         no_prompts = stopped or state.phase is Phase.WAITING_FOR_BUDGET
-        if stopped and self._kept == len(self._commands) == len(self._mails) - len(self._remote) - len(self._words):
+        elsewhere = len(self._remote) + len(self._words)
+        if stopped and not self._interrupted and self._kept == len(self._commands) == len(self._mails) - elsewhere:
             return None  # kept prompts are all there is
         first, resumes = True, False
         for place, command in enumerate(self._commands if no_prompts or self._passing else self._commands[:1]):
-            if no_prompts and isinstance(command, on.Prompt):
+            if no_prompts and isinstance(command, on.Prompt) and not command.interrupted:
                 continue
             may_go = (first or _passes(command)) and not (resumes and isinstance(command, on.GetOutcome))
             if may_go and accepts(state, command):
@@ -248,7 +274,7 @@ class Backlog:
             return next((prompt for prompt in unstored if puts_aside(state, prompt)), None)
         while self._kept < len(self._commands):
             command = self._commands[self._kept]
-            if isinstance(command, on.Prompt) and not command.mail:
+            if isinstance(command, on.Prompt) and not (command.mail or command.interrupted):
                 return command
             self._kept += 1
         return None
@@ -275,6 +301,7 @@ class Backlog:
         self._kept -= place < self._kept
         self._passing -= _passes(command)
         self._unstored -= _must_be_stored(command)
+        self._interrupted -= _is_interrupted(command)
         self._behind.pop(getattr(command, "caller", None), None)
         self._forget((command,))
 
@@ -298,6 +325,16 @@ def _passes(command: on.Deferrable) -> bool:
 def _must_be_stored(command: on.Deferrable) -> TypeGuard[on.Prompt]:
     """Whether it is a prompt that its caller wants to be stored now, and that is not."""
     return isinstance(command, on.Prompt) and command.stored is not None and not command.mail
+
+
+def _is_interrupted(command: on.Deferrable) -> bool:
+    return isinstance(command, on.Prompt) and command.interrupted
+
+
+def _first_prompt(line: Sequence[on.Deferrable], mail: int) -> int | None:
+    """The place of the first prompt that is not interrupted, or of the one that is this mail."""
+    prompts = ((place, one) for place, one in enumerate(line) if isinstance(one, on.Prompt) and not one.interrupted)
+    return next((place for place, one in prompts if mail in (0, one.mail)), None)
 
 
 def _mail_of(command: Any) -> int:

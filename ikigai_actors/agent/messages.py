@@ -76,6 +76,14 @@ class NewMail:
 
 
 @dataclass(frozen=True, slots=True)
+class InterruptPrompt:
+    """An INT of another process came before the turn of a prompt."""
+
+    mail: int
+    """The number of the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
 class RulesRead:
     """Other rules are in force for the agent, which may decide on calls that ask."""
 

@@ -12,9 +12,7 @@ from ikigai_actors.doors.turns import ASKS, FAILED, MAIL, WAITING_FOR_BUDGET, WO
 from ikigai_actors.errors import BadInput, TurnInterrupted
 from ikigai_actors.records.log.heads import latest_times
 from ikigai_actors.records.mail.prompts import WithdrawPrompt
-from ikigai_actors.system.lifecycle import GRACE
 from ikigai_actors.text import iso_time
-from supervisors.signals import Signal
 
 POLL = 2_000
 """Milliseconds from one look of a client at a task to the next."""
@@ -56,8 +54,8 @@ def cancel_task(agents: AgentTools, params: Mapping[str, Any]) -> dict[str, Any]
     client = agents.access.client
     agents.access.check_hosted(agents.access.quick)
     withdrawn = handle.kind == MAIL and client.write(WithdrawPrompt(handle.agent, handle.number))
-    if not withdrawn and agents.turns.seen(handle).is_open:
-        client.signal(handle.agent, Signal.INT, cascade=False, reason="", grace=GRACE)
+    if not withdrawn and (seen := agents.turns.seen(handle)).is_open:
+        client.interrupt(handle.agent, seen.record.turn)
     return {}
 
 

@@ -620,6 +620,13 @@ UPDATE agents SET status = :status, deadline = :deadline, exit_reason = :reason,
 -- The turns that are open at this moment, and no later ones.
 UPDATE agents SET interrupted = turn, changed = (SELECT version FROM tree WHERE one = 1) WHERE uuid = ANY(:uuids)
 
+-- name: interrupt_prompts
+-- Under the locks of these agents' rows, where no turn is in progress. Of each the oldest prompt that no INT has come for. By mail_prompt.
+UPDATE mail SET interrupted = 1
+ WHERE kind = 'prompt' AND read_at IS NULL AND recipient = ANY(:uuids)
+   AND id = (SELECT MIN(m.id) FROM mail m WHERE m.recipient = mail.recipient AND m.kind = 'prompt' AND m.read_at IS NULL
+                AND m.interrupted = 0) RETURNING recipient
+
 -- name: add_signal
 -- Its number counts per agent, under the row of the tree.
 INSERT INTO signals (agent_uuid, id, signal, spread, turn, sender, reason, created_at)
@@ -630,7 +637,9 @@ SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:signal AS TEXT), CA
 -- name: changes
 -- What has changed behind a version of the tree, and until which one. By agents_changed, whose condition stands here word for word:
 -- else SQLite would not know that it applies.
-SELECT uuid, status, exit_cause, exit_reason, exit_sender, name, turn, interrupted FROM agents
+SELECT uuid, status, exit_cause, exit_reason, exit_sender, name, turn, interrupted,
+       COALESCE((SELECT MAX(m.id) FROM mail m WHERE m.recipient = uuid AND m.kind = 'prompt' AND m.read_at IS NULL AND m.interrupted = 1), 0)
+  FROM agents
  WHERE changed > :since AND changed > 0
 
 -- name: add_remote_command
@@ -742,19 +751,23 @@ SELECT COUNT(*) FROM mail WHERE recipient = :recipient AND read_at IS NULL AND k
 
 -- name: new_prompts
 -- What agents of a host, or all, were prompted by mail, and nobody has taken up. By mail_prompt.
-SELECT m.recipient, m.id, m.body, m.data FROM mail m JOIN agents a ON a.uuid = m.recipient
+SELECT m.recipient, m.id, m.body, m.data, m.interrupted FROM mail m JOIN agents a ON a.uuid = m.recipient
   JOIN shards s ON s.id = a.shard
  WHERE m.kind = 'prompt' AND m.read_at IS NULL AND a.status <> 'dead' AND (CAST(:host AS TEXT) IS NULL OR s.host = :host) ORDER BY m.id
 
 -- name: prompts_between
 -- Those of an agent that nobody has taken up. By mail_prompt.
-SELECT recipient, id, body, data FROM mail
+SELECT recipient, id, body, data, interrupted FROM mail
  WHERE recipient = :recipient AND kind = 'prompt' AND read_at IS NULL AND id > :after AND id < :before ORDER BY id
 
 -- name: take_prompt
--- Under the lock of the recipient's row; no row when it was taken up before.
+-- Under the lock of the recipient's row; no row when it was taken up before, or is interrupted and the turn does not end with it.
 UPDATE mail SET read_at = now_ms()
- WHERE recipient = :recipient AND id = :id AND kind = 'prompt' AND read_at IS NULL RETURNING id
+ WHERE recipient = :recipient AND id = :id AND kind = 'prompt' AND read_at IS NULL AND interrupted <= CAST(:ends AS BIGINT) RETURNING id
+
+-- name: interrupted_prompt
+-- Whether an INT came before a prompt was taken up; no row when it was taken up.
+SELECT interrupted FROM mail WHERE recipient = :recipient AND id = :id AND kind = 'prompt' AND read_at IS NULL
 
 -- name: count_words
 -- Those that an agent has not read. By mail_prompt.

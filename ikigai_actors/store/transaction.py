@@ -28,7 +28,7 @@ COLUMNS = {
     },
     "mail": {
         "recipient": _TEXT, "id": _NUMBER, "sender": _TEXT, "kind": _TEXT, "body": _TEXT, "created_at": _NUMBER,
-        "read_at": _NUMBER, "data": _TEXT,
+        "read_at": _NUMBER, "data": _TEXT, "interrupted": _NUMBER,
     },
     "spendings": {
         "agent_uuid": _TEXT, "id": _NUMBER, "labels": _TEXT, "created_at": _NUMBER, "tokens": _NUMBER, "usd": _NUMBER,

@@ -311,6 +311,11 @@ class Words:
         self._keep(agent, text, reply)
         return reply
 
+    def awaits(self, uuid: str) -> bool:
+        """Whether a prompt that was said here to an agent is not answered."""
+        said = self._said
+        return any(one[0] == uuid and isinstance(one[2], PromptReply) and not one[2].done() for one in said)
+
     def take_back(self, uuid: str) -> list[str]:
         """Withdraw the words that an agent has not read; return the texts in order.
 

@@ -92,21 +92,37 @@ class Lifecycle:
         unit = SendSignal(uuid, signal, now, spread=spread, reason=reason, grace=limit, host=self._host)
         return self._writer.ask(unit, make)
 
-    def interrupt(self, uuid: str, *, cascade: bool = False) -> Future[bool]:
-        """Send INT, which ends the turn in progress; return a future of whether there was one.
+    def interrupt_here(self, uuid: str, turn: int = 0) -> Future[bool] | None:
+        """Let an agent of this process end its turn in progress, or this one; return a future of whether it did.
+
+        Without a turn in progress it ends the one that the oldest prompt from before this call opens. Never waits. None
+        for an agent that has no actor here.
+        """
+        if (actor := self._here(uuid)) is None:
+            return None
+        ended: Future[bool] = Future()
+        inbox = actor.actor_inbox
+        inbox.put_urgent(on.Interrupt(ended, turn=turn, behind=inbox.latest))
+        return ended
+
+    def interrupt(self, uuid: str, *, cascade: bool = False, begun: Future[bool] | None = None) -> Future[bool]:
+        """Send INT; return a future of whether it ended a turn.
 
         In the process that runs the agents the actors get it first, and the row of the signal is written afterwards.
+
+        Args:
+            uuid: the target.
+            cascade: whether it hits all descendants too.
+            begun: the answer of `interrupt_here` for the target, when that was called already.
         """
-        ended: Future[bool] = Future()
-        actor = self._here(uuid)
-        if actor is not None:
-            actor.actor_inbox.put_urgent(on.Interrupt(ended))
+        ended = begun or self.interrupt_here(uuid)
         if cascade and self._host is not None:
             for record in self._store.read(lambda tx: registry.descendants(tx, uuid)):
-                if record.living and record.turn and (below := self._here(record.uuid)) is not None:
-                    below.actor_inbox.put_urgent(on.Interrupt(Future(), turn=record.turn))
+                below = self._here(record.uuid) if record.living else None
+                if below is not None and (record.turn or not below.is_idle):
+                    self.interrupt_here(record.uuid, record.turn)
         sent = self.signal(uuid, Signal.INT, had_effect, cascade=cascade)
-        return sent if actor is None else ended
+        return ended or sent
 
 
 def new_children(

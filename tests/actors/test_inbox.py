@@ -45,6 +45,23 @@ class Owner:
 
 Act = Callable[[Owner], None]
 
+
+def test_what_waited_when_a_signal_came_is_known_until_it_is_taken() -> None:
+    inbox = Inbox(Owner())
+    assert (inbox.latest, inbox.up_to(None)) == (None, [])
+    first, second, later = Letter(), Letter(), Letter()
+    inbox.put(first)
+    inbox.put(second)
+    behind = inbox.latest
+    inbox.put(later)
+    assert inbox.up_to(behind) == [first, second]
+    assert inbox.get() is first
+    assert inbox.up_to(behind) == [second]
+    assert inbox.get() is second
+    assert inbox.up_to(behind) == []
+    assert inbox.up_to(None) == []
+
+
 ARRIVALS: dict[str, Act] = {
     "a message": lambda owner: owner.inbox.put(Letter()),
     "an urgent message": lambda owner: owner.inbox.put_urgent("letter"),

@@ -284,6 +284,58 @@ def test_a_question_for_the_outcome_waits_for_the_command_that_goes_on_with_the_
     assert (alone.resumes, alone.next(cut_off)) == (False, outcome)
 
 
+def test_an_int_is_for_the_oldest_prompt_and_the_next_one_for_the_next() -> None:
+    first, kept, later = prompt("first"), prompt("kept", mail=5), on.Clear(Future())
+    backlog = backlog_of(later, first, kept)
+    for mail in (4, 6):
+        backlog.add_remote(prompt(str(mail), mail))
+    backlog.add_remote(word(7))
+    found = [backlog.interrupt() for _ in range(6)]
+    assert [one and one.text for one in found] == ["first", "4", "kept", "6", "word", None]
+    assert backlog.interrupt(4) is None
+    taken = [backlog.next(IDLE) for _ in range(6)]
+    assert taken[0] is later
+    assert [(one.text, one.interrupted) for one in taken if isinstance(one, on.Prompt)] == [
+        ("first", True), ("4", True), ("kept", True), ("6", True), ("word", True),
+    ]  # fmt: skip
+
+
+def test_an_int_is_for_a_prompt_by_its_number_wherever_that_waits() -> None:
+    backlog = backlog_of(prompt("kept", mail=2))
+    backlog.add_remote(prompt("remote", mail=3))
+    assert [one and one.text for one in (backlog.interrupt(3), backlog.interrupt(9))] == ["remote", None]
+    assert [one.interrupted for one in (*backlog.kept, *backlog._remote)] == [False, True]
+
+
+def test_a_stopped_agent_takes_a_prompt_that_an_int_came_for_and_keeps_the_others() -> None:
+    kept, fresh = prompt("kept", mail=1), prompt("fresh")
+    backlog = backlog_of(kept, fresh)
+    backlog.add_remote(prompt("remote", mail=9))
+    assert backlog.next(STOPPED) is fresh
+    backlog.keep(fresh.caller, mail=2)
+    assert backlog.next(STOPPED) is None
+    given = []
+    for _ in range(3):
+        backlog.interrupt()
+        given.append(backlog.next(STOPPED))
+    assert [one.mail for one in given if isinstance(one, on.Prompt)] == [1, 2, 9]
+    remote, unkept = Backlog(), backlog_of(asked := prompt())
+    remote.add_remote(prompt("remote", mail=1))
+    remote.interrupt()
+    unkept.interrupt()
+    assert remote.needs_log(Status.STOPPED)
+    assert unkept.next(STOPPED) == replace(asked, interrupted=True)
+    assert (len(unkept), unkept.next(STOPPED)) == (0, None)
+
+
+def test_an_int_of_an_open_turn_comes_before_what_goes_on_with_it() -> None:
+    cut_off = replace(IDLE, turn=3, phase=Phase.INTERRUPTED)
+    backlog = backlog_of(prompt())
+    backlog.add_first(resume := on.Resume(Future()))
+    backlog.add_first(interrupt := on.Interrupt(Future()))
+    assert [backlog.next(cut_off), backlog.next(cut_off)] == [interrupt, resume]
+
+
 async def late(request: Request) -> str:
     await asyncio.sleep(60)
     return "late"

@@ -7,6 +7,7 @@ import pytest
 
 from ikigai_actors import (
     ActorSystem,
+    FunctionProvider,
     Kind,
     ProviderError,
     ScriptedProvider,
@@ -21,7 +22,7 @@ from ikigai_actors.store import open_store
 from ikigai_actors.system.platform import SYSTEM_PLATFORM
 from ikigai_actors.testing import simulated
 from tests.conftest import NewDatabase
-from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
+from tests.kit.blocking_provider import DEADLINE, Gate, Hanging, answers_what_comes_later
 from tests.kit.databases import eventually
 from tests.kit.echo import echo, kinds, open_echo
 from tests.kit.faults import SlowToRead
@@ -87,7 +88,7 @@ def test_an_interrupt_that_waits_for_the_log_ends_the_turn_of_the_prompt_before_
         actor = system._actor(system.root.uuid)
         eventually(lambda: actor.waiting == 2 and actor.actor_inbox.empty(), "the prompts, where the log is waited for")
         interrupted = system.root.aio.signal(Signal.INT)  # it would overtake them in the inbox
-        eventually(lambda: actor.waiting == 3 and actor.actor_inbox.empty(), "the interrupt behind them")
+        eventually(actor.actor_inbox.empty, "the interrupt behind them")
         may_read.set()
         assert interrupted.get(timeout=DEADLINE)
         with pytest.raises(TurnInterrupted):
@@ -150,6 +151,78 @@ def test_int_ends_the_request_of_a_prompt_that_waited_with_it_for_the_log() -> N
             future.get(timeout=DEADLINE)
         world.settle()
         assert not world.requests
+
+
+def test_int_right_behind_a_prompt_ends_its_turn_and_no_later_one(database: str) -> None:
+    with ActorSystem.open(database, FunctionProvider(answers_what_comes_later)) as system:
+        for number in range(20):
+            agent = system.root if number % 2 else system.root.fork()
+            first, interrupted = agent.prompt("first"), agent.aio.signal(Signal.INT)
+            later = agent.prompt("later")
+            assert interrupted.get(timeout=DEADLINE)
+            with pytest.raises(TurnInterrupted):
+                first.get(timeout=DEADLINE)
+            assert later.get(timeout=DEADLINE).text == "heard later"
+            assert kinds(agent.history())[-4:] == ["user", "interrupted", "user", "assistant"]
+
+
+def test_int_ends_what_the_oldest_of_the_prompts_before_it_opens_and_the_next_one_the_next() -> None:
+    with simulated() as world:
+        agent = world.open(ScriptedProvider(echo)).root
+        prompts = [agent.prompt(text) for text in ("one", "two", "three")]
+        told = [agent.aio.signal(Signal.INT) for _ in range(2)]
+        world.settle()
+        assert [one.get(timeout=DEADLINE) for one in told] == [True, True]
+        assert [isinstance(one.exception(), TurnInterrupted) for one in prompts] == [True, True, False]
+        assert [one.content for one in agent.history()] == ["one", "", "two", "", "three", "three / 1"]
+        assert world.system.statistics().steps == 1
+
+
+def test_an_int_with_nothing_before_it_does_nothing_to_the_prompt_behind_it() -> None:
+    with simulated() as world:
+        agent = world.open(ScriptedProvider(echo)).root
+        told, prompt = agent.aio.signal(Signal.INT), agent.prompt("go")
+        world.settle()
+        assert (told.get(timeout=DEADLINE), prompt.get(timeout=DEADLINE).text) == (False, "go / 1")
+
+
+def test_int_to_a_stopped_agent_ends_the_turn_of_the_prompt_that_waits_while_it_is_stopped() -> None:
+    with simulated() as world:
+        agent = world.open(ScriptedProvider(echo)).root
+        agent.signal(Signal.STOP)
+        kept, later = agent.prompt("kept"), agent.prompt("later")
+        world.settle()
+        assert agent.signal(Signal.INT, timeout=DEADLINE)
+        assert isinstance(kept.exception(timeout=DEADLINE), TurnInterrupted)
+        assert (kinds(agent.history()), later.done()) == (["user", "interrupted"], False)
+        agent.signal(Signal.CONT)
+        assert later.get(timeout=DEADLINE).text == "later / 1"
+
+
+def test_int_of_a_branch_ends_the_turns_of_prompts_before_it_there_too() -> None:
+    with simulated() as world:
+        root = world.open(ScriptedProvider(echo)).root
+        kids = root.fork(count=2)
+        world.settle()
+        prompts = [kid.prompt("work") for kid in kids]
+        assert not root.signal(Signal.INT, cascade=True, timeout=DEADLINE)  # the topmost has nothing to do
+        world.settle()
+        assert all(isinstance(one.exception(), TurnInterrupted) for one in prompts)
+        assert world.system.statistics().steps == 0
+
+
+def test_int_ends_a_turn_that_was_cut_off_before_it_goes_on() -> None:
+    with simulated() as world:
+        world.open(Hanging(""))
+        world.system.root.prompt("go")
+        world.settle()
+        system = world.reopen()
+        resumed = system.root.aio.resume()
+        system.root.signal(Signal.CONT, timeout=DEADLINE)  # when it is answered the agent waits for its log
+        interrupted = system.root.aio.signal(Signal.INT)
+        world.settle()
+        assert (interrupted.get(timeout=DEADLINE), resumed.get(timeout=DEADLINE)) == (True, False)
+        assert (kinds(system.root.history()), len(world.requests)) == (["user", "interrupted"], 1)
 
 
 def test_what_cannot_be_stored_does_not_keep_a_turn_from_ending(database: str) -> None:

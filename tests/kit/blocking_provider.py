@@ -36,6 +36,14 @@ class Gate:
         assert self.entered.wait(DEADLINE)
 
 
+async def answers_what_comes_later(request: Request) -> str:
+    """Answer any prompt but ``first``, which is not answered within a minute."""
+    said = request.messages[-1]["content"][-1]["text"]
+    if said == "first":
+        await asyncio.sleep(60)
+    return f"heard {said}"
+
+
 class Hanging:
     """A provider that says something, and then nothing more for ever."""
 

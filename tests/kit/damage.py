@@ -96,7 +96,7 @@ def found_family(store: Store) -> None:
         tx.run("set_turn", uuid="root", turn=10)
         tx.run("set_turn", uuid="c", turn=13)
         tx.run("bury", uuids=["b"], cause="killed", sender=None, reason="test", now=2)
-        tx.append([(*astuple(mail), None) for mail in MAIL], "mail")
+        tx.append([(*astuple(mail), None, 0) for mail in MAIL], "mail")
         tx.run("count_mail", uuids=["a"], mailed=4, unread=1)
         tx.run("count_mail", uuids=["b"], mailed=1, unread=1)
         for signal in ("STOP", "CONT"):

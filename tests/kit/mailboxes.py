@@ -51,7 +51,7 @@ def fill(store: Store, recipient: str, count: int, sender: str | None = "b") -> 
     mails = [Mail(recipient, before + place, sender, MAIL, f"mail {place}", 1, None) for place in range(1, count + 1)]
 
     def work(tx: Transaction) -> None:
-        tx.append([(*astuple(mail), None) for mail in mails], "mail")
+        tx.append([(*astuple(mail), None, 0) for mail in mails], "mail")
         tx.run("count_mail", uuids=[recipient], mailed=count, unread=count)
 
     store.write(work)

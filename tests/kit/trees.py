@@ -68,9 +68,11 @@ def says(agent: str, *ids: int, content: str = "hello", kind: str = "user") -> t
     return tuple(Message(agent, number, kind, content, {}, 1) for number in ids)
 
 
-def append(agent: str, *ids: int, host: str = HOST, epoch: int = FIRST_EPOCH, turn: int | None = None) -> Append:
-    """An agent appends messages to its log."""
-    return Append(LogUnit(agent, says(agent, *ids), turn), FencingToken(host, epoch))
+def append(
+    agent: str, *ids: int, host: str = HOST, epoch: int = FIRST_EPOCH, turn: int | None = None, prompt: int = 0
+) -> Append:
+    """An agent appends messages to its log, perhaps as it takes up a prompt by mail."""
+    return Append(LogUnit(agent, says(agent, *ids), turn, prompt=prompt), FencingToken(host, epoch))
 
 
 def fork(

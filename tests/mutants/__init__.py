@@ -306,8 +306,8 @@ MUTANTS = (
     Mutant(
         "stopped agents take prompts",
         "agent/turn/machine.py",
-        "    return state.status is Status.STOPPED or (busy and prompt.stored is not None)",
-        "    return busy and prompt.stored is not None",
+        "(state.status is Status.STOPPED or (busy and prompt.stored is not None))",
+        "(busy and prompt.stored is not None)",
         (
             Edit(
                 "agent/backlog.py", "stopped = state.status is Status.STOPPED", "stopped = state.status is Status.DEAD"

@@ -1,7 +1,7 @@
 """The table of what was found of which mutant:
 
 python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --rules | --spending | --steering |
-                         --hashes | --sleep | --interleavings | --killing | --decisions]
+                         --hashes | --sleep | --interleavings | --killing | --decisions | --durable]
                         [--examples N] [--seconds S] [NAME …]
 """
 
@@ -21,6 +21,7 @@ from tests.mutants import MUTANTS, Mutant
 from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
 from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.decisions import DECISION_MUTANTS
+from tests.mutants.durable import DURABLE_MUTANTS
 from tests.mutants.hashes import HASH_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.interleavings import INTERLEAVING_MUTANTS
@@ -151,6 +152,7 @@ def main() -> None:
     parser.add_argument(
         "--decisions", action="store_true", help="those of decisions that are gone through case by case"
     )
+    parser.add_argument("--durable", action="store_true", help="those of INT in order, turns that go on, and keys")
     given = parser.parse_args()
     kinds = {
         "hosts": HOST_MUTANTS,
@@ -165,6 +167,7 @@ def main() -> None:
         "killing": KILLING_MUTANTS,
         "interleavings": INTERLEAVING_MUTANTS,
         "decisions": DECISION_MUTANTS,
+        "durable": DURABLE_MUTANTS,
         "steering": (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),
     }
     mutants = next((some for kind, some in kinds.items() if getattr(given, kind)), MUTANTS)

@@ -9,6 +9,7 @@ from tests.mutants.__main__ import ROOT, changed, hunt
 from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
 from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.decisions import DECISION_MUTANTS
+from tests.mutants.durable import DURABLE_MUTANTS
 from tests.mutants.hashes import HASH_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.interleavings import INTERLEAVING_MUTANTS
@@ -25,7 +26,7 @@ def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
     others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS, *BEHAVIOUR_MUTANTS, *SPENDING_MUTANTS)
     decisions = (*INTERLEAVING_MUTANTS, *KILLING_MUTANTS, *DECISION_MUTANTS)
     steering = (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS, *decisions)
-    subjects = (*HASH_MUTANTS, *RULE_MUTANTS, *SLEEP_MUTANTS)
+    subjects = (*HASH_MUTANTS, *RULE_MUTANTS, *SLEEP_MUTANTS, *DURABLE_MUTANTS)
     assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering, *subjects))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
@@ -98,11 +99,14 @@ def test_the_page_says_of_every_mutant_of_what_comes_later_which_test_finds_it()
         assert f"def {by}(" in (ROOT / mutant.test).read_text(encoding="utf-8")
 
 
-def test_the_page_says_of_every_mutant_of_decisions_which_test_finds_it() -> None:
-    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Decisions\n")[2].partition("\n## ")[0]
+@pytest.mark.parametrize(("title", "mutants"), [("Decisions", DECISION_MUTANTS), ("Durable programs", DURABLE_MUTANTS)])
+def test_the_page_says_of_every_mutant_of_decisions_which_test_finds_it(
+    title: str, mutants: tuple[Mutant, ...]
+) -> None:
+    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition(f"## {title}\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+?) \| (test_\w+) \|$", page, re.MULTILINE)
-    assert [name for name, _ in rows] == [mutant.name for mutant in DECISION_MUTANTS]
-    for mutant, (_, by) in zip(DECISION_MUTANTS, rows, strict=True):
+    assert [name for name, _ in rows] == [mutant.name for mutant in mutants]
+    for mutant, (_, by) in zip(mutants, rows, strict=True):
         assert f"def {by}(" in (ROOT / mutant.test).read_text(encoding="utf-8")
 
 

@@ -79,7 +79,7 @@ MERGED = "INSERT INTO merges VALUES ('root', 'a', 11, 15, 1)"
 
 WORD = [
     "UPDATE agents SET mailed = 1 WHERE uuid = 'root'",
-    "INSERT INTO mail VALUES ('root', 1, NULL, 'prompt', '', 1, 2, '{\"steer\": true}')",
+    "INSERT INTO mail VALUES ('root', 1, NULL, 'prompt', '', 1, 2, '{\"steer\": true}', 0)",
     more("root", (15, "steer", '{"steer": true, "mail": 1, "turn": 10}')),
 ]
 """A word that "root" has read."""

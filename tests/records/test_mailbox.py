@@ -235,7 +235,7 @@ INDEXES = {
 def test_mail_is_found_by_index(desk: Desk) -> None:
     senders = ["a", "b", "c", "d", "root", None]
     mails = [
-        ("b", place + 1, senders[place % 6], MAIL, "text", 1, None if place > 19_990 else 5, None)
+        ("b", place + 1, senders[place % 6], MAIL, "text", 1, None if place > 19_990 else 5, None, 0)
         for place in range(20_000)
     ]
     desk.store.write(lambda tx: tx.append(mails, "mail"))

@@ -22,6 +22,7 @@ from ikigai_actors import (
     StoreInUse,
     SystemClosed,
     TimedOut,
+    TurnInterrupted,
 )
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
@@ -30,7 +31,7 @@ from ikigai_actors.store.forwarding import ForwardingStore
 from ikigai_actors.system.aio import AsyncSystem
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.platform import SYSTEM_PLATFORM
-from tests.kit.blocking_provider import DEADLINE
+from tests.kit.blocking_provider import DEADLINE, answers_what_comes_later
 from tests.kit.databases import eventually
 
 T = TypeVar("T")
@@ -104,6 +105,24 @@ def test_an_asyncio_program_never_waits_for_the_database_on_its_loop(tmp_path: P
     asyncio.run(program())
     [store] = stores
     assert store.blocked == []
+
+
+def test_an_int_that_is_not_awaited_is_for_the_prompt_before_it_and_not_for_the_one_behind_it(durable: str) -> None:
+    async def program(root: AsyncAgentRef) -> None:
+        for _ in range(20):
+            first, interrupted, later = root.prompt("first"), root.signal(Signal.INT), root.prompt("later")
+            with pytest.raises(TurnInterrupted):
+                await first
+            assert await interrupted
+            assert (await later).text == "heard later"
+
+    async def main() -> None:
+        provider = FunctionProvider(answers_what_comes_later)
+        async with AsyncActorSystem.open(durable, provider) as system, AsyncActorSystem.attach(durable) as attached:
+            await program(system.root)
+            await program(attached.root)
+
+    asyncio.run(main())
 
 
 def test_an_attached_asyncio_program_writes_beside_its_loop_in_the_order_of_its_calls(durable: str) -> None:

@@ -837,8 +837,8 @@ def test_what_comes_while_all_of_a_log_is_read_waits_and_nothing_is_lost(durable
         said, marked = it.agent.prompt("and now?"), it.agent.aio.mark("here")
         interrupted = it.agent.aio.signal(Signal.INT)
         may_read.set()
-        assert not interrupted.get(timeout=DEADLINE)  # the prompt had not begun
-        said.get(timeout=DEADLINE)
+        assert interrupted.get(timeout=DEADLINE)  # the prompt had not begun
+        assert isinstance(said.exception(timeout=DEADLINE), TurnInterrupted)
         assert undone.get(timeout=DEADLINE) < marked.get(timeout=DEADLINE)
         assert [one.content for one in it.agent.history() if one.kind == "user"] == [*FACTS[:4], "and now?"]
         sound(it.system)

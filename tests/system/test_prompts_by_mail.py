@@ -2,14 +2,16 @@
 
 import pytest
 
-from ikigai_actors import ActorSystem, Request, ScriptedProvider, Signal, StoreError
+from ikigai_actors import ActorSystem, FunctionProvider, Request, ScriptedProvider, Signal, StoreError, TurnInterrupted
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.records.mail.mail import PROMPT, Send
 from ikigai_actors.store import open_store
 from ikigai_actors.store.unit import write_alone
-from tests.kit.blocking_provider import DEADLINE, Gate
+from ikigai_actors.system.attached import AttachedSystem
+from tests.kit import outside
+from tests.kit.blocking_provider import DEADLINE, Gate, answers_what_comes_later
 from tests.kit.databases import eventually
-from tests.kit.echo import echo
+from tests.kit.echo import echo, kinds
 from tests.kit.faults import FaultyStore
 from tests.kit.open_on import open_on
 from tests.kit.program import run
@@ -79,6 +81,64 @@ def test_a_turn_that_was_cut_off_is_resumed_before_a_prompt_is_taken_up(durable:
         assert agent.resume(timeout=DEADLINE)
         eventually(lambda: [one.content for one in agent.history()][-1:] == ["heard next"], "the answer")
         assert [one.content for one in agent.history() if one.kind == "assistant"] == ["heard go", "heard next"]
+
+
+def test_an_int_behind_prompts_that_no_host_has_taken_up_ends_the_turn_of_the_first_and_asks_nobody(
+    durable: str,
+) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        kid = system.root.fork(name="kid").uuid
+    with AttachedSystem.open(durable) as attached:
+        attached.handle(kid).prompt("one")
+        assert attached.handle(kid).signal(Signal.INT)
+        attached.handle(kid).prompt("two")
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        eventually(lambda: kinds(system.handle(kid).history())[-1:] == ["assistant"], "the answer")
+        assert [one.content for one in system.handle(kid).history()][1:] == ["one", "", "two", "heard two"]
+        assert system.statistics().steps == 1
+
+
+def test_an_int_right_behind_a_prompt_of_an_attached_process_ends_its_turn_and_no_later_one(durable: str) -> None:
+    with ActorSystem.open(durable, FunctionProvider(answers_what_comes_later)) as system:
+        kid = system.root.fork(name="kid")
+        with AttachedSystem.open(durable) as attached:
+            agent = attached.handle(kid.uuid)
+            for _ in range(20):
+                first = agent.prompt("first")
+                agent.signal(Signal.INT)
+                later = agent.prompt("later")
+                with pytest.raises(TurnInterrupted):
+                    first.get(timeout=DEADLINE)
+                assert later.get(timeout=DEADLINE).text == "heard later"
+        assert kinds(kid.history())[1:] == ["user", "interrupted", "user", "assistant"] * 20
+
+
+def test_an_int_that_comes_while_a_prompt_is_taken_up_ends_its_turn_in_that_commit(durable: str) -> None:
+    store = FaultyStore(open_store(durable))
+    with open_on(store, ScriptedProvider(prompted)) as system:
+        kid = system.root.fork(name="kid")
+
+        def interrupt() -> None:
+            store.before = lambda: None
+            outside.signal(durable, "kid", Signal.INT)
+
+        store.before = interrupt
+        leave(durable, kid.uuid, "one", "two")
+        eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard two"], "the answer")
+        assert kinds(kid.history())[1:] == ["user", "interrupted", "user", "assistant"]
+        assert system.statistics().steps == 1
+
+
+def test_an_int_from_elsewhere_ends_the_turn_of_a_prompt_that_a_stopped_agent_keeps(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+        stopped = system.root.fork()
+        stopped.signal(Signal.STOP)
+        leave(durable, stopped.uuid, "one", "two")
+        outside.signal(durable, stopped.uuid, Signal.INT)
+        eventually(lambda: kinds(stopped.history())[1:] == ["user", "interrupted"], "the end of the first")
+        assert stopped.state == "stopped"
+        stopped.signal(Signal.CONT)
+        eventually(lambda: [one.content for one in stopped.history()][-1:] == ["heard two"], "the answer")
 
 
 def test_a_stopped_agent_takes_it_up_when_it_goes_on(durable: str) -> None:

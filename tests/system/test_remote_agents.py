@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import AgentDead, Kind, Message, NoHost, Reply
+from ikigai_actors import AgentDead, Kind, Message, NoHost, Reply, TurnInterrupted
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.threads import SYSTEM_THREADS
@@ -165,6 +165,16 @@ def test_what_leaves_with_an_agent_and_stands_in_a_row_is_not_asked_again(desk: 
     desk.look()
     assert [prompt.mail for prompt in desk.store.read(new_prompts)] == [kept]
     assert desk.remote.awaited() == frozenset()
+
+
+def test_a_prompt_that_an_int_came_for_and_that_leaves_with_an_agent_is_taken_back(desk: Desk) -> None:
+    kept = write_alone(desk.store, KeepPrompt("a", "tea?", 1, 0)).mail
+    prompts = [on.Prompt("tea?", Future[Reply](), mail, interrupted=True) for mail in (kept, 0)]
+    desk.leaves("a", 1, 0, commands=(prompts[0],))
+    desk.remote.actor("a").take_over(prompts[1])
+    desk.look()
+    assert [isinstance(one.caller.exception(), TurnInterrupted) for one in prompts] == [True, True]
+    assert desk.store.read(new_prompts) == []
 
 
 def test_an_interrupt_of_one_turn_that_leaves_with_an_agent_does_not_hit_the_next_turn(desk: Desk) -> None:

@@ -66,7 +66,7 @@ def test_what_is_done_to_an_agent_while_the_registry_is_read_is_not_undone_by_wh
         assert actor is not None
         world.sleep(1)  # the looks of the start are over
         subscription = system.subscribe(lambda event: heard.append(event.name), only=(Renamed,))
-        read = AgentChange(kid.uuid, Status.RUNNING, "", None, "boss", 0)
+        read = AgentChange(kid.uuid, Status.RUNNING, "", None, "boss", 0, 0)
         table.begin_look()
         kid.rename("top")
         assert not table.catch_up(read)

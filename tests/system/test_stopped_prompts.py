@@ -19,7 +19,7 @@ from tests.system.test_prompts_by_mail import leave, prompted
 def kept(agent: AgentRef) -> list[str]:
     """The prompts that wait for an agent in the database, oldest first."""
     rows = agent.system._store.read(lambda tx: tx.run("new_prompts", host=None))
-    return [text for uuid, _, text, _ in rows if uuid == agent.uuid]
+    return [text for uuid, _, text, *_ in rows if uuid == agent.uuid]
 
 
 def said(agent: AgentRef) -> list[str]:

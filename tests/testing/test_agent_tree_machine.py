@@ -55,6 +55,17 @@ def machine() -> Iterator[AgentTreeMachine]:
     made.teardown()
 
 
+def test_an_agent_that_asks_a_model_behind_an_int_is_found(machine: AgentTreeMachine) -> None:
+    machine.prompt_and_interrupt(who=0)
+    history = machine.agent(0).history()
+    assert [message.kind for message in history] == ["user", "interrupted", "user", "assistant"]
+    assert [machine.ledger.open[0].exception() is None, machine.ledger.open[1].get().text] == [False, "ok"]
+    machine.interrupts.sent(machine.agent(0).uuid, "later")
+    machine.agent(0).prompt("later")
+    with pytest.raises(Broken, match=r"int: .* asks its model for 'later'"):
+        machine.world.settle()
+
+
 def test_the_crash_of_an_agent_leads_to_a_restart_and_the_prompt_is_answered(machine: AgentTreeMachine) -> None:
     machine.fork(who=0, prompt=None, reply="ok")
     machine.crash_agent(who=1, times=1)

@@ -161,6 +161,26 @@ def test_a_turn_of_a_stopped_agent_is_found_and_one_after_cont_is_none(machine: 
     commit(machine, [said.status("running"), said.turn(3), said.message("user")])
 
 
+def test_a_turn_of_a_stopped_agent_that_ends_as_it_begins_is_none(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.status("stopped")])
+    machine.ledger.stopped(machine.system, machine.commits)
+    commit(machine, [said.turn(0), said.message("user"), said.message("interrupted", after=2)])
+
+
+def test_a_turn_that_begins_though_an_int_has_come_for_its_prompt_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    prompts = [Written("mail", (said.uuid, number, None, "prompt", "go", 5, None, None)) for number in (1, 2, 3)]
+    commit(machine, [*prompts, RanStatement("interrupt_prompts", {"uuids": [said.uuid]})])
+    taken = [RanStatement("take_prompt", {"recipient": said.uuid, "id": number}) for number in (1, 2)]
+    commit(machine, [taken[1], said.turn(2), said.message("user", mail=2)])
+    with pytest.raises(Broken, match=r"int: .* begins with its mail 1"):
+        commit(machine, [taken[0], said.turn(3), said.message("user", mail=1)])
+    withdrawn = RanStatement("withdraw_prompt", {"recipient": said.uuid, "id": 3})
+    commit(machine, [withdrawn, RanStatement("interrupt_prompts", {"uuids": [said.uuid]})])
+    assert said.standing.interrupted == {1}
+
+
 def restart(agent: Said, above: Said, now: int) -> RanStatement:
     return RanStatement("add_restart", {"agent": agent.uuid, "supervisor": above.uuid, "now": now})
 

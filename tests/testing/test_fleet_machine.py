@@ -78,6 +78,7 @@ AIMED: dict[str, dict[str, Any]] = {
     "move_one_of_a_group": {"who": 0, "strategy": "one_for_all"},
     "adopt_into_a_group": {"who": 1, "strategy": "rest_for_one"},
     "become_older": {"who": 1},
+    "prompt_and_interrupt": {"who": 1},
 }
 """Rules that aim at one situation each."""
 

@@ -72,6 +72,8 @@ class Prompt:
     """Answered when the prompt is in the database: with the number of the mail by which a busy agent keeps it, or with
     0 where the prompt has opened a turn. None lets it wait in memory.
     """
+    interrupted: bool = False
+    """Whether an INT came before its turn: that ends as it begins, and asks no model."""
 
     @property
     def is_word(self) -> bool:
@@ -337,6 +339,10 @@ class Interrupt:
     """Only this turn is ended, and no later one; 0 means whichever is in progress."""
     spent: Spent | None = None
     """The tokens that the model's service had counted so far; the actor looks them up at the same moment."""
+    behind: Any = None
+    """The latest message that waited in the agent's inbox then, which the signal overtakes; None for none. Without a
+    turn in progress it ends the one that the oldest prompt up to there opens.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -392,7 +392,7 @@ def _loaded(state: State, event: on.Loaded) -> State:
 def puts_aside(state: State, prompt: on.Prompt) -> bool:
     """Whether a prompt must wait, and waits as mail: of a stopped agent, or of a busy one if it must be stored now."""
     busy = state.phase not in (*BETWEEN_TURNS, Phase.UNLOADED)
-    return state.status is Status.STOPPED or (busy and prompt.stored is not None)
+    return not prompt.interrupted and (state.status is Status.STOPPED or (busy and prompt.stored is not None))
 
 
 def _stored(prompt: on.Prompt) -> tuple[Answer, ...]:
@@ -429,7 +429,18 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
     unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail, blobs=event.blobs, asks=True)
     if after.turn_labels:
         unit = replace(unit, labels=after.turn_labels)
-    return Step(after, unit, (*answers_of_cut_off(state), *_stored(event), RequestModel(request)), event.caller)
+    told: tuple[Effect, ...] = (*answers_of_cut_off(state), *_stored(event))
+    if event.interrupted:
+        return _end_at_once(after, unit, told, event, now)
+    return Step(after, unit, (*told, RequestModel(request)), event.caller)
+
+
+def _end_at_once(state: State, unit: LogUnit, told: tuple[Effect, ...], event: on.Prompt, now: int) -> Step:
+    """End the turn that a unit opens, in the same unit, before anything was asked of a model."""
+    ended = end_turn(state, now, _interrupted(state.uuid), INTERRUPTION)
+    assert isinstance(ended.unit, LogUnit)
+    unit = replace(unit, messages=(*unit.messages, *ended.unit.messages), turn=0, asks=False)
+    return Step(ended.state, unit, (*told, *ended.effects), event.caller)
 
 
 def _labels_of_turn(state: State, given: Mapping[str, str]) -> str:
@@ -519,9 +530,12 @@ def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
         return Step(replace(state, hold=None), LogUnit(state.uuid, ()), told, event.caller)
     if not state.turn:
         return Step(state, effects=told)
-    outcome = TurnInterrupted(f"The turn of agent {state.uuid} was interrupted.", state.uuid)
-    ended = end_turn(state, now, outcome, _cut_off(event.partial, event.spent, Kind.INTERRUPTED))
+    ended = end_turn(state, now, _interrupted(state.uuid), _cut_off(event.partial, event.spent, Kind.INTERRUPTED))
     return replace(ended, effects=(*ended.effects, *told), caller=event.caller)
+
+
+def _interrupted(uuid: str) -> TurnInterrupted:
+    return TurnInterrupted(f"The turn of agent {uuid} was interrupted.", uuid)
 
 
 def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTraits]) -> Step:

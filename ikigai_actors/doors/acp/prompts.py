@@ -10,7 +10,7 @@ import json
 import secrets
 from concurrent.futures import Executor
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from ikigai_actors.doors.access import EVERY_PROMPT, Access
@@ -24,8 +24,7 @@ from ikigai_actors.errors import IkigaiError, ProviderError, StoreError, TurnInt
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.hosts.keyed import KeyedCall
 from ikigai_actors.records.mail.prompts import KeepPrompt, WithdrawPrompt
-from ikigai_actors.system.lifecycle import GRACE, data_of, prompt_text
-from supervisors.signals import Signal
+from ikigai_actors.system.lifecycle import data_of, prompt_text
 
 _LOOK = 0.5
 """Seconds between two looks at the turns that a client waits for: not all that ends one is a message."""
@@ -151,7 +150,8 @@ class Prompts:
             for kept in before:
                 if (handle := await _outcome(kept)) is not None:
                     await self._withdraw(handle)
-            await self._interrupt(uuid)
+            if turn := (await self._loop.run_in_executor(self._pool, session_of, self._access, params)).turn:
+                await self._interrupt(uuid, turn)
 
     async def give_up(self, request: RpcRequest) -> None:
         """End the turn of one prompt, or take the prompt back."""
@@ -160,8 +160,9 @@ class Prompts:
             handle = None if session is None else await _outcome(session[1])
             if handle is None or await self._withdraw(handle):
                 return
-            if (await self._loop.run_in_executor(self._pool, self._turns.seen, handle)).is_open:
-                await self._interrupt(handle.agent)
+            seen = await self._loop.run_in_executor(self._pool, self._turns.seen, handle)
+            if seen.is_open:
+                await self._interrupt(handle.agent, seen.record.turn)
 
     async def _withdraw(self, handle: TurnHandle) -> bool:
         """Take a prompt back, if its turn has not begun; return whether it was."""
@@ -171,9 +172,8 @@ class Prompts:
             self._settle(handle, TurnInterrupted("withdrawn", handle.agent))
         return withdrawn
 
-    async def _interrupt(self, uuid: str) -> None:
-        interrupt = partial(self._access.client.signal, uuid, Signal.INT, cascade=False, reason="", grace=GRACE)
-        await self._loop.run_in_executor(self._pool, interrupt)
+    async def _interrupt(self, uuid: str, turn: int) -> None:
+        await self._loop.run_in_executor(self._pool, self._access.client.interrupt, uuid, turn)
 
 
 async def _outcome(kept: asyncio.Future[TurnHandle]) -> TurnHandle | None:

@@ -27,6 +27,8 @@ class AgentChange(NamedTuple):
     name: str | None
     interrupted: int
     """The open turn, if another process has interrupted it; else 0."""
+    prompt: int
+    """The latest prompt that another process has interrupted before its turn, by the number of its mail; else 0."""
 
 
 class Changes(NamedTuple):
@@ -52,6 +54,7 @@ def _change(
     name: str | None,
     turn: int,
     interrupted: int,
+    prompt: int,
 ) -> AgentChange:
     end = End(Cause(cause or Cause.KILLED), reason or "", sender) if status == Status.DEAD else None
-    return AgentChange(uuid, Status(status), reason or "", end, name, turn if turn == interrupted else 0)
+    return AgentChange(uuid, Status(status), reason or "", end, name, turn if turn == interrupted else 0, prompt)

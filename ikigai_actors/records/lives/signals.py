@@ -43,7 +43,7 @@ class SendSignal(Unit):
         RootProtected: agent 0 cannot be killed or terminated.
     """
 
-    __slots__ = ("_deadline", "_host", "_now", "_reason", "_sender", "_signal", "_spread", "_target")
+    __slots__ = ("_deadline", "_host", "_now", "_reason", "_sender", "_signal", "_spread", "_target", "_turn")
 
     alone = True
     tree = TreeLock.WHOLE
@@ -60,6 +60,7 @@ class SendSignal(Unit):
         reason: str = "",
         grace: int = 30_000,
         host: str | None = None,
+        turn: int = 0,
     ) -> None:
         """Make a signal.
 
@@ -72,11 +73,12 @@ class SendSignal(Unit):
             reason: why; the registry shows it for every agent that dies of the signal.
             grace: milliseconds after which TERM becomes KILL.
             host: the host that sends it, which interrupts its own agents itself; None is a process that runs none.
+            turn: of INT: only this turn is ended; 0 ends whichever is in progress, or the one of the oldest prompt.
         """
         self._target, self._signal, self._now = target, signal, now
         self._spread, self._sender, self._reason = spread, sender, reason
         self._deadline = now + grace if signal is Signal.TERM else None
-        self._host = host
+        self._host, self._turn = host, turn
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
         if self._spread and self._signal is Signal.KILL and (doomed := doomed_by(tx, self._target)) is not None:
@@ -137,12 +139,18 @@ class SendSignal(Unit):
         return replace(done, status={**done.status, **status}, reason=why.reason)
 
     def _interrupt(self, tx: Transaction, locked: LockedRows, hit: Sequence[Relative]) -> None:
-        """Mark the open turns of agents that the sender does not run, as their locked rows have them."""
+        """Mark the open turns of agents that the sender does not run, as their locked rows have them.
+
+        Of an agent without one the oldest prompt that waits is marked: the signal does not overtake it.
+        """
         hosts = hosts_of(tx, hit)
         remote = [one.uuid for one in hit if self._host is None or hosts.get(one.shard) != self._host]
         locked.lock(tx, (*remote, self._target))
-        if open_turns := [uuid for uuid in remote if locked[uuid].turn]:
-            tx.run("interrupt", uuids=open_turns)
+        marked = [uuid for uuid in remote if locked[uuid].turn and self._turn in (0, locked[uuid].turn)]
+        if between_turns := [uuid for uuid in remote if not (locked[uuid].turn or self._turn)]:
+            marked += [uuid for (uuid,) in tx.run("interrupt_prompts", uuids=between_turns)]
+        if marked:
+            tx.run("interrupt", uuids=marked)
 
     def _by(self, family: Family, doomed: Doomed | None = None) -> str:
         """The sender in words, with its name if it is of the family or dies itself."""

@@ -9,7 +9,6 @@ from ikigai_actors.errors import (
     AgentNotFound,
     AgentStopped,
     Fenced,
-    MailNotFound,
     NameTaken,
     StoreConflict,
 )
@@ -28,6 +27,7 @@ from ikigai_actors.records.log.left import with_left
 from ikigai_actors.records.log.lineage import check_unpruned
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.log.merges import add_merge
+from ikigai_actors.records.mail.prompts import take_prompt
 from ikigai_actors.records.mail.words import check_words, take_words
 from ikigai_actors.records.messages.blobs import write_blobs
 from ikigai_actors.records.messages.messages import Kind, Message
@@ -157,8 +157,8 @@ class Append(Unit):
             self._prepare(tx, locked, row, charge)
         if unit.merged is not None:
             add_merge(tx, locked, unit.agent, unit.merged)
-        if unit.prompt and not tx.run("take_prompt", recipient=unit.agent, id=unit.prompt):
-            raise MailNotFound(f"Prompt {unit.prompt} of agent {unit.agent} was taken up before.", unit.agent)
+        if unit.prompt:
+            take_prompt(tx, unit.agent, unit.prompt, ends=unit.turn == 0)
         if unit.rule is not None:
             write_rule(tx, unit.agent, unit.rule, unit.messages[-1].created_at)
             unit = replace(unit, rules=rules_for(tx, unit.agent))

@@ -186,7 +186,7 @@ def write_mail(
         )
     number = locked.count(recipient, mailed=1, unread=0 if kind == PROMPT else 1).mailed
     further = json.dumps(data) if data else None
-    tx.append(((recipient, number, sender, kind, body, now, None, further),), "mail")
+    tx.append(((recipient, number, sender, kind, body, now, None, further, 0),), "mail")
     return _mail(recipient, number, sender, kind, body, now, None)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ikigai_actors.attachments import Attachment
+from ikigai_actors.errors import AgentError, MailNotFound
 from ikigai_actors.records.mail.mail import PROMPT, write_mail
 from ikigai_actors.records.messages.blobs import write_blobs
 from ikigai_actors.records.messages.forms import problem_of, prompt_form
@@ -28,6 +29,12 @@ class NewPrompt(NamedTuple):
     text: str
     data: Mapping[str, Any] = NO_DATA
     """Further data of the message that it will be."""
+    interrupted: bool = False
+    """Whether an INT came before its turn, which ends as it begins."""
+
+
+class PromptInterrupted(AgentError):
+    """A unit was to open the turn of a prompt for which an INT had come: that turn ends as it begins."""
 
 
 class Kept(NamedTuple):
@@ -78,6 +85,18 @@ class WithdrawPrompt(Unit):
         return bool(tx.run("withdraw_prompt", recipient=self.recipient, id=self.id))
 
 
+def take_prompt(tx: Transaction, agent: str, mail: int, *, ends: bool) -> None:
+    """Mark a prompt of a locked agent as read, in the unit that opens its turn; ``ends``: and ends it.
+
+    Raises `MailNotFound` where it was taken up before, and `PromptInterrupted`.
+    """
+    if tx.run("take_prompt", recipient=agent, id=mail, ends=int(ends)):
+        return
+    if tx.run("interrupted_prompt", recipient=agent, id=mail):
+        raise PromptInterrupted(f"An INT came before the turn of prompt {mail} of agent {agent}.", agent)
+    raise MailNotFound(f"Prompt {mail} of agent {agent} was taken up before.", agent)
+
+
 def waiting_prompts(tx: Transaction, recipient: str) -> tuple[NewPrompt, ...]:
     """The prompts and words of people that an agent has not taken up, oldest first."""
     rows = tx.run("prompts_between", recipient=recipient, after=0, before=2**63 - 1)
@@ -109,10 +128,10 @@ def prompt_times(tx: Transaction, recipient: str, number: int) -> PromptTimes | 
 
 
 def _new_prompt(row: Row) -> NewPrompt:
-    agent, mail, text, data = row
+    agent, mail, text, data, interrupted = row
     try:
         further = json.loads(data) if data else NO_DATA
     except (ValueError, RecursionError):  # fsck reports it
         further = NO_DATA
     sound = isinstance(further, dict) and problem_of(prompt_form, further) is None
-    return NewPrompt(agent, mail, text, further if sound else NO_DATA)
+    return NewPrompt(agent, mail, text, further if sound else NO_DATA, bool(interrupted))

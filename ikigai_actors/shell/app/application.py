@@ -34,6 +34,7 @@ from textual.screen import Screen
 from textual.theme import Theme
 
 from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.turn.state import BETWEEN_TURNS
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.providers.prices import Prices, known_prices
 from ikigai_actors.records.agents.lists import labelled
@@ -567,12 +568,18 @@ class Application(App[int]):
         def do() -> None:
             agent = self.system.handle(self._destination)
             if line == "interrupt":
-                self._take_back(agent)
-                agent.aio.signal(Signal.INT)
+                self._interrupt(agent)
             else:
                 AppPlace(self, agent, Toast(partial(self._post, partial(self.notify, markup=False)))).do(line)
 
         self._serial.do(do)
+
+    def _interrupt(self, agent: AgentRef) -> None:
+        """End the turn of an agent, or of what was said to it; nothing where nothing of that is open."""
+        at_work = self.system.state_of(agent.record) not in BETWEEN_TURNS
+        if at_work or self.words.awaits(agent.uuid):
+            self._take_back(agent)
+            agent.aio.signal(Signal.INT)
 
     def _take_back(self, agent: AgentRef) -> None:
         """Put what was said to an agent and is unread back into the prompt: none of it opens a turn unasked."""

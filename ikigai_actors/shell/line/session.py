@@ -274,7 +274,7 @@ class Shell(ShellPlace):
         if now - self._interrupted_at < _TWICE:
             raise KeyboardInterrupt
         self._interrupted_at = now
-        if not self.is_busy(self.current):
+        if not (self.is_busy(self.current) or self.words.awaits(self.current.uuid)):
             return False
         for text in self._turns.take_back(self.current):  # it would open a turn that nobody wants
             self.screen.line(f"[taken back, unread: {one_line(text)}]", dim=True)

@@ -21,7 +21,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ikigai_actors.actors.futures import Future, may_block
-from ikigai_actors.agent.messages import Dead, Departed, Finish, Handover, NewMail, Reset, Restarted, RulesRead
+from ikigai_actors.agent.messages import (
+    Dead,
+    Departed,
+    Finish,
+    Handover,
+    InterruptPrompt,
+    NewMail,
+    Reset,
+    Restarted,
+    RulesRead,
+)
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.agent.succession import Heir, Predecessor, Processes, Successor
 from ikigai_actors.agent.turn import events as on
@@ -409,13 +419,15 @@ class ProcessTable(Processes):
         if (actor := self._actors.get(recipient)) is not None and actor.wants_news:
             actor.actor_inbox.put_urgent(NewMail())
 
-    def prompt(self, uuid: str, mail: int, text: str, data: Mapping[str, Any] = NO_DATA) -> None:
+    def prompt(
+        self, uuid: str, mail: int, text: str, data: Mapping[str, Any] = NO_DATA, interrupted: bool = False
+    ) -> None:
         """Give an agent a prompt of another process, which it takes up once, when idle, however often it comes.
 
         Wakes it. Raises `StoreError`.
         """
         if (actor := self.wake(uuid)) is not None:
-            actor.actor_inbox.put_urgent(on.Prompt(text, Future(), mail, data=data))
+            actor.actor_inbox.put_urgent(on.Prompt(text, Future(), mail, data=data, interrupted=interrupted))
 
     def word(self, word: KeptWord) -> bool:
         """Give an actor a word that was just committed; return False when the agent has none. Never waits."""
@@ -529,6 +541,8 @@ class ProcessTable(Processes):
                 self._name(Renamed(uuid, change.name))
         if actor is not None and change.interrupted:
             actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=change.interrupted))
+        if actor is not None and change.prompt:
+            actor.actor_inbox.put_urgent(InterruptPrompt(change.prompt))
         return True
 
     def replace_actor(

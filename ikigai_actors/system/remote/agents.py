@@ -37,7 +37,15 @@ from ikigai_actors.agent.remote_commands import RemoteCaller, RemoteCommand, enc
 from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.succession import Heir
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.errors import AgentDead, Fenced, HostElsewhere, IkigaiError, NoTurn, SystemClosed
+from ikigai_actors.errors import (
+    AgentDead,
+    Fenced,
+    HostElsewhere,
+    IkigaiError,
+    NoTurn,
+    SystemClosed,
+    TurnInterrupted,
+)
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord, Died
@@ -132,7 +140,9 @@ class RemoteAgents:
             else:  # whether it has begun was not known
                 self.post(uuid, on.GetOutcome(caller))
         for command in handover.commands:
-            if isinstance(command, on.Prompt) and command.mail:
+            if isinstance(command, on.Prompt) and command.interrupted:
+                self._post_for(command.caller, partial(self._give_up, uuid, command))
+            elif isinstance(command, on.Prompt) and command.mail:
                 turn = RemoteTurn(uuid, prompt=command.mail)
                 self._post_for(command.caller, partial(self.await_turn, turn, handover.head, command.caller))
             else:
@@ -153,10 +163,18 @@ class RemoteAgents:
         caller = getattr(message, "caller", None)
         if isinstance(caller, RemoteCaller):
             caller.settle(Fenced(f"Agent {uuid} is left to another host.", uuid))  # it finds the row itself
+        elif isinstance(message, on.Prompt) and message.interrupted:
+            self._post_for(caller, partial(self._give_up, uuid, message))
         elif (isinstance(message, on.Prompt) and message.mail) or (isinstance(message, on.Interrupt) and message.turn):
             pass  # it finds these rows, too, and nobody here waits
         elif caller is not None:
             self.post(uuid, message)
+
+    def _give_up(self, uuid: str, prompt: on.Prompt) -> None:
+        """Take back a prompt that an INT came for before its agent left; one that is no mail has left no trace."""
+        if prompt.mail:
+            self._client.write(WithdrawPrompt(uuid, prompt.mail))
+        prompt.caller.settle(TurnInterrupted(f"The turn of agent {uuid} was interrupted before it began.", uuid))
 
     def _post_for(self, caller: Any, ask: Callable[[], object], wait: bool = False) -> None:
         if isinstance(caller, Future):

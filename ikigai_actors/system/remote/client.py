@@ -304,6 +304,13 @@ class Client:
         done: LifecycleChange = self.write(SendSignal(uuid, name, now, spread=cascade, reason=reason, grace=within))
         return done
 
+    def interrupt(self, uuid: str, turn: int) -> None:
+        """End one turn of an agent, by the message that opened it, and no later one. Raises what `SendSignal` does."""
+        from ikigai_actors.records.lives.signals import SendSignal
+        from supervisors.signals import Signal
+
+        self.write(SendSignal(uuid, Signal.INT, self._clock.now_ms(), turn=turn))
+
     def drain(self, host: str) -> "HostRecord":
         """Let a host, by its name or id, give all its agents to others; returns before it has. Raises `NoHost`."""
         from ikigai_actors.store.hosts.rows import find_host

@@ -16,6 +16,7 @@ from ikigai_actors.errors import AlreadyMerged, IkigaiError, StoreError, StoreUn
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply, Stream
 from ikigai_actors.records.agents.registry import AgentRecord, descendants
+from ikigai_actors.records.mail.prompts import waiting_prompts
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.system.system import ActorSystem
@@ -33,6 +34,7 @@ from ikigai_actors.testing.machine.fixtures import (
 )
 from ikigai_actors.testing.machine.group_oracle import TO_GROUP, GroupOracle
 from ikigai_actors.testing.machine.hash_oracle import HashOracle
+from ikigai_actors.testing.machine.interrupt_oracle import InterruptOracle
 from ikigai_actors.testing.machine.memory_check import MemoryCheck
 from ikigai_actors.testing.machine.merge_oracle import MergeOracle
 from ikigai_actors.testing.machine.model import Ledger, check_wait
@@ -88,6 +90,9 @@ class Stage(RuleBasedStateMachine):
 
     words: WordOracle
     """Follows the words into turns."""
+
+    interrupts: InterruptOracle
+    """Follows prompts with an INT after them."""
 
     upkeep: UpkeepOracle
     """Knows what was pruned."""
@@ -173,6 +178,7 @@ class Stage(RuleBasedStateMachine):
         self.ruled = RuleOracle(self.world, self.commits)
         self.merges = MergeOracle(self.world, self.ledger.oracle.histories, self.commits)
         self.words = WordOracle(self.world, self.commits.agents)
+        self.interrupts = InterruptOracle(self.world)
         self.upkeep = UpkeepOracle(
             self.ledger.oracle, self.commits, self.ruled, lambda what: self.world.process.broken(what)
         )
@@ -185,7 +191,7 @@ class Stage(RuleBasedStateMachine):
             lambda what: self.world.process.broken(what),
             f"{NOTES}:facts",
         )
-        self.world.askers += [self.memory.asked, self.words.asked]
+        self.world.askers += [self.memory.asked, self.words.asked, self.interrupts.asked]
         self.world.watchers += self.watchers()
         options = {"instruments": [self.spans.places], **self.options()}
         self.world.open(self.provider(), self.providers(), [*self.tools(), Files()], **options)
@@ -344,6 +350,21 @@ class Stage(RuleBasedStateMachine):
     def send_signal(self, agent: AgentRef, signal: Signal, *, spread: bool = False) -> None:
         """Send a signal."""
         self.attempt(lambda: agent.signal(signal, timeout=PATIENCE, cascade=spread), lambda _: self.signalled())
+
+    def interrupt_behind(self, agent: AgentRef) -> None:
+        """Prompt an idle agent, interrupt it at once, and prompt it again."""
+        first, later = (self.worded("prompt", f"{place} {self.fact()}") for place in ("before", "after"))
+        if agent.state != "idle" or self.system._store.read(lambda tx: waiting_prompts(tx, agent.uuid)):
+            return
+        if self.system._processes.get(agent.uuid) is not None:
+            self.interrupts.sent(agent.uuid, first)
+        asked = agent.prompt(first)
+        self.note_prompt(first, asked)
+        agent.aio.signal(Signal.INT)
+        again = agent.prompt(later)
+        self.note_prompt(later, again)
+        self.world.settle()
+        self.interrupts.check(agent.uuid, asked, again)
 
     def signalled(self) -> None:
         """Note that a signal was acknowledged: a paused agent must get no further."""

@@ -13,7 +13,8 @@
                 than twice
     blobs       a message and the bytes to which it refers come by the same commit, or the bytes were there
     late        no log has a reply that came after its call was cancelled
-    signals     a paused agent opens no turn and gets no reply
+    signals     a paused agent opens no turn, but one that ends at once, and gets no reply
+    int         the turn of a prompt that another process has interrupted ends by the commit that opens it
     intensity   a supervisor restarts no more children within its period than it may, and gives up no earlier
     life        a host writes signs of life every 2 s at most, of agents that there are, and of no more than it may
     otp         a child that ends is restarted by its type, or buried, as OTP's ``supervisor`` does
@@ -80,6 +81,8 @@ class Standing:
     """Its unread mails but prompts: the sender of each by number, empty for a person."""
     prompts: set[int] = field(default_factory=set)
     """The numbers of its mails of kind ``prompt`` that it has not taken up."""
+    interrupted: set[int] = field(default_factory=set)
+    """Those of them for which an INT came from another process."""
     paused: bool = False
     """Whether it is stopped, has heard of that, and has no request in flight."""
     heard_stop: bool = False
@@ -146,10 +149,12 @@ class CommitCheck:
             self._broken(f"fenced: agent {uuid} is dead, and writes {kind} {message.content!r}")
         if message.id != one.head + 1:
             self._broken(f"owner: expected position {one.head + 1} next in the log of agent {uuid}, got {message.id}")
+        before = self._last.get(uuid)
+        at_once = kind == Kind.INTERRUPTED and before is not None and before.kind == Kind.USER
         one.head, self._last[uuid] = message.id, message
-        if kind in IN_TURN and not (turns.get(uuid) or one.turn):
+        if kind in IN_TURN and not (turns.get(uuid) or one.turn or at_once):
             self._broken(f"owner: agent {uuid} writes {kind} {message.content!r}, and no turn is open")
-        if one.paused and kind in (Kind.USER, Kind.ASSISTANT, Kind.STEER):
+        if one.paused and kind in (Kind.ASSISTANT, Kind.STEER):
             self._broken(f"signals: agent {uuid} is stopped, and writes {kind} {message.content!r}")
         if one.heard_stop and kind == Kind.STEER:
             self._broken(f"signals: agent {uuid} is stopped, knows it, and reads {message.content!r}")
@@ -207,6 +212,11 @@ class CommitCheck:
                 for number in [n for n, of in one.unread.items() if n <= given["last"] and sender in (None, of)]:
                     del one.unread[number]
             case "take_prompt":
+                self.agents[given["recipient"]].prompts.discard(given["id"])
+            case "interrupt_prompts":
+                for one in (self.agents[uuid] for uuid in given["uuids"]):
+                    one.interrupted |= {min(waiting)} if (waiting := one.prompts - one.interrupted) else set()
+            case "withdraw_prompt":
                 self.agents[given["recipient"]].prompts.discard(given["id"])
             case "take_words":
                 self.agents[given["recipient"]].prompts -= set(map(int, given["ids"]))
@@ -323,10 +333,15 @@ class CommitCheck:
                 self._broken(f"turn: {message.kind} {message.content!r} ends the turn of agent {uuid}, and it is open")
 
     def _check_prompts(self, changes: Sequence[StoredChange], waited: dict[str, set[int]]) -> None:
-        """Check that the prompt of a mail waited until this commit, and waits no more."""
+        """Check that the prompt of a mail waited until this commit and waits no more, and which turns end at once."""
         for change in changes:
             if isinstance(change, Written) and change.table == "messages" and change.row[2] == Kind.USER:
                 uuid, number = change.row[0], json.loads(change.row[4] or "{}").get("mail")
+                one, ends = self.agents[uuid], self._last[uuid].kind == Kind.INTERRUPTED
+                if one.paused and not ends:
+                    self._broken(f"signals: agent {uuid} is stopped, and writes user {change.row[3]!r}")
+                if number in one.interrupted and not ends:
+                    self._broken(f"int: agent {uuid} begins with its mail {number}, for which an INT had come")
                 if number is not None and number not in waited.get(uuid, set()) - self.agents[uuid].prompts:
                     self._broken(f"prompt: agent {uuid} takes up its mail {number} once more, or leaves it")
 

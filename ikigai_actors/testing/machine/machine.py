@@ -18,7 +18,7 @@ The invariants, by the names with which their failures begin. At every commit an
     summary, recall       a summary replaces all that its model was shown, keeps whole steps and the open prompt; a
                           model recalls what counts
     settings              who is forked at an earlier position has the settings of now
-    owner, fenced, tree, barrier, turn, prompt, output, blobs, late, signals, intensity, otp
+    owner, fenced, tree, barrier, turn, prompt, output, blobs, late, signals, int, intensity, otp
                           see `ikigai_actors.testing.machine.commit_invariants`
 
 After every rule, and at rest:
@@ -33,6 +33,7 @@ After every rule, and at rest:
     hash                  each message has the hash of its agent's history up to it, and keeps it
     span                  each turn that has ended has its spans, with ids that stay, below their parents
     transfer              a branch that was exported and imported is what it was, with its merges and its mail
+    int                   an INT ends the turn of the prompt before it, without a request, and of no later one
     steer                 a word enters one history once, in order, parted from no result, and its receipt says where
     rule                  a call begins, or is denied, by the rules in force for its agent at that commit
     timer                 a timer fires once for each time that it is due, and ends with its agent

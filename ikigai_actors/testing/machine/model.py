@@ -191,7 +191,7 @@ def check_left(store: Store, living: Iterable[AgentRecord], interrupted: Collect
     A turn that was cut off waits for a person, if its host is not to go on with it, and prompts after it, too.
     """
     paused = {record.uuid for record in living if record.status != "running"}
-    for uuid, number, text, _ in store.read(new_prompts):
+    for uuid, number, text, *_ in store.read(new_prompts):
         if uuid not in paused and uuid not in interrupted:
             raise Broken(f"quiescence: agent {uuid} is idle, and leaves prompt {number} {text!r} where it is")
     for command in store.read(new_remote_commands):

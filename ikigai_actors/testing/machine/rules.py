@@ -302,6 +302,12 @@ class AgentRules(Stage):
         """Somebody sends a signal."""
         self.send_signal(self.agent(who), signal, spread=spread)
 
+    @rule(who=AGENTS)
+    def prompt_and_interrupt(self, who: int) -> None:
+        """An agent at rest is prompted and interrupted at once, and prompted again."""
+        self.attempt(self.world.settle)
+        self.attempt(lambda: self.interrupt_behind(self.agent(who)))
+
     @rule(who=AGENTS, spread=st.booleans())
     def kill(self, who: int, spread: bool) -> None:
         """An agent is killed, perhaps with all below it; else what becomes of those is as it was set."""

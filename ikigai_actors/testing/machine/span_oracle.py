@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.records.agents import registry
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.sight.traces.conventions import OWN_AGENT, OWN_TURN
 from ikigai_actors.sight.traces.ids import call_span, turn_span
 from ikigai_actors.sight.traces.reading import TraceScope, ended_turns
@@ -65,9 +66,13 @@ class SpanOracle:
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Follow one commit."""
+        opened: dict[str, int] = {}  # with the latest message of an agent in this commit
         for change in changes:
             match change:
                 case Written("messages", row):
+                    if row[2] == Kind.INTERRUPTED and row[0] in opened:
+                        self._ends[row[0], opened[row[0]]] += 1
+                    opened = {**opened, row[0]: row[1]} if row[2] == Kind.USER else opened
                     self._set_back |= row[5] < self._latest.get(row[0], 0)
                     self._latest[row[0]] = row[5]
                 case RanStatement("register_root", given):

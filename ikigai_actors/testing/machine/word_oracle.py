@@ -73,7 +73,7 @@ class WordOracle:
                 read |= self._read_by(change)
                 self._withdraw(change)
             elif change.table == "mail" and change.row[3] == PROMPT:
-                agent, mail, sender, _, text, _, _, data = change.row
+                agent, mail, sender, _, text, _, _, data, _ = change.row
                 if "steer" in json.loads(data or "{}"):
                     self._kept(agent, mail, sender, text)
         for change in changes:

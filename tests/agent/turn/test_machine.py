@@ -98,6 +98,27 @@ def test_who_wants_a_prompt_stored_is_answered_when_it_opens_a_turn_or_is_kept_b
     assert not accepts(UNLOADED, prompt)
 
 
+@pytest.mark.parametrize("state", [IDLE, replace(IDLE, lifecycle=LifecycleState(Status.STOPPED))])
+def test_the_turn_of_a_prompt_that_an_int_came_for_ends_as_it_begins_and_asks_nobody(state: State) -> None:
+    prompt = on.Prompt("hi", "caller", mail=7, data={"labels": {"user": "ann"}}, stored="person", interrupted=True)
+    assert accepts(state, prompt)
+    assert not accepts(BUSY, prompt)
+    done = step(state, prompt, NOW)
+    assert written(done) == [(5, "user", "hi"), (6, "interrupted", "")]
+    assert isinstance(done.unit, LogUnit)
+    assert (done.unit.turn, done.unit.asks, done.unit.prompt) == (0, False, 7)
+    told = answers(done)
+    assert told.pop("person") == 0
+    assert [isinstance(one, TurnInterrupted) for one in told.values()] == [True]
+    assert not any(isinstance(effect, RequestModel) for effect in done.effects)
+    assert (done.state.phase, done.state.turn, done.state.head, done.state.failed) == (Phase.IDLE, 0, 6, 0)
+
+
+def test_a_prompt_that_an_int_came_for_closes_a_turn_that_was_cut_off() -> None:
+    done = step(CUT_OFF, on.Prompt("hi", "caller", interrupted=True), NOW)
+    assert [kind for _, kind, _ in written(done)] == ["interrupted", "user", "interrupted"]
+
+
 @pytest.mark.parametrize("turn", [0, 3])
 def test_a_fork_needs_the_head_alone_and_leaves_the_log_unread(turn: int) -> None:
     unread = replace(UNLOADED, head=4, turn=turn)

@@ -7,6 +7,7 @@ from textual.events import Key
 
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import Hanging
+from tests.kit.echo import kinds
 
 pytestmark = pytest.mark.slow("the application, key by key")
 
@@ -119,6 +120,20 @@ def test_ctrl_c_copies_what_is_selected_and_interrupts_a_turn() -> None:
 
     with open_memory(Hanging("So it begins")) as system:
         on_stage(system, play)
+
+
+@pytest.mark.parametrize(("key", "times"), [("ctrl+c", 1), ("escape", 5)])
+def test_a_key_right_behind_enter_interrupts_the_turn_of_that_prompt(key: str, times: int) -> None:
+    async def play(stage: Stage) -> None:
+        for number in range(times):
+            await stage.type(f"go {number}")
+            await stage.press("enter", key)
+            await stage.until(lambda: len(system.root.history()) == 2 * number + 2)  # noqa: B023 - it is called at once
+            await stage.expect(rf"go {number}\s+\[interrupted\]")
+
+    with open_memory(Hanging("")) as system:
+        on_stage(system, play)
+        assert kinds(system.root.history()) == ["user", "interrupted"] * times
 
 
 def test_ctrl_c_twice_leaves_and_ctrl_d_only_from_an_empty_prompt() -> None:

@@ -17,6 +17,7 @@ from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.databases import eventually
+from tests.kit.echo import kinds
 from tests.kit.faults import FaultyStore
 from tests.kit.open_on import open_on
 from tests.kit.sessions import OpenSession, Session, Typist
@@ -62,6 +63,12 @@ def test_ctrl_c_at_the_prompt_ends_the_turn_of_the_current_agent_and_shows_that(
     assert printed[:2] == ["Half of ", "[interrupted]"]
     assert printed[3] == "    2  assistant    Half of [interrupted]"
     assert outcome.done()
+
+
+def test_ctrl_c_ends_the_turn_of_a_prompt_that_waits(session: Session) -> None:
+    keyboard = Typist("/signal STOP", "go", lambda: keyboard.ctrl_c(), "/agents")
+    session.by(keyboard)
+    eventually(lambda: kinds(session.system.root.history()) == ["user", "interrupted"], "the end of that turn")
 
 
 def test_a_line_of_many_times_what_is_allowed_is_passed_over_to_its_end() -> None:

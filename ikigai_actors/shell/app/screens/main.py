@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Input, Static
 
-from ikigai_actors.agent.turn.state import BETWEEN_TURNS, is_working
+from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.errors import SystemClosed
 from ikigai_actors.records.messages.blobs import read_blobs
 from ikigai_actors.shell.app.agent_page import Later, Page
@@ -465,8 +465,7 @@ class MainScreen(Screen[None]):
             prompt.post_message(PromptBox.Left(ENDED_BY_CTRL_C))
             return
         self._interrupted_at = now
-        if self.snapshot is not None and self.snapshot.state not in BETWEEN_TURNS:
-            self._press("interrupt")
+        self._press("interrupt")
         prompt.clear()
         self.notify("Ctrl-C again leaves, and so does Ctrl-D.", timeout=_TWICE)
 

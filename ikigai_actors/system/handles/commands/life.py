@@ -1,13 +1,14 @@
 """The name of an agent, its signals and death, its place in the tree and on a host."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.futures import Future, may_block
 from ikigai_actors.agent.remote_commands import Move
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_flag, check_type
-from ikigai_actors.errors import BadInput
+from ikigai_actors.errors import BadInput, SystemClosed
 from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.agents.registry import Handle, Rename
 from ikigai_actors.system.handles.base import H
@@ -53,7 +54,8 @@ class LifeCommands(CommandBase[H]):
         """Send a signal, which overtakes all waiting commands. Returns, after the commit, whether it had an effect.
 
         Args:
-            signal: ``INT`` ends the turn in progress; ``STOP`` pauses the agent after its step, ``CONT`` lets it go on;
+            signal: ``INT`` ends the turn in progress; without one, the turn of the oldest prompt that was sent before
+                it, which then asks no model; ``STOP`` pauses the agent after its step, ``CONT`` lets it go on;
                 ``TERM`` lets it finish its turn and die; ``KILL`` ends it at once.
             timeout: seconds to wait; None waits forever.
             cascade: whether it hits all descendants too, in one transaction.
@@ -69,8 +71,16 @@ class LifeCommands(CommandBase[H]):
         if signal == Signal.INT:
             check_text(reason, "reason")
             check_flag(cascade, "cascade")
-            return self._beside(lambda: self.system._lifecycle.interrupt(self.uuid, cascade=cascade), timeout)
+            return self._interrupt(timeout, cascade)
         return self._signal(signal, had_effect, timeout, cascade=cascade, reason=reason, grace=grace)
+
+    def _interrupt(self, timeout: float | None, cascade: bool) -> Future[bool]:
+        """Send INT after what this caller has asked for before, and before what it asks for next."""
+        lifecycle, begun = self.system._lifecycle, None
+        if self._waits or may_block() or self.system._beside.is_idle:
+            with suppress(SystemClosed):  # the future raises it
+                begun = lifecycle.interrupt_here(self.uuid)
+        return self._beside(lambda: lifecycle.interrupt(self.uuid, cascade=cascade, begun=begun), timeout)
 
     def kill(self, *, cascade: bool = False, reason: str = "", timeout: float | None = None) -> Future[list[H]]:
         """End the agent at once. Its orphan policy decides about the agents that it supervised.

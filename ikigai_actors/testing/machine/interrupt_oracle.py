@@ -1,0 +1,36 @@
+"""`InterruptOracle`: an INT ends the turn of the prompt right before it, without a request, and of no later one."""
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.errors import TurnInterrupted
+from ikigai_actors.providers.base import Reply, Request
+from ikigai_actors.testing.simulation.process import Broken, asks_for_summary
+from ikigai_actors.testing.simulation.world import Simulation
+
+
+class InterruptOracle:
+    """Follows prompts that were sent to an idle agent together with an INT, in this order: one, INT, the other."""
+
+    def __init__(self, world: Simulation) -> None:
+        self._world = world
+        self._before: dict[tuple[str, str], None] = {}
+
+    def sent(self, agent: str, first: str) -> None:
+        """Note the prompt before an INT to an agent that the same process runs: nobody is asked for it."""
+        self._before[agent, first] = None
+
+    def asked(self, request: Request) -> None:
+        """Check a request that leaves."""
+        if asks_for_summary(request):
+            return
+        last = [block.get("text") for block in request.messages[-1]["content"]]
+        if any((request.agent, text) in self._before for text in last[-1:]):
+            self._world.process.broken(f"int: agent {request.agent} asks its model for {last[-1]!r}, after an INT")
+
+    @staticmethod
+    def check(agent: str, first: Future[Reply], later: Future[Reply]) -> None:
+        """Check what became of both; nothing else was asked of the agent meanwhile."""
+        if first.done() and first.exception() is None:
+            raise Broken(f"int: agent {agent} has answered the prompt before an INT")
+        error = later.exception() if later.done() else None
+        if isinstance(error, TurnInterrupted) and "was interrupted" in str(error):
+            raise Broken(f"int: agent {agent} was interrupted in the turn of a prompt after the INT")
