@@ -69,3 +69,5 @@ class ToolTraits:
     """What the patterns of rules are compared with; None where it has no patterns."""
     confined: bool = False
     """Whether it changes nothing outside but files that fork with its agent."""
+    definition: str = ""
+    """The digest of its definition in this process; empty where it has none, as a built-in call."""

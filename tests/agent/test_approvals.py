@@ -290,3 +290,52 @@ def test_an_approval_of_other_arguments_than_the_models_is_refused_and_the_call_
         digest = sha256(b'change\n{"what":"a"}').hexdigest()
         assert (call.sha256, asked["call_sha256"], decided["call_sha256"]) == (digest, digest, digest)
         assert (asked.get("by"), decided["by"]) == (None, "anna@shop")
+
+
+def changing(description: str, changes: list[str]) -> FunctionTool:
+    """A tool that asks, as it is described at some time."""
+
+    @tool(name="change", policy="ask", description=description)
+    def change(what: str) -> str:
+        changes.append(what)
+        return f"changed {what}"
+
+    return change
+
+
+def test_a_question_about_a_tool_that_has_changed_since_is_asked_again(durable: str) -> None:
+    changes: list[str] = []
+    script = scripted([calling(change("a")), "done"])
+    with ActorSystem.open(durable, provider=script, tools=[changing("Change it.", changes)], approvals="ask") as system:
+        system.root.prompt("go")
+        [first] = waiting(system)
+        assert (len(first.definition), first.former) == (64, "")
+    tools = [changing("Change it, and tell everybody.", changes)]
+    with ActorSystem.open(durable, provider=script, tools=tools, approvals="ask") as system:
+        [shown] = waiting(system)
+        assert system.approvals.approve(shown, by="anna@shop")  # about the definition of then
+        eventually(lambda: [call.former for call in system.approvals.pending()] == [first.definition], "a new question")
+        [again] = system.approvals.pending()
+        assert again.definition not in ("", first.definition)
+        assert changes == []
+        assert system.approvals.approve(again, by="anna@shop")
+        assert system.root.reply(timeout=DEADLINE).text == "done"
+        assert changes == ["a"]
+        [begun] = [message.data for message in system.root.history() if message.kind == "tool_call"]
+        assert begun["definition"] == again.definition
+
+
+def test_a_question_about_a_tool_that_is_the_same_stands(durable: str) -> None:
+    changes: list[str] = []
+    script = scripted([calling(change("a")), "done"])
+    for _ in range(2):
+        tools = [changing("Change it.", changes)]
+        with ActorSystem.open(durable, provider=script, tools=tools, approvals="ask") as system:
+            if not system.root.record.turn:
+                system.root.prompt("go")
+                waiting(system)
+                continue
+            assert system.approvals.approve(waiting(system)[0])
+            assert system.root.reply(timeout=DEADLINE).text == "done"
+            assert [message.kind for message in system.root.history()].count("approval") == 2
+    assert changes == ["a"]

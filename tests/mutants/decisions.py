@@ -82,6 +82,13 @@ DECISION_MUTANTS = (
         test=_TURN,
     ),
     Mutant(
+        "a question holds for another definition of its tool",
+        "agent/turn/calls.py",
+        'tools[call.name].definition not in ("", call.definition)',
+        'tools[call.name].definition == ""',
+        test="tests/agent/test_approvals.py",
+    ),
+    Mutant(
         "a value that does not fit ends a typed turn",
         "agent/turn/typed.py",
         "    if not wrong:\n        return _accept(state, value, event.spent, now, *drafts,",

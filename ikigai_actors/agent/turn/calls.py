@@ -98,11 +98,17 @@ class Call:
     """The rule that decides on it, as `ruled` finds it; None for the policy of its tool."""
     approved: str = ""
     """The `digest_of` the call that somebody has approved; empty while nobody has."""
+    definition: str = ""
+    """The digest of its tool's definition, about which somebody was asked; empty while nobody was."""
+    former: str = ""
+    """The definition about which somebody was asked before, where it has changed since."""
 
     @property
     def question(self) -> dict[str, Any]:
         """The data of a message that asks about it, or decides on it."""
-        return {**self.data, "call_sha256": digest_of(self.name, self.input)}
+        defined = {"definition": self.definition} if self.definition else {}
+        changed = {"former_definition": self.former} if self.former else {}
+        return {**self.data, "call_sha256": digest_of(self.name, self.input), **defined, **changed}
 
     @property
     def data(self) -> dict[str, Any]:
@@ -126,6 +132,10 @@ class PendingCall:
     """The arguments."""
     unfenced: bool = False
     """Whether it is a command of bash, and the fence is not there that bash was to have."""
+    definition: str = ""
+    """The digest of the tool's definition, about which is asked."""
+    former: str = ""
+    """The definition about which was asked before, where it has changed since; empty for a first question."""
 
     @property
     def sha256(self) -> str:
@@ -184,6 +194,7 @@ def recover(messages: Iterable[Message]) -> Calls:
                 if now is Progress.APPROVED:
                     approved = str(message.data.get("call_sha256") or "")
                     calls = marked_approved(calls, message.data.get("tool_use_id"), approved)
+                calls = defined(calls, message.data)
                 if message.data.get("unfenced"):
                     calls = marked_unfenced(calls, {message.data.get("tool_use_id")})
             case Kind.TOOL_CALL:
@@ -223,6 +234,40 @@ def marked_unfenced(calls: Calls, ids: Collection[Any]) -> Calls:
     return tuple(replace(call, unfenced=True) if call.id in ids else call for call in calls)
 
 
+def defined(calls: Calls, question: Mapping[str, Any]) -> Calls:
+    """The calls, of which one has the definitions that a question about it names."""
+    definition, former = (str(question.get(name) or "") for name in ("definition", "former_definition"))
+    return tuple(
+        replace(call, definition=definition, former=former) if call.id == question.get("tool_use_id") else call
+        for call in calls
+    )
+
+
+def redefined(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
+    """The calls about which somebody was asked, and whose tool has another definition now. They have not begun.
+
+    A question of an earlier program names no definition, and is not asked again.
+    """
+    asked = (Progress.ASKING, Progress.APPROVED)
+    return tuple(
+        call
+        for call in calls
+        if call.progress in asked and call.definition and call.name in tools
+        and tools[call.name].definition not in ("", call.definition)
+    )  # fmt: skip
+
+
+def asked_again(calls: Calls, again: Calls) -> Calls:
+    """The calls, of which some wait as if nobody had been asked, but for the definition that they had."""
+    ids = {call.id for call in again}
+    return tuple(
+        replace(call, progress=Progress.WAITING, approved="", definition="", former=call.definition)
+        if call.id in ids
+        else call
+        for call in calls
+    )
+
+
 def marked_approved(calls: Calls, id_: Any, approved: str) -> Calls:
     """The calls, of which the one with this id is marked as the one with this digest, which somebody approved."""
     return tuple(replace(call, approved=approved) if call.id == id_ else call for call in calls)
@@ -252,7 +297,7 @@ def at_rest(calls: Calls) -> bool:
 
 def pending(agent: str, call: Call) -> PendingCall:
     """An agent's call, as the one who decides on it sees it."""
-    return PendingCall(agent, call.reply, call.id, call.name, call.input, call.unfenced)
+    return PendingCall(agent, call.reply, call.id, call.name, call.input, call.unfenced, call.definition, call.former)
 
 
 def asking(calls: Calls) -> Calls:

@@ -17,6 +17,7 @@ from ikigai_actors.agent.turn.calls import (
     Call,
     Calls,
     Progress,
+    asked_again,
     asking,
     changed_since,
     denial,
@@ -27,6 +28,7 @@ from ikigai_actors.agent.turn.calls import (
     next_builtin_call,
     pending,
     progress,
+    redefined,
     ruled,
     running,
     startable,
@@ -69,6 +71,8 @@ def continue_calls(
 
 
 def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits], told: bool) -> Step:
+    if again := redefined(state.calls, tools):
+        state = replace(state, calls=asked_again(state.calls, again))
     calls = ruled(state.calls, tools, state.rules or (), event.asked)
     if missing := unknown(state.calls, tools):
         known = ", ".join(sorted(tools)) or "none"
@@ -80,9 +84,16 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
         return _results(state, other, "This is not the call that was approved, so it was not begun.", now)
     if to_ask := to_be_asked(calls, tools):
         unfenced = [call.id for call in to_ask if tools[call.name].unfenced]
-        return _ask(replace(state, calls=marked_unfenced(state.calls, unfenced)), to_ask, unfenced, now)
+        shown = tuple(replace(call, definition=tools[call.name].definition) for call in to_ask)
+        marked = {call.id: call.definition for call in shown}
+        former = {call.id: call.former for call in shown}
+        asked = tuple(
+            replace(call, definition=marked.get(call.id, call.definition), former=former.get(call.id, call.former))
+            for call in marked_unfenced(state.calls, unfenced)
+        )
+        return _ask(replace(state, calls=asked), shown, unfenced, now)
     if chosen := startable(calls, tools):
-        return _start(state, chosen, now)
+        return _start(state, tuple(replace(call, definition=tools[call.name].definition) for call in chosen), now)
     if running(state.calls) or waits(state.calls):
         return Step(state)
     if state.status is Status.STOPPED:
@@ -255,7 +266,8 @@ def _record(
     unfenced: Collection[str] = (),
 ) -> Step:
     def data_of(call: Call) -> dict[str, Any]:
-        data = call.question if kind is Kind.APPROVAL else call.data
+        begun = {"definition": call.definition} if call.definition else {}
+        data = call.question if kind is Kind.APPROVAL else {**call.data, **begun}
         return {**data, "unfenced": True} if call.id in unfenced else data
 
     drafts = ((kind, call.name, data_of(call)) for call in chosen)

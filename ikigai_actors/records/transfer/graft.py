@@ -7,7 +7,7 @@ fsck's checker must find nothing wrong with them; else all is undone.
 | in the file | here |
 |---|---|
 | a uuid that an agent here has | another one, in every field and message that names it; never in texts |
-| the uuid of a parent outside | that of the dead one that stands for it, unless an agent here has it |
+| the uuid of a parent outside | that of the dead one in its place, unless an agent here has it |
 | the name of an agent that lives here | with ``-2`` |
 | an origin, and any agent 0 | below the agent under which they come, at fork point 0: they inherit nothing from it |
 | a supervisor outside | the agent under which they come |

@@ -9,7 +9,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
-GROUPS: dict[str, tuple[tuple[str, str], ...]] = {
+KEY_GROUPS: dict[str, tuple[tuple[str, str], ...]] = {
     "Talk": (
         ("Enter, Ctrl+J", "Submit; a new line"),
         ("Tab", "Take a line of the menu"),
@@ -69,7 +69,7 @@ class KeysScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """Lay out the list."""
         bindings = (each for each in type(self._main).BINDINGS if isinstance(each, Binding) and each.show)
-        groups = {group: list(rows) for group, rows in GROUPS.items()}
+        groups = {group: list(rows) for group, rows in KEY_GROUPS.items()}
         for each in bindings:
             groups[_group_of(each.key)].append((_shown(each.key), each.description))
         text, narrow = Text(), self.app.size.width < NARROW

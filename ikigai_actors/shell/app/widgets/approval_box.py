@@ -306,6 +306,8 @@ class ApprovalBox(Vertical, can_focus=True):
         self._call.show(folded(question.call, width, question.text), colours, room.height // 2)
         title = Text(question.who, f"bold {colours.ink}").append(" wants to run ", colours.ink)
         title.append(visible(question.call.tool), f"bold {colours.waits}")
+        if question.call.former:
+            title.append(" · the tool has changed since you were asked", colours.waits)
         title.truncate(max(4, room.width - 6), overflow="ellipsis")
         self.border_title = Content.from_rich_text(title)
         self._show_keys()
