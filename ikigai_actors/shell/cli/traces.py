@@ -21,6 +21,12 @@ def trace() -> None:
 @click.option("--until", metavar="TIME", help="Turns that ended before then.")
 @click.option("--content", is_flag=True, help="Also the texts of prompts, replies, arguments and results.")
 @click.option("--join", is_flag=True, help="Show the first turn of a child within the turn in which it was forked.")
+@click.option(
+    "--usage",
+    type=click.Choice(["both", "chat"]),
+    default="both",
+    help="Which spans have tokens: turns and requests, or requests alone, for tools that add them up.  [default: both]",
+)
 @click.option("--header", "headers", metavar="NAME=VALUE", multiple=True, help="For a collector.  Repeatable.")
 @click.option(
     "--format", "form", type=click.Choice(["protobuf", "json"]), help="[default: protobuf; json in a file, and alone]"

@@ -4,7 +4,6 @@ import contextlib
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import NamedTuple
 
 from ikigai_actors.actors.clock import SystemClock
@@ -15,8 +14,8 @@ from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.shell.text.words import counted
 from ikigai_actors.sight.traces.otlp import batches, spans_as_json, spans_as_protobuf
 from ikigai_actors.sight.traces.reading import FOREVER, TraceScope, ended_turns
-from ikigai_actors.sight.traces.sending import Collector, address_in, resource_of, send_patiently
-from ikigai_actors.sight.traces.spans import TraceSpan
+from ikigai_actors.sight.traces.sending import Collector, Delivery, SpanSender, address_in, patiently, resource_of
+from ikigai_actors.sight.traces.spans import BOTH, TraceSpan
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing
@@ -40,6 +39,7 @@ class Wanted(NamedTuple):
     until: str | None = None
     content: bool = False
     join: bool = False
+    usage: str = BOTH
 
 
 def export_traces(
@@ -53,13 +53,14 @@ def export_traces(
 ) -> str:
     """Send spans to a collector, or write them to a new file; return a line for a person.
 
-    Raises `BadInput` for arguments that cannot be used, `IkigaiError` where a collector refuses, and what `existing`
-    does.
+    Raises `BadInput` for arguments that cannot be used, `IkigaiError` where a collector refuses or rejects spans, and
+    what `existing` does.
     """
     target = target or address_in(environment)
     if not target:
         raise BadInput("Expected --to URL or --to FILE: where the spans go. Or set OTEL_EXPORTER_OTLP_ENDPOINT.")
     spans = turns = 0
+    delivery = Delivery()
     with existing(database) as store, _taking(target, headers, form, environment) as take:
         now = clock_of(store, SystemClock()).now_ms()
         scope = TraceScope(
@@ -68,17 +69,26 @@ def export_traces(
             FOREVER if wanted.until is None else check_since(wanted.until, now),
             wanted.content,
             wanted.join,
+            wanted.usage,
         )
         for batch in batches(ended_turns(store, scope), _BATCH):
             try:
-                take(batch)
+                delivery = delivery.and_then(take(batch))
             except IkigaiError as error:
                 taken = f" It has taken {counted(spans, 'span')} of {counted(turns, 'turn')}." if spans else ""
                 again = "The same command sends all of them again, with the same ids."
                 raise IkigaiError(f"{error}{taken} {again}") from error
             spans, turns = spans + sum(map(len, batch)), turns + len(batch)
     later = datetime.fromtimestamp((now - _AGAIN) / 1000, UTC).isoformat(timespec="seconds")
-    return f"Exported {counted(spans, 'span')} of {counted(turns, 'turn')} to {target}. Later ones: --since {later}"
+    sent, place = f"{counted(spans, 'span')} of {counted(turns, 'turn')}", _shown_place(target)
+    if delivery.lost:
+        raise IkigaiError(f"Of {sent}, {place} {delivery.lost} The others are exported. Later ones: --since {later}")
+    said = f" The collector says: {' '.join(delivery.words)}" if delivery.words else ""
+    return f"Exported {sent} to {place}. Later ones: --since {later}{said}"
+
+
+def _shown_place(target: str) -> str:
+    return Collector(target).place if "://" in target else target
 
 
 def _branches(tx: Transaction, agents: Iterable[str]) -> Collection[str]:
@@ -90,7 +100,7 @@ def _branches(tx: Transaction, agents: Iterable[str]) -> Collection[str]:
 @contextlib.contextmanager
 def _taking(
     target: str, headers: Iterable[str], form: str | None, environment: Mapping[str, str]
-) -> Iterator[Callable[[list[list[TraceSpan]]], object]]:
+) -> Iterator[Callable[[list[list[TraceSpan]]], Delivery]]:
     """What takes batches of turns, until the block ends. A file is there whole, or not at all."""
     resource = resource_of(environment)
     if "://" in target:
@@ -98,18 +108,18 @@ def _taking(
         is_json = form == JSON
         kind = "application/json" if is_json else "application/x-protobuf"
 
-        def take(turns: list[list[TraceSpan]]) -> None:
-            spans = (span for turn in turns for span in turn)
-            body = spans_as_json(spans, resource).encode() if is_json else spans_as_protobuf(spans, resource)
-            send_patiently(partial(collector.post, body, kind), collector.url, time.sleep, time.time)
+        def encode(spans: Sequence[TraceSpan]) -> bytes:
+            return spans_as_json(spans, resource).encode() if is_json else spans_as_protobuf(spans, resource)
 
-        yield take
+        sender = SpanSender(collector, encode, kind, patiently(time.sleep, time.time))
+        yield lambda turns: sender.send([span for turn in turns for span in turn])
         return
     if form == PROTOBUF:
         raise BadInput("A file has lines of JSON: leave out --format protobuf, or give --to the URL of a collector.")
     with new_file(as_path(target), "an export of spans") as file:
 
-        def write(turns: list[list[TraceSpan]]) -> None:
+        def write(turns: list[list[TraceSpan]]) -> Delivery:
             file.write(spans_as_json((span for turn in turns for span in turn), resource).encode() + b"\n")
+            return Delivery()
 
         yield write

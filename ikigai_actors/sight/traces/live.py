@@ -14,22 +14,21 @@ from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
-from urllib.parse import urlsplit
 
 from ikigai_actors.actors.service import Service
 from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.agent.subscriptions import Event
-from ikigai_actors.arguments import check_flag, shown
+from ikigai_actors.arguments import check_choice, check_flag, shown
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.records.agents.registry import Died
 from ikigai_actors.records.messages.messages import ENDINGS, Message
-from ikigai_actors.sight.traces.conventions import OWN_LINK
+from ikigai_actors.sight.traces.conventions import CHAT, OWN_LINK
 from ikigai_actors.sight.traces.ids import call_span, request_span, trace_of
 from ikigai_actors.sight.traces.otlp import SCOPE, batches, spans_as_protobuf
 from ikigai_actors.sight.traces.reading import TraceScope, ended_turns
-from ikigai_actors.sight.traces.sending import Collector, resource_of
-from ikigai_actors.sight.traces.spans import TraceSpan
+from ikigai_actors.sight.traces.sending import Collector, SpanSender, resource_of
+from ikigai_actors.sight.traces.spans import BOTH, TraceSpan
 from ikigai_actors.system.handles.ref import System
 
 if TYPE_CHECKING:
@@ -96,10 +95,10 @@ class Tracing(Instrument):
 class TurnTracer(Service):
     """Exports the turns of a system as they end, until it is closed. Make it by `trace_turns`."""
 
-    def __init__(self, system: System, export: Export, content: bool) -> None:
+    def __init__(self, system: System, export: Export, content: bool, usage: str = BOTH) -> None:
         """Begin with the turns that have ended a short while ago."""
         super().__init__("ikigai-traces")
-        self._system, self._export, self._content = system, export, content
+        self._system, self._export, self._content, self._usage = system, export, content, usage
         self._known: dict[bytes, None] = {}
         self._upto = system._clock.now_ms() - _AGAIN + _MARGIN  # what ended before was exported
         self._due: set[str] | None = None  # agents that may have a turn to be exported; None: everybody may
@@ -160,7 +159,7 @@ class TurnTracer(Service):
 
     def _export_turns(self, due: set[str] | None) -> str:
         """Export the turns of these agents that ended since the last time; return why they were not taken."""
-        scope = TraceScope(due, max(0, self._upto - _MARGIN), content=self._content)
+        scope = TraceScope(due, max(0, self._upto - _MARGIN), content=self._content, usage=self._usage)
         new = (turn for turn in ended_turns(self._system._store, scope) if turn[0].id not in self._known)
         for turns in batches(new, _BATCH):
             if why := self._export([span for turn in turns for span in turn]):
@@ -171,7 +170,9 @@ class TurnTracer(Service):
         return ""
 
 
-def trace_turns(system: System, exporter: SpanExporter | str, *, content: bool = False) -> TurnTracer:
+def trace_turns(
+    system: System, exporter: SpanExporter | str, *, content: bool = False, usage: str = BOTH
+) -> TurnTracer:
     """Export each turn as a trace when it has ended.
 
         with ActorSystem.open("team.db") as system, trace_turns(system, "http://localhost:6006"):
@@ -184,6 +185,8 @@ def trace_turns(system: System, exporter: SpanExporter | str, *, content: bool =
         system: an open system, or an attached one.
         exporter: the address of a collector, or an exporter of OpenTelemetry's SDK.
         content: whether spans have the texts of prompts, replies, arguments and results.
+        usage: which spans have tokens: ``"both"`` turns and requests, or ``"chat"`` requests alone, for tools that add
+            up what the spans of a trace have.
 
     Returns:
         What exports; close it, or use it by ``with``.
@@ -195,20 +198,31 @@ def trace_turns(system: System, exporter: SpanExporter | str, *, content: bool =
     if not isinstance(system, System):
         raise BadInput(f"Expected an open system; got {shown(system)}.")
     check_flag(content, "content")
+    check_choice(usage, "usage", (BOTH, CHAT))
     system._check_open()
     if isinstance(exporter, str):
-        export: Export = partial(_post, Collector.of(exporter, (), os.environ), resource_of(os.environ))
+        collector, encode = Collector.of(exporter, (), os.environ), partial(_as_protobuf, resource_of(os.environ))
+        sender = SpanSender(collector, encode, "application/x-protobuf", lambda post: post())
+        export: Export = partial(_sent, collector, sender)
     elif callable(getattr(exporter, "export", None)):
         export = partial(_hand_to, exporter, _readable())
     else:
         raise BadInput(f"Expected the address of a collector, or an exporter of OpenTelemetry; got {shown(exporter)}.")
-    return TurnTracer(system, export, content)
+    return TurnTracer(system, export, content, usage)
 
 
-def _post(collector: Collector, resource: dict[str, str], spans: Sequence[TraceSpan]) -> str:
-    answer = collector.post(spans_as_protobuf(spans, resource), "application/x-protobuf")
-    where = urlsplit(collector.url).netloc.rpartition("@")[2]
-    return "" if 200 <= answer.status < 300 else f"{where}: {answer.status or 'no answer'} {answer.reason}".rstrip()
+def _sent(collector: Collector, sender: SpanSender, spans: Sequence[TraceSpan]) -> str:
+    try:
+        delivery = sender.send(spans)
+    except IkigaiError as error:
+        return str(error)
+    if delivery.lost or delivery.words:
+        logger.warning("%s %s", collector.place, delivery.lost or f"says: {' '.join(delivery.words)}")
+    return ""  # what a collector rejects is not to be sent again
+
+
+def _as_protobuf(resource: dict[str, str], spans: Sequence[TraceSpan]) -> bytes:
+    return spans_as_protobuf(spans, resource)
 
 
 def _hand_to(

@@ -54,7 +54,8 @@ class Metering(Instrument):
     def request_ends(self, agent: Tally, answer: Reply | Exception | None, spent: Spent | None) -> None:
         seconds, facts = self._end((agent.uuid, name.CHAT))
         if spent is not None:
-            facts |= {name.RESPONSE_MODEL: spent.model} if spent.model else {}
+            answered = {name.REQUEST_MODEL: spent.model, name.RESPONSE_MODEL: spent.model} if spent.model else {}
+            facts = {**answered, **facts}
             self._tokens.record(all_input(spent), {**facts, name.TOKEN_TYPE: "input"})
             self._tokens.record(spent.usage.output_tokens, {**facts, name.TOKEN_TYPE: "output"})
         if not isinstance(answer, Reply):

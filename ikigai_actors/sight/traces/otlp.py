@@ -7,6 +7,7 @@ an export. Arize Phoenix refuses JSON over HTTP, so protobuf is what is sent.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 from ikigai_actors.sight.traces.conventions import OWN_LINK, SCHEMA_URL
 from ikigai_actors.sight.traces.spans import AttributeValue, TraceSpan
@@ -19,6 +20,8 @@ _LONG = 64
 """Characters of a text that is not kept."""
 _ERROR = 2
 """The code of a status."""
+_LONGEST_WORDS = 300
+"""Characters of a collector's words that are kept."""
 
 
 def batches(turns: Iterable[list[TraceSpan]], most: int) -> Iterator[list[list[TraceSpan]]]:
@@ -48,6 +51,77 @@ def spans_as_json(spans: Iterable[TraceSpan], resource: Mapping[str, str]) -> st
     scope = {"scope": {"name": SCOPE}, "spans": [_span_as_json(one) for one in spans], "schemaUrl": SCHEMA_URL}
     about = {"resource": {"attributes": _attributes_as_json(resource)}, "scopeSpans": [scope], "schemaUrl": SCHEMA_URL}
     return json.dumps({"resourceSpans": [about]}, separators=(",", ":"))
+
+
+class PartialSuccess(NamedTuple):
+    """What a collector says of a request that it has taken."""
+
+    rejected: int = 0
+    """How many of its spans were not kept."""
+    words: str = ""
+    """Why, or a warning."""
+
+
+def partial_success(body: bytes, kind: str) -> PartialSuccess:
+    """What an ``ExportTraceServiceResponse`` says, as protobuf or JSON; nothing for what is neither."""
+    try:
+        return _partial_in_json(json.loads(body)) if "json" in kind else _partial_in_protobuf(body)
+    except (ValueError, TypeError, IndexError, RecursionError):
+        return PartialSuccess()
+
+
+def _partial_in_json(answer: Any) -> PartialSuccess:
+    said = answer.get("partialSuccess", answer.get("partial_success")) if isinstance(answer, dict) else None
+    if not isinstance(said, dict):
+        return PartialSuccess()
+    rejected: Any = said.get("rejectedSpans", said.get("rejected_spans", 0))
+    return PartialSuccess(int(rejected), _words(str(said.get("errorMessage", said.get("error_message", "")))))
+
+
+def _partial_in_protobuf(body: bytes) -> PartialSuccess:
+    said = dict(_fields(dict(_fields(body)).get(1, b"")))
+    rejected, words = said.get(1, 0), said.get(2, b"")
+    return PartialSuccess(
+        rejected if isinstance(rejected, int) else 0,
+        _words(words.decode(errors="replace") if isinstance(words, bytes) else ""),
+    )
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST_WORDS]
+
+
+def _fields(body: bytes | int) -> Iterator[tuple[int, int | bytes]]:
+    """The fields of a message, by their numbers. Raises `ValueError` and `IndexError` for what is none."""
+    if isinstance(body, int):
+        raise ValueError("a number is no message")
+    place = 0
+    while place < len(body):
+        key, place = _read_varint(body, place)
+        value: int | bytes
+        match key & 7:
+            case 0:
+                value, place = _read_varint(body, place)
+            case 2:
+                size, place = _read_varint(body, place)
+                value, place = body[place : place + size], place + size
+            case 1 | 5 as wire:
+                size = 8 if wire == 1 else 4
+                value, place = body[place : place + size], place + size
+            case _:
+                raise ValueError("an unknown type of field")
+        if place > len(body):
+            raise ValueError("the message is cut")
+        yield key >> 3, value
+
+
+def _read_varint(body: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = body[place]
+        value, shift, place = value | (byte & 0x7F) << shift, shift + 7, place + 1
+        if byte < 0x80:
+            return value, place
 
 
 def _span(span: TraceSpan) -> bytes:

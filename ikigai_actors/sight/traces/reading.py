@@ -1,7 +1,7 @@
 """The ended turns of a database as spans, with the links between agents.
 
     for turn in ended_turns(store, TraceScope(since=yesterday)):
-        send_patiently(turn)
+        sender.send(turn)
 
 Each agent's row and the end of its log are read at one moment, and the log up to there in parts: logs only grow. So a
 database may be exported while its host works, and a turn is read whole or not at all.
@@ -21,6 +21,7 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.sight.traces.ids import call_span, trace_of, turn_span
 from ikigai_actors.sight.traces.spans import (
+    BOTH,
     FORKED,
     MAILED,
     EndedTurn,
@@ -56,6 +57,8 @@ class TraceScope:
     """Whether spans have the texts of prompts, replies and results."""
     join: bool = False
     """Whether the first turn of a child is in the trace of the turn in which it was forked."""
+    usage: str = BOTH
+    """Which spans have tokens: `BOTH`, or ``chat`` for those of requests alone."""
 
 
 def ended_turns(store: Store, scope: TraceScope) -> Iterator[list[TraceSpan]]:
@@ -117,7 +120,7 @@ def _before_turn(tx: Transaction, record: AgentRecord, position: int) -> int:
 
 def _turns_of(store: Store, source: _Source, scope: TraceScope, links: "_Links") -> Iterator[EndedTurn]:
     record, head, start = source
-    fold = _fold_of(record, start, scope.content)
+    fold = _fold_of(record, start, scope)
     while start < head.last:
         end = min(start + _MESSAGES, head.last)
         for message in store.read(partial(section, uuid=record.uuid, start=start, end=end)):
@@ -131,9 +134,9 @@ def _turns_of(store: Store, source: _Source, scope: TraceScope, links: "_Links")
         yield last
 
 
-def _fold_of(record: AgentRecord, start: int, content: bool = False) -> TurnFold:
+def _fold_of(record: AgentRecord, start: int, scope: TraceScope) -> TurnFold:
     agent = TracedAgent(record.uuid, record.short, record.parent_uuid, record.born)
-    return TurnFold(agent, content=content, first=start == record.fork_message_id)
+    return TurnFold(agent, content=scope.content, first=start == record.fork_message_id, usage=scope.usage)
 
 
 class _Links:
@@ -192,7 +195,7 @@ class _Links:
         if (record := self._record(tx, agent)) is None:
             return None, None
         start = _before_turn(tx, record, position)
-        fold = _fold_of(record, start)
+        fold = _fold_of(record, start, TraceScope())
         for message in section(tx, agent, start, position):
             fold.follow(message)
         return fold.open, fold.latest

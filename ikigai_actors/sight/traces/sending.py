@@ -1,9 +1,16 @@
-"""The sender of spans: gives batches to a collector over HTTP, and sends again what a busy one refuses."""
+"""The sender of spans: gives batches to a collector over HTTP, and sends again what a busy one refuses.
+
+    sender = SpanSender(collector, encode, "application/x-protobuf", patiently(sleep, now))
+    sender.send(spans)      # what the collector has not kept of them, though it answered
+
+A body that is too large for the collector is halved, down to one span, which is left out. A collector that does not
+know gzip gets plain bodies.
+"""
 
 import gzip
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from math import isfinite, nan
@@ -12,10 +19,19 @@ from urllib.parse import unquote, urlsplit
 
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.sight.traces.conventions import SERVICE_NAME
-from ikigai_actors.sight.traces.otlp import SCOPE
+from ikigai_actors.sight.traces.otlp import SCOPE, PartialSuccess, partial_success
+from ikigai_actors.sight.traces.spans import TraceSpan
 
 _BUSY = (429, 502, 503, 504)
 """What a collector answers that may take the same request later."""
+
+_TOO_LARGE, _UNKNOWN_FORM = 413, 415
+
+_MOST_NAMED = 5
+"""Spans that a message names."""
+
+_LONGEST_ANSWER = 100_000
+"""Bytes of an answer that are read."""
 
 _TRIES = 6
 _LONGEST_PAUSE = 60.0
@@ -42,6 +58,8 @@ class CollectorAnswer(NamedTuple):
     """0 where nobody has answered."""
     reason: str
     retry_after: str = ""
+    partial: PartialSuccess = PartialSuccess()
+    """What was not kept, of an answer that has taken the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +85,21 @@ class Collector:
         )
         return Collector(url, dict(map(_header, [*filter(None, known.split(",")), *headers])))
 
-    def post(self, body: bytes, kind: str) -> CollectorAnswer:
+    @property
+    def place(self) -> str:
+        """The address as people are shown it: without a name and a password."""
+        parts = urlsplit(self.url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+    def post(self, body: bytes, kind: str, *, zipped: bool = True) -> CollectorAnswer:
         """Send a body once."""
-        headers = {**self.headers, "Content-Type": kind, "Content-Encoding": "gzip"}
-        request = urllib.request.Request(self.url, gzip.compress(body, 1, mtime=0), headers)
+        headers = {**self.headers, "Content-Type": kind, **({"Content-Encoding": "gzip"} if zipped else {})}
+        request = urllib.request.Request(self.url, gzip.compress(body, 1, mtime=0) if zipped else body, headers)
         try:
             with _OPENER.open(request, timeout=_TIMEOUT) as response:
-                response.read()
-                return CollectorAnswer(response.status, "")
+                answered = response.read(_LONGEST_ANSWER)
+                kept = partial_success(answered, response.headers.get("Content-Type", ""))
+                return CollectorAnswer(response.status, "", partial=kept)
         except urllib.error.HTTPError as error:
             with error:
                 return CollectorAnswer(error.code, str(error.reason), error.headers.get("Retry-After", ""))
@@ -82,23 +107,94 @@ class Collector:
             return CollectorAnswer(0, str(getattr(error, "reason", error)))
 
 
-def send_patiently(
-    post: Callable[[], CollectorAnswer], url: str, sleep: Callable[[float], object], now: Callable[[], float]
-) -> None:
-    """Send until the collector takes it.
+Attempt = Callable[[Callable[[], CollectorAnswer]], CollectorAnswer]
+"""Sends a request by a function, once or again and again; gives the answer that counts."""
 
-    Raises `IkigaiError` when it refuses, or is busy or away for long.
-    """
-    for attempt in range(_TRIES):
-        answer = post()
-        if 200 <= answer.status < 300:
-            return
-        if answer.status and answer.status not in _BUSY:
-            raise IkigaiError(f"{url} refuses the spans: {answer.status} {answer.reason}.")
-        if attempt < _TRIES - 1:
-            sleep(pause(attempt, answer.retry_after, now()))
-    how = f"is busy: {answer.status} {answer.reason}" if answer.status else f"does not answer: {answer.reason}"
-    raise IkigaiError(f"{url} {how}.")
+
+class Delivery(NamedTuple):
+    """What a collector has not kept of spans that were sent, though it answered."""
+
+    rejected: int = 0
+    words: tuple[str, ...] = ()
+    """Why, in its own words; warnings too."""
+    too_large: tuple[TraceSpan, ...] = ()
+    """Those that are too large for it, each by itself."""
+
+    def and_then(self, other: "Delivery") -> "Delivery":
+        """Both together."""
+        words = tuple(dict.fromkeys((*self.words, *other.words)))
+        return Delivery(self.rejected + other.rejected, words, self.too_large + other.too_large)
+
+    @property
+    def lost(self) -> str:
+        """What was lost, in a sentence for a person; empty for nothing."""
+        told = [f"has rejected {self.rejected:,} {'span' if self.rejected == 1 else 'spans'}"] if self.rejected else []
+        if self.too_large:
+            names = [f"{one.name} (trace {one.trace.hex()}, span {one.id.hex()})" for one in self.too_large]
+            more = f", and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+            told.append(f"finds these too large, so they are left out: {'; '.join(names[:_MOST_NAMED])}{more}")
+        said = f" It says: “{' '.join(self.words)}”." if told and self.words else ""
+        return " and ".join(told) + ("." + said if told else "")
+
+
+class SpanSender:
+    """Sends spans to one collector. Remembers what that does not take."""
+
+    def __init__(
+        self, collector: Collector, encode: Callable[[Sequence[TraceSpan]], bytes], kind: str, attempt: Attempt
+    ) -> None:
+        """Prepare.
+
+        Args:
+            collector: the collector.
+            encode: makes the body of a request.
+            kind: the media type of that body.
+            attempt: sends a request.
+        """
+        self._collector, self._encode, self._kind, self._attempt = collector, encode, kind, attempt
+        self._zipped = True
+        self._too_large = 0  # bytes of the smallest body that was; 0 for none
+
+    def send(self, spans: Sequence[TraceSpan]) -> Delivery:
+        """Send spans, in as many requests as must be. Raises `IkigaiError` when they are refused, or nobody answers."""
+        body = self._encode(spans)
+        if len(spans) > 1 and 0 < self._too_large <= len(body):
+            return self._halved(spans)
+        answer = self._attempt(lambda: self._collector.post(body, self._kind, zipped=self._zipped))
+        if answer.status == _UNKNOWN_FORM and self._zipped:
+            self._zipped = False
+            answer = self._attempt(lambda: self._collector.post(body, self._kind, zipped=False))
+        if answer.status == _TOO_LARGE:
+            self._too_large = min(self._too_large or len(body), len(body))
+            return self._halved(spans) if len(spans) > 1 else Delivery(too_large=(*spans,))
+        if not 200 <= answer.status < 300:
+            raise IkigaiError(f"{self._collector.place} {_why(answer)}.")
+        return Delivery(answer.partial.rejected, (answer.partial.words,) if answer.partial.words else ())
+
+    def _halved(self, spans: Sequence[TraceSpan]) -> Delivery:
+        middle = len(spans) // 2
+        return self.send(spans[:middle]).and_then(self.send(spans[middle:]))
+
+
+def _why(answer: CollectorAnswer) -> str:
+    if not answer.status:
+        return f"does not answer: {answer.reason}"
+    how = "is busy" if answer.status in _BUSY else "refuses the spans"
+    return f"{how}: {answer.status} {answer.reason}".rstrip()
+
+
+def patiently(sleep: Callable[[float], object], now: Callable[[], float]) -> Attempt:
+    """Send a request again while the collector is busy or away, up to six times."""
+
+    def attempt(post: Callable[[], CollectorAnswer]) -> CollectorAnswer:
+        for number in range(_TRIES - 1):
+            answer = post()
+            if answer.status and answer.status not in _BUSY:
+                return answer
+            sleep(pause(number, answer.retry_after, now()))
+        return post()
+
+    return attempt
 
 
 def pause(attempt: int, retry_after: str, now: float) -> float:

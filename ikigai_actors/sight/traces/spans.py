@@ -30,6 +30,9 @@ MAILED = "mail"
 MERGED = "merge"
 """The reasons of links."""
 
+BOTH = "both"
+"""Turns and requests have tokens; else requests alone, for tools that add up what the spans of a trace have."""
+
 AttributeValue = str | int | tuple[str, ...]
 
 
@@ -143,15 +146,16 @@ class _Turn:
 class TurnFold:
     """Takes the messages of one agent, in order, from a turn's beginning on."""
 
-    def __init__(self, agent: TracedAgent, *, content: bool = False, first: bool = True) -> None:
+    def __init__(self, agent: TracedAgent, *, content: bool = False, first: bool = True, usage: str = BOTH) -> None:
         """Begin.
 
         Args:
             agent: the agent.
             content: whether spans have texts.
             first: whether its log is folded from its beginning.
+            usage: which spans have tokens.
         """
-        self._agent, self._content, self._first = agent, content, first
+        self._agent, self._content, self._first, self._usage = agent, content, first, usage
         self._now = 0
         self._maker = ""  # who has forked it: its parent, or the agent of an experiment
         self._turn: _Turn | None = None
@@ -260,12 +264,13 @@ class TurnFold:
         """Take a message that says what came of a request, with the span of that if one was made."""
         spent, data = spent_of(message), message.data
         provider, _, model = str(data.get("model") or "").partition(":")
-        turn.provider, turn.model = provider or turn.provider, model or turn.model
+        model = model or (spent.model if spent is not None else "") or turn.model  # none is set: the one that answers
+        turn.provider, turn.model = provider or turn.provider, model
         if spent is not None:
             turn.input_tokens += all_input(spent)
             turn.output_tokens += spent.usage.output_tokens
         if _was_asked(turn, message):
-            turn.spans.append(self._request_span(turn, message, model or turn.model, spent))
+            turn.spans.append(self._request_span(turn, message, model, spent))
         if message.kind == Kind.ASSISTANT:
             turn.text = message.content
             turn.calls = {
@@ -291,7 +296,7 @@ class TurnFold:
         if self._content and message.kind == Kind.ASSISTANT:
             facts[name.OUTPUT_MESSAGES] = _reply_as_json(message)
         own = request_span(self._agent.uuid, turn.opens, turn.requests)
-        called = f"{name.CHAT} {model or (spent.model if spent is not None else '')}".rstrip()
+        called = f"{name.CHAT} {model}".rstrip()
         return TraceSpan(*self._below(turn, own), called, CLIENT, turn.asked, self._now, facts, error)
 
     def _call_span(self, turn: _Turn, called: _Called, call: str, error: str, result: str | None) -> TraceSpan:
@@ -331,6 +336,10 @@ class TurnFold:
             name.CONVERSATION: self._agent.uuid,
         }
 
+    def _sums(self, turn: _Turn) -> dict[str, AttributeValue]:
+        sums = {name.INPUT_TOKENS: turn.input_tokens, name.OUTPUT_TOKENS: turn.output_tokens}
+        return {**sums} if self._usage == BOTH else {}
+
     def _end(self, turn: _Turn, end: int, last: Message | None, error: str = "") -> EndedTurn:
         for call, called in turn.calls.items():  # what was started has a span, below which others may lie
             if called.started:
@@ -340,8 +349,7 @@ class TurnFold:
             **self._facts(name.INVOKE_AGENT, turn),
             name.AGENT_NAME: agent.name,
             **({name.REQUEST_MODEL: turn.model} if turn.model else {}),
-            name.INPUT_TOKENS: turn.input_tokens,
-            name.OUTPUT_TOKENS: turn.output_tokens,
+            **self._sums(turn),
             name.OWN_AGENT: agent.uuid,
             **({name.OWN_PARENT: agent.parent} if agent.parent else {}),
             name.OWN_TURN: turn.opens,

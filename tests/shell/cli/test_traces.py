@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ikigai_actors import ActorSystem, ScriptedProvider
+from ikigai_actors import ActorSystem, Reply, ScriptedProvider, Usage
 from ikigai_actors.shell.cli.main import cli
+from tests.kit.collector import collector
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("traced") / "d.db"
-    with ActorSystem.open(file, ScriptedProvider(["a secret", "two", "three"])) as system:
+    with ActorSystem.open(file, ScriptedProvider([Reply("a secret", usage=Usage(5, 2)), "two", "three"])) as system:
         system.root.prompt("one").get(timeout=30)
         system.root.fork(name="kid").prompt("two").get(timeout=30)
         system.agent("kid").fork(name="below").prompt("three").get(timeout=30)
@@ -59,3 +60,33 @@ def test_what_cannot_be_done_is_said_and_leaves_nothing(place: Path, tmp_path: P
         assert refused.exit_code == 1
         assert wrong in str(refused.exception)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_spans_that_a_collector_does_not_keep_are_told_and_are_a_failure(place: Path) -> None:
+    with collector((200, b"\x0a\x15\x08\x02\x12\x11spans are too old")) as url:
+        refused = export(place, "--to", url)
+    assert refused.exit_code == 1
+    assert str(refused.exception).startswith(
+        f"Of 6 spans of 3 turns, {url} has rejected 2 spans. It says: “spans are too old”. "
+        "The others are exported. Later ones: --since 20"
+    )
+    with collector((413, b"")) as url:
+        assert "finds these too large, so they are left out: invoke_agent " in str(export(place, "--to", url).exception)
+    with collector((200, b"\x0a\x0b\x12\x09slow down")) as url:
+        warned = export(place, "--to", url)
+    assert (warned.exit_code, warned.output.strip()[-9:]) == (0, "slow down")
+
+
+def test_tokens_are_those_of_requests_alone_for_tools_that_add_them_up(place: Path, tmp_path: Path) -> None:
+    def spans_with_tokens(*words: str) -> list[str]:
+        file = tmp_path / f"spans{len(words)}.jsonl"
+        assert export(place, "--to", str(file), *words).exit_code == 0
+        lines = [json.loads(line)["resourceSpans"][0] for line in file.read_text().splitlines()]
+        spans = [one for line in lines for one in line["scopeSpans"][0]["spans"]]
+        counted = [
+            one["name"] for one in spans if any(a["key"] == "gen_ai.usage.output_tokens" for a in one["attributes"])
+        ]
+        return sorted({name.split()[0] for name in counted})
+
+    assert spans_with_tokens() == ["chat", "invoke_agent"]
+    assert spans_with_tokens("--usage", "chat") == ["chat"]

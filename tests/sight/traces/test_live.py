@@ -15,6 +15,7 @@ from ikigai_actors.sight.traces.live import TurnTracer
 from ikigai_actors.sight.traces.otlp import SCOPE
 from ikigai_actors.sight.traces.reading import TraceScope, ended_turns
 from ikigai_actors.sight.traces.spans import TraceSpan
+from tests.kit.collector import collector
 
 TIMEOUT = 60
 
@@ -154,3 +155,17 @@ def test_spans_of_tools_and_providers_lie_below_those_of_their_calls_and_request
         assert {one.context.trace_id for one in found} == {one.context.trace_id for one in ours.values()}
         assert len(found) == 4
         assert {one.instrumentation_scope.name for one in ours.values()} == {SCOPE}
+
+
+def test_spans_that_a_collector_rejects_are_a_warning_and_are_not_sent_again(caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        collector((200, b"\x0a\x15\x08\x02\x12\x11spans are too old")) as url,
+        ActorSystem.open(":memory:", ScriptedProvider(["one"])) as system,
+    ):
+        with trace_turns(system, url, usage="chat") as tracer:
+            system.root.prompt("go").get(timeout=TIMEOUT)
+        assert not tracer._failed
+        with pytest.raises(BadInput, match="usage"):
+            trace_turns(system, url, usage="none")
+    [record] = caplog.records
+    assert record.getMessage() == f"{url}/v1/traces has rejected 2 spans. It says: “spans are too old”."

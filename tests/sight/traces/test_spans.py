@@ -108,11 +108,11 @@ def test_a_request_that_broke_off_is_a_span_and_a_failure_without_one_is_none() 
     assert [one[0] for one in shown(cut)] == ["invoke_agent walker", "chat opus"]
 
 
-def test_a_request_for_the_default_model_is_named_by_the_model_that_answered() -> None:
+def test_a_request_for_the_default_model_names_the_one_that_was_asked_as_its_answer_does() -> None:
     answered = reply(model="anthropic", made_by="opus-9")
     [turn] = folded(("user", "hi", {}), answered)
     assert turn.spans[1].name == "chat opus-9"
-    assert name.REQUEST_MODEL not in turn.spans[1].attributes
+    assert {one.attributes[name.REQUEST_MODEL] for one in turn.spans} == {"opus-9"}
 
 
 def test_what_was_started_when_a_turn_ended_has_a_span() -> None:
