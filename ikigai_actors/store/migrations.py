@@ -9,6 +9,7 @@ none sees half of a step. Two processes that migrate at the same time do it once
 A newer database, an older one without a migration, and one with foreign tables are refused and left unchanged.
 """
 
+import os
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
@@ -88,6 +89,7 @@ def create_schema(transaction: Transaction, location: str) -> int:
         version = newest()
         transaction.schema.execute_all((*split(schema_script()), *transaction.schema.TUNING))
         transaction.run("set_schema_version", version=version)
+        transaction.run("set_channel", channel=os.urandom(16).hex())
     return _known(version, newest(), location)
 
 

@@ -88,6 +88,9 @@ SELECT version FROM schema_version WHERE one = 1
 INSERT INTO schema_version (one, version) VALUES (1, :version)
 ON CONFLICT (one) DO UPDATE SET version = excluded.version
 
+-- name: set_channel
+UPDATE schema_version SET channel = :channel
+
 -- name: lock_schema_version
 -- First statement of a migration: who waited here for another migration must look at the version again.
 UPDATE schema_version SET version = version WHERE one = 1 RETURNING version

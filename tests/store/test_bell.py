@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import psycopg
 import pytest
@@ -12,7 +13,7 @@ from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres.bell import Bell
-from ikigai_actors.store.postgres.hints import HOSTS
+from ikigai_actors.store.postgres.hints import HOSTS, Channels, Hints, secret_of
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin
 from tests.kit.journals import Answers
@@ -39,10 +40,24 @@ def test_what_a_journal_commits_wakes_who_follows_hosts(server_store: Store) -> 
     assert not watch.wait(0)
 
 
-def test_many_rings_are_one_and_a_connection_that_breaks_is_made_again(
-    new_postgres: NewDatabase, postgres_admin: Admin
-) -> None:
+@pytest.fixture
+def database(new_postgres: NewDatabase) -> str:
+    """The URL of a database with the schema."""
     url = new_postgres()
+    with closing(open_store(url)) as store:
+        ensure_schema(store)
+    return url
+
+
+def listen(listener: psycopg.Connection[Any], audience: str) -> str:
+    """Listen for an audience; return its channel."""
+    channel = Channels(secret_of(listener)).name(audience)
+    listener.execute(f"LISTEN {channel}".encode())
+    return channel
+
+
+def test_many_rings_are_one_and_a_connection_that_breaks_is_made_again(database: str, postgres_admin: Admin) -> None:
+    url = database
     made: list[psycopg.Connection[tuple[object, ...]]] = []
     connected = threading.Event()
 
@@ -51,12 +66,12 @@ def test_many_rings_are_one_and_a_connection_that_breaks_is_made_again(
         connected.set()
         return made[-1]
 
-    bell = Bell(connect)
+    bell = Bell(connect, Hints())
     with psycopg.connect(url, autocommit=True) as listener:
-        listener.execute(f"LISTEN {HOSTS}".encode())
+        channel = listen(listener, HOSTS)
         for _ in range(1_000):
             bell.ring((HOSTS,), None)
-        assert [notice.channel for notice in listener.notifies(timeout=DEADLINE, stop_after=1)] == [HOSTS]
+        assert [notice.channel for notice in listener.notifies(timeout=DEADLINE, stop_after=1)] == [channel]
         assert connected.is_set()
         postgres_admin.execute("SELECT pg_terminate_backend(%s)", (made[0].info.backend_pid,))
         told: list[object] = []
@@ -70,11 +85,10 @@ def test_many_rings_are_one_and_a_connection_that_breaks_is_made_again(
     assert len(made) == 2
 
 
-def test_a_bell_that_is_closed_rings_what_was_asked_for(new_postgres: NewDatabase) -> None:
-    url = new_postgres()
-    bell = Bell(lambda: psycopg.connect(url))
-    with psycopg.connect(url, autocommit=True) as listener:
-        listener.execute(f"LISTEN {HOSTS}".encode())
+def test_a_bell_that_is_closed_rings_what_was_asked_for(database: str) -> None:
+    bell = Bell(lambda: psycopg.connect(database), Hints())
+    with psycopg.connect(database, autocommit=True) as listener:
+        listen(listener, HOSTS)
         bell.ring((HOSTS,), None)
         bell.close()
         assert len(list(listener.notifies(timeout=DEADLINE, stop_after=1))) == 1

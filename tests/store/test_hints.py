@@ -1,5 +1,7 @@
 """Hints: the agents that a commit concerns, as those are told who follow hosts."""
 
+import base64
+import re
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -12,7 +14,7 @@ from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.base import Hint, Watch
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.store.postgres.hints import MOST_BYTES, agents_named, payload
+from ikigai_actors.store.postgres.hints import CLIENTS, HOSTS, MOST_BYTES, Channels, together
 from ikigai_actors.store.unit import Unit, write_alone
 from supervisors.signals import Signal
 from tests.conftest import NewDatabase
@@ -41,20 +43,47 @@ def watch(server_store: Store) -> Iterator[Watch]:
     assert not watch.wait()
 
 
+CHANNELS = Channels("a secret")
+
+
+def named(*payloads: str) -> frozenset[str] | None:
+    """The agents that payloads name together."""
+    found = [CHANNELS.agents(payload) for payload in payloads]
+    return together([agents for agents in found if agents is not None])
+
+
 def test_a_payload_names_agents_and_several_name_them_together() -> None:
-    assert agents_named([payload({"a", "b"}), payload({"b", "c"})]) == frozenset({"a", "b", "c"})
-    assert agents_named([]) == frozenset()
+    assert named(CHANNELS.payload({"a", "b"}), CHANNELS.payload({"b", "c"})) == frozenset({"a", "b", "c"})
+    assert together([]) == frozenset()
 
 
 @pytest.mark.parametrize("agents", [None, (), {f"{number:032x}" for number in range(MOST_BYTES // 33 + 1)}])
 def test_any_agent_may_be_meant_where_a_payload_names_nobody(agents: set[str] | None) -> None:
-    assert payload(agents) == ""
-    assert agents_named([payload({"a"}), payload(agents)]) is None
+    assert CHANNELS.agents(CHANNELS.payload(agents)) == frozenset()
+    assert named(CHANNELS.payload({"a"}), CHANNELS.payload(agents)) is None
 
 
 def test_as_many_agents_as_fit_are_named() -> None:
     agents = frozenset(f"{number:032x}" for number in range(MOST_BYTES // 33))
-    assert agents_named([payload(agents)]) == agents
+    assert named(payload := CHANNELS.payload(agents)) == agents
+    assert len(payload) < 8_000  # what the server takes
+
+
+def test_a_payload_shows_no_agent_and_no_two_are_alike() -> None:
+    agent = f"{7:032x}"
+    one, two = CHANNELS.payload({agent}), CHANNELS.payload({agent})
+    assert one != two
+    assert not [payload for payload in (one, two) if agent in payload or agent.encode() in base64.b64decode(payload)]
+
+
+@pytest.mark.parametrize("change", ["", "x", "\u00e9", "a a", "{}A", "A{}", "{}{}"])
+def test_what_another_has_written_names_nobody_and_does_not_count(change: str) -> None:
+    sealed = CHANNELS.payload({"a"})
+    assert CHANNELS.agents(change.format(sealed, sealed)) is None
+    assert Channels("another secret").agents(sealed) is None
+    names = {each.name(audience) for each in (CHANNELS, Channels("another secret")) for audience in (CLIENTS, HOSTS)}
+    assert len(names) == 4
+    assert all(re.fullmatch(r"ikigai_[0-9a-f]{32}", name) for name in names)
 
 
 @pytest.mark.parametrize(

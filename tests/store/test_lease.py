@@ -17,6 +17,7 @@ from ikigai_actors.store.hosts.host import Host, new_host, take_database
 from ikigai_actors.store.journal import Committed, Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres.errors import PostgresErrors
+from ikigai_actors.store.postgres.hints import Hints
 from ikigai_actors.store.postgres.transaction import WRITES, PostgresTransaction
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, eventually, sql
@@ -111,7 +112,7 @@ def test_a_host_that_stands_still_within_a_commit_is_taken_over(new_postgres: Ne
 
     def stand_still() -> None:
         with psycopg.connect(url, application_name=f"ikigai {stopped.id}") as connection:
-            transaction = PostgresTransaction(connection, PostgresErrors(url), WRITES)
+            transaction = PostgresTransaction(connection, PostgresErrors(url), Hints(), WRITES)
             transaction.run("tree_change")
             transaction.run("batch_of", host=stopped.id)
             transaction._append("messages", rows)

@@ -224,6 +224,7 @@ def test_a_unit_that_was_being_committed_when_the_network_swallowed_its_answer_i
 
 def test_a_watch_whose_server_never_answers_is_closed_at_once(wire: Wire) -> None:
     with closing(open_store(wire.url)) as store, ThreadPoolExecutor(1) as threads:
+        ensure_schema(store)
         watch = store.watch()
         wire.swallows_from(b"LISTEN")
         waiting = threads.submit(watch.wait)

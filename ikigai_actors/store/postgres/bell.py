@@ -12,7 +12,7 @@ import psycopg
 
 from ikigai_actors.actors.service import Service
 from ikigai_actors.errors import StoreError, SystemClosed
-from ikigai_actors.store.postgres.hints import NOTIFY, payload
+from ikigai_actors.store.postgres.hints import NOTIFY, Hints, secret_of
 from ikigai_actors.store.postgres.trips import Connection
 
 TOGETHER = 0.005
@@ -22,19 +22,19 @@ TOGETHER = 0.005
 class Bell(Service):
     """Rings on a thread of its own, which begins with the first ring. At its end it rings what is left."""
 
-    def __init__(self, connect: Callable[[], Connection]) -> None:
+    def __init__(self, connect: Callable[[], Connection], hints: Hints) -> None:
         """Make a bell; ``connect`` raises `StoreError`, or `SystemClosed` when there are to be no more connections."""
         super().__init__("ikigai-bell")
-        self._connect = connect
-        self._rings: dict[str, set[str] | None] = {}  # by channel: the agents that it concerns, None for any
+        self._connect, self._hints = connect, hints
+        self._rings: dict[str, set[str] | None] = {}  # by audience: the agents that it concerns, None for any
         self._connection: Connection | None = None
 
-    def ring(self, channels: Iterable[str], agents: Collection[str] | None) -> None:
-        """Ring on these channels soon, and name the agents that it concerns, None for any. Never waits."""
+    def ring(self, audiences: Iterable[str], agents: Collection[str] | None) -> None:
+        """Ring for these audiences soon, and name the agents that it concerns, None for any. Never waits."""
         with self._changed:
-            for channel in channels:
-                known = self._rings.setdefault(channel, set())
-                self._rings[channel] = None if agents is None or known is None else known | set(agents)
+            for audience in audiences:
+                known = self._rings.setdefault(audience, set())
+                self._rings[audience] = None if agents is None or known is None else known | set(agents)
             self._changed.notify()
         self.start()
 
@@ -59,8 +59,10 @@ class Bell(Service):
                 self._connection.autocommit = True
                 # Else the lock of all NOTIFYs is held until the server's disk has a commit that holds nothing.
                 self._connection.execute(b"SET synchronous_commit = off")
-            for channel, agents in rings.items():
-                self._connection.execute(NOTIFY, (channel, payload(agents)))
+                self._hints.learn(secret_of(self._connection))
+            channels = self._hints.channels(lambda: "")
+            for audience, agents in rings.items():
+                self._connection.execute(NOTIFY, (channels.name(audience), channels.payload(agents)))
         except BaseException:
             self._give_up()
             raise

@@ -1,27 +1,108 @@
-"""Hints: what a NOTIFY says beside its channel, the agents that a commit concerns. Text for `NOTIFY`, and back.
+"""Hints: how processes at one database wake one another, and the agents that a commit concerns. For NOTIFY and LISTEN.
 
-A hint names them by uuid, or says nothing: then it may be any agent.
+Every role that may connect to a database may listen there, and notify. So the names of our channels come from a secret
+that a table holds, which only those know who may read it; and so does the key that seals what is said there. A
+notification that the key has not sealed wakes nobody.
+
+A hint names agents by uuid, or says nothing: then it may be any agent.
 """
 
-from collections.abc import Collection, Iterable
+import base64
+import binascii
+import os
+from collections.abc import Callable, Collection, Iterable
+from hashlib import blake2b
 
-CLIENTS, HOSTS = "ikigai", "ikigai_hosts"
-"""The channels: who commits."""
+from ikigai_actors.store.postgres.trips import Connection
+
+CLIENTS, HOSTS = "clients", "hosts"
+"""The audiences: those who follow clients, and those who follow hosts."""
 
 NOTIFY = b"SELECT pg_notify(%s, %s)"
-"""Takes a channel, and a `payload`."""
+"""Takes a channel, and a payload."""
 
-MOST_BYTES = 7_900
-"""Bytes of a payload; the server takes less than 8,000."""
+SECRET = b"SELECT channel FROM schema_version WHERE one = 1"
+"""Reads the secret of a database."""
+
+MOST_BYTES = 5_900
+"""Bytes of the uuids in a payload; the server takes less than 8,000, of what they are sealed as."""
+
+_NONCE, _PROOF, _BLOCK = 8, 8, 64
+"""Bytes by which two equal payloads differ, by which a payload is known as ours, and that are sealed together."""
 
 
-def payload(agents: Collection[str] | None) -> str:
-    """The text that names agents; empty for any agent, and when they are too many to be named."""
-    text = " ".join(sorted(agents or ()))
-    return text if len(text.encode()) <= MOST_BYTES else ""
+class Channels:
+    """The channels of one database."""
+
+    def __init__(self, secret: str) -> None:
+        self._key = _derived(secret, "key")
+        self._names = {each: f"ikigai_{_derived(secret, each).hex()[:32]}" for each in (CLIENTS, HOSTS)}
+        self._audiences = {name: each for each, name in self._names.items()}
+
+    def name(self, audience: str) -> str:
+        """The channel of an audience."""
+        return self._names[audience]
+
+    def audience(self, name: str) -> str:
+        """The audience of a channel."""
+        return self._audiences[name]
+
+    def payload(self, agents: Collection[str] | None) -> str:
+        """The sealed text that names agents; nobody for any agent, and when they are too many to be named."""
+        text = " ".join(sorted(agents or ())).encode()
+        text, nonce = text if len(text) <= MOST_BYTES else b"", os.urandom(_NONCE)
+        return base64.b64encode(nonce + self._proof(nonce, text) + self._mixed(nonce, text)).decode()
+
+    def agents(self, payload: str) -> frozenset[str] | None:
+        """The agents that a payload names, none for any agent; None for one that is not ours."""
+        try:
+            sealed = base64.b64decode(payload, validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        nonce, proof = sealed[:_NONCE], sealed[_NONCE : _NONCE + _PROOF]
+        text = self._mixed(nonce, sealed[_NONCE + _PROOF :])
+        return frozenset(text.decode().split()) if proof == self._proof(nonce, text) else None
+
+    def _proof(self, nonce: bytes, text: bytes) -> bytes:
+        return blake2b(nonce + text, key=self._key, digest_size=_PROOF, person=b"proof").digest()
+
+    def _mixed(self, nonce: bytes, text: bytes) -> bytes:
+        """A text with a stream of the key's, which takes the stream away again."""
+        blocks = range(-(-len(text) // _BLOCK))
+        stream = b"".join(blake2b(nonce + each.to_bytes(4), key=self._key, person=b"seal").digest() for each in blocks)
+        size = len(text)
+        return (int.from_bytes(text) ^ int.from_bytes(stream[:size])).to_bytes(size)
 
 
-def agents_named(payloads: Iterable[str]) -> frozenset[str] | None:
-    """The agents that several payloads name together; None for any agent."""
-    found = [payload.split() for payload in payloads]
-    return frozenset(uuid for uuids in found for uuid in uuids) if all(found) else None
+def _derived(secret: str, use: str) -> bytes:
+    return blake2b(secret.encode(), person=use.encode()).digest()
+
+
+class Hints:
+    """The channels of the database of one store, once a connection has asked for them."""
+
+    def __init__(self) -> None:
+        self._channels: Channels | None = None
+
+    def channels(self, ask: Callable[[], str]) -> Channels:
+        """The channels; ``ask`` gives the secret, if it is not known yet."""
+        if self._channels is None:
+            return self.learn(ask())
+        return self._channels
+
+    def learn(self, secret: str) -> Channels:
+        """Take the secret, as a new connection has read it: another database may have taken the place of the first."""
+        self._channels = Channels(secret)
+        return self._channels
+
+
+def secret_of(connection: Connection) -> str:
+    """The secret of the database of an idle connection. Raises an error of psycopg."""
+    [(secret,)] = connection.execute(SECRET).fetchall()
+    return str(secret)
+
+
+def together(hints: Iterable[frozenset[str]]) -> frozenset[str] | None:
+    """The agents that several hints name together; None for any agent."""
+    found = [*hints]
+    return frozenset().union(*found) if all(found) else None

@@ -35,7 +35,7 @@ from ikigai_actors.store.postgres.connection_limits import (
     check_own,
 )
 from ikigai_actors.store.postgres.errors import Again, PostgresErrors, ReadOnly, refuse_encoding, refuse_old
-from ikigai_actors.store.postgres.hints import CLIENTS, HOSTS
+from ikigai_actors.store.postgres.hints import CLIENTS, HOSTS, Hints
 from ikigai_actors.store.postgres.readers import MOST_READERS, Readers
 from ikigai_actors.store.postgres.transaction import (
     HOST_NAME,
@@ -91,7 +91,7 @@ class _Server:
 
     def __init__(self, url: str, patience: float = _PATIENCE) -> None:
         self.url, self._patience = url, patience
-        self.errors = PostgresErrors(url)
+        self.errors, self.hints = PostgresErrors(url), Hints()
         try:
             given = conninfo_to_dict(url)
         except psycopg.Error as error:
@@ -122,8 +122,10 @@ class _Server:
         if self._abandoned is not None:
             raise SystemClosed(self._abandoned)
 
-    def connect(self) -> Connection:
+    def connect(self, made: Callable[[Connection], object] = lambda connection: None) -> Connection:
         """Make a connection for transactions, which begin and end by statements of their own.
+
+        ``made`` gets it before its first statement, whose answer may never come.
 
         Raises `StoreError`, and `SystemClosed` when it was abandoned.
         """
@@ -133,6 +135,7 @@ class _Server:
             self.check()
             raise self.errors.ours(error) from self.errors.cause(error)
         self.note(connection)
+        made(connection)
         try:
             refuse_old(connection.info.server_version, self.errors.shown)
             refuse_encoding(connection.info.parameter_status("server_encoding"), self.errors.shown)
@@ -163,10 +166,10 @@ class _Server:
 
 @contextlib.contextmanager
 def _transaction(
-    connection: Connection, errors: PostgresErrors, begin: bytes, end: Callable[[Connection], object]
+    connection: Connection, server: _Server, begin: bytes, end: Callable[[Connection], object]
 ) -> Iterator[PostgresTransaction]:
     """A transaction on an idle connection, with what ends it unless the block has committed it."""
-    transaction = PostgresTransaction(connection, errors, begin)
+    transaction = PostgresTransaction(connection, server.errors, server.hints, begin)
     try:
         yield transaction
     finally:
@@ -174,9 +177,9 @@ def _transaction(
         end(connection)
 
 
-def _read(connection: Connection, errors: PostgresErrors, work: Callable[[Transaction], T]) -> T:
+def _read(connection: Connection, server: _Server, work: Callable[[Transaction], T]) -> T:
     """Run work that only reads."""
-    with _transaction(connection, errors, READS, leave_unread) as transaction:
+    with _transaction(connection, server, READS, leave_unread) as transaction:
         result = work(transaction)
         transaction.send_rest()
         return result
@@ -223,13 +226,13 @@ class _Session:
         connection = self._ready()
         try:
             if begin is READS:
-                return _read(connection, self._errors, work)
-            with _transaction(connection, self._errors, begin, _rollback) as transaction:
+                return _read(connection, self._server, work)
+            with _transaction(connection, self._server, begin, _rollback) as transaction:
                 result = work(transaction)
                 transaction.commit()
                 return result
         except Unmet as unmet:
-            with _transaction(connection, self._errors, begin, _rollback) as after:
+            with _transaction(connection, self._server, begin, _rollback) as after:
                 raise unmet.otherwise(after) from None
         except ReadOnly:
             connection.close()  # the next one may reach the server that takes over
@@ -272,7 +275,7 @@ class _ServerStore(Store):
         return SeparateStore(self._server)
 
     def watch(self, *, hosts: bool = False) -> ServerWatch:
-        return ServerWatch(self._server.connect, (CLIENTS, HOSTS) if hosts else (CLIENTS,))
+        return ServerWatch(self._server.connect, self._server.hints, (CLIENTS, HOSTS) if hosts else (CLIENTS,))
 
     def close(self) -> None:
         self._session.close()
@@ -305,7 +308,7 @@ class PostgresStore(_ServerStore):
         super().__init__(_Server(url, patience))
         self._errors = self._server.errors
         self._readers = Readers(self._reader, patience, self.location)
-        self._bell = Bell(self._server.connect)
+        self._bell = Bell(self._server.connect, self._server.hints)
         try:
             if self._server.is_pooled:
                 check_own(self, self)
@@ -370,7 +373,7 @@ class PostgresStore(_ServerStore):
     def _read_once(self, work: Callable[[Transaction], T]) -> T:
         with self._readers.lent() as connection:
             try:
-                return _read(connection, self._errors, work)
+                return _read(connection, self._server, work)
             except StoreUnavailable as error:
                 if connection.closed:
                     raise _Lost(str(error)) from error.__cause__

@@ -15,7 +15,7 @@ from ikigai_actors.errors import CommitUnknown, StoreError
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.postgres.connecting import IDLE_IN_TRANSACTION
 from ikigai_actors.store.postgres.errors import PostgresErrors
-from ikigai_actors.store.postgres.hints import CLIENTS, NOTIFY, payload
+from ikigai_actors.store.postgres.hints import CLIENTS, NOTIFY, SECRET, Hints
 from ikigai_actors.store.postgres.trips import PSYCOPG_ERRORS, Connection, Gathered, GatheredMany, Trips
 from ikigai_actors.store.queries import as_array, as_arrays, for_postgres
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
@@ -94,11 +94,14 @@ waiting forever.
 """
 
 _HELD = b"""
-    SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks
-    WHERE locktype = 'advisory' AND objsubid = 1 AND granted
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    SELECT (l.classid::bigint << 32) | l.objid::bigint FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+    WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND has_table_privilege(a.usesysid, 'hosts', 'UPDATE')
 """
-"""The advisory locks of this database that have one number: the command has it in two halves."""
+"""The advisory locks of this database that have one number: the command has it in two halves. Only those of roles that
+can run a host: another one may take the lock of a host that has ended, which would count as living then.
+"""
 
 
 def _lock_of(host: str) -> int:
@@ -130,10 +133,10 @@ class PostgresTransaction(BaseTransaction):
         "INSERT INTO shards (id) SELECT generate_series(64, 1023) ON CONFLICT DO NOTHING",
     )
 
-    def __init__(self, connection: Connection, errors: PostgresErrors, begin: bytes) -> None:
+    def __init__(self, connection: Connection, errors: PostgresErrors, hints: Hints, begin: bytes) -> None:
         """Begin a transaction on an idle connection, by `WRITES` or `READS`."""
         super().__init__()
-        self._connection = connection
+        self._connection, self._hints = connection, hints
         self._errors = errors
         self._writes = begin is WRITES
         self._trips = Trips(connection)
@@ -237,7 +240,8 @@ class PostgresTransaction(BaseTransaction):
         return {locks[number] for (number,) in self._guard(self._rows, asked) if number in locks}
 
     def _notify(self, agents: Collection[str] | None) -> None:
-        self._trips.gather(Gathered(NOTIFY, (CLIENTS, payload(agents))))
+        channels = self._hints.channels(lambda: str(self._rows(self._trips.gather(Gathered(SECRET)))[0][0]))
+        self._trips.gather(Gathered(NOTIFY, (channels.name(CLIENTS), channels.payload(agents))))
 
     def _append(self, table: str, rows: list[Row]) -> None:
         if len(rows) < _FEW:

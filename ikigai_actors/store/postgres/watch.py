@@ -14,7 +14,7 @@ import psycopg
 
 from ikigai_actors.errors import StoreError, SystemClosed
 from ikigai_actors.store.base import Hint, Watch
-from ikigai_actors.store.postgres.hints import CLIENTS, agents_named
+from ikigai_actors.store.postgres.hints import CLIENTS, Hints, secret_of, together
 from ikigai_actors.store.postgres.transaction import cut_off
 from ikigai_actors.store.postgres.trips import Connection
 
@@ -25,16 +25,21 @@ _AGAIN = 1.0
 class ServerWatch(Watch):
     """Watches a PostgreSQL database, on a connection of its own."""
 
-    def __init__(self, connect: Callable[[], Connection], channels: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        connect: Callable[[Callable[[Connection], object]], Connection],
+        hints: Hints,
+        audiences: tuple[str, ...],
+    ) -> None:
         """Make a watch; ``connect`` raises `StoreError`, or `SystemClosed` when there are to be no more connections."""
-        self._connect, self._channels = connect, channels
+        self._connect, self._hints, self._audiences = connect, hints, audiences
         self._closed, self._rung = threading.Event(), threading.Event()
         self._waking, self._woken = socket.socketpair()  # a byte wakes who waits for the server
         for end in (self._waking, self._woken):
             end.setblocking(False)
         self._connection: Connection | None = None
         self._listens = False
-        self._payloads: list[tuple[str, str]] = []  # each with its channel
+        self._heard: list[tuple[str, frozenset[str]]] = []  # each with its audience
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for a NOTIFY. A new connection counts as a change, too: notifications before it are lost."""
@@ -63,10 +68,10 @@ class ServerWatch(Watch):
         return False
 
     def heard(self) -> Hint:
-        told, self._payloads = self._payloads, []
+        heard, self._heard = self._heard, []
         return Hint(
-            agents_named(payload for _, payload in told),
-            agents_named(payload for channel, payload in told if channel == CLIENTS),
+            together(agents for _, agents in heard),
+            together(agents for audience, agents in heard if audience == CLIENTS),
         )
 
     def wake(self) -> None:
@@ -81,13 +86,21 @@ class ServerWatch(Watch):
             cut_off(connection)  # a thread that waits for an answer of the server, which may never come, stops waiting
 
     def _listen(self) -> None:
-        self._connection = connection = self._connect()
-        for channel in self._channels:
+        connection = self._connect(self._made)
+        if self._closed.is_set():
+            return
+        channels = self._hints.learn(secret_of(connection))
+        for audience in self._audiences:
             if self._closed.is_set():  # before there was a connection to cut
                 return
-            connection.execute(f"LISTEN {channel}".encode())
+            connection.execute(f"LISTEN {channels.name(audience)}".encode())
         self._listens = True
-        self._payloads.append((CLIENTS, ""))
+        self._heard.append((CLIENTS, frozenset()))
+
+    def _made(self, connection: Connection) -> None:
+        self._connection = connection
+        if self._closed.is_set():  # before there was one to cut
+            cut_off(connection)
 
     def _is_notified(self, connection: Connection, timeout: float | None) -> bool:
         """Wait for the server, or for `wake`; return whether a NOTIFY came."""
@@ -100,9 +113,11 @@ class ServerWatch(Watch):
         return self._take(connection)
 
     def _take(self, connection: Connection) -> bool:
-        found = [(notify.channel, notify.payload) for notify in connection.notifies(timeout=0, stop_after=1)]
-        self._payloads += found
-        return bool(found)
+        channels, before = self._hints.channels(lambda: ""), len(self._heard)
+        for notify in connection.notifies(timeout=0, stop_after=1):
+            if (agents := channels.agents(notify.payload)) is not None:
+                self._heard.append((channels.audience(notify.channel), agents))
+        return len(self._heard) > before
 
     def _give_up(self) -> None:
         connection, self._connection, self._listens = self._connection, None, False
