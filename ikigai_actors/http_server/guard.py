@@ -5,6 +5,7 @@
     secret    a program sends the token as a bearer. For a page, the token of the link that was printed becomes a
               cookie, once; from then on the cookie is required. A client without any of them gets an answer, and its
               connection is closed; one with it is a guest
+    probe     ``GET /healthz`` says to anybody that the server answers, and nothing else
 
 Every answer forbids the browser to load anything from elsewhere, to show the page inside another one, and to let other
 servers know where it comes from.
@@ -34,6 +35,10 @@ OWN_FILES_POLICY = (
 """What a page may load that is made of files of the server alone."""
 
 
+HEALTH = "/healthz"
+"""Where a probe asks whether the server answers: by its own name for this machine, and without the token."""
+
+
 class Guard:
     """Guards a server of programs."""
 
@@ -59,6 +64,10 @@ class Guard:
 
         @web.middleware
         async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+            if request.path == HEALTH and request.method in ("GET", "HEAD"):
+                answer = web.Response(text="ok\n")
+                answer.force_close()
+                return answer
             if (refusal := self.refusal(request)) is not None:
                 refusal.force_close()
                 raise refusal
@@ -68,17 +77,21 @@ class Guard:
 
         return guarded
 
-    async def harden(self, request: web.Request, response: web.StreamResponse) -> None:
+    async def harden(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
         """Put the rules for the browser on an answer that is about to be sent."""
-        response.headers.update(
-            {
-                "Content-Security-Policy": self._policy,
-                "X-Content-Type-Options": "nosniff",
-                "X-Frame-Options": "DENY",
-                "Referrer-Policy": "no-referrer",
-                "Cache-Control": "no-store",
-            }
-        )
+        response.headers.update(self.rules)
+
+    @property
+    def rules(self) -> dict[str, str]:
+        """The headers of every answer: the rules for the browser, and no word about what answers."""
+        return {
+            "Server": "ikigai",
+            "Content-Security-Policy": self._policy,
+            "X-Content-Type-Options": "nosniff",
+            "X-Frame-Options": "DENY",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store",
+        }
 
     def _has_secret(self, request: web.Request) -> bool:
         kind, _, given = request.headers.get("Authorization", "").partition(" ")
@@ -113,7 +126,9 @@ class PageGuard(Guard):
         )
 
     def _without_secret(self) -> web.HTTPException:
-        return web.HTTPForbidden(text="Open the link that was printed when this server began.\n")
+        return web.HTTPUnauthorized(
+            headers={"WWW-Authenticate": "Bearer"}, text="Open the link that was printed when this server began.\n"
+        )
 
     def _arrival(self, request: web.Request) -> web.Response | None:
         if not self._has_token(request):

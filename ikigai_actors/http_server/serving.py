@@ -4,6 +4,9 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+from typing import Any
 
 from aiohttp import web
 
@@ -12,6 +15,31 @@ from ikigai_actors.http_server.guard import Guard
 
 KEPT = 3600.0
 """Seconds for which a connection is kept between two requests."""
+
+
+class GuardedConnection(web.RequestHandler):
+    """A connection whose refusals by aiohttp itself, before any middleware, have the rules of the guard as well."""
+
+    __slots__ = ("_guard",)
+
+    def __init__(self, guard: Guard, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._guard = guard
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if status < 500 and not request.writer.output_size:  # what a stranger sends is no line of a log
+            answer: web.StreamResponse = web.Response(status=status, text=f"{message or HTTPStatus(status).phrase}\n")
+            answer.force_close()
+        else:
+            answer = super().handle_error(request, status, exc, message)
+        answer.headers.update(self._guard.rules)
+        return answer
 
 
 @asynccontextmanager
@@ -40,10 +68,12 @@ async def serving(
     application.middlewares.insert(0, guard.middleware(admit))
     application.on_response_prepare.append(guard.harden)
     # No access log: it would hold the link.
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=ending, keepalive_timeout=kept)
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=ending)
     await runner.setup()
-    assert runner.server is not None
-    acceptor = Acceptor(listening, runner.server, limits)
+    server, loop = runner.server, asyncio.get_running_loop()
+    assert server is not None
+    connect = partial(GuardedConnection, guard, server, loop=loop, access_log=None, keepalive_timeout=kept)
+    acceptor = Acceptor(listening, connect, limits)
     try:
         yield
     finally:

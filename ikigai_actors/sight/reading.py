@@ -211,10 +211,13 @@ def _text(query: PageQuery, name: str) -> str:
 
 def _number(query: PageQuery, name: str, default: int | None = None) -> int:
     text = query.get(name)
-    if text is None and default is not None:
-        return default
+    return default if text is None and default is not None else whole_number(name, text or "")
+
+
+def whole_number(name: str, text: str) -> int:
+    """A number of a request, by its name. Raises `BadInput`."""
     try:
-        value = int(text or "")
+        value = int(text)
     except ValueError as error:
         raise BadInput(f"Expected {name} to be a whole number, got {shown(text)}.") from error
     if abs(value) >= 2**62:

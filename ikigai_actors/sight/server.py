@@ -130,7 +130,7 @@ class PageServer:
             return _error(403, "Expected Content-Type: application/json, and X-Ikigai: 1.")
         try:
             body = json.loads(await request.read())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return _error(400, f"Expected a JSON object: {error}.")
         if not isinstance(body, dict):
             return _error(400, "Expected a JSON object.")

@@ -15,7 +15,7 @@ from typing import Any
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.sight.reading import PageQuery, message_as_json
+from ikigai_actors.sight.reading import PageQuery, message_as_json, whole_number
 from ikigai_actors.sight.rows import LiveRows
 from ikigai_actors.system.replies_on_their_way import RepliesOnTheirWay
 
@@ -104,13 +104,10 @@ def page_stream(query: PageQuery, last_id: str | None, rows: LiveRows) -> tuple[
         uuid, _, place = one.rpartition(":")
         if uuid in places:
             [places[uuid]] = _numbers(place) or [0]
-    [version] = _numbers(query.get("version", "")) or [rows.version]
+    version = whole_number("version", query["version"]) if query.get("version") else rows.version
     is_other = version > rows.version or query.get("epoch", rows.epoch) != rows.epoch
     return PageStream(rows.version if is_other else version, places), is_other
 
 
 def _numbers(text: str) -> list[int]:
-    try:
-        return [int(one) for one in text.split(",") if one]
-    except ValueError as error:
-        raise BadInput("Expected whole numbers, separated by commas.") from error
+    return [whole_number("after", one) for one in text.split(",") if one]

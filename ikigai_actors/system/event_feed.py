@@ -148,7 +148,7 @@ class Places:
     @staticmethod
     def decode(text: object) -> "Places":
         """The places of a position. Raises `BadInput` for another text."""
-        with suppress(ValueError, TypeError, zlib.error):
+        with suppress(ValueError, TypeError, AttributeError, RecursionError, zlib.error):
             if isinstance(text, str) and text.startswith("1"):
                 at, passed, dead = json.loads(zlib.decompress(base64.urlsafe_b64decode(text[1:])))
                 numbers = [at, *passed.values(), *dead.values()]

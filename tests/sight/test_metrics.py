@@ -90,7 +90,7 @@ def test_the_age_of_a_commit_is_that_of_the_unit_in_flight() -> None:
 def test_metrics_need_the_token(header: str) -> None:
     with ActorSystem.open(":memory:", "offline") as system, observe(system, read_only=True) as observer:
         connection = http.client.HTTPConnection(observer.address, timeout=TIMEOUT)
-        for given, status in ((header, 403), (f"Bearer {observer.token}", 200)):
+        for given, status in ((header, 401), (f"Bearer {observer.token}", 200)):
             connection.request("GET", "/metrics", headers={"Authorization": given, "Host": observer.address})
             got = connection.getresponse()
             text = got.read().decode()

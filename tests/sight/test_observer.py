@@ -43,6 +43,15 @@ class Asker:
             answer,
         )
 
+    def ask_with(self, path: str, body: bytes) -> tuple[int, str]:
+        """The status and the text of the answer to a body that no program writes."""
+        connection = http.client.HTTPConnection(self.observer.address, timeout=TIMEOUT)
+        connection.request("POST", path, body, {**self.own, "Content-Type": "application/json", "X-Ikigai": "1"})
+        answer = connection.getresponse()
+        found = answer.status, answer.read().decode()
+        connection.close()
+        return found
+
     def get(self, path: str) -> Any:
         status, value, _ = self.ask(f"/api/{path}")
         assert status == 200, value
@@ -102,8 +111,9 @@ def test_only_who_has_the_secret_comes_in_and_no_foreign_page_or_name(asker: Ask
     address, token = asker.observer.address, asker.observer.token
     ours = {"Host": address}
     for headers in ({**ours}, {**ours, "Authorization": "Bearer x"}, {**ours, "Cookie": "ikigai=x"}):
-        assert asker.ask("/api/tree", headers=headers)[0] == 403
-        assert asker.ask("/", headers=headers)[0] == 403
+        assert asker.ask("/api/tree", headers=headers)[0] == 401
+        assert asker.ask("/", headers=headers)[0] == 401
+    assert asker.ask("/healthz", headers={"Host": "10.0.0.7"})[:2] == (200, "ok\n")
     for foreign in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
         assert asker.ask("/api/tree", headers={**asker.own, **foreign})[0] == 403
         assert asker.ask("/api/prompt", {"agent": "ann", "text": "x"}, {**asker.own, **foreign})[0] == 403
@@ -129,6 +139,8 @@ def test_a_request_of_a_form_changes_nothing_and_bad_input_says_what_is_expected
         ("lanes?agents=&from=1&to=2", 400), ("lanes?agents=a&from=2&to=1", 400),
         ("at?agents=a&time=99999999999999999999", 400),
         ("document?path=none.md", 404), ("events?agents=a,b,c,d,e,f,g,h,i", 400), ("activity?step=0", 400),
+        (f"events?agents=ann&after={10**22}", 400), ("events?agents=ann&after=x", 400), ("events?version=x", 400),
+        (f"events?version={10**22}", 400), (f"log?agent=ann&until={'9' * 5000}", 400),
     ):  # fmt: skip
         answered, value, _ = asker.ask(f"/api/{path}")
         assert (answered, set(value)) == (status, {"error"}), path
@@ -140,6 +152,7 @@ def test_a_request_of_a_form_changes_nothing_and_bad_input_says_what_is_expected
     ):
         assert asker.ask("/api/prompt", body)[0] == status
     assert asker.ask("/api/signal", {"agent": "ann", "signal": "HUP"})[0] == 400
+    assert asker.ask_with("/api/prompt", b"[" * 100_000)[0] == 400
     assert asker.ask("/api/fork", {"agent": "ann", "at": 999})[0] in (400, 409)
 
 

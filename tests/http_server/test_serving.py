@@ -1,0 +1,66 @@
+"""What a server answers before anything of an application has run, and to a probe."""
+
+import asyncio
+
+import pytest
+from aiohttp import web
+
+from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
+from ikigai_actors.http_server.guard import Guard
+from ikigai_actors.http_server.serving import serving
+from tests.kit.blocking_provider import DEADLINE
+
+
+def answered(*requests: bytes) -> list[tuple[str, dict[str, str], str]]:
+    """The status, headers and text of the answer to each request, on a connection of its own."""
+
+    async def fail(request: web.Request) -> web.Response:
+        await request.read()
+        raise RuntimeError("planted")
+
+    async def ask(port: int, request: bytes) -> tuple[str, dict[str, str], str]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request.replace(b"PORT", str(port).encode()))
+        head, _, text = (await reader.read()).decode().partition("\r\n\r\n")
+        writer.close()
+        first, *lines = head.split("\r\n")
+        return first.split()[1], dict(line.split(": ", 1) for line in lines), text
+
+    async def run() -> list[tuple[str, dict[str, str], str]]:
+        application, listening = web.Application(), listen("127.0.0.1", 0)
+        application.router.add_post("/fail", fail)
+        port = listening.getsockname()[1]
+        async with serving(application, Guard(f"127.0.0.1:{port}", token="t"), listening, ConnectionLimits(), 1.0):
+            return [await asyncio.wait_for(ask(port, one), DEADLINE) for one in requests]
+
+    return asyncio.run(run())
+
+
+def test_an_answer_that_comes_before_the_guard_has_its_rules_and_names_no_program(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told = answered(
+        b"rubbish\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
+        b"GET /" + b"a" * 10_000 + b" HTTP/1.1\r\n\r\n",
+    )
+    assert [status for status, *_ in told] == ["400", "400", "400"]
+    assert caplog.records == []  # a stranger writes no log
+    told += answered(
+        b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+        b"POST /fail HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAuthorization: Bearer t\r\nConnection: close\r\n\r\n",
+    )
+    assert [status for status, *_ in told[3:]] == ["403", "500"]
+    for _, headers, text in told:
+        assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+        assert (headers["Server"], headers["X-Content-Type-Options"]) == ("ikigai", "nosniff")
+        assert "planted" not in text
+    assert [record.message.split(" from")[0] for record in caplog.records] == ["Error handling request"]
+
+
+def test_a_probe_learns_that_the_server_answers_by_any_name_and_nothing_else() -> None:
+    for request in (b"GET /healthz HTTP/1.1\r\nHost: 10.0.0.7\r\n\r\n", b"GET /healthz HTTP/1.0\r\n\r\n"):
+        [(status, headers, text)] = answered(request)
+        assert (status, headers.get("Connection", "close"), text) == ("200", "close", "ok\n")
+    [(status, *_)] = answered(b"POST /healthz HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nContent-Length: 0\r\n\r\n")
+    assert status == "401"
