@@ -277,6 +277,7 @@ class ProviderError(IkigaiError):
         broke_off: bool = False,
         unavailable: bool = False,
         free: bool = False,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.partial = partial
@@ -291,6 +292,10 @@ class ProviderError(IkigaiError):
         """
         self.free = free
         """Whether the request costs nothing: it was refused before a reply began."""
+        self.retry_after = retry_after
+        """Seconds after which the same request may be sent again, as the service has said; 0 where that is for its
+        client to choose, and None where it does not help. The turn waits, or asks the next one of the agent's models.
+        """
 
 
 class OutputError(ProviderError):

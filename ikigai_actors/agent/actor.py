@@ -314,7 +314,7 @@ class AgentActor(PooledActor):
                     raise message.error
             case Restarted():
                 self._go_on_after(message)
-            case on.StatusChanged() | on.WindowFull() | on.PartWritten():
+            case on.StatusChanged() | on.ServiceDue() | on.WindowFull() | on.PartWritten():
                 self._decide(message)
             case on.ChildRead():
                 self._decide(message)

@@ -8,7 +8,8 @@ Commands that begin or follow a turn keep their order. There are these exception
                                    outcome of a turn does not pass the command that goes on with that turn
     a prompt to a stopped agent    is passed by everything, and is kept as mail until CONT; so is one to a busy agent
                                    that must be stored now, which keeps its place
-    a prompt after a turn that is passed by what can be done in such a turn waits for a budget
+    a prompt after a waiting turn  is passed by what can be done in such a turn, whose request waits for a budget or for
+                                   its service
     a prompt of another process    waits in the mailbox, as one that was kept by an earlier host; its number there
                                    decides between it and other commands, as far as they know of it. One that was
                                    known here comes before a later command of this process
@@ -27,7 +28,7 @@ from ikigai_actors.agent.remote_commands import mails_before
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Progress, waits
 from ikigai_actors.agent.turn.machine import accepts, puts_aside
-from ikigai_actors.agent.turn.state import Phase, State
+from ikigai_actors.agent.turn.state import NOT_ASKED, Phase, State
 from ikigai_actors.records.mail.words import SIZE_AT_ONCE, WORDS_AT_ONCE
 from supervisors.signals import Status
 
@@ -252,7 +253,7 @@ class Backlog:
     def _next_command(self, state: State) -> on.Deferrable | None:
         """The first command, if the machine accepts it; else the first one that may pass it."""
         stopped = state.status is Status.STOPPED
-        no_prompts = stopped or state.phase is Phase.WAITING_FOR_BUDGET
+        no_prompts = stopped or state.phase in NOT_ASKED
         elsewhere = len(self._remote) + len(self._words)
         if stopped and not self._interrupted and self._kept == len(self._commands) == len(self._mails) - elsewhere:
             return None  # kept prompts are all there is

@@ -35,6 +35,7 @@ from ikigai_actors.agent.turn.state import (
     WORKING,
     Answer,
     AskApproval,
+    AwaitService,
     BeginWait,
     Effect,
     MergeTree,
@@ -88,6 +89,11 @@ class _Chosen(NamedTuple):
     """How many tokens the model takes; 0 when it is not known."""
     limits: AttachmentLimits | None
     """The attachments that its service takes; None when they are not known."""
+
+    @property
+    def service(self) -> str:
+        """The name of the provider."""
+        return self.name.partition(":")[0]
 
 
 class Effects:
@@ -178,6 +184,10 @@ class Effects:
                 self._runtime.executor.merge_files(self._uuid, effect.child, effect.way, effect.caller.settle)
             case Spawn():
                 self._spawn(effect.birth, log)
+            case AwaitService() if effect.request == state.request:
+                self._runtime.processes.await_service(self._uuid, effect.at)
+            case AwaitService():
+                pass
             case RequestModel() | Summarise() | RunTool() | AskApproval() | BeginWait() if not _is_due(effect, state):
                 pass
             case Summarise():
@@ -315,7 +325,8 @@ class Effects:
                     inbox.put_urgent(on.ReplyReceived(request, _with_limit(answer, chosen.cut_by_budget), chosen.name))
                 case ProviderError():
                     self._learn_window(chosen, answer, log, head)
-                    inbox.put_urgent(on.ReplyFailed(request, answer, self._spent, chosen.following))
+                    failed = on.ReplyFailed(request, answer, self._spent, chosen.following, service=chosen.service)
+                    inbox.put_urgent(failed)
                 case Exit():
                     inbox.put_urgent(on.Exited(request, storable(answer.result)))
                 case Crash():
@@ -391,6 +402,8 @@ class Effects:
                 return
         most = wanted if held is None else min(wanted, held)
         cut = most < wanted
+        # The list that a turn goes on with: another agent's models and those for summaries alone are none of it.
+        following = "" if state.merging is not None or chosen.settings.get("compact_model") else chosen.following
         if part is None:
             conversation = conversation_in_words(log, state.head, chosen.name, chosen.limits, talk_behind(state), end)
         else:
@@ -413,7 +426,8 @@ class Effects:
                 case Reply():
                     inbox.put_urgent(on.SummaryReplied(request, _with_limit(answer, cut), chosen.name, saw, name))
                 case ProviderError():
-                    inbox.put_urgent(on.SummaryFailed(request, answer, self._spent))
+                    failed = on.SummaryFailed(request, answer, self._spent, next=following, service=chosen.service)
+                    inbox.put_urgent(failed)
                 case Exit() | Crash():
                     error = ProviderError(f"{chosen.name} gave no summary. Nothing was changed.")
                     inbox.put_urgent(on.SummaryFailed(request, error, self._spent))
@@ -501,7 +515,7 @@ class Effects:
             on_delta,
             on_reply,
             blobs.load if blobs.to_be_loaded else None,
-            self._runtime.gates.before(chosen.name.partition(":")[0]),
+            self._runtime.gates.before(chosen.service),
             at,
             chosen.own_code,
             runs,

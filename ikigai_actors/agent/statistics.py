@@ -20,8 +20,8 @@ class AgentStatistics:
     """Counters of one agent: its present work, and its work since its actor was started on this host."""
 
     state: str
-    """``idle``, ``waiting for the model``, ``running tools``, ``waits for`` other agents, or ``interrupted``; of one
-    that does not run its status, as ``stopped``.
+    """``idle``, ``waiting for the model``, ``running tools``, ``waits for`` other agents or a service, or
+    ``interrupted``; of one that does not run its status, as ``stopped``.
     """
     since: int
     """When that state began, in milliseconds since 1970 (UTC); for an agent that came back, not before the boot."""
@@ -236,6 +236,8 @@ class SystemStatistics(TurnStatistics):
     """
     queued: int = 0
     """Requests to models that wait for the limits of their provider."""
+    put_off: int = 0
+    """Requests to models that wait until their service takes them again."""
     awake: int = 0
     """Agents that have an actor in memory."""
     journal_lag: float = 0.0

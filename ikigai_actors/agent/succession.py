@@ -122,6 +122,9 @@ class Processes(Protocol):
             due: the time, in milliseconds since 1970; None for soon.
         """
 
+    def await_service(self, uuid: str, at: int) -> None:
+        """Let an agent send its request again at a time, in milliseconds since 1970, when its service takes it."""
+
     def watch(self, uuid: str) -> None:
         """Watch whether an agent that is in a turn gives signs of life, as its setting ``stuck_after`` asks."""
 

@@ -12,6 +12,7 @@ What a program needs of them this package hands on; none is loaded before it is 
     checked, malformed          what was answered, checked once
     extra_options               what a service takes and ikigai has no setting for
     remedies, too_long, secrets, address   errors in words for a person, without keys; refusals because of length
+    retry_after                 when a service that refuses may be asked again
 
     anthropic       Anthropic's models, and servers that speak as theirs do: messages_form, message_json,
                     anthropic_reply, anthropic_errors; prompt_cache says what is remembered there

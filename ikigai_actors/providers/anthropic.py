@@ -5,8 +5,8 @@
 
 Settings that it knows: ``max_tokens``, ``stop_sequences``, ``thinking`` as the API takes it, and for the models and
 servers that take them ``temperature`` and ``top_p``. Replies are streamed; their blocks are
-kept unaltered. The client's own retries (rate limits, overload, no connection) apply before a stream begins. Whatever
-goes wrong after them is a `ProviderError` that says what to do and carries the text received so far.
+kept unaltered. Whatever goes wrong is a `ProviderError` that says what to do, when the request may be sent again, and
+carries the text received so far. The client itself never tries again.
 
 The package ``anthropic`` is imported at the first request, on a thread: it takes more than a second.
 """
@@ -61,8 +61,8 @@ class AnthropicProvider:
         api_key: The key; None takes it from the environment, as the client does.
         base_url: The address of the API; None takes it from the environment.
         max_tokens: The most tokens of a reply, for agents whose settings do not say.
-        max_retries: How often the client tries again; None for its own default. Under a strict budget it never does.
-        timeout: Seconds of silence after which a request is given up; None for the client's own default.
+        timeout: Seconds of silence after which a request is given up, and the most between two pieces of its reply;
+            None for the client's own default, and for 20 minutes between two pieces.
         prompt_cache: Let the API cache what requests have in common (see `ikigai_actors.providers.prompt_cache`). Forks
             share their parent's history, so it pays.
         json_output: Have the service itself write the value of a typed turn as JSON, where it takes the schema as it
@@ -83,7 +83,6 @@ class AnthropicProvider:
         api_key: str | None = None,
         base_url: str | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
-        max_retries: int | None = None,
         timeout: float | None = None,
         prompt_cache: bool = True,
         json_output: bool | None = None,
@@ -97,7 +96,7 @@ class AnthropicProvider:
         check_optional(base_url, str, "base_url", "text")
         given = {"api_key": api_key, "base_url": base_url}
         self._options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        self._options |= client_options(max_retries, timeout)
+        self._options |= client_options(timeout)
         # No propagation: the address of a span is no business of the service.
         self._options["open_telemetry"] = {"traces": check_flag(client_spans, "client_spans"), "propagation": False}
         self._client: ServiceClient[AsyncAnthropic] = ServiceClient(_import_client)
@@ -121,11 +120,9 @@ class AnthropicProvider:
         with provider_errors(anthropic_errors, reply, explain, self._keys, limit, request):
             arguments = self._arguments(request)
             client = self._ready_client()
-            if request.once:
-                client = client.with_options(max_retries=0)
             create = client.messages.with_streaming_response.create
             async with create(**arguments, stream=True) as response:
-                return await received(response, reply, on_delta)
+                return await received(response, reply, on_delta, self._options.get("timeout"))
 
     def load(self) -> None:
         """Import the client. Blocks."""

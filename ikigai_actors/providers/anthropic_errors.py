@@ -6,7 +6,8 @@ from ikigai_actors.providers import remedies
 from ikigai_actors.providers.address import UNAVAILABLE
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.remedies import Settings
-from ikigai_actors.providers.streamed_reply import CUT, NoStreamError, ServiceFailure
+from ikigai_actors.providers.retry_after import is_for_the_moment, refused_until
+from ikigai_actors.providers.streamed_reply import CUT, SILENT, NoStreamError, ServiceFailure
 
 if TYPE_CHECKING:
     from anthropic import APIStatusError
@@ -44,10 +45,24 @@ def is_unavailable(error: Exception) -> bool:
 
 
 def is_free(error: Exception) -> bool:
-    """Whether the service refused the request before a reply began, and bills nothing."""
+    """Whether the service refused the request before a reply began, and bills nothing, or was not reached at all."""
+    import anthropic
+    import httpx2
+
+    unreached = isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
+    return isinstance(error, anthropic.APIStatusError) or unreached
+
+
+def retry_after(error: Exception) -> float | None:
+    """The seconds after which the same request may be sent again, as `ProviderError.retry_after`."""
     import anthropic
 
-    return isinstance(error, anthropic.APIStatusError)
+    match error:
+        case anthropic.APIStatusError():
+            return refused_until(_status(error), error.response.headers)
+        case ServiceFailure():
+            return 0.0 if is_for_the_moment(_status(error)) else None
+    return 0.0 if isinstance(error, anthropic.APIConnectionError) else None
 
 
 def explanation(error: Exception, request: Request, settings: Settings, suspected: str) -> str:
@@ -74,7 +89,7 @@ def explanation(error: Exception, request: Request, settings: Settings, suspecte
         case httpx2.InvalidURL():
             return f"The API's address is no URL ({error}): check {settings.address}."
         case httpx2.TimeoutException():
-            return remedies.SILENT
+            return SILENT
         case anthropic.AnthropicError():
             return f"The client of the API failed ({error}): check {settings.key} and its configuration."
         case UnicodeError():

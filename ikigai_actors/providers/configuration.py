@@ -6,7 +6,7 @@
     base_url = "http://127.0.0.1:11434/v1"
     protocol = "chat"            # or "messages", "responses"; without it by the address: chat if that ends in /v1
     api_key_env = "LOCAL_KEY"    # the variable that has the key; none is sent without it
-    model = "qwen3:8b"           # of agents that name no model; also max_tokens, max_retries, timeout
+    model = "qwen3:8b"           # of agents that name no model; also max_tokens, timeout
     in_flight = 4                # the limits of all agents together (see `limits`)
     requests_per_minute = 60
 
@@ -58,7 +58,6 @@ _OF_A_PROVIDER: Mapping[str, type | tuple[type, ...]] = {
     "api_key_env": str,
     "model": str,
     "max_tokens": int,
-    "max_retries": int,
     "timeout": (int, float),
     **_LIMITS,
 }

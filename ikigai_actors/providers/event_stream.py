@@ -10,7 +10,7 @@ line with CRLF. What never ends is given up, since nobody else counts the bytes.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ikigai_actors.providers.malformed import MalformedStreamError, expect
@@ -20,6 +20,8 @@ LARGEST_EVENT = 16 * 2**20
 LONGEST_STREAM = 256 * 2**20
 """Bytes of a reply at most."""
 _END = "[DONE]"
+_HEARTBEATS = frozenset({"ping", "keepalive", "response.queued", "response.in_progress"})
+"""The types of events by which a service says only that the connection is alive."""
 
 
 class EventStream:
@@ -57,6 +59,21 @@ class EventStream:
             self._data, self._size = [], 0
             if text.strip() != _END:
                 yield _parsed(text)
+
+
+def is_heartbeat(event: Mapping[str, Any]) -> bool:
+    """Whether an event brings nothing of a reply: a ping, or a chunk without content."""
+    if "type" in event or "error" in event:
+        return event.get("type") in _HEARTBEATS
+    choices = event.get("choices")
+    return not any(_says_something(one) for one in choices) if isinstance(choices, list) else choices is None
+
+
+def _says_something(choice: object) -> bool:
+    if not isinstance(choice, Mapping) or choice.get("finish_reason") is not None:
+        return True
+    delta = choice.get("delta")
+    return any(value for name, value in delta.items() if name != "role") if isinstance(delta, Mapping) else bool(delta)
 
 
 def _parsed(text: str) -> dict[str, Any]:

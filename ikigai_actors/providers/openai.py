@@ -4,9 +4,9 @@
     OpenAIProvider("qwen3:8b", base_url="http://127.0.0.1:11434/v1")          # any other, by chat completions
 
 Needs: ``pip install 'ikigai-actors[openai]'``. Settings that it knows: ``max_tokens``, ``temperature``, ``top_p``,
-``stop_sequences`` (chat completions only), and of ``thinking`` an ``effort``. Replies are streamed. The client's own
-retries (rate limits, overload, no connection) apply before a stream begins. Whatever goes wrong after them is a
-`ProviderError` that says what to do and carries the text received so far.
+``stop_sequences`` (chat completions only), and of ``thinking`` an ``effort``. Replies are streamed. Whatever goes wrong
+is a `ProviderError` that says what to do, when the request may be sent again, and carries the text received so far. The
+client itself never tries again.
 
 The translations are pure: `openai_chat`, `openai_responses`. The package ``openai`` is imported at the first request,
 on a thread.
@@ -58,8 +58,8 @@ class OpenAIProvider:
         api_key: The key. None takes ``OPENAI_API_KEY`` from the environment, but not for an address that is given here:
             it would get a key that is none of its business. Such a server then gets a placeholder.
         max_tokens: The most tokens of a reply, for agents whose settings do not say; None for the service's own limit.
-        max_retries: How often the client tries again; None for its own default. Under a strict budget it never does.
-        timeout: Seconds of silence after which a request is given up; None for the client's own default.
+        timeout: Seconds of silence after which a request is given up, and the most between two pieces of its reply;
+            None for the client's own default, and for 20 minutes between two pieces.
         json_output: Have the service itself write the value of a typed turn as JSON, where it takes the schema as it
             is: every property required, and no defaults, dicts or tuples. None does so at OpenAI's own address. Else,
             and for a model that refuses that, the model gives the value by a tool.
@@ -76,7 +76,6 @@ class OpenAIProvider:
         api: str | None = None,
         api_key: str | None = None,
         max_tokens: int | None = None,
-        max_retries: int | None = None,
         timeout: float | None = None,
         json_output: bool | None = None,
     ) -> None:
@@ -86,7 +85,7 @@ class OpenAIProvider:
         self._api_key = check_optional(api_key, str, "api_key", "text")
         self._max_tokens = None if max_tokens is None else check_count(max_tokens, "max_tokens", least=1)
         self._json_output = None if json_output is None else check_flag(json_output, "json_output")
-        self._options = client_options(max_retries, timeout)
+        self._options = client_options(timeout)
         self._client: ServiceClient[AsyncOpenAI] = ServiceClient(_import_client)
         self._plain: set[str] = set()
         """Models that have no reasoning to give back."""
@@ -116,10 +115,8 @@ class OpenAIProvider:
 
         with provider_errors(openai_errors, reply, explain, lambda: [key], limit, request):
             client = self._client.get(lambda: self._new_client(address, key))
-            if request.once:
-                client = client.with_options(max_retries=0)
             async with self._answered(client, request, model, max_tokens, address) as response:
-                return await received(response, reply, on_delta)
+                return await received(response, reply, on_delta, self._options.get("timeout"))
 
     def check_ready(self) -> None:
         """Raise `ProviderMissing` where there is no key."""

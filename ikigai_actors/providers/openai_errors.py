@@ -6,7 +6,8 @@ from ikigai_actors.providers import remedies
 from ikigai_actors.providers.address import UNAVAILABLE
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.remedies import Settings
-from ikigai_actors.providers.streamed_reply import CUT, NoStreamError, ServiceFailure
+from ikigai_actors.providers.retry_after import is_for_the_moment, refused_until
+from ikigai_actors.providers.streamed_reply import CUT, SILENT, NoStreamError, ServiceFailure
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -69,10 +70,24 @@ def is_unavailable(error: Exception) -> bool:
 
 
 def is_free(error: Exception) -> bool:
-    """Whether the service refused the request before a reply began, and bills nothing."""
+    """Whether the service refused the request before a reply began, and bills nothing, or was not reached at all."""
+    import httpx2
     import openai
 
-    return isinstance(error, openai.APIStatusError)
+    unreached = isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
+    return isinstance(error, openai.APIStatusError) or unreached
+
+
+def retry_after(error: Exception) -> float | None:
+    """The seconds after which the same request may be sent again, as `ProviderError.retry_after`."""
+    import openai
+
+    match error:
+        case openai.APIStatusError():
+            return refused_until(status_of(error) or 0, error.response.headers)
+        case ServiceFailure():
+            return 0.0 if is_for_the_moment(status_of(error) or 0) else None
+    return 0.0 if isinstance(error, openai.APIConnectionError) else None
 
 
 def explanation(error: Exception, request: Request, settings: Settings, suspected: str) -> str:
@@ -98,7 +113,7 @@ def explanation(error: Exception, request: Request, settings: Settings, suspecte
         case httpx2.InvalidURL():
             return f"The API's address is no URL ({error}): check {settings.address}."
         case httpx2.TimeoutException() | TimeoutError():
-            return remedies.SILENT
+            return SILENT
         case openai.OpenAIError():
             return f"The client of the API failed ({error}): check {settings.key} and its configuration."
         case UnicodeError():

@@ -7,8 +7,8 @@ Needs: ``pip install 'ikigai-actors[pydantic-ai]'``, and the extra of ``pydantic
 that it knows: ``max_tokens``, ``temperature``, ``top_p``, ``stop_sequences``. Thinking goes back to the model that had
 it.
 
-Under a strict budget its clients send a request once. Models that do not promise that are refused before they are
-asked.
+Its clients send a request once, where Pydantic AI lets them: the agent's turn asks again. Under a strict budget
+models that do not promise that are refused before they are asked.
 
 Pydantic AI does not distinguish a stream that is cut within a text from one that ends there: such a reply counts as
 whole. Half a call is an error, and never runs.
@@ -29,6 +29,7 @@ from ikigai_actors.providers.extra_options import extra_options
 from ikigai_actors.providers.malformed import MalformedStreamError
 from ikigai_actors.providers.openai_parts import own_names, sent_name
 from ikigai_actors.providers.remedies import garbled
+from ikigai_actors.providers.retry_after import refused_until
 from ikigai_actors.providers.streamed_reply import HalfACallError, read_arguments
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ class PydanticAIProvider:
                 self._entered[asked] = await self._clients.enter_async_context(model)
             if request.once:
                 _refuse_hidden_attempts(model)
-                settings["max_retries"] = 0
+            if "max_retries" not in model.unsupported_settings:
+                settings["max_retries"] = 0  # the agent's turn asks again, where people see it wait
             parameters = models.ModelRequestParameters(function_tools=offered)
             async with direct.model_request_stream(
                 model, _history(request), model_settings=settings, model_request_parameters=parameters
@@ -113,7 +115,10 @@ class PydanticAIProvider:
             status = getattr(error, "status_code", None)
             away = isinstance(error, exceptions.ModelAPIError) and (status is None or status >= 500 or status == 429)
             refused = status is not None and not error.in_stream
-            raise ProviderError(f"Pydantic AI: {error}", "".join(text), unavailable=away, free=refused) from error
+            again = _retry_after(error, status) if away else None
+            raise ProviderError(
+                f"Pydantic AI: {error}", "".join(text), unavailable=away, free=refused, retry_after=again
+            ) from error
 
     async def close(self) -> None:
         """Close the connections of the models that were asked. A later request opens new ones."""
@@ -145,6 +150,13 @@ def _refuse_hidden_attempts(model: "Model") -> None:
             "trying again by itself: use another model, or a budget that is not strict.",
             free=True,
         )
+
+
+def _retry_after(error: Any, status: int | None) -> float:
+    """The seconds after which a service that did not serve may be asked again; 0 where it names none."""
+    if status is None or error.in_stream:  # the headers are those of the stream that had begun
+        return 0.0
+    return refused_until(status, error.headers or {}) or error.retry_after or 0.0
 
 
 def _history(request: Request) -> list[Any]:

@@ -1,5 +1,6 @@
 """Why a service gave no reply, and what to do about it, in words for a person. Pure."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -18,7 +19,6 @@ class Settings(NamedTuple):
     """Of its address, as ``ANTHROPIC_BASE_URL``."""
 
 
-SILENT = "The model fell silent in the middle of its reply and was given up: /resume, or resume(), asks again."
 _OVERLOADED = "The service is overloaded or failing: wait, then /resume, or resume()"
 _REMEDIES = {
     400: "The request does not suit the model: check the agent's settings, or take the prompt back: /undo, or undo()",
@@ -45,6 +45,8 @@ _OF_ATTACHED = (
     "The model does not take a picture or document of the conversation: take the prompt back (/undo, undo()), choose "
     "another model, or have the history summarised (/compact, compact()), which sends words alone"
 )
+_LONGEST = 10_000
+"""The longest wait that is named, in its unit."""
 _PAGE = 400
 """Characters of a page that are quoted."""
 _SHOWN = 40
@@ -78,6 +80,17 @@ def quoted_page(text: str) -> str:
     """The data in place of an error, in one line, as far as it is shown."""
     line = " ".join(text.split())
     return line if len(line) <= _PAGE else f"{line[:_PAGE]}…"
+
+
+def asked_to_wait(seconds: float | None) -> str:
+    """A further sentence of an error: how long the service asks to wait. Empty where it does not say."""
+    if not seconds:
+        return ""
+    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * unit:
+            told = f"{seconds / unit:,.0f} {name}" if seconds < _LONGEST * unit else "for longer than anybody waits"
+            return f" It asks to wait {told}."
+    return f" It asks to wait {math.ceil(seconds)} s."
 
 
 def late(settings: Settings, suspected: str) -> str:

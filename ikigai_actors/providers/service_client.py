@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, Protocol, TypeVar
 
-from ikigai_actors.arguments import check_count, check_seconds
+from ikigai_actors.arguments import check_seconds
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers import remedies
 from ikigai_actors.providers.base import Request
@@ -89,6 +89,9 @@ class Diagnosis(Protocol):
     def is_free(self, error: Exception) -> bool:
         """Whether the service refused the request before a reply began, and bills nothing."""
 
+    def retry_after(self, error: Exception) -> float | None:
+        """The seconds after which the same request may be sent again, as `ProviderError.retry_after`."""
+
 
 @contextmanager
 def provider_errors(
@@ -117,20 +120,23 @@ def provider_errors(
         told, again = without_keys(remedies.garbled(error), keys()), isinstance(error, BrokenArgumentsError)
         raise ProviderError(told, reply.text, broke_off=again) from as_cause(error, keys())
     except diagnosis.failures() as error:
+        after = diagnosis.retry_after(error)
         raise ProviderError(
-            without_keys(explain(error), keys()),
+            without_keys(f"{explain(error)}{remedies.asked_to_wait(after)}", keys()),
             reply.text,
             broke_off=diagnosis.broke_off(error),
             unavailable=diagnosis.is_unavailable(error),
             free=diagnosis.is_free(error),
+            retry_after=after,
         ) from as_cause(error, keys())
 
 
-def client_options(max_retries: int | None, timeout: float | None) -> dict[str, Any]:
-    """The options of a client that were given. Raises `BadInput` for wrong ones."""
-    options: dict[str, Any] = {}
-    if max_retries is not None:
-        options["max_retries"] = check_count(max_retries, "max_retries")
+def client_options(timeout: float | None) -> dict[str, Any]:
+    """The options of every client. It never asks again by itself: the agent's turn does, where people see it wait.
+
+    Raises `BadInput` for a wrong time.
+    """
+    options: dict[str, Any] = {"max_retries": 0}
     if timeout is not None:
         options["timeout"] = check_seconds(timeout, "timeout", zero=False)
     return options

@@ -14,14 +14,19 @@ from typing import Any, Protocol
 
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Delta, OnDelta, Reply
-from ikigai_actors.providers.event_stream import EventStream
+from ikigai_actors.providers.event_stream import EventStream, is_heartbeat
 from ikigai_actors.providers.malformed import MalformedStreamError
 
+SILENT = "The model fell silent in the middle of its reply and was given up: /resume, or resume(), asks again."
 CUT = "The connection broke in the middle of the reply: /resume, or resume(), asks again."
 _PAGE = 200
 """Characters of a page that are quoted."""
 _BEGINNING = 2_000
 """Bytes of a page that are read."""
+LONGEST_PAUSE_IN_REPLY = 1_200
+"""Seconds between two pieces of a reply, where no time-out is given: a model that thinks unseen may need many minutes.
+A connection that only shows that it is alive is given up.
+"""
 
 
 class Response(Protocol):
@@ -119,16 +124,28 @@ def read_arguments(name: str, text: str, cut: bool) -> dict[str, Any]:
     return value or {}
 
 
-async def received(response: Response, arriving: StreamedReply, on_delta: OnDelta) -> Reply:
-    """Read a response to its end, and pass on what is new. Raises what `StreamedReply` raises, and `ProviderError`."""
+async def received(
+    response: Response, arriving: StreamedReply, on_delta: OnDelta, longest_pause: float | None = None
+) -> Reply:
+    """Read a response to its end, and pass on what is new. Raises what `StreamedReply` raises, and `ProviderError`.
+
+    Args:
+        longest_pause: The most seconds between two pieces of the reply; None for `LONGEST_PAUSE_IN_REPLY`. The client
+            gives up a connection that is silent; here it is one on which only heartbeats come.
+    """
     media = response.headers.get("content-type", "")
     if "event-stream" not in media:
         raise NoStreamError(media, await _beginning(response))
-    stream = EventStream()
+    stream, loop = EventStream(), asyncio.get_running_loop()
+    latest = loop.time()
     async for data in response.iter_bytes():
         for event in stream.feed(data):
+            if not is_heartbeat(event):
+                latest = loop.time()
             for delta in arriving.deltas_of(event):
                 on_delta(delta)
+        if loop.time() - latest > (longest_pause or LONGEST_PAUSE_IN_REPLY):
+            raise ProviderError(SILENT, arriving.text, broke_off=True)
         await asyncio.sleep(0)  # a server that floods would keep the event loop to itself
     for event in stream.finish():
         for delta in arriving.deltas_of(event):

@@ -239,6 +239,8 @@ def mark_of(message: Message) -> LogMark:
             label = birth_label(message.data)
         case Kind.ASSISTANT if message.data.get("stop_reason") == "tool_use":
             label = "calls"
+        case Kind.RETRY if "until" in message.data:
+            label = "later"
     return LogMark(message.id, message.kind, message.created_at, label)
 
 
@@ -252,6 +254,8 @@ def state_after(mark: LogMark, before: str) -> str:
     match mark.kind:
         case Kind.FORK:
             return "thinking" if mark.label == GOES_ON else before
+        case Kind.RETRY if mark.label:
+            return "waiting"
         case Kind.USER | Kind.STEER | Kind.TOOL_RESULT | Kind.RETRY | Kind.REPAIR:
             return "thinking"
         case Kind.ASSISTANT:

@@ -1797,7 +1797,8 @@ SELECT uuid, at, low FROM half WHERE low >= high
 -- What a timeline shows of a part of a log. That a reply calls tools stands near the beginning of its data, which may be long.
 SELECT m.id, m.kind, m.created_at,
        CASE WHEN m.kind = 'tool_call' THEN substr(m.content, 1, 40)
-            WHEN m.kind = 'assistant' AND substr(m.data, 1, 300) LIKE '%"stop_reason":"tool_use"%' THEN 'calls' END,
+            WHEN m.kind = 'assistant' AND substr(m.data, 1, 300) LIKE '%"stop_reason":"tool_use"%' THEN 'calls'
+            WHEN m.kind = 'retry' AND m.data LIKE '%"until":%' THEN 'later' END,
        CASE WHEN m.kind = 'fork' THEN m.data END
   FROM messages m WHERE m.agent_uuid = :uuid AND m.id > :start AND m.id <= :end ORDER BY m.id
 
@@ -1805,7 +1806,8 @@ SELECT m.id, m.kind, m.created_at,
 -- The same of the latest message of each log.
 SELECT m.agent_uuid, m.id, m.kind, m.created_at,
        CASE WHEN m.kind = 'tool_call' THEN substr(m.content, 1, 40)
-            WHEN m.kind = 'assistant' AND substr(m.data, 1, 300) LIKE '%"stop_reason":"tool_use"%' THEN 'calls' END,
+            WHEN m.kind = 'assistant' AND substr(m.data, 1, 300) LIKE '%"stop_reason":"tool_use"%' THEN 'calls'
+            WHEN m.kind = 'retry' AND m.data LIKE '%"until":%' THEN 'later' END,
        CASE WHEN m.kind = 'fork' THEN m.data END
   FROM agents a JOIN messages m ON m.agent_uuid = a.uuid AND m.id = (SELECT MAX(l.id) FROM messages l WHERE l.agent_uuid = a.uuid)
  WHERE a.uuid = ANY(:uuids)

@@ -145,6 +145,15 @@ class ActorSystem(System):
         whereabouts = self._whereabouts = Whereabouts(processes)
         if follower is not None:
             follower.whereabouts = whereabouts
+        self._wait_board = WaitBoard(
+            wait_registry,
+            store,
+            host.id,
+            host.name is not None,
+            whereabouts.is_here,
+            self._waits_for,
+            threads,
+        )
         with ExitStack() as undone:
             self._following = FollowingLoop(
                 store,
@@ -180,7 +189,9 @@ class ActorSystem(System):
             blobs=BlobCache(lambda hashes: store.read(lambda tx: read_blobs(tx, hashes))),
             executor=executor,
             publisher=publisher,
-            instruments=Instruments(Counting(), self._supervision.sign_board, *options.parts.instruments),
+            instruments=Instruments(
+                Counting(), self._supervision.sign_board, self._wait_board, *options.parts.instruments
+            ),
             dispatcher=dispatcher,
             providers=options.providers,
             prices=options.prices,
@@ -214,15 +225,6 @@ class ActorSystem(System):
         )
         if self._rebalancer is not None:
             host.count = self._rebalancer.count
-        self._wait_board = WaitBoard(
-            wait_registry,
-            store,
-            host.id,
-            host.name is not None,
-            whereabouts.is_here,
-            self._waits_for,
-            threads,
-        )
         receipts = ("who waits for words", processes.close_receipts)
         self._actors = Closing(threads, lambda: [*((str(actor), actor.close) for actor in processes.shut()), receipts])
         self._failing = threading.Lock()
@@ -633,8 +635,12 @@ class ActorSystem(System):
         return {**super()._signs(), **self._processes.signs()}
 
     def _waits_for(self, uuid: str) -> str:
-        """The agents that an agent of this host waits for, as a state; empty when it waits for none."""
-        return waits_for([self._called(each) for each in self._wait_registry.awaited_by(uuid)])
+        """What an agent of this host waits for, as a state: other agents, or its service; empty when for neither."""
+        if others := waits_for([self._called(each) for each in self._wait_registry.awaited_by(uuid)]):
+            return others
+        actor = self._processes.get(uuid)
+        wait = actor.state.service_wait if actor is not None else None
+        return "" if wait is None else wait.state
 
     def _called(self, uuid: str) -> str:
         """The name of an agent for people."""

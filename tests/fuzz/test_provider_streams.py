@@ -29,7 +29,7 @@ def server() -> Iterator[MessagesServer]:
 
 @pytest.fixture(scope="module")
 def system(server: MessagesServer) -> Iterator[ActorSystem]:
-    provider = AnthropicProvider(base_url=server.url, api_key=KEY, max_retries=0)
+    provider = AnthropicProvider(base_url=server.url, api_key=KEY)
     with ActorSystem.open("sqlite:///:memory:", provider) as opened:
         yield opened
         assert check(opened._store) == []

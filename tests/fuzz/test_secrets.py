@@ -73,7 +73,7 @@ def test_no_key_of_a_provider_is_shown(server: MessagesServer, text: str) -> Non
     ]
 
     async def ask() -> list[ProviderError]:
-        provider = AnthropicProvider(base_url=server.url, api_key=key, max_retries=0)
+        provider = AnthropicProvider(base_url=server.url, api_key=key)
         assert DISTINCT not in repr(provider)
         failures = []
         for _ in range(4):

@@ -164,8 +164,8 @@ BUDGET_MUTANTS = (
     Mutant(
         "a waiting request that changes leaves without a hold",
         "agent/turn/steps.py",
-        "LogUnit(state.uuid, messages, asks=True, unpaused=True)",
-        "LogUnit(state.uuid, messages, unpaused=True)",
+        "LogUnit(state.uuid, messages, asks=True, unpaused=isinstance(state.hold, Paused))",
+        "LogUnit(state.uuid, messages, unpaused=isinstance(state.hold, Paused))",
     ),
 )
 """All of them."""

@@ -10,7 +10,7 @@ _MACHINE, _WORDS = "tests/agent/turn/test_words.py", "records/mail/words.py"
 _MAY_GO_ON = "    return state.status is Status.RUNNING and may_ask(state)"
 
 _ASKS_AGAIN = """    request = state.request + 1
-    after = advance(state, messages, request=request, retries=0, hold=None)
+    after = advance(state, messages, request=request, retries=0, service_waits=0, hold=None)
     return Step(after, LogUnit(state.uuid, messages, asks=True), (RequestModel(request),))
 
 

@@ -61,7 +61,7 @@ def ask_and_hear(server: MessagesServer, on_delta: OnDelta, asked: Request | Non
     """The same, with all that is heard on the way."""
 
     async def run() -> Reply:
-        provider = AnthropicProvider(**{"base_url": server.url, "api_key": KEY, "max_retries": 0, **options})
+        provider = AnthropicProvider(**{"base_url": server.url, "api_key": KEY, **options})
         try:
             return await provider.respond(asked or request(), on_delta)
         finally:
@@ -199,13 +199,6 @@ def test_a_refusal_says_what_to_do_and_what_the_api_said(
     assert raised.value.partial == ""
 
 
-def test_what_is_worth_it_is_tried_again(server: MessagesServer) -> None:
-    server.script += [Refuses(429, "rate_limit_error"), Refuses(529, "overloaded_error"), Says.text("third time")]
-    reply, _ = ask(server, max_retries=2)
-    assert reply.text == "third time"
-    assert len(server.requests) == 3
-
-
 @pytest.mark.parametrize(("thinking", "reply"), [(8_000, 16_000), (16_000, 32_000)])
 def test_thinking_that_the_system_sets_leaves_tokens_for_replies_and_for_summaries(
     server: MessagesServer, thinking: int, reply: int
@@ -219,15 +212,15 @@ def test_thinking_that_the_system_sets_leaves_tokens_for_replies_and_for_summari
     assert [request["max_tokens"] for request in server.requests] == [reply] * 3 + [4_096 + thinking]
 
 
-def test_under_a_strict_budget_a_request_is_sent_once_and_what_is_refused_costs_nothing(server: MessagesServer) -> None:
-    provider = AnthropicProvider(base_url=server.url, api_key=KEY, max_retries=1, max_tokens=100)
-    for strict, requests in ((True, 1), (False, 2)):
+def test_what_is_refused_costs_nothing_however_often_it_is_sent(server: MessagesServer) -> None:
+    provider = AnthropicProvider(base_url=server.url, api_key=KEY, max_tokens=100)
+    for strict in (True, False):
         del server.requests[:]
-        server.script[:] = [Refuses(529, "overloaded_error")] * 2
+        server.script[:] = [Refuses(529, "overloaded_error")] * 6
         with ActorSystem.open(":memory:", provider, budget={"tokens": 20_000, "strict": strict}) as system:
             with pytest.raises(ProviderError, match="overloaded"):
                 system.root.prompt("go").get(timeout=DEADLINE)
-            assert len(server.requests) == requests
+            assert len(server.requests) == 6
             assert system.root.budget is not None
             assert (system.root.budget.spent, system.root.budget.held) == ({"tokens": 0}, {"tokens": 0})
 
@@ -249,7 +242,7 @@ def test_a_stream_that_breaks_off_is_an_error_with_the_text_so_far(
         Says(({"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "so far"}), ending=ending)
     )
     with pytest.raises(ProviderError, match=explanation) as raised:
-        ask(server, max_retries=2)
+        ask(server)
     assert (raised.value.partial, raised.value.broke_off) == ("so far", broke_off)
     assert raised.value.__cause__ is not None or ending is Ending.SHORT
     assert not re.search("ReadError|TransferEncoding|payload", str(raised.value))
@@ -267,12 +260,10 @@ def test_what_a_reply_costs_is_told_as_soon_as_the_service_tells_it(server: Mess
     assert told[-1].spent == Spent(reply.usage or Usage(), reply.model)
 
 
-def test_a_request_of_many_pieces_is_sent_whole_and_whole_again_when_it_is_tried_again(server: MessagesServer) -> None:
+def test_a_request_of_many_pieces_is_sent_whole(server: MessagesServer) -> None:
     long = said(*("word " * 10_000 for _ in range(9)))
-    server.script += [Refuses(529, "overloaded_error"), Says.text("second time")]
-    reply, _ = ask(server, request(long), max_retries=1, prompt_cache=False)
-    assert reply.text == "second time"
-    assert [one["messages"] for one in server.requests] == [list(long)] * 2
+    ask(server, request(long), prompt_cache=False)
+    assert [one["messages"] for one in server.requests] == [list(long)]
 
 
 def said(*texts: str) -> tuple[dict[str, Any], ...]:
@@ -430,7 +421,7 @@ def test_no_server_behind_a_proxy_is_an_error_that_names_the_proxy_and_the_addre
     monkeypatch.delenv("no_proxy", raising=False)
     hint = r"cannot be reached .* The address ends in /v1.* A proxy is set \(ALL_PROXY\): check it"
     with pytest.raises(ProviderError, match=hint):
-        ask(server, base_url=f"{gone.url}/v1", max_retries=0)
+        ask(server, base_url=f"{gone.url}/v1")
 
 
 def test_no_key_is_an_error_that_says_what_to_do_but_where_an_address_is_given(
@@ -619,7 +610,7 @@ def test_at_its_own_address_anthropic_writes_values_itself(monkeypatch: pytest.M
 
 def test_a_system_sends_pictures_and_takes_the_value_that_the_service_writes(server: MessagesServer) -> None:
     server.script += [Says.text('{"result": "7"}'), Says.text('{"result": 7}')]
-    provider = AnthropicProvider(base_url=server.url, api_key=KEY, max_retries=0, json_output=True)
+    provider = AnthropicProvider(base_url=server.url, api_key=KEY, json_output=True)
     with ActorSystem.open(provider=provider) as system:
         assert system.root.prompt("How many?", output=int, attach=[PNG]).get(timeout=60).output == 7
     first, second = (request["messages"] for request in server.requests)

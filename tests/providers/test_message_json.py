@@ -121,7 +121,7 @@ def test_the_whole_body_is_the_one_that_the_client_makes_of_the_same_arguments()
     given = {"max_tokens": 99, "thinking": {"type": "adaptive"}, "stop_sequences": ["END"], **asked["extra_body"]}
 
     async def both(server: MessagesServer) -> None:
-        provider = AnthropicProvider(base_url=server.url, api_key="key", max_retries=0)
+        provider = AnthropicProvider(base_url=server.url, api_key="key")
         request = Request("uuid", None, "m", asked["system"][0]["text"], messages, asked["tools"], given)
         await provider.respond(request, lambda _: None)
         await provider.close()

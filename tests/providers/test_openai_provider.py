@@ -60,7 +60,7 @@ def ask_and_hear(
     **options: Any,
 ) -> Reply:
     async def run() -> Reply:
-        given = {"model": "m", "base_url": server.url, "api_key": KEY, "max_retries": 0, **options}
+        given = {"model": "m", "base_url": server.url, "api_key": KEY, **options}
         provider = OpenAIProvider(**given)
         try:
             return await provider.respond(asked or request(), on_delta)
@@ -428,18 +428,6 @@ def test_a_page_with_an_error_status_is_told_by_its_beginning(server: OpenAIServ
     assert len(str(failure(server))) < 1000
 
 
-def test_a_busy_service_is_asked_again_before_the_turn_fails(server: OpenAIServer) -> None:
-    server.answers += [Refuses(529, "overloaded"), Refuses(429, "rate_limit_exceeded")]
-    assert ask(server, max_retries=2)[0].text == "ok"
-
-
-@pytest.mark.parametrize("api", ["chat", "responses"])
-def test_what_may_be_sent_once_only_is_not_asked_for_again(server: OpenAIServer, api: str) -> None:
-    server.answers += [Refuses(529, "overloaded"), Refuses(429, "rate_limit_exceeded")]
-    assert failure(server, replace(request(), once=True), api=api, max_retries=2).free
-    assert len(server.requests) == 1
-
-
 class Leaping(asyncio.SelectorEventLoop):
     """A loop whose clock leaps by an hour in each round, from the first leap on."""
 
@@ -530,9 +518,7 @@ def test_a_model_that_nobody_named_is_an_error_that_says_how(server: OpenAIServe
     assert "No model is named" in str(failure(server, model=None))
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"api": "soap"}, {"model": 5}, {"base_url": 5}, {"api_key": 5}, {"timeout": 0}, {"max_retries": -1}]
-)
+@pytest.mark.parametrize("wrong", [{"api": "soap"}, {"model": 5}, {"base_url": 5}, {"api_key": 5}, {"timeout": 0}])
 def test_arguments_that_cannot_be_used_are_refused_at_once(wrong: Mapping[str, Any]) -> None:
     with pytest.raises(BadInput):
         OpenAIProvider(**wrong)
@@ -637,7 +623,7 @@ def test_a_model_without_reasoning_is_asked_without_it_from_then_on(server: Open
     server.plain_models.add("m")
 
     async def run() -> list[str]:
-        provider = OpenAIProvider("m", base_url=server.url, api="responses", max_retries=0)
+        provider = OpenAIProvider("m", base_url=server.url, api="responses")
         try:
             return [(await provider.respond(request(), lambda _: None)).text for _ in range(2)]
         finally:
@@ -763,7 +749,7 @@ def test_a_model_that_refuses_to_write_a_value_is_given_the_tool_from_then_on(se
     server.answers.append(Refuses(400, "", told))
 
     async def run() -> list[str]:
-        provider = OpenAIProvider("m", base_url=server.url, api=api, max_retries=0, json_output=True)
+        provider = OpenAIProvider("m", base_url=server.url, api=api, json_output=True)
         try:
             return [(await provider.respond(typed(NUMBER), lambda _: None)).text for _ in range(2)]
         finally:
@@ -784,7 +770,7 @@ def test_another_refusal_of_a_typed_turn_is_told(server: OpenAIServer) -> None:
 def test_a_system_takes_the_value_that_the_service_writes(server: OpenAIServer, api: str) -> None:
     for text in ('{"result": "7"}', '{"result": 7}'):
         server.answers.append(Streams(chat_text(text) if api == "chat" else response_events(message_item(text))))
-    provider = OpenAIProvider("m", base_url=server.url, api=api, max_retries=0, json_output=True)
+    provider = OpenAIProvider("m", base_url=server.url, api=api, json_output=True)
     with ActorSystem.open(provider=provider) as system:
         assert system.root.prompt("How many?", output=int).get(timeout=60).output == 7
     first, second = server.requests

@@ -26,7 +26,7 @@ def server() -> Iterator[MessagesServer]:
 @contextmanager
 def parent(server: MessagesServer, **options: Any) -> Iterator[AgentRef]:
     """Agent 0 with a long history, of more messages than the cache looks back."""
-    provider = AnthropicProvider(base_url=server.url, api_key="key", max_retries=0, **options)
+    provider = AnthropicProvider(base_url=server.url, api_key="key", **options)
     with ActorSystem.open("sqlite:///:memory:", provider) as system:
         system.root.configure(system="Be thorough. " * 50)
         for number in range(LOOKBACK):

@@ -74,7 +74,7 @@ def messages_api(server: MessagesServer, steps: Sequence[Step]) -> Provider:
         ]
         texts = [{"type": "text", "text": step.text}] if step.text else []
         server.script.append(Says((*texts, *uses), stop_reason="tool_use" if uses else "end_turn"))
-    return AnthropicProvider("m", base_url=server.url, api_key="key", max_retries=0)
+    return AnthropicProvider("m", base_url=server.url, api_key="key")
 
 
 def chat(server: OpenAIServer, steps: Sequence[Step]) -> Provider:
@@ -85,7 +85,7 @@ def chat(server: OpenAIServer, steps: Sequence[Step]) -> Provider:
         ]
         said = chat_text(step.text)[:-1] if step.text else []
         server.answers.append(Streams([*said, *pieces, chunk({}, "stop")]))
-    return OpenAIProvider("m", base_url=server.url, max_retries=0)
+    return OpenAIProvider("m", base_url=server.url)
 
 
 def responses(server: OpenAIServer, steps: Sequence[Step]) -> Provider:
@@ -93,7 +93,7 @@ def responses(server: OpenAIServer, steps: Sequence[Step]) -> Provider:
         items = [message_item(step.text)] if step.text else []
         items += [call_item(name, json.dumps(given), f"call_{place}") for place, (name, given) in enumerate(step.calls)]
         server.answers.append(Streams(response_events(*items)))
-    return OpenAIProvider("m", base_url=server.url, api="responses", max_retries=0)
+    return OpenAIProvider("m", base_url=server.url, api="responses")
 
 
 def told(messages: Sequence[Message], root: str, child: str) -> list[tuple[Any, ...]]:

@@ -12,6 +12,7 @@ from ikigai_actors.providers import PydanticAIProvider
 from ikigai_actors.providers.openai_parts import sent_name
 from ikigai_actors.records.messages.messages import Kind
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.echo import kinds
 from tests.kit.messages_server.server import Refuses
 from tests.kit.openai_server.server import OpenAIServer, Streams, call_piece, chat_text, chunk
 
@@ -147,14 +148,13 @@ def test_under_a_strict_budget_each_attempt_is_one_that_the_runtime_makes() -> N
                     system.root.prompt("Hi").get(timeout=DEADLINE)
                 assert system.root.budget is not None
                 assert (system.root.budget.spent, server.requests) == ({"tokens": 0}, [])
-        server.answers += [Refuses(529, "overloaded"), Streams(chat_text("three"))]
+        server.answers += [Refuses(529, "overloaded"), Streams(chat_text("second time"))]
         with ActorSystem.open(
             ":memory:", PydanticAIProvider(model), budget={"tokens": 100_000, "strict": True}
         ) as system:
-            with pytest.raises(ProviderError, match="529"):
-                system.root.prompt("Hi").get(timeout=DEADLINE)
-            assert system.root.budget is not None
-            assert (len(server.requests), system.root.budget.spent) == (1, {"tokens": 0})
+            assert system.root.prompt("Hi").get(timeout=DEADLINE).text == "second time"
+            assert kinds(system.root.history()) == ["user", "retry", "assistant"]
+            assert len(server.requests) == 2
 
 
 def test_an_interrupt_ends_the_stream() -> None:

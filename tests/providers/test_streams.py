@@ -54,7 +54,7 @@ def test_more_streams_than_the_clients_default_run_at_once() -> None:
     beginnings = Beginnings(STREAMS)
     with allow_open_files(2 * STREAMS), MessagesServer() as server:  # both ends of a connection are in this process
         server.script += [Says.text("at once", Ending.PAUSE)] * STREAMS
-        provider = AnthropicProvider(base_url=server.url, api_key="none", max_retries=0, timeout=PATIENCE)
+        provider = AnthropicProvider(base_url=server.url, api_key="none", timeout=PATIENCE)
         with ActorSystem.open("sqlite:///:memory:", provider) as system:
             system.subscribe(beginnings.hear)
             forks = [system.root.aio.fork() for _ in range(STREAMS)]

@@ -259,7 +259,7 @@ def test_what_the_policies_of_an_earlier_program_asked_or_denied_are_rules_here(
 
 
 def test_limits_and_options_of_a_file_do_not_count_and_it_says_so(machine: Machine, tmp_path: Path) -> None:
-    lifted: dict[str, Any] = {"max_steps": 2**31 - 1, "stream_retries": 9, "options": {"service_tier": "priority"}}
+    lifted: dict[str, Any] = {"max_steps": 2**31 - 1, "service_retries": 9, "options": {"service_tier": "priority"}}
     kept: dict[str, Any] = {"max_steps": 7, "stream_retries": 0, "temperature": 0.5}
     heard: list[str] = []
     with machine.open() as system:
@@ -270,7 +270,7 @@ def test_limits_and_options_of_a_file_do_not_count_and_it_says_so(machine: Machi
         system.export(top, tmp_path / "1")
     with machine.open() as system:
         free = system.import_(tmp_path / "1", notice=heard.append)
-        assert "Its max_steps, options, stream_retries would lift limits" in heard[1]
+        assert "Its max_steps, options, service_retries would lift limits" in heard[1]
         assert free.context().settings == {"stuck_after": 0}
         under = system.root.fork(name="under")
         under.configure(max_steps=5, stream_retries=0, stuck_after=60)

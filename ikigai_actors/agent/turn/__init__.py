@@ -14,6 +14,7 @@ Its modules:
     plan, compaction, elision   what a summary replaces, how one is made, what is shown by reference instead
     tokens              how many tokens a message has, by what replies have reported
     merging, ways       what is taken over of another agent's history; in which ways that is asked for
+    service_waits       how long a service is waited for that refuses for the moment
     parts               how a history is read that is too long for its model
     typed               turns that must give a value
 """

@@ -1,6 +1,6 @@
 """Compaction: the model writes a text that replaces all that was said before. Pure.
 
-    idle, interrupted, or a turn whose calls all have results, also one that waits for a budget
+    idle, interrupted, or a turn whose calls all have results, also one whose request waits
       │ Compact, with a plan
       v
     compacting ── Summarise: the history, and one prompt more ──> the model
@@ -33,6 +33,7 @@ from typing import Any
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.plan import LEAST_FREED, Elision, SummaryPlan
 from ikigai_actors.agent.turn.state import (
+    NOT_ASKED,
     Answer,
     Compaction,
     Effect,
@@ -43,7 +44,7 @@ from ikigai_actors.agent.turn.state import (
     Step,
     Summarise,
 )
-from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of, write_messages
+from ikigai_actors.agent.turn.steps import PendingMessage, advance, between_steps, messages_of, write_messages
 from ikigai_actors.agent.turn.tokens import tokens_in
 from ikigai_actors.errors import BadInput, IkigaiError, NothingToCompact, NothingToUncompact, ProviderError
 from ikigai_actors.providers.base import CUT_BY_BUDGET, SUMMARISE, Reply, Spent
@@ -88,9 +89,9 @@ def begin_compaction(state: State, event: on.Compact, now: int) -> Step:
         text = f"Agent {state.uuid} has too short a history for a summary. Nothing was changed."
         return Step(state, effects=(Answer(event.caller, NothingToCompact(text, state.uuid)),))
     unit = holding(state)
-    if state.phase is Phase.WAITING_FOR_BUDGET:  # the request that waits is another one after the summary
-        state = replace(state, phase=Phase.RUNNING_TOOLS, steps=max(1, state.steps) - 1, calls=())
-        unit = replace(unit, unpaused=True)
+    if state.phase in NOT_ASKED:  # the request that waits is another one after the summary
+        unit = replace(unit, unpaused=state.phase is Phase.WAITING_FOR_BUDGET)
+        state = between_steps(state)
     if event.summary:
         return _write_given(state, event, event.plan, now)
     request = state.request + 1
@@ -144,6 +145,13 @@ def ask_for_less(state: State, event: on.SummaryFailed) -> Step:
     return _ask_for_part(state, event.plan)
 
 
+def ask_next(state: State) -> Step:
+    """Ask the next one of the agent's models for the summary, for the rest of the turn."""
+    request = state.request + 1
+    after = replace(state, request=request, passed=state.passed + 1, service_waits=0, hold=None)
+    return Step(after, holding(state), (Summarise(request),))
+
+
 def part_written(state: State, event: on.PartWritten) -> Step:
     """Ask for the summary of the next part, or end where too little is left for one."""
     compaction = state.compaction
@@ -159,7 +167,7 @@ def _ask_for_part(state: State, plan: SummaryPlan | None) -> Step:
     assert plan is not None  # as the machine has looked
     request = state.request + 1
     going = replace(compaction, plan=plan, talk=(), attempts=1)
-    after = replace(state, request=request, compaction=going, hold=None)
+    after = replace(state, request=request, compaction=going, service_waits=0, hold=None)
     return Step(after, holding(state), (Summarise(request),))
 
 
@@ -291,7 +299,7 @@ def _left(compaction: Compaction) -> str:
 def state_behind(state: State) -> State:
     """The state after a compaction or a merge: what it was before."""
     back = state.side.back if state.side is not None else state.phase
-    return replace(state, phase=back, compaction=None, merging=None)
+    return replace(state, phase=back, compaction=None, merging=None, service_wait=None, service_waits=0)
 
 
 def answers_of_compaction(state: State, value: object) -> tuple[Effect, ...]:

@@ -436,10 +436,19 @@ class ReplyFailed:
     """The tokens that the model's service counted of the reply that did not come."""
     next: str = ""
     """The model to ask if the service is not available, ``provider:model``; empty when there is no other."""
+    service: str = ""
+    """The name of the provider that was asked; empty where none was."""
     plan: SummaryPlan | None = None
     """As `Compact.plan`, for a request that was refused because of its length. The actor looks it up in the log."""
     elision: Elision | None = None
     """As `WindowFull.elision`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceDue:
+    """The time has come to send a request again that waits for its service."""
+
+    request: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,6 +512,10 @@ class SummaryFailed:
     plan: SummaryPlan | None = None
     """The shorter request in place of the one that was too long; None where nothing shorter is left. Looked up in the
     log."""
+    next: str = ""
+    """As `ReplyFailed.next`."""
+    service: str = ""
+    """As `ReplyFailed.service`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -619,6 +632,7 @@ Deferrable = Command | Interrupt | TurnPoisoned | Granted | WaitsElsewhere
 """The commands that may have to wait; each says what it needs."""
 Completion = (
     Loaded
+    | ServiceDue
     | WindowFull
     | ReplyReceived
     | ReplyFailed

@@ -21,7 +21,10 @@ was said (`ikigai_actors.agent.turn.compaction`), and then all goes on as before
 
 A reply that breaks off on its way is asked for again, as often as the setting ``stream_retries`` says: a `retry`
 message is committed, and then the request leaves anew. When a service is not available, the next one of the agent's
-models is asked in the same way, for the rest of the turn. Any other error ends the turn, and `State.failed` remembers
+models is asked in the same way, for the rest of the turn. Where none is, or the service is soon there again, the agent
+is ``waiting for the service`` (`ikigai_actors.agent.turn.service_waits`): a `retry` message says until when, what was
+held for the request is free meanwhile, and the request leaves at that time; or before, with `Resume` or a change of the
+settings. Any other error ends the turn, and `State.failed` remembers
 it: `Resume` opens that turn again, as it stands in the log, and the next request leaves when that is committed.
 
 A turn that was asked for a value of a type ends by the rules of `ikigai_actors.agent.turn.typed`.
@@ -67,6 +70,7 @@ from ikigai_actors.agent.turn.record import from_record
 from ikigai_actors.agent.turn.state import (
     BESIDE_STEPS,
     BETWEEN_TURNS,
+    NOT_ASKED,
     UNKNOWN,
     WORKING,
     Answer,
@@ -87,12 +91,16 @@ from ikigai_actors.agent.turn.steps import (
     PendingMessage,
     advance,
     answers_of_cut_off,
+    ask_again,
+    await_service,
+    between_steps,
     close_and_write,
     depart,
     end_turn,
     go_on_behind,
     messages_of,
     request_anew,
+    wait_after,
     write_messages,
 )
 from ikigai_actors.agent.turn.tool_steps import (
@@ -144,9 +152,9 @@ def accepts(state: State, command: on.Deferrable) -> bool:
         case Needs.TURN_OVER:
             return state.phase in BETWEEN_TURNS
         case Needs.AT_REST:
-            waits = state.phase is Phase.WAITING_FOR_BUDGET and state.status is not Status.STOPPED
+            waits = state.phase in NOT_ASKED and state.status is not Status.STOPPED
             return waits or state.phase in BETWEEN_TURNS
-        case Needs.CALLS_OVER if state.phase is Phase.WAITING_FOR_BUDGET:
+        case Needs.CALLS_OVER if state.phase in NOT_ASKED:
             return state.status is Status.RUNNING
         case Needs.CALLS_OVER:
             settled = all(call.progress is Progress.DONE for call in state.calls)
@@ -155,7 +163,7 @@ def accepts(state: State, command: on.Deferrable) -> bool:
         case Needs.STEP_OVER if state.phase is Phase.UNLOADED:
             return state.head != UNKNOWN  # a child refers to the log, which need not be read for that
         case Needs.STEP_OVER:
-            between = (*BETWEEN_TURNS, Phase.WAITING_FOR_BUDGET, Phase.COMPACTING)
+            between = (*BETWEEN_TURNS, *NOT_ASKED, Phase.COMPACTING)
             if state.phase is Phase.MERGING:
                 return all(call.progress is Progress.DONE for call in state.calls)
             calls_rest = state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls)
@@ -267,6 +275,8 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             return _prompt(state, event, now)
         case on.ReplyReceived() if _expects(state, event.request):
             return _reply(state, event, now, words and _goes_on(state))
+        case on.ServiceDue():
+            return ask_again(state, now) if event.request == state.request else Step(state)
         case on.WindowFull() if _expects(state, event.request):
             return compaction.window_full(state, event, now, can_recall=RECALL in tools)
         case on.ReplyFailed() if _expects(state, event.request) and compaction.may_squeeze(state, event):
@@ -283,8 +293,12 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             return merging.take_child(state, event, now)
         case on.SummaryReplied() if _merges(state, event.request):
             return merging.take_report(state, event, now)
+        case on.SummaryFailed() if _awaits_side(state, event) and (seconds := _side_wait(state, event)) is not None:
+            return await_service(state, event.service, seconds, now)
         case on.SummaryFailed() if _merges(state, event.request):
             return merging.report_failed(state, event, now)
+        case on.SummaryFailed() if _awaits_summary(state, event.request) and _may_pass(event):
+            return compaction.ask_next(state)
         case on.SummaryFailed() if event.refused is not None:
             return compaction.summary_refused(state, event, event.refused, now)
         case on.SummaryFailed() if _awaits_summary(state, event.request) and event.plan is not None:
@@ -324,7 +338,7 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             return _exit(state, event, now)
         case on.StatusChanged():
             lifecycle = state.lifecycle._replace(status=event.status, ending=event.reason)
-            return Step(replace(state, lifecycle=lifecycle))
+            return ask_again(replace(state, lifecycle=lifecycle), now)
         case on.Leave():
             return Step(state, Departure(Cause.TERMINATED, state.lifecycle.ending))
         case on.TurnPoisoned() if state.turn:
@@ -349,6 +363,9 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             return Step(state, effects=(MergeTree(event.child, event.caller, event.way),))
         case on.Merge() if state.phase is Phase.WAITING_FOR_BUDGET:
             return merging.refuse_merge(state, event.caller)
+        case on.Merge() if state.phase is Phase.WAITING_FOR_SERVICE:
+            between = between_steps(state)
+            return merging.begin_merge(between, event.child, event.how, event.positions, caller=event.caller)
         case on.Merge():
             return merging.begin_merge(state, event.child, event.how, event.positions, caller=event.caller)
         case on.SetMark():
@@ -370,6 +387,18 @@ def _expects(state: State, request: int) -> bool:
 
 def _awaits_summary(state: State, request: int) -> bool:
     return state.phase is Phase.COMPACTING and state.request == request
+
+
+def _awaits_side(state: State, event: on.SummaryFailed) -> bool:
+    return event.refused is None and (_awaits_summary(state, event.request) or _merges(state, event.request))
+
+
+def _side_wait(state: State, event: on.SummaryFailed) -> float | None:
+    return wait_after(state, event.error, _may_pass(event))
+
+
+def _may_pass(event: on.SummaryFailed) -> bool:
+    return event.error.unavailable and bool(event.next)
 
 
 def _merges(state: State, request: int) -> bool:
@@ -418,6 +447,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         callers=(event.caller,),
         failed=0,
         retries=0,
+        service_waits=0,
         passed=0,
         output=event.data.get("output"),
         turn_labels=_labels_of_turn(state, event.data.get("labels", {})),
@@ -465,7 +495,7 @@ def _take_words(state: State, event: on.TakeWords, now: int, words: bool) -> Ste
     cut = _cut_off(event.partial if words else "", event.spent, Kind.RETRY, told)
     messages = messages_of(state.uuid, state.head, now, (cut,) if event.asked else ())
     request = state.request + 1
-    after = advance(state, messages, request=request, retries=0, hold=None)
+    after = advance(state, messages, request=request, retries=0, service_waits=0, hold=None)
     return Step(after, LogUnit(state.uuid, messages, asks=True), (RequestModel(request),))
 
 
@@ -489,7 +519,7 @@ def _reply(state: State, event: on.ReplyReceived, now: int, told: bool) -> Step:
         reply = replace(reply, output=None)
         return end_turn(state, now, reply, draft)
     messages = messages_of(state.uuid, state.head, now, (draft,))
-    anew = {"calls": calls_of(messages[0]), "hold": None, "squeezed": 0, "focus": None}
+    anew = {"calls": calls_of(messages[0]), "hold": None, "squeezed": 0, "focus": None, "service_waits": 0}
     after = advance(state, messages, phase=Phase.RUNNING_TOOLS, **anew)
     return Step(after, LogUnit(state.uuid, messages))
 
@@ -497,20 +527,25 @@ def _reply(state: State, event: on.ReplyReceived, now: int, told: bool) -> Step:
 def _failed(state: State, event: on.ReplyFailed, now: int) -> Step:
     """A reply that broke off is asked for again, and one that the service cannot give of the next model.
 
-    Any other error ends the turn.
+    A service that refuses the request for the moment is waited for. Any other error ends the turn.
     """
     error = event.error
+    seconds = wait_after(state, error, bool(error.unavailable and event.next))
     missing = {"missing": True} if isinstance(error, ProviderMissing) else NO_DATA
     data = {**({"partial": error.partial} if error.partial else NO_DATA), **missing, **spent_data(event.spent)}
     told = storable(str(error))
-    again = error.broke_off and state.retries < state.view.settings.get("stream_retries", STREAM_RETRIES)
+    if seconds is not None:
+        return await_service(state, event.service, seconds, now, (Kind.RETRY, told, data))
+    most = 0 if state.service_waits else state.view.settings.get("stream_retries", STREAM_RETRIES)
+    again = error.broke_off and state.retries < most
     if not again and not (error.unavailable and event.next):
         return end_turn(state, now, error, (Kind.ERROR, told, data))
     data = data if again else {**data, "next": event.next}
     messages = messages_of(state.uuid, state.head, now, ((Kind.RETRY, told, data),))
     request = state.request + 1
     retries, passed = (state.retries + 1, state.passed) if again else (0, state.passed + 1)
-    after = advance(state, messages, request=request, retries=retries, passed=passed, hold=None)
+    anew = {"retries": retries, "service_waits": 0, "passed": passed, "hold": None}
+    after = advance(state, messages, request=request, **anew)
     return Step(after, LogUnit(state.uuid, messages, asks=True), (RequestModel(request),))
 
 
@@ -542,6 +577,9 @@ def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTr
     """Go on with a turn that was cut off: with the calls of its last reply, or with a new request."""
     if state.failed:
         return _reopen(state, event)
+    if state.phase is Phase.WAITING_FOR_SERVICE:
+        asked = request_anew(state)
+        return replace(asked, effects=(Answer(event.caller, True), *asked.effects), caller=event.caller)
     if state.phase is not Phase.INTERRUPTED:
         return Step(state, effects=(Answer(event.caller, False),))
     calls, lost = settle_cut_off(state.calls, tools)

@@ -9,6 +9,7 @@ from ikigai_actors.agent.turn.calls import Call, Calls, asking, running
 from ikigai_actors.agent.turn.events import Caller, Prompt
 from ikigai_actors.agent.turn.parts import ReadPart
 from ikigai_actors.agent.turn.plan import SummaryPlan
+from ikigai_actors.agent.turn.service_waits import ServiceWait
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.records.budgets.amounts import Held, Paused
@@ -34,6 +35,8 @@ class Phase(StrEnum):
     """The calls of the last reply are being carried out."""
     WAITING_FOR_APPROVAL = "waiting for approval"
     """Shown to people, never a state: calls of the last reply wait for a decision, and none runs."""
+    WAITING_FOR_SERVICE = "waiting for the service"
+    """The service of its model refuses requests for the moment; the request is sent again at a time that is known."""
     WAITING_FOR_BUDGET = "waiting for budget"
     """A request may not leave until a budget allows it; every call has its result."""
     COMPACTING = "compacting"
@@ -47,7 +50,13 @@ class Phase(StrEnum):
 BESIDE_STEPS = (Phase.COMPACTING, Phase.MERGING)
 """The phases in which a model may be asked for something that is no step of a turn."""
 
-WORKING = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS, Phase.WAITING_FOR_BUDGET, *BESIDE_STEPS)
+WORKING = (
+    Phase.WAITING_FOR_MODEL,
+    Phase.WAITING_FOR_SERVICE,
+    Phase.RUNNING_TOOLS,
+    Phase.WAITING_FOR_BUDGET,
+    *BESIDE_STEPS,
+)
 """The phases in which something is in progress: a turn, a summary, or a merge."""
 
 MOST_NAMED = 3
@@ -72,6 +81,9 @@ def is_working(state: str) -> bool:
     """Whether a state, as people see it, is one of a turn in progress."""
     return state in (*WORKING, IN_A_TURN) or state.startswith(WAITS_FOR)
 
+
+NOT_ASKED = (Phase.WAITING_FOR_BUDGET, Phase.WAITING_FOR_SERVICE)
+"""The phases of a turn whose request has not left yet, or has to leave again."""
 
 BETWEEN_TURNS = (Phase.IDLE, Phase.INTERRUPTED)
 """The phases in which a command of a turn can run: no turn is in progress."""
@@ -178,6 +190,11 @@ class State:
     """
     retries: int = 0
     """How often the request in progress was sent again because its reply broke off."""
+    service_wait: ServiceWait | None = None
+    """The time at which the request in progress is sent again, while its service refuses it; also that for a summary.
+    """
+    service_waits: int = 0
+    """How often the request in progress has waited for its service."""
     passed: int = 0
     """How many of the agent's models, in their order, could not serve the turn in progress."""
     output: Mapping[str, Any] | None = None
@@ -228,6 +245,8 @@ class State:
         """The phase as a person sees it: `UNLOADED` only concerns the actor."""
         if self.phase is Phase.RUNNING_TOOLS and asking(self.calls) and not running(self.calls):
             return Phase.WAITING_FOR_APPROVAL
+        if self.service_wait is not None:
+            return Phase.WAITING_FOR_SERVICE
         if self.phase is not Phase.UNLOADED:
             return self.phase
         if isinstance(self.hold, Paused):
@@ -247,6 +266,15 @@ class RequestModel:
     """Effect: send the history to the model."""
 
     request: int
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitService:
+    """Effect: send `ServiceDue` at a time."""
+
+    request: int
+    at: int
+    """In milliseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +364,7 @@ class MergeTree:
 
 Effect = (
     RequestModel
+    | AwaitService
     | Summarise
     | PlanPart
     | ReadChild

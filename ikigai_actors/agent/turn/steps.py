@@ -5,23 +5,27 @@ from typing import Any
 
 from ikigai_actors.agent.turn.calls import Call
 from ikigai_actors.agent.turn.events import Caller
+from ikigai_actors.agent.turn.service_waits import ServiceWait, seconds_to_wait
 from ikigai_actors.agent.turn.state import (
     Answer,
+    AwaitService,
     ComeBack,
     Departure,
     Phase,
     RequestModel,
     State,
     Step,
+    Summarise,
     TurnOutcome,
 )
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.budgets.amounts import Paused
+from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.history import play_all
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message, new_message
 from supervisors.causes import Cause
+from supervisors.signals import Status
 
 PendingMessage = tuple[Kind, str, Any]
 """A message that is not numbered yet: kind, content, data."""
@@ -45,34 +49,78 @@ def advance(state: State, messages: tuple[Message, ...], **changes: Any) -> Stat
 def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Caller) -> Step:
     """Append drafts to the log and give the caller the position of the first.
 
-    A request that waits for a budget is not the same after them: what it needs is looked at again.
+    A request that waits for a budget is not the same after them: what it needs is looked at again. One that waits for
+    its service leaves with other settings: another model may be meant.
     """
     messages = messages_of(state.uuid, state.head, now, drafts)
     told = Answer(caller, messages[0].id)
-    if state.phase is not Phase.WAITING_FOR_BUDGET:
+    other = state.phase is Phase.WAITING_FOR_SERVICE and any(kind is Kind.CONFIGURE for kind, *_ in drafts)
+    if state.phase is not Phase.WAITING_FOR_BUDGET and not other:
         return Step(advance(state, messages), LogUnit(state.uuid, messages), (told,), caller)
     step = request_anew(state, *messages)
     return replace(step, effects=(told, *step.effects), caller=caller)
 
 
 def request_anew(state: State, *messages: Message) -> Step:
-    """Weigh a request again that waits for a budget, after these messages."""
+    """Send a request that has waited for a budget, or for its service, after these messages: it is weighed again."""
     request = state.request + 1
     anew = {"request": request, "steps": max(1, state.steps), "calls": (), "passed": 0, "hold": None}
+    anew |= {"service_wait": None, "service_waits": 0}
     after = advance(state, messages, phase=Phase.WAITING_FOR_MODEL, **anew)
-    return Step(after, LogUnit(state.uuid, messages, asks=True, unpaused=True), (RequestModel(request),))
+    unit = LogUnit(state.uuid, messages, asks=True, unpaused=isinstance(state.hold, Paused))
+    return Step(after, unit, (RequestModel(request),))
+
+
+def wait_after(state: State, error: ProviderError, has_next: bool) -> float | None:
+    """The seconds after which the request in progress, which has failed, is sent again; None where it is not."""
+    strict = isinstance(state.hold, Held) and state.hold.strict
+    who = f"{state.uuid} {state.request}"
+    return seconds_to_wait(error, state.service_waits, state.view.settings, has_next=has_next, strict=strict, who=who)
+
+
+def await_service(state: State, service: str, seconds: float, now: int, *drafts: PendingMessage) -> Step:
+    """Wait before the request in progress is sent again. What was held for it is free meanwhile."""
+    wait = ServiceWait(service, now + round(seconds * 1_000))
+    told = tuple((kind, text, {**data, "until": wait.until, "service": service}) for kind, text, data in drafts)
+    messages = messages_of(state.uuid, state.head, now, told)
+    request = state.request + 1
+    phase = state.phase if state.side is not None else Phase.WAITING_FOR_SERVICE
+    anew = {"request": request, "service_wait": wait, "service_waits": state.service_waits + 1, "hold": None}
+    after = advance(state, messages, phase=phase, **anew)
+    unit = LogUnit(state.uuid, messages) if messages or isinstance(state.hold, Held) else None
+    return Step(after, unit, (AwaitService(request, wait.until),))
+
+
+def ask_again(state: State, now: int) -> Step:
+    """Send the request that waits for its service, if its time has come. A stopped agent asks when it goes on."""
+    wait = state.service_wait
+    if wait is None or now < wait.until or state.status is Status.STOPPED:
+        return Step(state)
+    request = state.request + 1
+    after = replace(state, request=request, service_wait=None, hold=None)
+    if state.side is not None:
+        unit = LogUnit(state.uuid, (), asks=True, may_wait=False)
+        return Step(after, unit, (Summarise(request),), state.side.caller if state.merging is not None else None)
+    after = replace(after, phase=Phase.WAITING_FOR_MODEL)
+    return Step(after, LogUnit(state.uuid, (), asks=True), (RequestModel(request),))
+
+
+def between_steps(state: State) -> State:
+    """The state of a turn whose request waits, as it is before that is due: it leaves after what comes first."""
+    steps = max(1, state.steps) - 1
+    return replace(state, phase=Phase.RUNNING_TOOLS, steps=steps, calls=(), service_wait=None)
 
 
 def go_on_behind(state: State, now: int, *drafts: PendingMessage) -> Step:
     """Go on with the turn after a reply that does not end it: write these messages, and ask the model again."""
     messages = messages_of(state.uuid, state.head, now, drafts)
     request = state.request + 1
-    after = advance(state, messages, request=request, steps=state.steps + 1, retries=0, hold=None)
+    after = advance(state, messages, request=request, steps=state.steps + 1, retries=0, service_waits=0, hold=None)
     return Step(after, LogUnit(state.uuid, messages, asks=True), (RequestModel(request),))
 
 
 def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMessage) -> Step:
-    """Do what `write_messages` does, and close a turn that was cut off before, or that waits for a budget."""
+    """Do what `write_messages` does, and close a turn that was cut off before, or whose request waits."""
     if not state.turn:
         return write_messages(state, now, *drafts, caller=caller)
     ended = end_turn(state, now, _superseded(state), INTERRUPTION, *drafts)
@@ -86,7 +134,8 @@ def answers_of_cut_off(state: State) -> tuple[Answer, ...]:
 
 
 def _superseded(state: State) -> TurnInterrupted:
-    how = "taken back while it waited for a budget" if isinstance(state.hold, Paused) else "cut off, and not resumed"
+    waited = {Phase.WAITING_FOR_BUDGET: "a budget", Phase.WAITING_FOR_SERVICE: "its service"}.get(state.phase)
+    how = f"taken back while it waited for {waited}" if waited else "cut off, and not resumed"
     return TurnInterrupted(f"The turn of agent {state.uuid} was {how}.", state.uuid)
 
 
@@ -95,7 +144,7 @@ def end_turn(state: State, now: int, outcome: TurnOutcome, *drafts: PendingMessa
     messages = messages_of(state.uuid, state.head, now, drafts)
     failed = state.turn if isinstance(outcome, ProviderError) else 0
     ended = {"turn": 0, "phase": Phase.IDLE, "steps": 0, "calls": (), "callers": (), "last": outcome, "failed": failed}
-    after = advance(state, messages, hold=None, **ended)
+    after = advance(state, messages, hold=None, service_wait=None, service_waits=0, **ended)
     answers = tuple(Answer(caller, outcome) for caller in state.callers)
     unit = LogUnit(state.uuid, messages, turn=0, unpaused=isinstance(state.hold, Paused))
     return Step(after, unit, answers)

@@ -151,7 +151,7 @@ def request_model(state: State) -> Step:
     """
     request = state.request + 1
     phase = Phase.WAITING_FOR_BUDGET if isinstance(state.hold, Paused) else Phase.WAITING_FOR_MODEL
-    after = replace(state, phase=phase, request=request, steps=state.steps + 1, calls=(), retries=0)
+    after = replace(state, phase=phase, request=request, steps=state.steps + 1, calls=(), retries=0, service_waits=0)
     if isinstance(state.hold, Paused):
         return Step(after)
     unit = None if isinstance(state.hold, Held) else LogUnit(state.uuid, (), asks=True)

@@ -1,7 +1,7 @@
 """The waits that a host publishes in its row: for readers in other processes, and for circles over several hosts.
 
     publish(store, host, encode_waits(HostWaits(look, edges, states)))
-    decode_waits(row.waits).states                # {uuid: "waits for b"}
+    decode_waits(row.waits).states                # {uuid: "waits for b"}, or for the service of its model
 
 A column of ``hosts``, written by a host whose agents have waited for some seconds, has three advantages over marks in
 ``requests`` and in the mail of prompts. It holds all kinds of waits alike. Most waits are short, and cost no write. And
@@ -31,11 +31,11 @@ class HostWaits:
 
 def encode_waits(waits: HostWaits) -> str:
     """The text of the column; empty when nobody waits."""
-    if not waits.edges:
+    if not waits.states and not waits.edges:
         return ""
     in_order = sorted(waits.edges, key=lambda one: (one.wait, one.awaited))  # the same text each time
     edges = [[*edge[:4], edge.wait.began, edge.wait.number] for edge in in_order]
-    host = next(iter(waits.edges)).wait.host
+    host = next((edge.wait.host for edge in waits.edges), "")
     return json.dumps({"host": host, "look": waits.look, "edges": edges, "states": waits.states})
 
 
@@ -61,7 +61,7 @@ def publish(store: Store, host: str, text: str) -> None:
 
 
 def published_state(hosts: Iterable[HostRecord], uuid: str) -> str:
-    """The agents that an agent waits for, as a state; empty when no host says that it waits."""
+    """What an agent waits for, as a state; empty when no host says that it waits."""
     return next((state for row in hosts if (state := decode_waits(row.waits).states.get(uuid))), "")
 
 

@@ -57,7 +57,9 @@ class LogMark(NamedTuple):
     at: int
     """In milliseconds since 1970."""
     label: str | None
-    """Of a call, the tool; of the birth of a child, its uuid; `GOES_ON`; ``calls`` of a reply that calls tools."""
+    """Of a call, the tool; of the birth of a child, its uuid; `GOES_ON`; ``calls`` of a reply that calls tools;
+    ``later`` where a request waits for its service.
+    """
 
 
 class MailTime(NamedTuple):

@@ -21,6 +21,9 @@ Form = Callable[[Data], Wrong]
 LARGEST_NUMBER = 2**53
 """The largest whole number of a message: up to here all programs that read JSON agree on it."""
 
+_YEAR_10000 = 253_402_300_800_000
+"""In milliseconds since 1970: no later time can be shown."""
+
 
 def problem_of(form: Form | None, data: Data) -> str | None:
     """The fault of data that must have this form, or None."""
@@ -133,6 +136,16 @@ def uncompact_form(data: Data) -> Wrong:
     """The form of the end of a summary."""
     if not _is_whole(data.get("summary", 0)):
         yield "summary", "a position"
+
+
+def retry_form(data: Data) -> Wrong:
+    """The form of a request that is sent again."""
+    until = data.get("until", 0)
+    if not (_is_whole(until) and 0 <= until < _YEAR_10000):
+        yield "until", "milliseconds since 1970"
+    if not isinstance(data.get("service", ""), str):
+        yield "service", "text"
+    yield from spending_form(data)
 
 
 def spending_form(data: Data) -> Wrong:

@@ -24,6 +24,7 @@ from ikigai_actors.records.messages.forms import (
     problem_of,
     prompt_form,
     reply_form,
+    retry_form,
     spending_form,
     start_form,
     summary_form,
@@ -107,9 +108,10 @@ class Kind(StrEnum):
     """The turn ended with the value that it was asked for: ``data.output``, and as JSON in the content."""
     ERROR = "error", Trait.IN_TURN | Trait.ENDING | Trait.SPENDING, spending_form
     """The turn ended with an error; the content says which."""
-    RETRY = "retry", Trait.IN_TURN | Trait.SPENDING, spending_form
-    """A reply broke off on its way, and its request is sent again; or a service was not available, and the model
-    ``data.next`` is asked. The turn goes on.
+    RETRY = "retry", Trait.IN_TURN | Trait.SPENDING, retry_form
+    """A reply broke off on its way, and its request is sent again; or ``data.service`` refuses it for the moment, and
+    it is sent again at ``data.until``; or a service was not available, and the model ``data.next`` is asked. The turn
+    goes on.
     """
     NOTE = "note", Trait(0)
     """Facts for programs, in ``data``. No model sees them."""

@@ -17,6 +17,7 @@
     max_steps       how often its model may be asked in one turn; 50 when it is not set
     stuck_after     seconds without a sign of life in a turn, after which its supervisor is told, once; 0: never
     stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
+    service_retries how often a request is sent again that a service refuses for the moment; 5 when it is not set
     tools           the names of its tools; without it, all
     compact         whether its model summarises by itself what was said when that comes near its window: ``auto``, as
                     when it is not set, or ``off``
@@ -119,6 +120,9 @@ MAX_STEPS = 50
 STREAM_RETRIES = 1
 """How often a reply that breaks off is asked for again, where no setting says."""
 
+SERVICE_RETRIES = 5
+"""How often a request is sent again that a service refuses for the moment, where no setting says."""
+
 _MOST = 2**31
 """No count is that high."""
 
@@ -164,6 +168,7 @@ SETTINGS: Mapping[str, Setting] = {
         True,
     ),
     "stuck_after": Setting(lambda value: _is_number(value, 0, LONGEST_TIME), "seconds, 0 or more"),
+    "service_retries": Setting(_is_count, "a whole number, 0 or more"),
     "stream_retries": Setting(_is_count, "a whole number, 0 or more"),
     "stop_sequences": Setting(
         lambda value: _is_texts(value) and all(one.strip() for one in value),

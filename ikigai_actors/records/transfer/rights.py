@@ -3,8 +3,8 @@
 An editor of a file can make its sums right again, so nothing in it may let an agent do here what nobody here has
 allowed. A rule of it that allows calls does not count, only those that ask or deny. Three kinds of message could:
 
-    configure   ``max_agents``, ``max_steps`` and ``stream_retries`` above the usual limits are removed, and the usual
-                limits count; so are ``options``, which go to the model's service as they are
+    configure   ``max_agents``, ``max_steps``, ``stream_retries`` and the like above the usual limits are removed, so
+                that those count; and so are ``options``, which go to the model's service as they are
     approval    the approval of a call in an open turn is dropped, so the call asks again
     tool_call   a call that was running in an open turn was started ``elsewhere``: it is never started again by itself,
                 though its tool be idempotent
@@ -18,7 +18,7 @@ from typing import Any
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.messages import Kind
-from ikigai_actors.records.messages.settings import LIVING_LIMIT, MAX_STEPS, STREAM_RETRIES
+from ikigai_actors.records.messages.settings import LIVING_LIMIT, MAX_STEPS, SERVICE_RETRIES, STREAM_RETRIES
 from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.rules.rule import NewRule, check_rule
 
@@ -26,7 +26,12 @@ STARTED_ELSEWHERE = "elsewhere"
 """In the data of a ``tool_call``: the call was started in another database."""
 
 
-USUAL_LIMITS = {"max_agents": LIVING_LIMIT, "max_steps": MAX_STEPS, "stream_retries": STREAM_RETRIES}
+USUAL_LIMITS = {
+    "max_agents": LIVING_LIMIT,
+    "max_steps": MAX_STEPS,
+    "service_retries": SERVICE_RETRIES,
+    "stream_retries": STREAM_RETRIES,
+}
 """The limits where no setting says another one."""
 
 

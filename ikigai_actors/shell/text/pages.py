@@ -3,6 +3,7 @@
 import json
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.attachments import name_and_size
@@ -115,6 +116,9 @@ def message_words(message: Message, called: NameOf = no_name) -> MessageWords:
         case Kind.RETRY if "next" in data:
             entry = f"[asking {data['next']} instead] {content}"
             return MessageWords(entry, one_line(entry))
+        case Kind.RETRY if "until" in data:
+            entry = f"[asking {data.get('service') or 'again'} again at {_clock(data['until'], message)}] {content}"
+            return MessageWords(entry, one_line(entry))
         case Kind.RETRY:
             return MessageWords(_BROKE_OFF, _BROKE_OFF)
         case Kind.INTERRUPTED:
@@ -174,6 +178,12 @@ def attached_lines(message: Message) -> list[str]:
     """A line for each picture and the like that belongs to a message: its name, type and size."""
     listed = message.data.get(ATTACHMENTS_KEY) or ()
     return [f"[attached: {one_line(name_and_size(one))}]" for one in listed]
+
+
+def _clock(until: int, message: Message) -> str:
+    """A time after a message, as the clock of this place shows it; with the date where it is another day's."""
+    at, written = (datetime.fromtimestamp(each / 1000) for each in (until, message.created_at))
+    return f"{at:%H:%M:%S}" if at.date() == written.date() else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 def _verdict(said: object) -> str:

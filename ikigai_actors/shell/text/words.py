@@ -46,6 +46,7 @@ _ACTIVITIES = {
     Phase.MERGING: Activity("thinking", "merging"),
     Phase.RUNNING_TOOLS: Activity("tool", "running tools"),
     Phase.WAITING_FOR_APPROVAL: Activity("asks", "asks you"),
+    Phase.WAITING_FOR_SERVICE: Activity("waiting", "waits for its service"),
     Phase.WAITING_FOR_BUDGET: Activity("budget", "waits for budget"),
     Phase.INTERRUPTED: Activity("interrupted", "interrupted"),
     Phase.UNLOADED: Activity("idle", "idle"),

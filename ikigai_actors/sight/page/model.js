@@ -112,7 +112,8 @@ export function bars(marks, until) {
 export function stateAfter(kind, label, before) {
   switch (kind) {
     case "fork": return label === GOES_ON ? "thinking" : before;
-    case "user": case "steer": case "tool_result": case "retry": case "repair": return "thinking";
+    case "retry": return label ? "waiting" : "thinking";
+    case "user": case "steer": case "tool_result": case "repair": return "thinking";
     case "tool_call": return label === "wait" ? "waiting" : "tool";
     case "approval": return "asking";
     case "assistant": return label === "calls" ? "tool" : null;

@@ -112,6 +112,9 @@ class Supervision(Protocol):
     def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
         """Look at budgets again, by their owners: soon, or at a time in milliseconds since 1970. Never waits."""
 
+    def await_service(self, uuid: str, at: int) -> None:
+        """Let an agent ask its model again at a time in milliseconds since 1970. Never waits."""
+
     def watch(self, uuid: str) -> None:
         """Watch whether an agent gives signs of life. Never waits."""
 
@@ -572,6 +575,20 @@ class ProcessTable(Processes):
         assert self._supervision is not None
         self._supervision.watch(uuid)
 
+    def await_service(self, uuid: str, at: int) -> None:
+        assert self._supervision is not None
+        self._supervision.await_service(uuid, at)
+
+    def service_due(self, uuid: str, at: int) -> bool:
+        """Let an agent send its request again that waits for its service until this time; False where none does."""
+        actor = self._actors.get(uuid)
+        wait = actor.state.service_wait if actor is not None else None
+        if actor is None or wait is None or wait.until != at:
+            return False
+        if self._parts.clock.now_ms() >= at:
+            actor.actor_inbox.put_urgent(on.ServiceDue(actor.state.request))
+        return True
+
     def granted(self, uuid: str, held: Held) -> None:
         """Let an agent go on whose request has waited for a budget. Never waits; nothing when that was ended."""
         if (actor := self._actors.get(uuid)) is not None:
@@ -660,6 +677,7 @@ class ProcessTable(Processes):
             pending=sum(actor.backlog.volatile for actor in actors),
             kept=sum(actor.backlog.durable for actor in actors),
             queued=self._parts.gates.waiting,
+            put_off=sum(actor.state.service_wait is not None for actor in actors),
             abandoned=self._parts.executor.abandoned,
         )
 

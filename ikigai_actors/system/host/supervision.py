@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LOOK_AGAIN = 60.0
-"""Seconds after which a budget is looked at again, at most: no host's clock is trusted for longer."""
+"""Seconds after which a budget, or the wait for a service, is looked at again, at most: no clock is trusted longer."""
 
 PROMPT_RETRY = 0.5
 """Seconds after which actors are given again what they could not take up of other processes, or what was not read."""
@@ -230,6 +230,9 @@ class SupervisionLoop(Worker, Supervision):
 
     def watch(self, uuid: str) -> None:
         self.post(lambda: self._stuck_watch.begin(uuid))
+
+    def await_service(self, uuid: str, at: int) -> None:
+        self.post(lambda: self._await_service(uuid, at))
 
     def crowded(self) -> None:
         if not self._sleep_watch.looks:
@@ -442,6 +445,12 @@ class SupervisionLoop(Worker, Supervision):
         """Look at a budget when it is due by the database's clock, compared with which this host's may be late."""
         wait = min(max(0, due - self._clock.now_ms()) / 1000, _LOOK_AGAIN)
         self.after(wait, lambda: self.serve((budget,)))
+
+    def _await_service(self, uuid: str, at: int) -> None:
+        """Let an agent ask again when its time has come; nothing when it waits no more."""
+        waits, left = self._processes.service_due(uuid, at), at - self._clock.now_ms()
+        if waits and left > 0:
+            self.after(min(left / 1000, _LOOK_AGAIN), partial(self._await_service, uuid, at))
 
     def _watch_time(self) -> None:
         now = self._clock.now_ms()

@@ -1,7 +1,8 @@
-"""The board of a host: which agents wait for which, once that has lasted; and what other hosts have written there.
+"""The board of a host: what its agents wait for, once that has lasted; and what other hosts have written there.
 
-Other processes learn from it what the agents are doing. Hosts that share the agents find circles of waits in it that
-go over several of them. (Those within one host, `ikigai_actors.actors.wait_registry` finds at once.)
+They wait for other agents, or for the service of their model. Other processes learn from it what the agents are doing.
+Hosts that share the agents find circles of waits in it that go over several of them. (Those within one host,
+`ikigai_actors.actors.wait_registry` finds at once.)
 
 A thread of its own begins with the first wait, and sleeps while there is none. A wait that is there at two looks, some
 seconds apart, is written; so most waits cost nothing. A circle counts when each of its waits was found again by a look
@@ -16,6 +17,9 @@ from ikigai_actors.actors.service import Service
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.actors.wait_graph import WaitEdge, WaitKey
 from ikigai_actors.actors.wait_registry import OpenWait, WaitRegistry
+from ikigai_actors.agent.instruments import Instrument
+from ikigai_actors.agent.statistics import Tally
+from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.records.hosts.host_waits import HostWaits, circles_of, decode_waits, encode_waits, lasting, publish
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.rows import open_hosts
@@ -26,13 +30,13 @@ LOOK_EVERY = 2.0
 """Seconds between two looks."""
 
 MOST_EDGES = 1_000
-"""How many edges a host writes at most."""
+"""How many edges a host writes at most, and how many waits for services."""
 
 MOST_OF_ONE = 100
 """How many edges of one wait: agents that others run come first, since only these may be in a circle over hosts."""
 
 
-class WaitBoard(Service):
+class WaitBoard(Service, Instrument):
     """The board of one host."""
 
     def __init__(
@@ -60,6 +64,8 @@ class WaitBoard(Service):
         self._runs, self._state = runs, state
         self._due = False
         self._seen = frozenset[WaitKey]()
+        self._at_services = dict[str, None]()  # who waits for a service, by uuid
+        self._seen_at_services = frozenset[str]()
         self._looks = 0
         self._written = HostWaits()
         self._read: dict[str, HostWaits] = {}
@@ -69,8 +75,9 @@ class WaitBoard(Service):
         """Write what has lasted since the latest look, and end circles over hosts. Raises `StoreError`."""
         waits = self._registry.waits()
         told = self._lasting([wait for wait in waits if wait.key in self._seen])
-        keys = frozenset(wait.key for wait in waits)
-        young, self._seen = keys - self._seen, keys
+        keys, at_services = frozenset(wait.key for wait in waits), frozenset(self._at_services.copy())
+        young = (keys - self._seen) | (at_services - self._seen_at_services)
+        self._seen, self._seen_at_services = keys, at_services
         self._due = bool(young or (told.edges and self._shared))
         if told != self._written:
             publish(self._store, self._host, encode_waits(told))
@@ -88,6 +95,9 @@ class WaitBoard(Service):
             edges += of_wait
             if of_wait and (state := self._state(wait.waiter)):
                 states[wait.waiter] = state
+        for uuid in list(self._at_services)[:MOST_EDGES]:
+            if uuid in self._seen_at_services and (state := self._state(uuid)):
+                states[uuid] = state
         if self._shared and edges:
             self._looks += 1
         return HostWaits(self._looks if edges else 0, frozenset(edges), states)
@@ -97,6 +107,16 @@ class WaitBoard(Service):
         before, self._read = self._read, {row.id: decode_waits(row.waits) for row in rows}
         for circle in circles_of(self._host, lasting(before, self._read)):
             self._registry.refuse(circle)
+
+    def state_changes(self, agent: Tally, state: str, turn: int) -> None:
+        waits = state == Phase.WAITING_FOR_SERVICE
+        if waits is (agent.uuid in self._at_services):
+            return
+        if waits:
+            self._at_services[agent.uuid] = None
+        else:
+            del self._at_services[agent.uuid]
+        self._note()
 
     def _note(self) -> None:
         self.start()

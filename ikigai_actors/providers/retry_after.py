@@ -1,0 +1,59 @@
+"""When a service that refuses a request says that it may be sent again. Pure.
+
+    Retry-After: 20 · Retry-After: Fri, 31 Dec 2027 23:59:59 GMT · retry-after-ms: 350 · x-should-retry: false
+
+No client waits by itself: the agent's turn does (`ikigai_actors.agent.turn.service_waits`).
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+_FOR_THE_MOMENT = frozenset({408, 409, 429})
+"""The statuses below 500 of a request that may be accepted a little later."""
+
+
+def is_for_the_moment(status: int) -> bool:
+    """Whether a request with this answer may be accepted a little later, as it is."""
+    return status in _FOR_THE_MOMENT or status >= 500
+
+
+def refused_until(status: int, headers: Mapping[str, str]) -> float | None:
+    """The seconds after which a request that was refused may be sent again, as `ProviderError.retry_after`.
+
+    Args:
+        status: The HTTP status.
+        headers: Those of the answer, whose names are in lower case or are found in any.
+    """
+    advice = headers.get("x-should-retry", "").strip().lower()
+    if advice == "false" or not (advice == "true" or is_for_the_moment(status)):
+        return None
+    milliseconds, seconds = _number(headers.get("retry-after-ms")), _number(headers.get("retry-after"))
+    if milliseconds > 0:
+        return milliseconds / 1_000
+    return seconds if seconds > 0 else _until(headers.get("retry-after"), headers.get("date"))
+
+
+def _number(text: str | None) -> float:
+    """The number in a text; 0 for none, and for what is no time to wait."""
+    try:
+        number = float(text or "")
+    except ValueError:
+        return 0.0
+    return number if number > 0 else 0.0  # nan is not
+
+
+def _until(text: str | None, sent: str | None) -> float:
+    """The seconds from the time of an answer to a date; by the clock of the service, if its answer has one."""
+    then = _date(text)
+    if then is None:
+        return 0.0
+    return max(0.0, (then - (_date(sent) or datetime.now(UTC))).total_seconds())
+
+
+def _date(text: str | None) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text or "")
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
