@@ -35,7 +35,8 @@ CREATE TABLE hosts (
     draining    BIGINT NOT NULL DEFAULT 0 CHECK (draining IN (0, 1)),  -- 1: it gives its shards away, and gets none
     working     BIGINT NOT NULL DEFAULT 0,    -- how many of its agents were in a turn at its latest renewal
     waits       TEXT NOT NULL DEFAULT '',     -- the waits of its agents for others that have lasted, as JSON; '': none
-    signs       TEXT NOT NULL DEFAULT ''      -- the latest signs of life of its agents in turns that have lasted, as JSON
+    signs       TEXT NOT NULL DEFAULT '',     -- the latest signs of life of its agents in turns that have lasted, as JSON
+    machine     TEXT NOT NULL DEFAULT ''      -- the boot and the namespace in which its pid counts; '': not known
 );
 CREATE UNIQUE INDEX hosts_name ON hosts (name) WHERE name IS NOT NULL AND ended_at IS NULL;
 

@@ -894,11 +894,11 @@ SELECT {host} FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
 
 -- name: running_hosts
 -- The same with what newer versions know.
-SELECT {host}, name, agents, draining, waits FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
+SELECT {host}, name, agents, draining, waits, machine FROM hosts WHERE ended_at IS NULL ORDER BY epoch DESC
 
 -- name: expected_hosts
 -- Those that have not ended; and those that share the agents, and have ended lately: whoever watches over them starts them again.
-SELECT {host}, name FROM hosts
+SELECT {host}, name, 0, 0, '', machine FROM hosts
  WHERE ended_at IS NULL OR (name IS NOT NULL AND ended_at > now_ms() - CAST(:within AS BIGINT)) ORDER BY epoch DESC
 
 -- name: unshared_hosts
@@ -978,7 +978,7 @@ UPDATE shards SET host = :host, epoch = epoch + 1
 
 -- name: other_hosts
 -- What a host sees of the others.
-SELECT id, beat, lease, COALESCE(name, id) FROM hosts WHERE ended_at IS NULL AND id <> :host
+SELECT id, beat, lease, COALESCE(name, id), pid, machine FROM hosts WHERE ended_at IS NULL AND id <> :host
 
 -- name: recent_hosts
 -- Those that live, and those that have ended lately; with their shards, and the living agents of these.
@@ -1015,7 +1015,7 @@ SELECT CAST(:id AS TEXT), CAST(:hostname AS TEXT), CAST(:pid AS BIGINT), COALESC
   FROM hosts
 
 -- name: describe_host
-UPDATE hosts SET name = :name, lease = :lease WHERE id = :id
+UPDATE hosts SET name = :name, lease = :lease, machine = :machine WHERE id = :id
 
 -- name: renew_lease
 -- No row: somebody took over meanwhile. A lease that has run out may be renewed as long as nobody did.

@@ -4,6 +4,7 @@ import os
 import re
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -15,6 +16,7 @@ from filelock import FileLock
 from ikigai_actors.errors import StoreInUse, StoreUnusable
 from ikigai_actors.records.agents.registry import ensure_root
 from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.hosts.membership import UNHELD
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.testing import ManualClock
 from tests.conftest import NewDatabase
@@ -109,8 +111,11 @@ def test_a_new_host_owns_every_shard_in_a_new_epoch(durable: str, take: Hosts, b
     assert beside.read(lambda tx: sql(tx, "SELECT DISTINCT host, epoch FROM shards")) == [(second.id, 2)]
 
 
-def test_a_killed_owner_of_a_file_is_taken_over_at_once(new_sqlite: NewDatabase, take: Hosts) -> None:
-    url = new_sqlite()
+@pytest.mark.parametrize("kind", ["file", "server"])
+def test_a_killed_owner_on_this_machine_is_taken_over_at_once(
+    kind: str, new_sqlite: NewDatabase, new_postgres: NewDatabase, take: Hosts
+) -> None:
+    url = new_sqlite() if kind == "file" else new_postgres()
     owner = python(
         f"""{OWN}
     host = take_database(new_host(store, "first", SystemClock()))
@@ -125,7 +130,9 @@ def test_a_killed_owner_of_a_file_is_taken_over_at_once(new_sqlite: NewDatabase,
         take(url)
     owner.kill()
     owner.communicate(timeout=DEADLINE)
+    began = time.monotonic()
     take(url)
+    assert time.monotonic() - began < UNHELD
     store = open_store(url)
     assert [(epoch, owns) for _, epoch, owns in owners(store)] == [(1, False), (2, True)]
     store.close()

@@ -52,6 +52,12 @@ def test_a_host_whose_lock_stays_free_is_dead_long_before_its_lease_is_over() ->
     ]  # fmt: skip
 
 
+def test_a_host_whose_process_is_known_to_have_ended_is_dead_as_soon_as_its_lock_is_free() -> None:
+    held, free = ([Sighting("a", 7, LEASE, held, gone=True)] for held in (True, False))
+    assert judged([(0.0, held), (0.1, held), (0.2, free)]) == [[], [], [("a", 7)]]
+    assert judged([(0.0, free)], CUT_OFF) == [[("a", 7)]]  # also where the server was away: it does not come back
+
+
 def test_a_lock_that_is_held_again_counts_anew() -> None:
     found = [one(7, held=False), one(7, held=False), one(7), one(7, held=False), one(7, held=False)]
     assert judged([(float(second), each) for second, each in enumerate(found)]) == [[]] * 5

@@ -28,12 +28,14 @@ from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.errors import Fenced, IkigaiError, StoreConflict, StoreInUse, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.database_clock import DatabaseClock, clock_of
+from ikigai_actors.store.hosts.machine import this_machine
 from ikigai_actors.store.hosts.membership import LOOK, rhythm
 from ikigai_actors.store.hosts.peers import Peers
 from ikigai_actors.store.hosts.placement import Living
 from ikigai_actors.store.hosts.rows import (
     HostRecord,
     in_use,
+    open_hosts,
     open_hosts_of_any_version,
     unshared_host,
     went_back,
@@ -221,9 +223,13 @@ class Host(Service):
 
         One that is believed, and whose process seems to have ended, is waited for: a few seconds until that is sure.
         """
-        while self._store.read(self._is_owned):
-            self._peers.end_dead()
-            self.pause(LOOK / 4)
+        waits_for = ""
+        while (owner := self._store.read(self._owner)) is not None:
+            if not self._peers.end_dead():
+                if owner.id != waits_for:
+                    waits_for = owner.id
+                    self.on_wait(owner)
+                self.pause(LOOK / 4)
         self._store.write(lambda tx: _take(tx, self._store.location, self.id, self._milliseconds))
 
     def join(self) -> None:
@@ -258,8 +264,8 @@ class Host(Service):
     def _milliseconds(self) -> int:
         return 0 if self._lease is None else int(self._lease * 1000)
 
-    def _is_owned(self, tx: Transaction) -> bool:
-        """Whether a host is believed whose process seems to have ended; if none is, end what they have left undone.
+    def _owner(self, tx: Transaction) -> HostRecord | None:
+        """A host that is believed, whose process seems to have ended; if there is none, end what they have left undone.
 
         Raises `StoreInUse` for one that lives.
         """
@@ -267,11 +273,13 @@ class Host(Service):
         believed = [row for row in opened if row.is_believed]
         if believed and not is_newest(tx):
             raise _older_host(self._store.location, believed)
-        if believed and tx.held([row.id for row in believed]):
+        if believed:
+            believed = [row for row in open_hosts(tx) if row.is_believed]
+        if believed and tx.held([row.id for row in believed if not row.is_gone]):
             raise in_use(self._store.location, believed)
         if not believed:
             _end_stalled(tx, opened)
-        return bool(believed)
+        return next(iter(believed), None)
 
     def _enter(self, tx: Transaction) -> None:
         """Register this host, in the place of one of the same name."""
@@ -473,7 +481,7 @@ def claim_new(tx: Transaction, host_id: str) -> None:
 
 def _register(tx: Transaction, host_id: str, lease: int, name: str | None) -> None:
     tx.run("register_host", id=host_id, hostname=socket.gethostname(), pid=os.getpid(), lease=lease)
-    tx.run("describe_host", id=host_id, name=name, lease=lease)
+    tx.run("describe_host", id=host_id, name=name, lease=lease, machine=this_machine())
     tx.hold(host_id)
 
 

@@ -1,11 +1,12 @@
 """Membership: which hosts of a database are dead, as another host judges.
 
 A host that lives changes its row's ``beat`` again and again (`rhythm`), and a session of it holds a lock of the server.
-Whoever looks judges by two signs:
+Whoever looks judges by three signs:
 
     the beat stays the same for the host's whole lease     it hangs, or is cut off from the server
     for `UNHELD` seconds the lock is free at every look,   its process has ended: the server notices that at once. One
     and the beat stays the same                            that lives beats, and has a lost lock again, in a second
+    the lock is free, and its process has ended            known at once, where both are on one machine
 
 Time is counted by the monotonic clock of the one who looks. No other clock is believed, so a wall clock that is set,
 the server's too, ends nobody. Who did not look for a while, since its process was stopped or the server did not answer,
@@ -45,6 +46,8 @@ class Sighting(NamedTuple):
     """Seconds for which it is believed after a beat."""
     held: bool
     """Whether a session holds its lock."""
+    gone: bool = False
+    """Whether its process is known to have ended: it ran on the machine of the one who looks."""
 
 
 class _Seen(NamedTuple):
@@ -75,7 +78,7 @@ class Membership:
         known = self._seen if now - self._looked <= GAP else {}
         new = _Seen(-1, now, lock_counts=self._locks_count)
         seen = {one.host: _see(known.get(one.host, new), now, one) for one in sightings}
-        dead = [one for one in sightings if _is_dead(seen[one.host], now, one.lease)]
+        dead = [one for one in sightings if (one.gone and not one.held) or _is_dead(seen[one.host], now, one.lease)]
         return Membership(seen, now), dead
 
 

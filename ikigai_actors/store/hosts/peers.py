@@ -4,6 +4,7 @@ import logging
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.hosts.machine import has_ended
 from ikigai_actors.store.hosts.membership import CUT_OFF, KNOWS_NOBODY, Sighting
 
 logger = logging.getLogger(__name__)
@@ -40,8 +41,12 @@ class Peers:
         """The other hosts, and whether the lock of this one is held."""
         rows = tx.run("other_hosts", host=self._host)
         held = tx.held([self._host, *(row[0] for row in rows)])
-        self._names = {host: name for host, _, _, name in rows}
-        return [Sighting(host, beat, lease / 1000, host in held) for host, beat, lease, _ in rows], self._host in held
+        self._names = {row[0]: row[3] for row in rows}
+        sightings = [
+            Sighting(host, beat, lease / 1000, host in held, has_ended(pid, machine))
+            for host, beat, lease, _, pid, machine in rows
+        ]
+        return sightings, self._host in held
 
     def _end(self, dead: Sighting) -> None:
         now = self._clock.now_ms()

@@ -3,8 +3,6 @@
 Not in `ikigai_actors.store.hosts.host`: a process that only asks for the owner needs no threads.
 """
 
-import os
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,6 +10,7 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import Fenced, HostReplaced, NoHost, StoreInUse
 from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.hosts.machine import has_ended
 
 RECENT = 3_600_000
 """Milliseconds for which a host that has ended is still listed."""
@@ -47,6 +46,8 @@ class HostRecord:
     """When the row was read."""
     waits: str = ""
     """The waits of its agents for one another; see `ikigai_actors.records.hosts.host_waits`."""
+    machine: str = ""
+    """The boot and the namespace in which its pid counts; see `this_machine`. Read by `open_hosts` only."""
 
     @property
     def state(self) -> str:
@@ -65,15 +66,7 @@ class HostRecord:
     @property
     def is_gone(self) -> bool:
         """Whether it has a lease, but its process has ended. Only a process on this machine can be checked."""
-        if not self.lease_until or self.hostname != socket.gethostname():
-            return False
-        try:
-            os.kill(self.pid, 0)  # asks, and sends nothing
-        except ProcessLookupError:
-            return True
-        except OSError:  # somebody else's process
-            return False
-        return False
+        return bool(self.lease_until) and has_ended(self.pid, self.machine)
 
     def __str__(self) -> str:
         since = datetime.fromtimestamp(self.started_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -164,9 +157,10 @@ def _record(
     agents: int = 0,
     draining: int = 0,
     waits: str = "",
+    machine: str = "",
 ) -> HostRecord:
     shown = HostRecord(host, name, hostname, pid, started_at, agents=agents, draining=bool(draining))
-    return replace(shown, lease_until=lease_until, now=now, waits=waits)
+    return replace(shown, lease_until=lease_until, now=now, waits=waits, machine=machine)
 
 
 def find_host(tx: Transaction, text: str) -> HostRecord:
