@@ -1,6 +1,7 @@
 """Text that can be stored and shown: a caller's text is checked, a text from elsewhere is repaired."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from ikigai_actors.arguments import shown
@@ -63,10 +64,43 @@ def unused(name: str, used: set[str], longest: int) -> str:
     return candidate
 
 
-def described(error: BaseException) -> str:
-    """An error of foreign code as text that can be stored and shown: its type, and its message if that can be had."""
+MOST_CAUSES = 5
+"""How many errors of a group are described."""
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """The errors of a group, and of the groups in it; of any other error that error alone."""
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    return [cause for each in error.exceptions for cause in causes(each)]
+
+
+def described(error: BaseException, words: Callable[[BaseException], str | None] = lambda error: None) -> str:
+    """An error of foreign code as text that can be stored and shown: its type, its message if there is one, its notes.
+
+    Of a group its errors are described, `MOST_CAUSES` at most: that they were in a group is of no interest.
+
+    Args:
+        words: gives the text of an error in place of its type and message; None for those.
+    """
+    found = causes(error)
+    told = [_described_alone(each, words) for each in found[:MOST_CAUSES]]
+    if len(told) > 1:
+        left = len(found) - len(told)
+        told = [f"{len(found)} errors:", *(f"- {each}" for each in told), *([f"- and {left} more"] if left else [])]
+    return storable("\n".join([*told, *(_notes(error) if found != [error] else [])]))
+
+
+def _described_alone(error: BaseException, words: Callable[[BaseException], str | None]) -> str:
     try:
-        text = f"{error}"
+        text = words(error)
+        if text is None:
+            text = f"{type(error).__name__}: {error}"
     except BaseException:  # ``__str__`` is foreign code too
-        text = "(it cannot be shown)"
-    return storable(f"{type(error).__name__}: {text}")
+        text = f"{type(error).__name__}: (it cannot be shown)"
+    return "\n".join([text, *_notes(error)])
+
+
+def _notes(error: BaseException) -> list[str]:
+    notes = getattr(error, "__notes__", None)
+    return [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []

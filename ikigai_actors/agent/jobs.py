@@ -21,7 +21,7 @@ from ikigai_actors.errors import ProviderError, WouldDeadlock
 from ikigai_actors.providers.base import Delta, Exit, OnDelta, Reply
 from ikigai_actors.providers.checked import checked_delta
 from ikigai_actors.records.messages.pieces import ReplyPiece
-from ikigai_actors.text import described
+from ikigai_actors.text import causes, described
 from ikigai_actors.tools.function import Result, cut
 
 logger = logging.getLogger(__name__)
@@ -178,15 +178,17 @@ class ModelRequest(Job[ModelAnswer]):
             self._on_delta(delta)
 
     def _failed(self, error: BaseException) -> ModelAnswer:
-        match error:
-            case ProviderError(partial=str(), broke_off=bool()) if _has_text(error):
-                return error
+        found = causes(error)
+        cause = found[0] if len(found) == 1 else error  # a task group hides what it has ended with
+        match cause:
+            case ProviderError(partial=str(), broke_off=bool(), retry_after=int() | float() | None) if _has_text(cause):
+                return cause
             case Exit(result=str()):
-                return error
+                return cause
             case Exit():
-                result = getattr(error, "result", None)
+                result = getattr(cause, "result", None)
                 error = TypeError(f"Expected the result of Exit as text, got {a_value(result)}.")
-        is_circle = isinstance(error, WouldDeadlock) and bool(error.circle)  # it would be closed again, so no crash
+        is_circle = isinstance(cause, WouldDeadlock) and bool(cause.circle)  # it would be closed again, so no crash
         if self._own_code and not is_circle:
             return Crash(error if isinstance(error, Exception) else tried_to_end(error))
         return provider_failed(error, self.text)

@@ -41,7 +41,7 @@ from ikigai_actors import types
 from ikigai_actors.arguments import check_choice, check_flag, check_optional, check_seconds, shown
 from ikigai_actors.attachments import Attachment, check_sum, name_and_size
 from ikigai_actors.errors import BadInput
-from ikigai_actors.text import described, storable
+from ikigai_actors.text import causes, described, storable
 from ikigai_actors.tools.policy import Policy, ToolTraits
 
 logger = logging.getLogger(__name__)
@@ -156,10 +156,9 @@ class FunctionTool:
 
         if isinstance(error, WrongArguments):
             return Result(cut(f"The arguments do not fit the schema of {self.name}: {error}."), True)
-        if (told := deliberate(error)) is not None:
-            return Result(cut(told), True)
-        logger.info("Tool %s failed", self.name, exc_info=error)
-        return Result(cut(described(error)), True)
+        if any(deliberate(one) is None for one in causes(error)):
+            logger.info("Tool %s failed", self.name, exc_info=error)
+        return Result(cut(described(error, deliberate)), True)
 
 
 @overload

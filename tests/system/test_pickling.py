@@ -19,6 +19,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     str: st.text(),
     int: st.integers(),
     bool: st.booleans(),
+    float: st.floats(allow_nan=False),
     "Sequence": st.lists(st.text(), max_size=3),
     "tuple": st.lists(st.text(), max_size=3).map(tuple),
     "frozenset": st.frozensets(st.text(), max_size=3),

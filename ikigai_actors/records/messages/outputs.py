@@ -21,6 +21,7 @@ from typing import Any
 
 from ikigai_actors.arguments import check_type, shown
 from ikigai_actors.errors import BadInput, OutputError
+from ikigai_actors.text import described
 from ikigai_actors.tools.plain_schema import Unsuitable, plain
 
 MOST_SHOWN = 20
@@ -285,7 +286,7 @@ def _against_schema(schema: Mapping[str, Any], value: Any) -> list[str]:
     except RecursionError:
         return ["it is nested too deep"]
     except Exception as error:  # the schema was changed by hand since it was stored
-        return [f"its schema cannot be used: {type(error).__name__}: {error}"]
+        return [f"its schema cannot be used: {described(error)}"]
     return found
 
 
@@ -298,7 +299,7 @@ def _against_type(adapter: Any, text: str) -> list[str]:
         told = error.errors(include_url=False, include_input=False, include_context=False)
         return [f"{'.'.join(map(str, one['loc']))}: {one['msg']}".removeprefix(": ") for one in told]
     except Exception as error:  # of the type's own validators
-        return [f"its validator failed: {type(error).__name__}: {error}"]
+        return [f"its validator failed: {described(error)}"]
     return []
 
 

@@ -40,6 +40,7 @@ from pydantic import ValidationError
 
 from ikigai_actors.attachments import Attachment, attachment, name_and_size
 from ikigai_actors.errors import BadInput
+from ikigai_actors.text import described
 from ikigai_actors.tools.base import HostPaths, Tell
 from ikigai_actors.tools.effect_keys import acting_call
 from ikigai_actors.tools.fence.enclosure import Enclosure, open_enclosure
@@ -298,7 +299,7 @@ class McpTool:
             return Result(cut(str(error)), True)
         except Exception as error:
             logger.info("MCP tool %s failed", self.name, exc_info=error)
-            return Result(cut(f"{type(error).__name__}: {error}"), True)
+            return Result(cut(described(error)), True)
         return replace(result, content=cut(result.content))
 
 
