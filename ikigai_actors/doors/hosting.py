@@ -10,6 +10,7 @@ no child that ends with the door: it has a session of its own, and ends by itsel
 the other host ends with status 75, and its door finds the one that won.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -206,7 +207,14 @@ def latest_line(log: Path) -> str:
             lines = file.read().decode("utf-8", "replace").splitlines()
     except OSError:
         return ""
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return next((_said(line.strip()) for line in reversed(lines) if line.strip()), "")
+
+
+def _said(line: str) -> str:
+    """What a line of a log says, that of a JSON line too."""
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
+        return str(json.loads(line)["message"])
+    return line
 
 
 def door_log() -> Path:

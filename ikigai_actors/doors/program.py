@@ -46,6 +46,8 @@ class DoorOptions:
     """The directory of the agents' tools, if it is known."""
     tasks: bool = False
     """Whether clients that know tasks get one for a turn."""
+    json_log: bool = False
+    """Whether the lines of its log are JSON."""
 
 
 class DoorOpening:
@@ -70,11 +72,13 @@ class DoorOpening:
         from ikigai_actors.doors.access import Access
         from ikigai_actors.doors.hosting import Hosting, door_log, latest_line, start_host
         from ikigai_actors.store.location import locate
+        from ikigai_actors.system.json_log import JsonFormatter
 
         try:
             log, place = door_log(), locate(self._options.database)
             handler = logging.FileHandler(log, encoding="utf-8", delay=True)
-            handler.setFormatter(logging.Formatter("%(asctime)s door: %(message)s"))
+            text = logging.Formatter("%(asctime)s door: %(message)s")
+            handler.setFormatter(JsonFormatter() if self._options.json_log else text)
             logging.getLogger("ikigai_actors").addHandler(handler)
             named = place.url or str(place.path)
             environ = {**os.environ, "IKIGAI_DATABASE_URL": named}

@@ -12,7 +12,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.records.messages.messages import SPENDING, Message
+from ikigai_actors.records.hosts.liveness import latest_signs
+from ikigai_actors.records.log.moments import latest_marks
+from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
 from ikigai_actors.store.base import Store, Transaction
 
 MessagePlace = tuple[str, int]
@@ -92,6 +94,23 @@ def questions_asked(tx: Transaction) -> dict[tuple[str, str], int]:
         with suppress(ValueError, AttributeError):  # the row may be damaged: fsck says so
             asked[uuid, str(json.loads(text or "{}").get("tool_use_id"))] = at
     return asked
+
+
+def silent_turns(tx: Transaction, least: float) -> dict[str, float]:
+    """Turns in which something should happen and nothing has for ``least`` seconds: how many it is, by agent.
+
+    Those that wait for other agents or for a budget, or are stopped, are not among them; those that wait for a person
+    are.
+    """
+    signs = latest_signs(tx)
+    at_work = [uuid for (uuid,) in tx.run("turns_at_work")]
+    silent = {uuid: signs[uuid].seconds for uuid in at_work if uuid in signs and signs[uuid].seconds >= least}
+    waits = {
+        uuid
+        for uuid, mark in latest_marks(tx, [*silent]).items()
+        if (mark.kind, mark.label) == (Kind.TOOL_CALL, "wait")
+    }
+    return {uuid: seconds for uuid, seconds in silent.items() if uuid not in waits}
 
 
 def count(tx: Transaction) -> Counts:

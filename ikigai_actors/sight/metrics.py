@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ikigai_actors.agent.statistics import SystemStatistics
 from ikigai_actors.providers.prices import MICRO
-from ikigai_actors.records.figures import Gauges, gauges, questions_asked
+from ikigai_actors.records.figures import Gauges, gauges, questions_asked, silent_turns
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import HostRecord, recent_hosts
 from ikigai_actors.system.handles.ref import System
@@ -20,6 +20,9 @@ EXPOSITION = "text/plain; version=0.0.4"
 """The type of what `exposition` gives."""
 
 GAUGE, COUNTER = "gauge", "counter"
+
+_SILENT = 60.0
+"""Seconds without a sign of life after which a turn is counted as silent."""
 
 _STATES = ("runs", "drains", "silent", "ended")
 _STATUSES = ("running", "stopped", "terminating", "dead")
@@ -41,11 +44,14 @@ class Metric(NamedTuple):
 def read_metrics(system: System) -> list[Metric]:
     """The metrics of a system now. Raises `StoreError` when the database does not answer."""
 
-    def read(tx: Transaction) -> tuple[Gauges, list[HostRecord], dict[tuple[str, str], int]]:
-        return gauges(tx), recent_hosts(tx), questions_asked(tx)
+    def read(tx: Transaction) -> tuple[Gauges, list[HostRecord], dict[tuple[str, str], int], dict[str, float]]:
+        return gauges(tx), recent_hosts(tx), questions_asked(tx), silent_turns(tx, _SILENT)
 
-    found, hosts, asked = system._store.read(read)
-    waiting = [asked.get((call.agent, call.id), found.now) for call in system.approvals.pending()]
+    found, hosts, asked, silent = system._store.read(read)
+    pending = system.approvals.pending()
+    waiting = [asked.get((call.agent, call.id), found.now) for call in pending]
+    for call in pending:
+        silent.pop(call.agent, None)
     metrics = [
         *_of_agents(found),
         *_of_hosts(hosts),
@@ -55,6 +61,15 @@ def read_metrics(system: System) -> list[Metric]:
             GAUGE,
             "Seconds for which the call has waited that waits longest for a decision.",
             _seconds(found.now, min(waiting, default=None)),
+        ),
+    ]
+    metrics += [
+        _one("ikigai_turns_silent", GAUGE, f"Turns without a sign of life for {_SILENT:.0f} s.", len(silent)),
+        _one(
+            "ikigai_turns_silent_oldest_seconds",
+            GAUGE,
+            "Seconds since the latest sign of life of the turn that has given none for longest.",
+            max(silent.values(), default=0.0),
         ),
     ]
     statistics = None if system.attached else system.statistics()

@@ -1620,6 +1620,11 @@ SELECT a.uuid, a.turn, COALESCE((SELECT m.created_at FROM messages m WHERE m.age
        now_ms()
   FROM agents a WHERE a.awake = 1 AND a.turn > 0
 
+-- name: turns_at_work
+-- Those in a turn that nobody has stopped and no budget holds.
+SELECT a.uuid FROM agents a
+ WHERE a.awake = 1 AND a.turn > 0 AND a.status = 'running' AND NOT EXISTS (SELECT 1 FROM pauses w WHERE w.agent_uuid = a.uuid)
+
 -- name: make_group
 INSERT INTO group_names (name) VALUES (:name) ON CONFLICT DO NOTHING
 

@@ -11,6 +11,7 @@ Its modules:
     lifecycle, approvals            signals and births; calls that wait for a person
     conversation, host_events       what front ends hear
     replies_on_their_way            their texts so far, for pages and doors
+    json_log                        log lines as JSON
     notebook                        agents as a tree in HTML
     lateness                        why an agent has not answered in time
     agents_tool, configuration      the tool that lists agents; where ``ikigai.toml`` is

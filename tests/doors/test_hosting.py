@@ -147,3 +147,5 @@ def test_the_log_is_private_and_begins_again_when_it_is_long(tmp_path: Path) -> 
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     assert (log.with_suffix(".log.1").stat().st_size, "No such option" in latest_line(log)) == (LOG_SIZE + 9, True)
     assert latest_line(tmp_path / "none") == ""
+    log.write_text('{"level": "error", "message": "the end, as JSON"}\n')
+    assert latest_line(log) == "the end, as JSON"

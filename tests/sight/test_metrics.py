@@ -1,6 +1,7 @@
 """What Prometheus scrapes, and the rules of the page against it."""
 
 import http.client
+import json
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from ikigai_actors.sight import observe
 from ikigai_actors.sight.metrics import COUNTER, Metric, exposition, read_metrics
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.tools import Policy
+from tests.kit.blocking_provider import Gate
 from tests.kit.databases import ROOT, eventually
 
 TIMEOUT = 60
@@ -74,7 +76,49 @@ def test_each_metric_of_the_page_is_there_and_each_one_that_is_there_is_on_the_p
     with ActorSystem.open(":memory:", "offline") as system:
         there = {one.name for one in read_metrics(system)}
     assert named == there
-    assert len(re.findall(r"- alert: ", page)) == 6
+    assert len(re.findall(r"- alert: ", page)) == 7
+
+
+def test_the_dashboard_shows_each_metric_and_none_that_is_not_there() -> None:
+    board = json.loads((ROOT / "examples/grafana.json").read_text(encoding="utf-8"))
+    asked = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    with ActorSystem.open(":memory:", "offline") as system:
+        there = {one.name for one in read_metrics(system)}
+    assert {name for one in asked for name in re.findall(r"\bikigai_[a-z_]+", one)} == there
+    places = [
+        (x, y)
+        for panel in board["panels"]
+        for x in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])
+        for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
+    ]
+    assert len(places) == len(set(places))  # no panel lies on another one
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+
+
+def test_a_turn_of_which_nothing_comes_is_silent_and_one_that_waits_for_somebody_is_not(database: str) -> None:
+    gate = Gate()
+
+    def model(request: Request) -> Reply | str:
+        if request.name == "boss" and len(request.messages) == 1:
+            return Reply("", (ToolCall("wait", {"agents": ["slow"], "timeout": 3000}),))
+        return answer(request) if request.name == "payer" else gate._answer(request)
+
+    with ActorSystem.open(database, FunctionProvider(model), tools=[pay], approvals="ask") as system:
+        system.root.fork("go", name="slow")
+        gate.wait_until_asked()
+        system.root.fork("go", name="payer")
+        system.root.fork("go", name="boss")
+        eventually(system.approvals.pending, "a call that waits")
+        eventually(lambda: system.agent("boss").history()[-1].kind == "tool_call", "a wait")
+        assert value(read_metrics(system), "ikigai_turns_silent") == 0
+        system._store.write(lambda tx: tx.schema.execute("UPDATE messages SET created_at = created_at - 90000"))
+        system._store.write(lambda tx: tx.schema.execute("UPDATE hosts SET signs = ''"))
+        metrics = read_metrics(system)
+        assert value(metrics, "ikigai_turns_silent") == 1
+        assert 90 <= value(metrics, "ikigai_turns_silent_oldest_seconds") < 600
+        gate.open()
+        system.agent("slow").reply(timeout=TIMEOUT)
+        eventually(lambda: value(read_metrics(system), "ikigai_turns_silent") == 0, "the end of the turn")
 
 
 def test_the_age_of_a_commit_is_that_of_the_unit_in_flight() -> None:

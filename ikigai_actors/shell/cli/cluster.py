@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ikigai_actors.shell.cli import program_log
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.text.harmless import as_json, harmless
 
@@ -106,7 +107,7 @@ def down(options: Options, address: str | None) -> None:
 
 
 def _tell(line: str) -> None:
-    click.echo(f"ikigai: {harmless(line)}", err=True)
+    program_log.announce(line)
 
 
 def _show(hosts: "list[FleetHost]") -> None:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ikigai_actors.shell.cli import program_log
 from ikigai_actors.shell.cli.options import Options
 
 if TYPE_CHECKING:
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 def _opened(options: Options, under: str | None, read_only: bool = False, tasks: bool = False) -> "DoorOptions":
     from ikigai_actors.doors.program import DoorOptions
 
-    return DoorOptions(options.database, options.words(), under, read_only, options.workspace, tasks)
+    json_log = options.log == program_log.JSON
+    return DoorOptions(options.database, options.words(), under, read_only, options.workspace, tasks, json_log)
 
 
 UNDER = click.option("--under", metavar="AGENT", help="Only this agent and those below it can be reached.")

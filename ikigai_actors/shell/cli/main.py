@@ -48,15 +48,14 @@ import logging
 import os
 import shlex
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.shell import start
-from ikigai_actors.shell.cli import commands
+from ikigai_actors.shell.cli import commands, program_log
 from ikigai_actors.shell.cli.app import app_option
 from ikigai_actors.shell.cli.cluster import cluster
 from ikigai_actors.shell.cli.completion import completion
@@ -77,7 +76,7 @@ from ikigai_actors.shell.front_end import (
     write_nowhere,
 )
 from ikigai_actors.shell.headings import COMMAND_LINE, EVERYTHING, MOST_COLUMNS, HeadedGroup
-from ikigai_actors.shell.text.harmless import HarmlessFormatter, harmless, one_line
+from ikigai_actors.shell.text.harmless import harmless, one_line
 from ikigai_actors.shell.verbs import table
 
 if TYPE_CHECKING:
@@ -178,6 +177,12 @@ def _quoting() -> Iterator[None]:
 @click.option(
     "--plain", is_flag=True, help="Lines of words, as for a screen reader; so it is by a pipe, and for TERM=dumb."
 )
+@click.option(
+    "--log",
+    type=click.Choice([program_log.TEXT, program_log.JSON]),
+    envvar="IKIGAI_LOG",
+    help="The form of the lines on standard error.  [$IKIGAI_LOG, else text]",
+)
 @click.option("--follow/--no-follow", default=True, help="Whether /fork goes to the child.  [default: it does]")
 @click.pass_context
 def cli(context: click.Context, /, **options: Any) -> None:
@@ -186,6 +191,7 @@ def cli(context: click.Context, /, **options: Any) -> None:
     Without a command it opens the shell, on the whole screen of a terminal or in lines. /help there lists its commands.
     """
     context.obj = Options(**options)
+    program_log.log_as(context.obj.log or program_log.TEXT)
     if context.invoked_subcommand is None:
         context.exit(_shell(context.obj))
     start.hand_over()
@@ -280,10 +286,7 @@ def host(context: click.Context, /, **how: Any) -> None:
     """
     from ikigai_actors.shell.cli.host import run_host
 
-    def tell(text: str) -> None:
-        click.echo(f"ikigai: {text}", err=True)
-
-    context.exit(run_host(context.obj, **how, until=while_it_lasts, tell=tell))
+    context.exit(run_host(context.obj, **how, until=while_it_lasts, tell=program_log.announce))
 
 
 @cli.command(hidden=True)
@@ -309,7 +312,7 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError):  # closed, or replaced by something simpler
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what else it is: suppressed
-    _log_in_lines()
+    program_log.log_in_lines()
     try:
         status = run()
     finally:
@@ -327,14 +330,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         from ikigai_actors.shell.text.naming import said_by
 
         start.give_back()  # the screen, too: an error on ours would go with it
-        click.echo(f"ikigai: {one_line(said_by(error))}", err=True)
+        program_log.announce(one_line(said_by(error)), logging.ERROR)
     except OSError as error:  # not of the library, whose errors are caught above
         start.give_back()
         if error.filename is not None:  # a program that cannot be started, or a file; the output has no name
-            click.echo(f"ikigai: {one_line(f'{error.filename}: {error.strerror}')}", err=True)
+            program_log.announce(one_line(f"{error.filename}: {error.strerror}"), logging.ERROR)
             return 1
         write_nowhere(1)
-        click.echo(f"ikigai: the output cannot be written: {error.strerror}", err=True)
+        program_log.announce(f"the output cannot be written: {error.strerror}", logging.ERROR)
     return 1
 
 
@@ -373,9 +376,7 @@ def _serve(options: Options, port: int) -> int:
     if options.config is not None:
         os.environ["IKIGAI_CONFIG"] = options.config
 
-    def notice(text: str) -> None:
-        click.echo(text, err=True)
-
+    notice = program_log.announce
     with opened(options, interactive=True) as system:  # pages ask the person
         notice(greeting(system))
         if system._stand_in_notice:
@@ -384,24 +385,3 @@ def _serve(options: Options, port: int) -> int:
         if told := leaving(system):
             notice(told)
         return status
-
-
-class _LineHandler(logging.StreamHandler[TextIO]):
-    """Prints lines on standard error. They would go with the first picture, so the screen is given back first."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        start.leave_screen()
-        super().emit(record)
-
-
-def _log_in_lines() -> None:
-    """Print what the library logs as lines of the program; a defect of ours keeps its traceback.
-
-    Errors of tool servers are not printed: their results report them.
-    """
-    handler = _LineHandler()
-    handler.setFormatter(HarmlessFormatter("ikigai: %(message)s"))
-    handler.setLevel(logging.WARNING)
-    logging.getLogger("ikigai_actors").addHandler(handler)
-    logging.getLogger("mcp").addHandler(logging.NullHandler())
-    warnings.filterwarnings("ignore", "Pydantic serializer warnings")  # from anthropic's client, for a broken event

@@ -1,10 +1,12 @@
 """``ikigai observe``: the observer of a database, until a signal ends it."""
 
+import logging
 import signal
 from contextlib import closing
 
 import click
 
+from ikigai_actors.shell.cli import program_log
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.shell.text.harmless import as_json
@@ -42,12 +44,14 @@ def run_observer(
             published("observe", system._store.location, observer.link),
         ):
             if address not in OWN_ADDRESSES:
-                click.echo("Nothing is encrypted: another machine on the way can read the link.", err=True)
+                program_log.announce(
+                    "Nothing is encrypted: another machine on the way can read the link.", logging.WARNING
+                )
             told = {"url": observer.link, "address": observer.address, "token": observer.token}
             click.echo(as_json(told) if json else observer.link)
             while not came:
                 wake.wait()
-            click.echo("Ending.", err=True)
+            program_log.announce("Ending.")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -45,6 +45,7 @@ class Options:
     provider_url: tuple[str, ...] = ()
     config: str | None = None
     app: str | None = None
+    log: str | None = None
 
     def words(self) -> list[str]:
         """The options as words of a command line for a host, without the database: a password in it would be seen."""

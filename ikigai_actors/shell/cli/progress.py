@@ -16,11 +16,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
-import click
-
 from ikigai_actors.shell import start
+from ikigai_actors.shell.cli import program_log
 from ikigai_actors.shell.first_picture import working
-from ikigai_actors.shell.text.harmless import harmless
 
 _PATIENCE = 0.4
 """Seconds that may pass in silence."""
@@ -61,8 +59,7 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], object]]:
 
 def show_notice(text: str) -> None:
     """Print what nobody asked for on standard error, above a bar that is shown there."""
-    # by name: click itself would write to the stream beneath the one that the bar has put in its place
-    click.echo(f"ikigai: {harmless(text)}", file=sys.stderr, err=True)
+    program_log.announce(text)
 
 
 def _show(what: str, over: threading.Event) -> None:

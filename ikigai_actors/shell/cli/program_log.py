@@ -1,0 +1,65 @@
+"""The lines on standard error beside the answers: what the program says of itself, and what the library logs.
+
+`log_as` chooses their form, by ``--log`` or ``$IKIGAI_LOG``.
+"""
+
+import logging
+import sys
+import warnings
+from typing import TextIO
+
+import click
+
+from ikigai_actors.shell import start
+from ikigai_actors.shell.text.harmless import HarmlessFormatter, harmless
+from ikigai_actors.system.json_log import JsonFormatter
+
+TEXT, JSON = "text", "json"
+"""The forms of a line."""
+
+_OURS = "ikigai_actors"
+
+
+class _LineHandler(logging.StreamHandler[TextIO]):
+    """Prints lines on standard error. They would go with the first picture, so the screen is given back first."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        start.leave_screen()
+        super().emit(record)
+
+
+_FORMATS = {TEXT: HarmlessFormatter("ikigai: %(message)s"), JSON: JsonFormatter()}
+_handler = _LineHandler()
+_handler.setFormatter(_FORMATS[TEXT])
+_handler.setLevel(logging.WARNING)
+
+
+def log_in_lines() -> None:
+    """Print what the library logs as lines of the program; a defect of ours keeps its traceback.
+
+    Errors of tool servers are not printed: their results report them.
+    """
+    logging.getLogger(_OURS).addHandler(_handler)
+    logging.getLogger("mcp").addHandler(logging.NullHandler())
+    warnings.filterwarnings("ignore", "Pydantic serializer warnings")  # from anthropic's client, for a broken event
+
+
+def log_as(form: str) -> None:
+    """Choose the form of the lines to come. As JSON, what other libraries log is a line as well."""
+    is_json = form == JSON
+    _handler.setFormatter(_FORMATS[form])
+    if _handler in (*logging.getLogger(_OURS).handlers, *logging.getLogger().handlers):
+        of, other = (None, _OURS) if is_json else (_OURS, None)
+        logging.getLogger(other).removeHandler(_handler)
+        logging.getLogger(of).addHandler(_handler)
+        logging.getLogger("mcp").propagate = not is_json
+        logging.captureWarnings(is_json)
+
+
+def announce(text: str, level: int = logging.INFO) -> None:
+    """Say something to who has started the program."""
+    line = f"ikigai: {harmless(text)}"
+    if _handler.formatter is _FORMATS[JSON]:
+        line = _FORMATS[JSON].format(logging.LogRecord("ikigai", level, "", 0, "%s", (text,), None))
+    # by name: click itself would write to the stream beneath the one that a bar has put in its place
+    click.echo(line, file=sys.stderr, err=True)

@@ -1,0 +1,26 @@
+"""Log lines as JSON, one object a line, for programs that collect them.
+
+    {"time": "2026-11-29T06:00:00.123+00:00", "level": "warning", "logger": "ikigai_actors.store", "message": "…"}
+
+A defect of ours has its traceback in ``error``. What a program says about itself has the logger ``ikigai``.
+"""
+
+import json
+import logging
+from datetime import UTC, datetime
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats log records as lines of JSON. Nothing in them begins a line or moves a cursor."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            "process": record.process,
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            told["error"] = self.formatException(record.exc_info)
+        return json.dumps(told)
