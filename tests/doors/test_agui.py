@@ -260,8 +260,9 @@ def test_the_official_client_shows_what_was_said_once(scene: Any, new_sqlite: Ca
     play(new_sqlite(), lambda *given: scene(*given, speaker), speaker, tools=[launch], approvals="ask")
 
 
-def test_a_reply_that_is_cut_off_with_its_host_says_so_and_comes_again(new_sqlite: Callable[[], str]) -> None:
-    database, first, second = new_sqlite(), Speaker(), Speaker()
+def play_a_lost_host(database: str, judge: Callable[[Browser], None]) -> None:
+    """A host ends in the middle of a reply, and the next one has the model say it from its beginning."""
+    first, second = Speaker(), Speaker()
 
     async def scene(host: ActorSystem, browser: Browser) -> None:
         host.root.fork(name="kid")
@@ -270,15 +271,22 @@ def test_a_reply_that_is_cut_off_with_its_host_says_so_and_comes_again(new_sqlit
         await asyncio.to_thread(first.say, "one two ")
         await until_text(heard, "one two ")
         await asyncio.to_thread(host.close)
-        with ActorSystem.open(database, provider=second, resume=True) as host:
+        with ActorSystem.open(database, provider=second, resume=True):
             await asyncio.to_thread(second.say, "three ")
             while browser.texts[-1] != "three ":
                 await asyncio.wait_for(anext(heard), DEADLINE)
             second.say("four", None)
             assert [event["outcome"] async for _, event in heard if event["type"] == "RUN_FINISHED"]
-        assert browser.texts == ["one two " + CUT_NOTICE, "three four"]
+        judge(browser)
 
     play(database, scene, first)
+
+
+def test_a_reply_that_is_cut_off_with_its_host_says_so_and_comes_again(new_sqlite: Callable[[], str]) -> None:
+    def judge(browser: Browser) -> None:
+        assert browser.texts == ["one two " + CUT_NOTICE, "three four"]
+
+    play_a_lost_host(new_sqlite(), judge)
 
 
 def test_a_client_that_goes_away_ends_its_stream_alone(

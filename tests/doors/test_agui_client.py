@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem, Reply, ToolCall
-from tests.doors.test_agui import SCENES, Browser, launch, play
+from tests.doors.test_agui import SCENES, Browser, launch, play, play_a_lost_host
 from tests.kit.agui import CLOSES, GOES_ON, OPENS, Refused, Shown, Verifier
 from tests.kit.blocking_provider import DEADLINE, Speaker
 from tests.kit.npm import installed
@@ -61,6 +61,7 @@ def test_the_official_client_takes_what_the_door_sends(package: Path, new_sqlite
             runs.extend(browser.runs)
 
         play(new_sqlite(), played, speaker, tools=[launch], approvals="ask")
+    play_a_lost_host(new_sqlite(), lambda browser: runs.extend(browser.runs))
     for run, found in zip(runs, judged(package, runs), strict=True):
         at, shown = judged_here(run)
         last = len(run["events"]) - 1

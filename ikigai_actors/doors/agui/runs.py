@@ -34,6 +34,9 @@ from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.system.lifecycle import prompt_text
 
+_LONGEST_PAUSE = 8.0
+"""Seconds between two looks at a turn of which nothing comes, at most: not all that ends one is a message."""
+
 LONGEST_POSITION = 16
 """Digits that no position has."""
 
@@ -122,11 +125,12 @@ class WebRuns:
                 return end  # its agent is dead
             await news.wait(LOOK_AGAIN)
         shown = await AgentStream.after(run.after or opening, self._access, stream, news, has=run.has)
-        due = 0.0
+        due = pause = 0.0
         while True:
             found = shown.news()
-            if found.head > shown.place or monotonic() >= due:
-                due = monotonic() + LOOK_AGAIN
+            if (comes := found.head > shown.place) or monotonic() >= due:
+                pause = LOOK_AGAIN if comes else min(2 * pause or LOOK_AGAIN, _LONGEST_PAUSE)
+                due = monotonic() + pause
                 end, until = await asyncio.to_thread(self._look_at_turn, run)
                 await shown.send_messages(until)
                 if end is not None:

@@ -12,7 +12,7 @@ from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.messages.messages import BOUNDARIES, Kind
 
 LOOK_AGAIN = 1.0
-"""Seconds between two looks at a turn, at most: not all that ends one is a message."""
+"""Seconds after which a stream that waits sees whether its client is still there."""
 
 _PAGE = 200
 """Messages that are read at once."""
