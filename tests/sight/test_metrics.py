@@ -3,6 +3,7 @@
 import http.client
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from ikigai_actors.sight import observe
 from ikigai_actors.sight.metrics import COUNTER, Metric, exposition, read_metrics
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.tools import Policy
-from tests.kit.blocking_provider import Gate
+from tests.kit.blocking_provider import Gate, Hanging
 from tests.kit.databases import ROOT, eventually
 
 TIMEOUT = 60
@@ -60,6 +61,16 @@ def test_a_database_without_a_host_says_so(tmp_path: Path) -> None:
     assert value(metrics, "ikigai_hosts", ("state", "runs")) == 0
     assert value(metrics, "ikigai_hosts", ("state", "ended")) == 1
     assert not [one for one in metrics if one.name.startswith("ikigai_journal")]
+
+
+def test_a_turn_that_was_cut_off_and_does_not_go_on_is_silent(new_sqlite: Callable[[], str]) -> None:
+    place, provider = new_sqlite(), Hanging("tea")
+    with ActorSystem.open(place, provider) as system:
+        system.root.prompt("go")
+        provider.wait_until_asked()
+    with ActorSystem.open(place, provider, resume=False) as system:
+        system._store.write(lambda tx: tx.schema.execute("UPDATE messages SET created_at = created_at - 90000"))
+        assert value(read_metrics(system), "ikigai_turns_silent") == 1
 
 
 def test_the_text_is_that_of_prometheus() -> None:
