@@ -16,7 +16,13 @@ from tests.release.ready import FIRST_RELEASED, Tree, problems
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 GOOD = Tree(
-    "0.1.0", "## 0.1.0 (2026-12-01)\n", FIRST_RELEASED, FIRST_RELEASED, "CREATE …", {FIRST_RELEASED: "CREATE …"}
+    version="0.1.0",
+    changelog="## 0.1.0 (2026-12-01)\n",
+    first=FIRST_RELEASED,
+    newest=FIRST_RELEASED,
+    schema="CREATE …",
+    released={FIRST_RELEASED: "CREATE …"},
+    repository="https://example.com/project",
 )
 
 UNDATED = GOOD._replace(changelog="## 0.1.0 (unreleased)\n")
@@ -35,8 +41,9 @@ MIGRATED = CHANGED._replace(newest=101)
         (CHANGED, "v0.1.0", ["version 100 is not kept"]),
         (MIGRATED, "v0.1.0", ["version 101 is not kept"]),
         (MIGRATED._replace(released={100: GOOD.schema, 101: CHANGED.schema}), "v0.1.0", []),
+        (GOOD._replace(repository=""), "v0.1.0", ["[project.urls]"]),
     ],
-    ids=["good", "tag", "date", "number", "schema", "migration", "kept"],
+    ids=["good", "tag", "date", "number", "schema", "migration", "kept", "urls"],
 )
 def test_a_tag_needs_its_version_a_date_and_the_schema_that_was_kept(tree: Tree, tag: str, words: list[str]) -> None:
     found = problems(tree, tag)

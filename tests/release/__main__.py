@@ -19,16 +19,18 @@ RELEASED = ROOT / "tests" / "store" / "released"
 
 def read() -> Tree:
     """What the checkout says."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     steps = MIGRATIONS.read_text(encoding="utf-8")
     [first] = re.findall(r"^FIRST = (\d+)$", steps, re.M)
     versions = [int(version) for version in re.findall(r"^    Migration\(\s*(\d+)", steps, re.M)]
     return Tree(
-        version=str(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]),
+        version=str(project["version"]),
         changelog=(ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
         first=int(first),
         newest=max([int(first), *versions]),
         schema=SCHEMA.read_text(encoding="utf-8"),
         released={int(path.stem): path.read_text(encoding="utf-8") for path in RELEASED.glob("*.sql")},
+        repository=str(project.get("urls", {}).get("Repository", "")),
     )
 
 

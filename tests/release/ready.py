@@ -21,6 +21,8 @@ class Tree(NamedTuple):
     """The text of ``schema.sql``."""
     released: dict[int, str]
     """The texts of ``schema.sql`` that were released, by version."""
+    repository: str
+    """Where the project lies, as ``[project.urls]`` says; empty while no page of it names a place."""
 
 
 def problems(tree: Tree, tag: str) -> list[str]:
@@ -30,6 +32,8 @@ def problems(tree: Tree, tag: str) -> list[str]:
         found.append(f"The tag is {tag}, and pyproject.toml has version {tree.version}.")
     if not re.search(rf"^## {re.escape(tree.version)} \(\d{{4}}-\d{{2}}-\d{{2}}\)$", tree.changelog, re.M):
         found.append(f"CHANGELOG.md has no section '## {tree.version} (YYYY-MM-DD)'.")
+    if not tree.repository.startswith("https://"):
+        found.append("pyproject.toml has no Repository in [project.urls]: name the address of this repository.")
     if tree.first != FIRST_RELEASED:
         found.append(f"FIRST of store/migrations.py is {tree.first}: run 'python -m tests.release schema'.")
     if tree.released.get(tree.newest) != tree.schema:

@@ -5,6 +5,6 @@ Its modules:
     store, transaction, errors      the adapter; errors by SQLSTATE
     trips                           statements that travel together, in libpq's pipeline mode
     connecting, readers             its connections: how their use begins and ends, and those for reads
-    connection_limits               how many a host needs
+    connection_limits, durability   how many a host needs; by which settings a server may lose commits
     watch, bell, hints              how processes hear of commits: LISTEN, NOTIFY, and the agents that it names
 """

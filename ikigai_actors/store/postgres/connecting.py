@@ -6,10 +6,12 @@ waiting while all its connections are taken: psycopg's own time limit is for wha
 
 import selectors
 import time
+from typing import NamedTuple
 
 import psycopg
 from psycopg import pq
 
+from ikigai_actors.store.postgres.durability import MUST_BE_ON, losing
 from ikigai_actors.store.postgres.trips import Connection
 
 IDLE_IN_TRANSACTION = 5_000
@@ -28,20 +30,33 @@ UNANSWERED = "no answer to the first statement"
 """How the error begins that says that nothing came in time."""
 
 
-def set_up(connection: Connection, patience: float) -> bool:
-    """Set a new connection up; return whether it has another server process than it was promised, by a pooler.
+class Greeting(NamedTuple):
+    """The answer of a server to a new connection."""
+
+    is_pooled: bool
+    """Whether it has another server process than it was promised, by a pooler."""
+    losing: str
+    """By which settings the server may lose what it has committed, in words; empty for none."""
+
+
+def set_up(connection: Connection, patience: float) -> Greeting:
+    """Set a new connection up.
 
     Raises an error of psycopg, also when no answer came within this many seconds.
     """
     unlimited = _UNLIMITED + (_SINCE_17 if connection.info.server_version >= 170_000 else ())
     limits = [name for name in unlimited if name not in connection.info.options]  # the URL's own count
     settings = {"idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION), **dict.fromkeys(limits, "0")}
-    asked = [f"set_config('{name}', '{value}', false)" for name, value in settings.items()]
+    asked = [
+        *(f"current_setting('{name}', true)" for name in MUST_BE_ON),
+        *(f"set_config('{name}', '{value}', false)" for name, value in settings.items()),
+    ]
     answer = _answer(connection.pgconn, f"SELECT pg_backend_pid(), {', '.join(asked)}", patience)
     is_pooled = int(answer.get_value(0, 0) or 0) != connection.info.backend_pid
     for each in ("BEGIN", "COMMIT") if is_pooled else ():  # a pooler that takes no transactions says so at BEGIN alone
         _answer(connection.pgconn, each, patience)
-    return is_pooled
+    found = [answer.get_value(0, column) for column in range(1, 1 + len(MUST_BE_ON))]
+    return Greeting(is_pooled, losing([None if value is None else value.decode() for value in found]))
 
 
 def leave_unread(connection: Connection) -> None:

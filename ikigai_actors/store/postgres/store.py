@@ -16,6 +16,7 @@ What happens when something breaks:
 """
 
 import contextlib
+import logging
 from collections.abc import Callable, Collection, Iterator
 from threading import Lock, RLock
 from typing import Any, TypeVar
@@ -48,6 +49,8 @@ from ikigai_actors.store.postgres.transaction import (
 )
 from ikigai_actors.store.postgres.trips import Connection
 from ikigai_actors.store.postgres.watch import ServerWatch
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -100,6 +103,8 @@ class _Server:
         self.settings["client_encoding"] = "UTF8"  # a server of another kind would give bytes for text
         self.is_pooled = False
         """Whether a pooler is before it, as its connections show."""
+        self.losing = ""
+        """By which settings it may lose what it has committed, as the latest connection shows."""
         self.called = ""
         """The application name of the connections; empty: that of the URL, or `_SETTINGS`."""
         self._open: WeakSet[Connection] = WeakSet()
@@ -139,7 +144,9 @@ class _Server:
         try:
             refuse_old(connection.info.server_version, self.errors.shown)
             refuse_encoding(connection.info.parameter_status("server_encoding"), self.errors.shown)
-            self.is_pooled |= set_up(connection, self._patience)
+            greeting = set_up(connection, self._patience)
+            self.is_pooled |= greeting.is_pooled
+            self.losing = greeting.losing
         except psycopg.Error as error:
             connection.close()
             raise self.errors.ours(error) from self.errors.cause(error)
@@ -333,6 +340,8 @@ class PostgresStore(_ServerStore):
         self._readers.change(self._server.call)
         self._take("a host", HOST_CONNECTIONS)
         check_limits(self)
+        if self._server.losing:
+            logger.warning("Database %s: %s", self.location, self._server.losing)
 
     def reserve(self) -> None:
         self._take("an attached program", CLIENT_CONNECTIONS)

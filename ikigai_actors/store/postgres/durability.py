@@ -1,0 +1,18 @@
+"""Settings of a server by which a crash or a power cut loses what was committed. Pure."""
+
+from collections.abc import Sequence
+
+MUST_BE_ON = ("fsync", "full_page_writes", "synchronous_commit")
+"""Those that must not be off. The last one may be that of a user or a database."""
+
+
+def losing(found: Sequence[str | None]) -> str:
+    """What a person should know of the values of `MUST_BE_ON`; nothing where what was committed survives."""
+    off = [name for name, value in zip(MUST_BE_ON, found, strict=True) if value == "off"]
+    if not off:
+        return ""
+    told = " and ".join(f"{name} = off" for name in off)
+    return (
+        f"its server has {told}: what was acknowledged may be gone after a power cut or a crash of the server. Turn it "
+        "on there, or for the role or the database that has turned it off (ALTER … RESET)."
+    )
