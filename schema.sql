@@ -107,6 +107,8 @@ CREATE TABLE agents (
     labels          TEXT NOT NULL DEFAULT '',            -- on whose account it works: a JSON object with sorted keys; '': nobody's
     awake           BIGINT NOT NULL DEFAULT 0 CHECK (awake IN (0, 1)),   -- 1: a boot looks at it. Set by its first turn, and cleared by
                                                          -- its host when it sleeps: seldom, so turns stay out of the index
+    way             BIGINT NOT NULL DEFAULT 0 CHECK (way IN (0, 1)),     -- 1: dead, and a living one is below it, which was left
+                                                         -- as an orphan: the way to the living leads through it
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))
 );
@@ -140,9 +142,10 @@ CREATE INDEX agents_changed ON agents (changed) WHERE changed > 0;
 CREATE INDEX agents_paused ON agents (status) WHERE status = 'stopped' OR status = 'terminating';
 -- A name that nobody living has finds the one who had it last.
 CREATE INDEX agents_dead_name ON agents (name, ended_at) WHERE status = 'dead' AND name IS NOT NULL;
--- The living children of a supervisor, which may have outlived any number of others, by age: a screen shows some of them.
--- A death does not write it.
-CREATE INDEX agents_children ON agents (supervisor_uuid, created_at, born) WHERE status <> 'dead';
+-- The living children of a supervisor, which may have outlived any number of others, by age: a screen shows some of them. And the
+-- dead through which the way to a living one leads, which are few: so a walk down to the living passes no other dead by. By an
+-- expression, else a database might take agents_supervisor, which has the dead.
+CREATE INDEX agents_children ON agents ((supervisor_uuid || ''), created_at, born) WHERE status <> 'dead' OR way = 1;
 -- The newest of the living: what a list begins with that cannot show all.
 CREATE INDEX agents_newest ON agents (created_at, born) WHERE status <> 'dead';
 
@@ -377,7 +380,7 @@ CREATE TABLE timers (
     PRIMARY KEY (agent_uuid, id)
 );
 -- What is due next, of all agents.
-CREATE INDEX timers_due ON timers (due_at);
+CREATE INDEX timers_due ON timers (due_at, agent_uuid, id);
 
 -- Other processes that want to see replies on their way.
 CREATE TABLE listeners (

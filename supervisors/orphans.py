@@ -12,7 +12,7 @@ afterwards every living agent has a living supervisor, and by it a chain of them
 an orphan. Adoption leads upwards only, so it makes no circle. The decisions belong into the transaction of the deaths.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Container, Iterable, Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -140,6 +140,17 @@ def survivors_above(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, st
         if _ends_above(tree, found, sound):
             nearest.update(dict.fromkeys(climbed, found))
     return nearest
+
+
+def ways(living: Iterable[str], supervisors: Mapping[str, str | None], dead: Container[str]) -> set[str]:
+    """The dead through which the ways to the living lead: those above them, up to the next one that lives."""
+    found: set[str] = set()
+    for agent in living:
+        above = supervisors.get(agent)
+        while above is not None and above in dead and above not in found:
+            found.add(above)
+            above = supervisors.get(above)
+    return found
 
 
 def _ends_above(tree: Mapping[str, Member], agent: str, sound: set[str]) -> bool:

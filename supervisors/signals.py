@@ -125,7 +125,7 @@ def cascade(top: str, supervisors: Supervisors, dead: Set[str] = frozenset()) ->
 
     Args:
         top: where the cascade begins.
-        supervisors: every agent that may be below, the dead too: the way to a living agent may lead through them.
+        supervisors: every agent that may be below, with the dead through which the way to a living one leads.
         dead: the agents that are dead already, and are not hit again.
     """
     below = list(top_down(supervisors, (top,)))

@@ -50,7 +50,7 @@ _MANY = re.compile(r"^(UPDATE agents\b.*\bWHERE )(uuid = ANY\(:\w+\))$", re.DOTA
 
 _GIVES_ROWS = re.compile(r"^(SELECT|WITH)\b|\bRETURNING\b")
 
-_WALKS_DOWN = re.compile(r"^WITH RECURSIVE\b.*\ba\.supervisor_uuid = \w+\.uuid\b", re.DOTALL)
+_WALKS_DOWN = re.compile(r"^WITH RECURSIVE\b.*\ba\.supervisor_uuid(?: \|\| '')? = \w+\.uuid\b", re.DOTALL)
 
 _POSTGRES_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 

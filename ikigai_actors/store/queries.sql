@@ -22,7 +22,7 @@ a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a
 -- columns: relative
 -- What a death must know of an agent: the fields of Relative.
 a.uuid, a.supervisor_uuid AS supervisor, a.status, a.on_orphan AS policy, a.shard, a.parent_uuid AS parent, a.born,
-       a.created_at, a.turn, a.name
+       a.created_at, a.turn, a.name, a.way
 
 -- columns: locked
 -- What units must know of the agents that they touch: the fields of Locked.
@@ -196,21 +196,33 @@ WITH RECURSIVE below(uuid, is_top) AS (
 SELECT uuid FROM below WHERE is_top = 0
 
 -- name: some_below
--- Some of those below an agent in the tree of supervisors, level by level; the way to a living one may lead through the dead. The walk
--- ends when there are so many.
+-- Some of those below an agent in the tree of supervisors, the dead too, level by level. The walk ends when there are so many.
 WITH RECURSIVE below(uuid, is_top) AS (
     SELECT CAST(:uuid AS TEXT), 1
     UNION SELECT a.uuid, 0 FROM agents a JOIN below ON a.supervisor_uuid = below.uuid)
+SELECT {agent} FROM below JOIN agents a ON a.uuid = below.uuid WHERE below.is_top = 0 LIMIT CAST(:most AS BIGINT)
+
+-- name: some_living_below
+-- The living among them. By agents_children.
+WITH RECURSIVE below(uuid, is_top) AS (
+    SELECT CAST(:uuid AS TEXT), 1
+    UNION SELECT a.uuid, 0 FROM agents a JOIN below ON a.supervisor_uuid || '' = below.uuid WHERE a.status <> 'dead' OR a.way = 1)
 SELECT {agent} FROM below JOIN agents a ON a.uuid = below.uuid
- WHERE below.is_top = 0 AND (a.status <> 'dead' OR CAST(:dead_too AS BIGINT) = 1) LIMIT CAST(:most AS BIGINT)
+ WHERE below.is_top = 0 AND a.status <> 'dead' LIMIT CAST(:most AS BIGINT)
 
 -- name: count_below
--- How many there are.
+-- How many there are, the dead too.
 WITH RECURSIVE below(uuid, is_top) AS (
     SELECT CAST(:uuid AS TEXT), 1
     UNION SELECT a.uuid, 0 FROM agents a JOIN below ON a.supervisor_uuid = below.uuid)
-SELECT COUNT(*) FROM below JOIN agents a ON a.uuid = below.uuid
- WHERE below.is_top = 0 AND (a.status <> 'dead' OR CAST(:dead_too AS BIGINT) = 1)
+SELECT COUNT(*) FROM below WHERE is_top = 0
+
+-- name: count_living_below
+-- How many of them live. By agents_children.
+WITH RECURSIVE below(uuid, is_top) AS (
+    SELECT CAST(:uuid AS TEXT), 1
+    UNION SELECT a.uuid, 0 FROM agents a JOIN below ON a.supervisor_uuid || '' = below.uuid WHERE a.status <> 'dead' OR a.way = 1)
+SELECT COUNT(*) FROM below JOIN agents a ON a.uuid = below.uuid WHERE below.is_top = 0 AND a.status <> 'dead'
 
 -- name: census
 -- How many agents there are; of the living all, and those that are stopped or terminate; and how many turns are open. By agents_shard,
@@ -276,7 +288,7 @@ SELECT {agent} FROM agents a JOIN above ON a.uuid = above.uuid
 -- name: count_children
 -- How many living agents each of these supervises. By agents_children.
 SELECT a.supervisor_uuid, COUNT(*) FROM agents a
- WHERE a.supervisor_uuid = ANY(:uuids) AND a.status <> 'dead' GROUP BY a.supervisor_uuid
+ WHERE a.supervisor_uuid || '' = ANY(:uuids) AND a.status <> 'dead' GROUP BY a.supervisor_uuid
 
 -- name: some_supervised
 -- Some of those whom an agent supervises, the dead too: the first in the order of their rows.
@@ -285,14 +297,14 @@ SELECT {agent} FROM agents a WHERE a.supervisor_uuid = :uuid LIMIT CAST(:most AS
 -- name: some_children
 -- The living that an agent supervises, the oldest first, from the place of one of them on. By agents_children.
 SELECT {agent} FROM agents a
- WHERE a.supervisor_uuid = :uuid AND a.status <> 'dead'
+ WHERE a.supervisor_uuid || '' = :uuid AND a.status <> 'dead'
    AND (a.created_at, a.born, a.uuid) > (CAST(:at AS BIGINT), CAST(:born AS BIGINT), CAST(:after AS TEXT))
  ORDER BY a.created_at, a.born, a.uuid LIMIT CAST(:most AS BIGINT)
 
 -- name: some_children_before
 -- The same backwards.
 SELECT {agent} FROM agents a
- WHERE a.supervisor_uuid = :uuid AND a.status <> 'dead'
+ WHERE a.supervisor_uuid || '' = :uuid AND a.status <> 'dead'
    AND (a.created_at, a.born, a.uuid) < (CAST(:at AS BIGINT), CAST(:born AS BIGINT), CAST(:before AS TEXT))
  ORDER BY a.created_at DESC, a.born DESC, a.uuid DESC LIMIT CAST(:most AS BIGINT)
 
@@ -336,7 +348,7 @@ SELECT {agent} FROM agents a WHERE supervisor_uuid = :uuid
 
 -- name: living_children
 -- By agents_children, whose condition stands here word for word.
-SELECT {agent} FROM agents a WHERE supervisor_uuid = :uuid AND status <> 'dead'
+SELECT {agent} FROM agents a WHERE supervisor_uuid || '' = :uuid AND status <> 'dead'
 
 -- name: descendants
 -- The same, whole.
@@ -565,24 +577,28 @@ SELECT version FROM tree
 UPDATE agents SET active_at = :now WHERE uuid = :uuid
 
 -- name: household
--- An agent and those that it supervises. Under the row of the tree: nobody comes or goes meanwhile.
-SELECT {relative} FROM agents a WHERE a.uuid = :uuid OR a.supervisor_uuid = :uuid
+-- An agent and those that it supervises, the living and ways to living ones. Under the row of the tree: nobody comes or goes meanwhile.
+-- By agents_children, whose condition stands here word for word.
+SELECT {relative} FROM agents a WHERE a.uuid = :uuid
+UNION ALL SELECT {relative} FROM agents a WHERE a.supervisor_uuid || '' = :uuid AND (a.status <> 'dead' OR a.way = 1)
 
 -- name: branch
--- An agent and all its descendants, the dead too: the way to a living one may lead through them. UNION: a damaged circle ends.
+-- An agent and all its descendants that live, with the dead through which the way to a living one leads. UNION: a damaged circle ends.
+-- By agents_children.
 WITH RECURSIVE sub(uuid) AS (
-    SELECT CAST(:uuid AS TEXT) UNION SELECT a.uuid FROM agents a JOIN sub ON a.supervisor_uuid = sub.uuid)
+    SELECT CAST(:uuid AS TEXT)
+    UNION SELECT a.uuid FROM agents a JOIN sub ON a.supervisor_uuid || '' = sub.uuid WHERE a.status <> 'dead' OR a.way = 1)
 SELECT {relative} FROM agents a JOIN sub ON a.uuid = sub.uuid
 
 -- name: relative
 SELECT {relative} FROM agents a WHERE a.uuid = :uuid
 
 -- name: doomed
--- An agent and all its descendants, as far as the death of all of them concerns it. UNION ALL: the agent is not its own descendant.
+-- The same, as far as the death of all of them concerns it. UNION ALL: the agent is not its own descendant.
 -- One row, with a list for each field of Doomed: to hand over a row for each agent would take as long as to find them.
 WITH RECURSIVE sub(uuid, supervisor, created_at, born, name, key, lives, counts) AS (
     SELECT {doomed} FROM agents a WHERE a.uuid = :uuid
-    UNION ALL SELECT {doomed} FROM agents a JOIN sub ON a.supervisor_uuid = sub.uuid)
+    UNION ALL SELECT {doomed} FROM agents a JOIN sub ON a.supervisor_uuid || '' = sub.uuid WHERE a.status <> 'dead' OR a.way = 1)
 SELECT CAST(json_agg(uuid) AS TEXT), CAST(json_agg(supervisor) AS TEXT),
        CAST(json_agg(uuid) FILTER (WHERE name IS NOT NULL) AS TEXT), CAST(json_agg(name) FILTER (WHERE name IS NOT NULL) AS TEXT),
        CAST(json_agg(uuid) FILTER (WHERE NOT lives) AS TEXT), CAST(json_agg(uuid) FILTER (WHERE lives AND counts) AS TEXT),
@@ -598,6 +614,12 @@ SELECT {relative} FROM agents a JOIN above ON a.uuid = above.uuid
 
 -- name: agent_0
 SELECT {relative} FROM agents a WHERE a.parent_uuid IS NULL
+
+-- name: mark_ways
+UPDATE agents SET way = 1 WHERE uuid = ANY(:uuids)
+
+-- name: ways
+SELECT uuid FROM agents WHERE way = 1
 
 -- name: bury
 UPDATE agents SET {buried} WHERE uuid = ANY(:uuids)
@@ -709,8 +731,8 @@ SELECT agent_uuid, MAX(id) FROM restarts WHERE agent_uuid = ANY(:uuids) GROUP BY
 -- The children that their supervisor stopped when it gave up, and those that they had stopped likewise before.
 WITH RECURSIVE back(uuid) AS (
     SELECT CAST(:top AS TEXT)
-    UNION SELECT a.uuid FROM agents a JOIN back ON a.supervisor_uuid = back.uuid
-           WHERE a.status = 'stopped' AND a.exit_reason = 'gave up')
+    UNION SELECT a.uuid FROM agents a JOIN back ON a.supervisor_uuid || '' = back.uuid
+           WHERE a.status <> 'dead' AND a.status = 'stopped' AND a.exit_reason = 'gave up')
 SELECT a.uuid FROM agents a JOIN back ON a.uuid = back.uuid WHERE a.uuid <> :top ORDER BY a.created_at, a.born
 
 -- name: all_that_gave_up

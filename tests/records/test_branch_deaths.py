@@ -17,6 +17,7 @@ from ikigai_actors.store.memory import open_with_tables
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit, write_alone
 from supervisors.causes import Cause
+from supervisors.orphans import ways
 from supervisors.signals import Signal, Status, cascade
 from tests.conftest import NewDatabase
 from tests.jar.world import contents
@@ -66,6 +67,8 @@ def grow(seed: int, number: int, url: str = ":memory:") -> Store:
         if draw.random() < 0.3:
             change(store, name, f"on_orphan = '{draw.choice(['cascade', 'stop', 'continue'])}', turn = 4, awake = 1")
     living = {uuid for (uuid,) in store.read(lambda tx: sql(tx, "SELECT uuid FROM agents WHERE status <> 'dead'"))}
+    leads = ways(living, parents, set(names) - living)
+    store.write(lambda tx: tx.run("mark_ways", uuids=sorted(leads)))
     write_alone(store, SetBudget("root", Budget(tokens=100_000)))
     for name in (one for one in names if one in living):
         if draw.random() < 0.15:

@@ -55,3 +55,31 @@ def test_what_many_dead_had_is_ended_with_them_and_what_others_have_is_not(desk:
     [summary] = every(store, "a")
     assert (summary.sender, f"{number} agents died at once" in summary.body) == ("n0", True)
     assert store.read(lambda tx: [*check_budgets(tx, {one.uuid: one for one in registry.every(tx)})]) == []
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_signal_reaches_an_orphan_through_all_the_dead_above_it(desk: Desk, at_once: bool) -> None:
+    """Of "top", "mid" and "low" one below the other the last one leaves "orphan" behind, and "other" died long ago."""
+    store, line = desk.store, ("top", "mid", "low", "orphan", "below")
+
+    def grow(tx: Transaction) -> None:
+        for place, uuid in enumerate(line):
+            add(tx, uuid, line[place - 1] if place else "a", now=10 + place)
+        add(tx, "other", "top", now=20)
+
+    store.write(grow)
+    change(store, "low", "on_orphan = 'continue'")
+    desk.accepts(WriteDeath("other", HOST, "test", 30))
+    if at_once:
+        change(store, "mid", "on_orphan = 'stop'")
+    for uuid in ("low", "mid"):
+        desk.accepts(WriteDeath(uuid, HOST, "test", 31))
+    assert (record(store, "orphan").status, record(store, "orphan").supervisor_uuid) == ("running", "low")
+    assert sorted(uuid for (uuid,) in store.read(lambda tx: tx.run("ways"))) == ["low", "mid"]
+    if at_once:
+        desk.accepts(WriteDeath("top", HOST, "test", 32))
+        assert sorted(uuid for (uuid,) in store.read(lambda tx: tx.run("ways"))) == ["low", "mid", "top"]
+    desk.accepts(SendSignal("a" if at_once else "top", Signal.STOP, 33, spread=True))
+    assert [record(store, uuid).status for uuid in ("orphan", "below")] == ["stopped"] * 2
+    desk.accepts(SendSignal("a" if at_once else "top", Signal.KILL, 34, spread=True))
+    assert [record(store, uuid).status for uuid in ("orphan", "below")] == ["dead"] * 2

@@ -69,7 +69,7 @@ def idle(uuid: str) -> list[str]:
 
 def pruned(uuid: str) -> list[str]:
     """The statements that bury and prune an agent, whose children go on without it."""
-    buried = agent(uuid, f"status = 'dead', on_orphan = 'continue', unread = 0, pruned_at = 9, {BURIED}")
+    buried = agent(uuid, f"status = 'dead', way = 1, on_orphan = 'continue', unread = 0, pruned_at = 9, {BURIED}")
     return [buried, "DELETE FROM timers", "UPDATE limits SET used = used - 1 WHERE unit = 'agents'"]
 
 
@@ -97,6 +97,7 @@ CASES: list[Case] = [
     (Invariant.SUPERVISOR, "root", agent("root", "supervisor_uuid = 'c'")),
     (Invariant.SUPERVISORS, "a", agent("a", "supervisor_uuid = 'g'")),
     (Invariant.LIVING_SUPERVISOR, "g", agent("g", "supervisor_uuid = 'b'")),
+    (Invariant.WAY, "b", [agent("g", "supervisor_uuid = 'b'"), agent("b", "on_orphan = 'continue'")]),
     (Invariant.STATUS, "g", agent("g", "status = 'asleep'")),
     (Invariant.STATUS, "g", agent("g", "restart = 'sometimes'")),
     (Invariant.STATUS, "g", agent("g", "strategy = 'hope'")),
@@ -449,7 +450,7 @@ def test_orphans_whom_a_dead_supervisor_left_are_sound(store: Store) -> None:
     found_family(store)
     store.write(lambda tx: tx.run("adopt", by="b", uuids=["g"], gave_up=None))
     assert [violation.invariant for violation in check(store)] == [Invariant.LIVING_SUPERVISOR]
-    store.write(lambda tx: sql(tx, "UPDATE agents SET on_orphan = 'continue' WHERE uuid = 'b'"))
+    store.write(lambda tx: sql(tx, "UPDATE agents SET on_orphan = 'continue', way = 1 WHERE uuid = 'b'"))
     assert check(store) == []
 
 

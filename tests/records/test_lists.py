@@ -35,6 +35,7 @@ def crowd(store: Store) -> Store:
             add(tx, uuid(f"k{number:03}"), ROOT, name={0: "Anna", 1: "banana_split", 2: "100%"}.get(number))
         add(tx, uuid("l000"), uuid("k005"))
         tx.run("bury", uuids=[uuid("k005")], cause="killed", sender=None, reason="test", now=9)
+        tx.run("mark_ways", uuids=[uuid("k005")])
 
     store.write(work)
     for number in range(30):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisors.orphans import Adopt, Kill, OrphanPolicy, Pause, decide, survivors_above
+from supervisors.orphans import Adopt, Kill, OrphanPolicy, Pause, decide, survivors_above, ways
 from supervisors.signals import Status
 
 POLICIES = st.sampled_from(OrphanPolicy)
@@ -106,6 +106,15 @@ def test_stop_reparents_and_pauses_those_that_can_be_paused() -> None:
     statuses = {"c": Status.STOPPED, "d": Status.TERMINATING}
     members = tree("a root stop", "b a stop", "c a stop", "d a stop", **statuses)
     assert decide(members, {"a"}) == [Adopt("b", "root"), Pause("b"), Adopt("c", "root"), Adopt("d", "root")]
+
+
+def test_the_ways_to_the_living_lead_through_the_dead_above_them_up_to_one_that_lives() -> None:
+    above = {"root": None, "a": "root", "b": "a", "c": "b", "d": "c", "e": "b", "f": "a", "g": "f"}
+    assert ways("d", above, {"a", "b", "c"}) == {"a", "b", "c"}
+    assert ways("de", above, {"b", "c"}) == {"b", "c"}
+    assert ways("eg", above, {"c", "f"}) == {"f"}
+    assert ways("d", above | {"a": "c"}, {"a", "b", "c"}) == {"a", "b", "c"}  # damaged rows run in a circle
+    assert ways("", above, {"a"}) == set()
 
 
 def test_continue_leaves_the_children_with_the_dead() -> None:

@@ -193,14 +193,13 @@ def breadth_first(tx: Transaction, top: str, most: int = MOST_LISTED) -> list[Ag
 def some_below(tx: Transaction, top: AgentRecord, most: int = MOST_LISTED, dead_too: bool = False) -> list[AgentRecord]:
     """Those below an agent in the tree of supervisors, at most this many: the living level by level, then others.
 
-    The others are the living below the dead, and with ``dead_too`` the dead. Only where there may be such it goes
-    through the dead.
+    The others are the living below the dead, and with ``dead_too`` the dead.
     """
     found = breadth_first(tx, top.uuid, most)
     is_all = top.parent_uuid is None and not dead_too and census(tx).living == len(found) + 1
     if len(found) < most and not is_all:
         known = {one.uuid for one in found}
-        walked = registry.rows_of(tx, "some_below", uuid=top.uuid, most=most, dead_too=int(dead_too))
+        walked = registry.rows_of(tx, "some_below" if dead_too else "some_living_below", uuid=top.uuid, most=most)
         found += [one for one in walked if one.uuid not in known][: most - len(found)]
     return found
 
@@ -210,7 +209,7 @@ def count_below(tx: Transaction, top: AgentRecord, dead_too: bool = False) -> in
     if top.parent_uuid is None:
         found = census(tx)
         return (found.all_of_them if dead_too else found.living) - 1
-    return int(tx.run("count_below", uuid=top.uuid, dead_too=int(dead_too))[0][0])
+    return int(tx.run("count_below" if dead_too else "count_living_below", uuid=top.uuid)[0][0])
 
 
 def age_of(record: AgentRecord) -> Age:

@@ -7,6 +7,7 @@
     supervisor         every agent but agent 0 has a supervisor, which exists
     supervisors        the supervisors do not run in a circle
     living-supervisor  the supervisor of a living agent lives, unless its policy was to leave its children as orphans
+    way                a dead agent with a living one below it is marked, else no walk to the living finds that
     status             status, restart type, strategy and orphan policy are words that we know
     death              a dead agent has no open turn, but a time, cause and reason; a living one has no time or cause
     awake              a boot looks at each agent with an open turn or request, and at nobody who is dead
@@ -86,7 +87,7 @@ from ikigai_actors.records.fsck.groups import check_groups
 from ikigai_actors.records.fsck.guests import check_guests
 from ikigai_actors.records.fsck.invariants import Invariant, Note, Violation
 from ikigai_actors.records.fsck.keyed import check_keyed_calls
-from ikigai_actors.records.fsck.lifecycle import check_awake, check_life, check_restarts, check_signals
+from ikigai_actors.records.fsck.lifecycle import check_awake, check_life, check_restarts, check_signals, check_ways
 from ikigai_actors.records.fsck.logs import LogCheck
 from ikigai_actors.records.fsck.mail import check_documents, check_mailboxes
 from ikigai_actors.records.fsck.merges import MergeRow, check_merges
@@ -213,7 +214,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found += check_merges(merges, logs.merges, logs.merges_elsewhere, logs.heads, logs.is_unknown, logs.is_pruned)
     found += [*check_spendings(tx, records, logs.counted, logs.unknown), *check_label_sets(tx)]
     found += [*check_awake(tx), *check_signals(tx, records), *check_restarts(tx, records)]
-    found += check_remote_commands(tx, records)
+    found += [*check_ways(tx, records), *check_remote_commands(tx, records)]
     found += [*check_budgets(tx, records), *check_timers(tx, records), *check_groups(tx, records)]
     found += [*check_rule_rows(tx, records), *check_keyed_calls(tx), *check_guests(tx)]
     found += check_trees(tx, records, lambda above: climb(above)[0])

@@ -14,6 +14,7 @@ class Invariant(StrEnum):
     SUPERVISOR = "supervisor"
     SUPERVISORS = "supervisors"
     LIVING_SUPERVISOR = "living-supervisor"
+    WAY = "way"
     STATUS = "status"
     DEATH = "death"
     AWAKE = "awake"

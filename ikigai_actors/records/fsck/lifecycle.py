@@ -7,7 +7,7 @@ from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.log.append import FIRST_EPOCH
 from ikigai_actors.store.base import Transaction
 from supervisors.children import RestartType
-from supervisors.orphans import OrphanPolicy
+from supervisors.orphans import OrphanPolicy, ways
 from supervisors.signals import Status
 from supervisors.strategies import Strategy
 
@@ -68,6 +68,19 @@ def check_awake(tx: Transaction) -> Iterator[Violation]:
         if status == Status.DEAD:
             text = "expected column awake of a dead agent to be 0, got 1"
         yield Violation(Invariant.AWAKE, agent, text)
+
+
+def check_ways(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
+    """The dead that are not marked, though one that they left as an orphan lives below them."""
+    dead = {uuid: one for uuid, one in records.items() if not one.living}
+    orphans = [
+        one.uuid
+        for one in records.values()
+        if one.living and (above := dead.get(one.supervisor_uuid or "")) and above.on_orphan == OrphanPolicy.CONTINUE
+    ]
+    marked = {uuid for (uuid,) in tx.run("ways")}
+    for uuid in sorted(ways(orphans, {one.uuid: one.supervisor_uuid for one in records.values()}, dead) - marked):
+        yield Violation(Invariant.WAY, uuid, "expected column way to be 1, since an agent below it lives; got 0")
 
 
 def check_signals(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:

@@ -32,7 +32,7 @@ from ikigai_actors.records.mail.mail import EXIT, write_mail
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from supervisors.causes import Cause
-from supervisors.orphans import Adopt, Kill, OrphanPolicy, Pause, decide, survivors_above
+from supervisors.orphans import Adopt, Kill, OrphanPolicy, Pause, decide, survivors_above, ways
 from supervisors.signals import Refusal, Rejected, Signal, Status, cascade, deliver
 
 ORPHANED = "its supervisor {} died, and takes those with it that it looks after"
@@ -43,10 +43,10 @@ MANY = 100
 
 
 class Doomed(NamedTuple):
-    """An agent and all its descendants, as far as the death of all of them concerns it."""
+    """An agent and all its living descendants with the dead between, as far as the death of all of them concerns it."""
 
     supervisors: Mapping[str, str | None]
-    """The supervisor of each, the dead too, in order of creation."""
+    """The supervisor of each, in order of creation."""
     names: Mapping[str, str]
     """The name of each that has one."""
     dead: Set[str]
@@ -74,6 +74,8 @@ class Relative(NamedTuple):
     created_at: int
     turn: int
     name: str | None
+    way: int = 0
+    """1 for one that is dead, and has a living one below it."""
 
     @property
     def called(self) -> str:
@@ -119,7 +121,7 @@ def household(tx: Transaction, uuid: str) -> Family:
 
 
 def branch(tx: Transaction, uuid: str) -> Family:
-    """An agent, all its descendants, the dead too, and all its supervisors; in order of creation.
+    """An agent, all its living descendants with the dead between, and all its supervisors; in order of creation.
 
     Raises `AgentNotFound`.
     """
@@ -212,6 +214,8 @@ def end_agents(
     for how, uuids in alike.items():
         tx.run("bury", uuids=uuids, **_written(how, now))
     above = {uuid: one.supervisor for uuid, one in family.items()}
+    if leads := ways(_left(family, above, dead.keys() | adopted.keys()), above, dead):
+        tx.run("mark_ways", uuids=sorted(leads))
     mails = exit_mails(dead, told, above, lambda uuid: family[uuid].called)
     notified, freed = _settle(tx, locked, dead, tied, mails, now)
     children: dict[tuple[str, str], list[str]] = {}
@@ -226,6 +230,16 @@ def end_agents(
         reason = f"its supervisor {gone} died, whose policy is stop"
         tx.run("set_status", uuids=uuids, status=Status.STOPPED.value, deadline=None, reason=reason)
     return LifecycleChange(dead, dict.fromkeys(paused, Status.STOPPED), notified=notified, freed=freed)
+
+
+def _left(family: Family, above: Mapping[str, str | None], others: Set[str]) -> list[str]:
+    """Those who live on where they are, and the dead above a living one that is not here."""
+    supervising = set(above.values())
+    return [
+        uuid
+        for uuid, one in family.items()
+        if uuid not in others and (one.status is not Status.DEAD or (one.way and uuid not in supervising))
+    ]
 
 
 def _written(why: End, now: int) -> dict[str, str | int | None]:

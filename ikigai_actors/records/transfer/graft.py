@@ -56,7 +56,7 @@ from ikigai_actors.store.copy import TableSum
 from ikigai_actors.store.unit import Addressed, LockedRows, TreeLock
 from ikigai_actors.tools.rules.rule import NewRule, check_rule
 from supervisors.causes import Cause
-from supervisors.orphans import OrphanPolicy
+from supervisors.orphans import OrphanPolicy, ways
 from supervisors.signals import Status
 
 DOCUMENTS = ("refuse", "keep", "append")
@@ -233,7 +233,11 @@ class Graft:
     def load(self) -> None:
         """Write all rows."""
         tx = self._tx
-        tx.schema.load("agents", _COLUMNS, [[self._row(one) for one in (*self._origins, *self.records)]])
+        agents = (*self._origins, *self.records)
+        tx.schema.load("agents", _COLUMNS, [[self._row(one) for one in agents]])
+        living, dead = ([one.uuid for one in agents if one.living is lives] for lives in (True, False))
+        if leads := ways(living, {one.uuid: one.supervisor_uuid for one in agents}, set(dead)):
+            tx.run("mark_ways", uuids=sorted(leads))
         tables: Mapping[str, tuple[str, Sequence[str], Callable[[Record], Row | None]]] = {
             "rule": ("rules", _RULES, self._rule),
             "message": ("messages", _MESSAGES, self._message),
