@@ -82,6 +82,39 @@ def test_a_listed_tool_that_breaks_the_protocol_costs_that_tool_alone(bench: Ben
     }
 
 
+def test_a_schema_of_many_levels_costs_its_tool_alone(bench: Bench) -> None:
+    deep: dict[str, object] = {"type": "string"}
+    for _ in range(400):
+        deep = {"type": "object", "properties": {"a": deep}}
+    tools = [{"name": "deep", "inputSchema": deep}, {"name": "add", "inputSchema": {"type": "object"}}]
+    listing = json.dumps({"jsonrpc": "2.0", "id": "$ID", "result": {"tools": tools}})
+    bench.open(McpServer([*SERVER, b64encode(f"{listing}\n".encode()).decode()], name="t"))
+    assert bench.call("add", a=2, b=3) == Result("5")
+    assert set(Toolbox([]).add(bench.tools.values())) == {"t__deep"}
+
+
+def test_what_breaks_the_protocol_beside_an_answer_that_does_too_is_heard_of_by_nobody(
+    shared: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    progress = {"method": "notifications/progress", "params": {"progressToken": 1, "progress": "5", "total": "9"}}
+    other = {"method": "notifications/message", "params": {"level": "loud", "data": 1}}
+    answered = {"id": "$ID", "result": {"content": [{"type": "hologram"}, {"type": "text", "text": "t"}]}}
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in (progress, other, answered))
+    with caplog.at_level(logging.DEBUG):
+        assert shared.call("say", lines=b64encode(lines.encode()).decode()) == Result('{"type": "hologram"}\nt')
+    assert not [one for one in caplog.records if one.exc_info]
+
+
+def test_a_result_that_does_not_fit_the_server_s_own_schema_is_the_result(bench: Bench) -> None:
+    schema = {"type": "object", "properties": {"rows": {"type": "integer"}}, "required": ["rows"]}
+    tools = [{"name": "say", "inputSchema": {"type": "object"}, "outputSchema": schema}]
+    listing = json.dumps({"jsonrpc": "2.0", "id": "$ID", "result": {"tools": tools}})
+    bench.open(McpServer([*SERVER, b64encode(f"{listing}\n".encode()).decode()], name="t"))
+    answered = {"jsonrpc": "2.0", "id": "$ID", "result": {"structuredContent": {"rows": "three"}}}
+    lines = f"{json.dumps(answered)}\n"
+    assert bench.call("say", lines=b64encode(lines.encode()).decode()) == Result('{"rows": "three"}')
+
+
 def test_calls_give_what_the_server_answers(shared: Bench) -> None:
     assert shared.call("add", a=2, b=3) == Result("5")
     assert shared.call("in_the_wild") == Result("tamed")
@@ -386,6 +419,19 @@ def test_a_listing_whose_cursor_comes_twice_has_ended() -> None:
             return [tool.name for tool in await list_tools(client)]
 
     assert asyncio.run(names()) == ["first", "next"]
+
+
+def test_a_listing_of_the_same_page_with_new_cursors_has_ended() -> None:
+    async def answer(_: object, params: PaginatedRequestParams | None) -> ListToolsResult:
+        cursor = int(params.cursor) if params is not None and params.cursor else 0
+        tools = [Listed(name=name, input_schema={"type": "object"}) for name in "ab"]
+        return ListToolsResult(tools=tools, next_cursor=str(cursor + 1))
+
+    async def names() -> list[str]:
+        async with Client(Server("endless", on_list_tools=answer)) as client:
+            return [tool.name for tool in await list_tools(client)]
+
+    assert asyncio.run(names()) == ["a", "b"]
 
 
 def test_a_server_that_is_open_is_not_opened_twice(bench: Bench) -> None:

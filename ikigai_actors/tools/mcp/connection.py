@@ -8,11 +8,9 @@ Importing this module imports the package ``mcp``, which takes about a second.
 """
 
 import asyncio
-import json
 import logging
 import math
 import os
-from base64 import b64decode
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,22 +22,15 @@ from mcp import Client, MCPError
 from mcp.shared.message import SessionMessage
 from mcp.types import (
     CONNECTION_CLOSED,
-    CallToolResult,
-    ContentBlock,
-    EmbeddedResource,
+    JSONRPCNotification,
     JSONRPCResponse,
     RequestParamsMeta,
-    ResourceLink,
-    TextContent,
-    TextResourceContents,
 )
 from mcp.types import Tool as Listed
-from mcp.types.methods import parse_server_result
+from mcp.types.methods import parse_server_notification, parse_server_result
 from mcp.types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
-from ikigai_actors.attachments import Attachment, attachment, name_and_size
-from ikigai_actors.errors import BadInput
 from ikigai_actors.text import described
 from ikigai_actors.tools.base import HostPaths, Tell
 from ikigai_actors.tools.effect_keys import acting_call
@@ -48,6 +39,7 @@ from ikigai_actors.tools.fence.policy import Fence
 from ikigai_actors.tools.function import Result, ToolError, cut
 from ikigai_actors.tools.mcp.lines import UNREADABLE_LINE, Heard
 from ikigai_actors.tools.mcp.process import ServerProcess, server_environment
+from ikigai_actors.tools.mcp.results import mended, result_of_call
 from ikigai_actors.tools.plain_schema import Unsuitable
 from ikigai_actors.tools.policy import Policy, ToolTraits
 
@@ -162,10 +154,14 @@ class Run:
                     f"The answer of the MCP server {self._name} cannot be read: {error}. The tool may have run: find "
                     "out before you repeat it."
                 ) from error
-            if not isinstance(error, MCPError):  # an answer that breaks the protocol, or its own schema
-                logger.info("MCP server %s answered wrongly", self._name, exc_info=error)
-            raise ToolError(f"The MCP server {self._name} answered with an error: {error}") from error
-        return Result(_text_of(result), bool(result.is_error), _attached_to(result))
+            if isinstance(error, MCPError):
+                raise ToolError(f"The MCP server {self._name} answered with an error: {error}") from error
+            logger.info("MCP server %s answered wrongly", self._name, exc_info=error)
+            raise ToolError(
+                f"The answer of the MCP server {self._name} breaks the protocol ({type(error).__name__}). The tool may "
+                "have run: find out before you repeat it."
+            ) from error
+        return result_of_call(result)
 
     async def stop(self) -> None:
         """End it, and return when nothing is left. Within a few seconds it is forced."""
@@ -225,9 +221,17 @@ class Run:
         async with self._process.serving(self._over.set, self._sift) as streams:
             yield streams
 
-    def _sift(self, heard: Heard) -> Heard:
-        """Take the tools that break the protocol from a list of tools. The client refuses a list with one of them."""
+    def _sift(self, heard: Heard) -> Heard | None:
+        """Take out what breaks the protocol: the client refuses the whole of it, and logs a traceback.
+
+        Tools of a list, parts of an answer, and notifications, which are None then. The schema of what a tool returns
+        is left out too: a client throws away what does not fit it, though the tool has run.
+        """
         match heard:
+            case SessionMessage(message=JSONRPCNotification(method=method, params=params)):
+                return heard if _is_notification(method, params, self._version) else None
+            case SessionMessage(message=JSONRPCResponse(result=result) as message) if self._client is not None:
+                return replace(heard, message=message.model_copy(update={"result": mended(result, self._version)}))
             case SessionMessage(message=JSONRPCResponse(result={"tools": list(tools)} as result) as message):
                 kept = []
                 for place, tool in enumerate(tools, 1):
@@ -235,7 +239,7 @@ class Run:
                         named = tool.get("name") if isinstance(tool, Mapping) else None
                         self.misfits[named if isinstance(named, str) else f"tool_{place}"] = wrong
                     else:
-                        kept.append(tool)
+                        kept.append({name: value for name, value in tool.items() if name != "outputSchema"})
                 return replace(heard, message=message.model_copy(update={"result": {**result, "tools": kept}}))
         return heard
 
@@ -334,7 +338,20 @@ def _misfit(result: Mapping[str, Any], tool: object, version: str) -> str:
         faults = error.errors(include_url=False, include_input=False, include_context=False)
         of_the_tool = [(one["loc"][2:], one["msg"]) for one in faults if one["loc"][:1] == ("tools",)]
         return "; ".join(": ".join(filter(None, (".".join(map(str, place)), said))) for place, said in of_the_tool)
+    except ValueError as error:  # too many levels
+        return str(error)
     return ""
+
+
+def _is_notification(method: str, params: Mapping[str, Any] | None, version: str) -> bool:
+    """Whether a notification has the form that the protocol gives it; also where it gives none."""
+    try:
+        parse_server_notification(method, version, params)
+    except KeyError:
+        return True
+    except ValidationError:
+        return False
+    return True
 
 
 def _meta_of_call() -> RequestParamsMeta | None:
@@ -352,58 +369,17 @@ def traits_of(listed: Listed, policy: Policy | None) -> ToolTraits:
     return ToolTraits(idempotent=again, read_only=reads, policy=policy or (Policy.ALLOW if reads else Policy.ASK))
 
 
-def attached_to(block: ContentBlock) -> Attachment | None:
-    """The picture, PDF or sound that a block of a result is, if a model can take it."""
-    resource = block.resource if isinstance(block, EmbeddedResource) else block
-    encoded = getattr(resource, "blob", None) or getattr(resource, "data", None)
-    if not isinstance(encoded, str):
-        return None
-    try:
-        return attachment(b64decode(encoded, validate=True), str(getattr(resource, "uri", "")).rpartition("/")[2])
-    except (ValueError, BadInput):
-        return None
-
-
-def readable(block: ContentBlock) -> str:
-    """A block of a result as text; for a block that is no text, a description."""
-    if (given := attached_to(block)) is not None:
-        return f"[{name_and_size(given.stored())}]"
-    match block:
-        case TextContent():
-            return block.text
-        case EmbeddedResource(resource=TextResourceContents() as resource):
-            return f"[{resource.uri}]\n{resource.text}"
-        case EmbeddedResource(resource=resource):
-            return f"[{resource.uri}: {_sized(resource.mime_type, resource.blob)}]"  # type: ignore[union-attr]  # no text: the case above
-        case ResourceLink():
-            return f"[{block.uri}: {' '.join(filter(None, (block.name, block.description)))}]"
-    return f"[{block.type}: {_sized(block.mime_type, block.data)}]"
-
-
 async def list_tools(client: Client) -> list[Listed]:
-    """All tools that a server lists, page by page."""
-    page = await client.list_tools()
-    listed, cursors = list(page.tools), set[str]()
-    while page.next_cursor is not None and page.next_cursor not in cursors:  # one that comes twice would come forever
-        cursors.add(page.next_cursor)
-        page = await client.list_tools(cursor=page.next_cursor)
-        listed += page.tools
-    return listed
-
-
-def _sized(kind: str | None, base64: str) -> str:
-    return f"{kind or 'of unknown type'}, {len(base64) * 3 // 4:,} bytes, which cannot be shown as text"
-
-
-def _text_of(result: CallToolResult) -> str:
-    """A result as one text: its blocks one below the other; without any what it holds for programs, as JSON."""
-    if not result.content and result.structured_content is not None:
-        return json.dumps(result.structured_content)
-    return "\n".join(map(readable, result.content))
-
-
-def _attached_to(result: CallToolResult) -> tuple[Attachment, ...]:
-    return tuple(given for block in result.content if (given := attached_to(block)) is not None)
+    """All tools that a server lists, page by page, up to one that brings nothing new: there might be no end."""
+    listed, names, cursor = list[Listed](), set[str](), None
+    while True:
+        page = await client.list_tools(cursor=cursor)
+        new = {tool.name for tool in page.tools} - names
+        listed += page.tools if new or cursor is None else ()
+        names |= new
+        cursor = page.next_cursor
+        if cursor is None or not new:
+            return listed
 
 
 def _reason(error: BaseException) -> str:

@@ -27,6 +27,8 @@ _MEMBER = r'(?:"jsonrpc"\s*:\s*"[^"\\]*"|"id"\s*:\s*"?(?P<id>\d{1,15})(?:\.0+)?"
 _HEAD = re.compile(rf'[\s\[]*\{{\s*(?:{_MEMBER}(?:,\s*|(?=\}})))*(?:"(?:result|error)"\s*:|\}})')
 _TAIL = re.compile(rf"(?:,\s*{_MEMBER})+\}}[\s\]]*\Z")
 _LONGEST_TAIL = 200
+_DEEP = 100
+"""A text with fewer objects, and fewer lists, has few levels."""
 
 
 def read_line(line: bytes) -> Heard:
@@ -56,8 +58,24 @@ def write_line(message: JSONRPCMessage) -> bytes:
 
 
 def _message(text: str) -> SessionMessage:
-    message: JSONRPCMessage = jsonrpc_message_adapter.validate_json(text, by_name=False)
+    """The message in a text. Raises `ValidationError`."""
+    try:
+        message: JSONRPCMessage = jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except ValidationError:
+        if (value := _nested(text)) is None:
+            raise
+        message = jsonrpc_message_adapter.validate_python(value, by_name=False)
     return SessionMessage(message)
+
+
+def _nested(text: str) -> object:
+    """The value of a text with more levels than the parser of pydantic reads, 200; None for any other."""
+    if max(text.count("{"), text.count("[")) < _DEEP:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _without_halves(text: str) -> str:

@@ -82,13 +82,13 @@ class ServerProcess(ChildProcess):
 
     @asynccontextmanager
     async def serving(
-        self, on_end: Callable[[], None], sift: Callable[[Heard], Heard]
+        self, on_end: Callable[[], None], sift: Callable[[Heard], Heard | None]
     ) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[Heard], MemoryObjectSendStream[SessionMessage]], None]:
         """Its messages, and a way to send it some, for as long as the block lasts; the process ends with the block.
 
         Args:
             on_end: called when it sends no more, or reads no more.
-            sift: gives what the client is to hear instead of a message of the server.
+            sift: gives what the client is to hear instead of a message of the server; None for nothing.
         """
         heard, received = anyio.create_memory_object_stream[Heard](0)
         sending, said = anyio.create_memory_object_stream[SessionMessage](0)
@@ -111,13 +111,14 @@ class ServerProcess(ChildProcess):
                     await self.reap()
 
     async def _read(
-        self, heard: MemoryObjectSendStream[Heard], on_end: Callable[[], None], sift: Callable[[Heard], Heard]
+        self, heard: MemoryObjectSendStream[Heard], on_end: Callable[[], None], sift: Callable[[Heard], Heard | None]
     ) -> None:
         with contextlib.suppress(OSError):
             try:
                 with heard:
                     while line := await self._line(self.stdout):
-                        await heard.send(sift(read_line(line)))
+                        if (message := sift(read_line(line))) is not None:
+                            await heard.send(message)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 pass  # nobody listens any more
             finally:

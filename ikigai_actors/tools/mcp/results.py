@@ -1,0 +1,109 @@
+"""The answers of an MCP server to calls, as models read them, however well they keep to the protocol. Pure.
+
+The tool has run when its answer comes, so whatever can be read of that is the result: text blocks, any other block as
+its JSON, what is there for programs where there is nothing else. The client refuses an answer with one broken part, so
+such parts are replaced before it hears of them.
+"""
+
+import json
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import Any
+
+from mcp.types import (
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
+from mcp.types.methods import parse_server_result
+
+from ikigai_actors.attachments import Attachment, attachment, name_and_size
+from ikigai_actors.errors import BadInput
+from ikigai_actors.tools.function import Result
+
+_CALL = "tools/call"
+_DATA = ("image", "audio")
+"""The types of blocks with bytes. What they are shows from these."""
+_COMPLETE = {"resultType": "complete"}
+"""What later versions ask for in every result."""
+
+
+def mended(answer: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+    """The answer to a call, as a client of this version of the protocol takes it; unchanged where it does."""
+    if _fits(answer, version):
+        return answer
+    given = answer.get("content")
+    blocks = [] if given is None else given if isinstance(given, list) else [given]
+    content = [_block(one, version) for one in blocks]
+    structured = answer.get("structuredContent")
+    if structured is not None and not _fits({**_COMPLETE, "content": [], "structuredContent": structured}, version):
+        content = content or [_text(structured)]
+        structured = None
+    told = {"structuredContent": structured} if structured is not None else {}
+    return {**_COMPLETE, "content": content, **told, "isError": answer.get("isError") in (True, "true")}
+
+
+def _block(block: object, version: str) -> Mapping[str, Any]:
+    """A block that the client takes: this one, or its JSON as text."""
+    if not isinstance(block, Mapping):
+        return _text(block)
+    kinds = [block if "type" in block else {"type": "text", **block}]
+    if block.get("type") in _DATA and not isinstance(block.get("mimeType"), str):
+        kinds.append({**block, "mimeType": "application/octet-stream"})
+    return next((one for one in kinds if _fits({**_COMPLETE, "content": [one]}, version)), _text(block))
+
+
+def _text(value: object) -> Mapping[str, Any]:
+    return {"type": "text", "text": value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}
+
+
+def _fits(answer: Mapping[str, Any], version: str) -> bool:
+    try:
+        parse_server_result(_CALL, version, answer)
+    except ValueError:  # a `ValidationError`, or too many levels
+        return False
+    return True
+
+
+def result_of_call(answer: CallToolResult) -> Result:
+    """An answer as the model reads it: its blocks one below the other; without any what it holds for programs."""
+    text = "\n".join(map(readable, answer.content))
+    if not answer.content and answer.structured_content is not None:
+        text = json.dumps(answer.structured_content)
+    attached = tuple(given for block in answer.content if (given := attached_to(block)) is not None)
+    return Result(text, bool(answer.is_error), attached)
+
+
+def attached_to(block: ContentBlock) -> Attachment | None:
+    """The picture, PDF or sound that a block of a result is, if a model can take it."""
+    resource = block.resource if isinstance(block, EmbeddedResource) else block
+    encoded = getattr(resource, "blob", None) or getattr(resource, "data", None)
+    if not isinstance(encoded, str):
+        return None
+    try:
+        return attachment(b64decode(encoded, validate=True), str(getattr(resource, "uri", "")).rpartition("/")[2])
+    except (ValueError, BadInput):
+        return None
+
+
+def readable(block: ContentBlock) -> str:
+    """A block of a result as text; for a block that is no text, a description."""
+    if (given := attached_to(block)) is not None:
+        return f"[{name_and_size(given.stored())}]"
+    match block:
+        case TextContent():
+            return block.text
+        case EmbeddedResource(resource=TextResourceContents() as resource):
+            return f"[{resource.uri}]\n{resource.text}"
+        case EmbeddedResource(resource=resource):
+            return f"[{resource.uri}: {_sized(resource.mime_type, resource.blob)}]"  # type: ignore[union-attr]  # no text: the case above
+        case ResourceLink():
+            return f"[{block.uri}: {' '.join(filter(None, (block.name, block.description)))}]"
+    return f"[{block.type}: {_sized(block.mime_type, block.data)}]"
+
+
+def _sized(kind: str | None, base64: str) -> str:
+    return f"{kind or 'of unknown type'}, {len(base64) * 3 // 4:,} bytes, which cannot be shown as text"
