@@ -299,7 +299,12 @@ class ProviderError(IkigaiError):
 
 
 class OutputError(ProviderError):
-    """The model gave no value of the type that it was asked for; the message names what was wrong with the last one."""
+    """The model gave no value of the type that it was asked for; the message names what was wrong with each."""
+
+    def __init__(self, message: str, partial: str = "", *, reason: str = "misfit") -> None:
+        super().__init__(message, partial)
+        self.reason = reason
+        """``misfit``: its values did not fit. ``refusal``: it does not want to answer; the message has its words."""
 
 
 class ProviderMissing(ProviderError):

@@ -15,7 +15,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn import machine
 from ikigai_actors.agent.turn.calls import focus_in, recover
 from ikigai_actors.agent.turn.state import ReadChild
-from ikigai_actors.agent.turn.typed import repairs_in
+from ikigai_actors.agent.turn.typed import misfits_in
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.log.history import View
 from ikigai_actors.records.log.log import Log
@@ -124,7 +124,7 @@ class AgentLog:
             machine.notice_of(_shown(log, view)) if view.settings.get("notify") else 0,
             failed,
             opened[0].data.get("output") if opened else None,
-            repairs_in(opened),
+            misfits_in(opened),
             focus_in(opened) if turn else None,
             opened[0].data.get("labels", {}) if opened else {},
         )

@@ -65,6 +65,10 @@ class Usage:
 NO_TOKENS = Usage()
 
 
+REFUSAL = "refusal"
+"""Why a reply stopped of a model that does not want to answer."""
+
+
 CUT_BY_BUDGET = "budget"
 """Why a reply stopped that was cut to what a strict budget had left."""
 
@@ -82,8 +86,8 @@ class Reply(Generic[O_co]):
     """The calls it asks for, in order."""
     stop_reason: str = "end_turn"
     """Why the model stopped, in the provider's word: mostly ``end_turn`` or ``tool_use``; ``max_tokens`` for a reply
-    that was cut, and `CUT_BY_BUDGET` where a strict budget had no more left for it. It is stored and shown; whether the
-    turn goes on depends on ``tool_calls`` alone.
+    that was cut, `CUT_BY_BUDGET` where a strict budget had no more left for it, and `REFUSAL` where the model does not
+    want to answer. It is stored and shown; whether the turn goes on depends on ``tool_calls`` alone.
     """
     usage: Usage | None = None
     """Tokens, when the provider reports them."""

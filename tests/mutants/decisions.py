@@ -98,8 +98,8 @@ DECISION_MUTANTS = (
     Mutant(
         "repairs are forgotten in a crash",
         "agent/turn/typed.py",
-        '        elif isinstance(told := message.data.get("repair"), int):\n            count = told',
-        '        elif isinstance(told := message.data.get("repaired"), int):\n            count = told',
+        '        elif isinstance(message.data.get("repair"), int):',
+        '        elif isinstance(message.data.get("repaired"), int):',
         test=_WAYS,
     ),
     Mutant(

@@ -47,7 +47,7 @@ from ikigai_actors.agent.turn.state import (
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, between_steps, messages_of, write_messages
 from ikigai_actors.agent.turn.tokens import tokens_in
 from ikigai_actors.errors import BadInput, IkigaiError, NothingToCompact, NothingToUncompact, ProviderError
-from ikigai_actors.providers.base import CUT_BY_BUDGET, SUMMARISE, Reply, Spent
+from ikigai_actors.providers.base import CUT_BY_BUDGET, REFUSAL, SUMMARISE, Reply, Spent
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.log.log_unit import LogUnit
@@ -66,12 +66,9 @@ MOST_SQUEEZED = 8
 """How many summaries there may be without a reply between, each of more of what is too long to be read at once."""
 MOST_PUT_OFF = 3
 """How many of these may come before a service has refused the request."""
-PERSON, MODEL, AUTO, REFUSAL = "person", "model", "auto", "refusal"
+PERSON, MODEL, AUTO, REFUSED = "person", "model", "auto", "refusal"
 """The origin of a request for a summary: a person, a model's call; a request that came near the window, or was
 refused."""
-
-_REFUSAL = "refusal"
-"""The stop reason of a model that does not want to answer."""
 
 _INSTRUCTION = f"""{SUMMARISE} You go on with them, and with nothing else of it.
 State who you are and what you must do or must never do; decisions, each with its reason; names, numbers, dates and
@@ -223,12 +220,12 @@ def squeeze_refused(state: State, event: on.ReplyFailed, now: int, can_recall: b
     retry: PendingMessage = (Kind.RETRY, storable(str(event.error)), spent_data(event.spent))
     told = () if event.spent is None else (retry,)
     if event.elision is not None and (can_recall or event.plan is None):
-        messages = messages_of(state.uuid, state.head, now, (*told, _references(event.elision, REFUSAL)))
+        messages = messages_of(state.uuid, state.head, now, (*told, _references(event.elision, REFUSED)))
         request = state.request + 1
         after = advance(state, messages, request=request, squeezed=state.squeezed + 1, left_at=0, hold=None)
         return Step(after, LogUnit(state.uuid, messages, asks=True), (RequestModel(request),))
     assert event.plan is not None  # as it was asked
-    step = begin_automatic(state, Compaction(event.plan, "", None, Phase.RUNNING_TOOLS, REFUSAL, must=True))
+    step = begin_automatic(state, Compaction(event.plan, "", None, Phase.RUNNING_TOOLS, REFUSED, must=True))
     messages = messages_of(state.uuid, state.head, now, told)
     return replace(step, state=advance(step.state, messages), unit=replace(holding(state), messages=messages))
 
@@ -352,7 +349,7 @@ def objection_to(reply: Reply, attempts: int) -> tuple[str, str]:
     cut = reply.stop_reason in ("max_tokens", CUT_BY_BUDGET)
     if (reply.tool_calls or cut) and attempts < MOST_ATTEMPTS:
         return _DENIED if reply.tool_calls else _CUT, ""
-    if reply.stop_reason == _REFUSAL:
+    if reply.stop_reason == REFUSAL:
         return "", "a refusal"
     if cut and reply.stop_reason == CUT_BY_BUDGET and not reply.tool_calls:
         return "", "cut, as a strict budget has no more tokens left for it (/budget shows it, and grants more)"

@@ -408,8 +408,8 @@ class Loaded:
     """The new `State.failed`."""
     output: Mapping[str, Any] | None = None
     """The new `State.output`."""
-    repairs: int = 0
-    """The new `State.repairs`."""
+    misfits: tuple[str, ...] = ()
+    """The new `State.misfits`."""
     focus: str | None = None
     """The new `State.focus`."""
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -415,7 +415,7 @@ def _loaded(state: State, event: on.Loaded) -> State:
     failed = 0 if state.turn else event.failed
     known = replace(state, head=event.head, view=event.view, calls=event.calls, last=last, notice=event.notice)
     known = replace(known, turn_labels=_labels_of_turn(state, event.labels))
-    return replace(known, phase=phase, failed=failed, output=event.output, repairs=event.repairs, focus=event.focus)
+    return replace(known, phase=phase, failed=failed, output=event.output, misfits=event.misfits, focus=event.focus)
 
 
 def puts_aside(state: State, prompt: on.Prompt) -> bool:
@@ -451,7 +451,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         passed=0,
         output=event.data.get("output"),
         turn_labels=_labels_of_turn(state, event.data.get("labels", {})),
-        repairs=0,
+        misfits=(),
         squeezed=0,
         focus=None,
         hold=None,
@@ -597,7 +597,7 @@ def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTr
 
 def _reopen(state: State, event: on.Resume) -> Step:
     """Open the turn that ended with an error again, as it is in the log, and send a new request."""
-    asked = request_model(replace(state, turn=state.failed, failed=0, steps=0, passed=0, repairs=0))
+    asked = request_model(replace(state, turn=state.failed, failed=0, steps=0, passed=0, misfits=()))
     unit = LogUnit(state.uuid, (), turn=state.failed, asks=True)
     return Step(asked.state, unit, (Answer(event.caller, True), *asked.effects), event.caller)
 

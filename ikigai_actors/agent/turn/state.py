@@ -199,8 +199,8 @@ class State:
     """How many of the agent's models, in their order, could not serve the turn in progress."""
     output: Mapping[str, Any] | None = None
     """The type of value that the latest turn must give, as its prompt says (`records.outputs`); None for any answer."""
-    repairs: int = 0
-    """How often in that turn the model was asked again for a value that fits."""
+    misfits: tuple[str, ...] = ()
+    """What was wrong with each value for which the model was asked again in that turn."""
     squeezed: int = 0
     """How often the request that is due was put off for a summary, or let go in spite of its length."""
     left_at: int = 0

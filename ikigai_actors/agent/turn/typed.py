@@ -2,8 +2,9 @@
 
 Such a turn ends with a value that fits, and with nothing else that is a success. The model gives it by calling
 `GIVE_RESULT`, a tool that only these turns have, or as an answer in JSON where its service writes that. Another value,
-or an answer in words, goes back to it with every error named, `MOST_REPAIRS` times at most; then the turn fails.
-`exit` in such a turn takes the value too: its supervisor gets it by mail, as JSON.
+or an answer in words, goes back to it with every error named, `MOST_REPAIRS` times at most; then the turn fails. It
+fails at once where the model refuses. `exit` in such a turn takes the value too: its supervisor gets it by mail, as
+JSON.
 
 What a crash leaves: the type is in the data of the prompt. Before a unit of this module is committed, the value is
 a call without a result, which is carried out again when the turn goes on, or a reply that was never received. After it
@@ -20,7 +21,7 @@ from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, depart, end_turn, go_on_behind, messages_of
 from ikigai_actors.errors import OutputError, ReplayDiverged
-from ikigai_actors.providers.base import Reply, Spent
+from ikigai_actors.providers.base import REFUSAL, Reply, Spent
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.outputs import Expected, as_text, expected_in, given_as_text, given_in, problems
@@ -35,6 +36,7 @@ MOST_REPAIRS = 2
 """How often a model may repair its value."""
 
 ACCEPTED = "The result fits. The task is over."
+_DOES_NOT_FIT = "The result does not fit:"
 _NOT_LAST = "Only the last result of a reply counts."
 _WHAT_TO_DO = f"Give the whole result once more, mended: by calling {GIVE_RESULT}, if you have that tool."
 
@@ -89,28 +91,31 @@ def take_reply(state: State, reply: Reply, draft: PendingMessage, now: int, goes
         value, wrong = reply.output, problems(wanted, reply.output)
     else:
         value, wrong = given_as_text(reply.text, wanted)
-    if goes_on and (not wrong or state.repairs >= MOST_REPAIRS):
+    if goes_on and (not wrong or _is_last(state)):
         return go_on_behind(state, now, draft)
     if not wrong:
         spent = Spent(reply.usage, reply.model) if reply.usage is not None else None
         return _accept(state, value, spent, now, draft)
     if _is_one_step(state):
         return _end_step(state, now, draft)
-    if state.repairs >= MOST_REPAIRS:
+    if reply.stop_reason == REFUSAL:  # what a model does not want to answer it does not mend either
+        return _refuse(state, reply.text, now, draft)
+    if _is_last(state):
         return _fail(state, wrong, now, draft)
-    repair: PendingMessage = (Kind.REPAIR, _misfit(wrong), {"repair": state.repairs + 1})
-    return go_on_behind(replace(state, repairs=state.repairs + 1), now, draft, repair)
+    misfits = (*state.misfits, "; ".join(wrong))
+    repair: PendingMessage = (Kind.REPAIR, _misfit(wrong), {"repair": len(misfits)})
+    return go_on_behind(replace(state, misfits=misfits), now, draft, repair)
 
 
-def repairs_in(turn: Iterable[Message]) -> int:
-    """`State.repairs`, found in the messages of a turn."""
-    count = 0
+def misfits_in(turn: Iterable[Message]) -> tuple[str, ...]:
+    """`State.misfits`, found in the messages of a turn."""
+    found: tuple[str, ...] = ()
     for message in turn:
         if message.kind == Kind.ERROR:  # it was opened again
-            count = 0
-        elif isinstance(told := message.data.get("repair"), int):
-            count = told
-    return count
+            found = ()
+        elif isinstance(message.data.get("repair"), int):
+            found = (*found, _wrong_in(message.content))
+    return found
 
 
 def _accept(state: State, value: Any, spent: Spent | None, now: int, *drafts: PendingMessage) -> Step:
@@ -125,14 +130,14 @@ def _refuse_call(state: State, call: Call, wrong: list[str], now: int, before: S
     """Give the model the errors of the value in its call, or fail."""
     if _is_one_step(state):
         return _end_step(state, now)
-    if state.repairs >= MOST_REPAIRS:
+    if _is_last(state):
         return _fail(state, wrong, now, *before, _result(call, _misfit(wrong), is_error=True))
-    count = state.repairs + 1
+    misfits = (*state.misfits, "; ".join(wrong))
     messages = messages_of(
-        state.uuid, state.head, now, (*before, _result(call, _misfit(wrong), is_error=True, repair=count))
+        state.uuid, state.head, now, (*before, _result(call, _misfit(wrong), is_error=True, repair=len(misfits)))
     )
     settled = [call.id, *(one.id for one in state.calls if before and one.name == GIVE_RESULT)]
-    after = advance(state, messages, calls=progress(state.calls, settled, Progress.DONE), repairs=count)
+    after = advance(state, messages, calls=progress(state.calls, settled, Progress.DONE), misfits=misfits)
     return Step(after, LogUnit(state.uuid, messages))
 
 
@@ -148,9 +153,24 @@ def _end_step(state: State, now: int, *drafts: PendingMessage) -> Step:
     return end_turn(state, now, ReplayDiverged(text), *drafts, (Kind.ERROR, text, {"diverged": ""}))
 
 
+def _is_last(state: State) -> bool:
+    """Whether the model has repaired its value as often as it may."""
+    return len(state.misfits) >= MOST_REPAIRS
+
+
+def _refuse(state: State, words: str, now: int, *drafts: PendingMessage) -> Step:
+    """End the turn of a model that does not want to answer, with its words."""
+    said = words.strip()
+    text = storable(f"The model refused{f': {said}' if said else ', without a word'}")
+    error = OutputError(text if text.endswith((".", "!", "?")) else f"{text}.", reason=REFUSAL)
+    return end_turn(state, now, error, *drafts, (Kind.ERROR, str(error), {"output": False, "reason": REFUSAL}))
+
+
 def _fail(state: State, wrong: list[str], now: int, *drafts: PendingMessage) -> Step:
-    repaired = f" after {state.repairs} repair{'s' * (state.repairs != 1)}" if state.repairs else ""
-    error = OutputError(storable(f"The model gave no result that fits{repaired}: {'; '.join(wrong)}."))
+    count, misfits = len(state.misfits), (*state.misfits, "; ".join(wrong))
+    repaired = f" after {count} repair{'s' * (count != 1)}" if count else ""
+    told = " ".join(f"({place}) {one}." for place, one in enumerate(misfits, 1)) if count else f"{misfits[0]}."
+    error = OutputError(storable(f"The model gave no result that fits{repaired}: {told}"))
     return end_turn(state, now, error, *drafts, (Kind.ERROR, str(error), {"output": False}))
 
 
@@ -161,7 +181,13 @@ def _wanted(state: State) -> Expected:
 
 
 def _misfit(wrong: list[str]) -> str:
-    return storable("\n".join(["The result does not fit:", *(f"- {one}" for one in wrong), _WHAT_TO_DO]))
+    return storable("\n".join([_DOES_NOT_FIT, *(f"- {one}" for one in wrong), _WHAT_TO_DO]))
+
+
+def _wrong_in(misfit: str) -> str:
+    """What was wrong, in a text of `_misfit`."""
+    lines = misfit.removeprefix(f"{_DOES_NOT_FIT}\n- ").removesuffix(f"\n{_WHAT_TO_DO}")
+    return lines.replace("\n- ", "; ")
 
 
 def _result(call: Call, content: str, is_error: bool = False, **data: Any) -> PendingMessage:

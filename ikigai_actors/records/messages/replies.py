@@ -135,7 +135,7 @@ def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnI
             case Kind.REPAIR | Kind.STEER:
                 return None  # its turn is open, or death has cut it off
             case Kind.ERROR if "output" in message.data:
-                return OutputError(message.content)
+                return OutputError(message.content, reason=str(message.data.get("reason", "misfit")))
             case Kind.ERROR if "missing" in message.data:
                 return ProviderMissing(message.content)
             case Kind.ERROR:

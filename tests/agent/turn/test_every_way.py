@@ -39,7 +39,7 @@ from ikigai_actors.agent.turn.state import (
     Summarise,
 )
 from ikigai_actors.agent.turn.tool_steps import placed
-from ikigai_actors.agent.turn.typed import begin_result, repairs_in
+from ikigai_actors.agent.turn.typed import begin_result, misfits_in
 from ikigai_actors.errors import AlreadyMerged, OutputError, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.budgets.amounts import Held, Paused
@@ -114,7 +114,7 @@ class Way(NamedTuple):
         )
         beside = side and (side.back, side.attempts, side.caller, type(side).__name__, repr(getattr(side, "by", "")),
                            repr(getattr(side, "must", "")), getattr(side, "written", None) is None)  # fmt: skip
-        counted = (state.steps, state.retries, state.repairs, min(state.squeezed, 4), state.left_at, state.focus)
+        counted = (state.steps, state.retries, state.misfits, min(state.squeezed, 4), state.left_at, state.focus)
         hold = (type(state.hold), state.hold.at == state.head if state.hold is not None else None)
         view = (state.view.lens is None, state.output is None, bool(state.failed), state.rules, state.lifecycle)
         kinds = tuple(one.kind for one in self.log if one.id >= max(state.turn, 1)) if state.turn else ()
@@ -162,7 +162,7 @@ def loaded(row: State, log: tuple[Message, ...], turn: int) -> State:
     opened = [one for one in log if one.id >= (turn or failed)] if turn or failed else []
     event = on.Loaded(
         len(log), whole.view(len(log)), recover(opened) if turn else (), outcome_of(reversed(log)), 0, failed,
-        opened[0].data.get("output") if opened else None, repairs_in(opened), focus_in(opened) if turn else None,
+        opened[0].data.get("output") if opened else None, misfits_in(opened), focus_in(opened) if turn else None,
     )  # fmt: skip
     return step(row, event, NOW).state
 
@@ -351,7 +351,7 @@ def agrees(way: Way) -> None:
     """What holds of each agent: a process that reads its log finds the same."""
     state = way.state
     again = loaded(State("me", state.head, state.turn, lifecycle=state.lifecycle, hold=kept(state)), way.log, way.row)
-    assert (again.view, again.repairs, again.failed) == (state.view, state.repairs if again.turn else 0, state.failed)
+    assert (again.view, again.misfits, again.failed) == (state.view, state.misfits if again.turn else (), state.failed)
     if state.turn:
         assert again.output == state.output
     if state.phase in (Phase.RUNNING_TOOLS, Phase.INTERRUPTED):
@@ -401,7 +401,7 @@ def lawful(way: Way, event: on.TurnEvent, done: Step, tools: Mapping[str, ToolTr
         if isinstance(value, Reply) and state.output is not None and value.stop_reason != "exit":
             assert value.output == 7, "no value that fits"
             assert messages[-1].kind == Kind.OUTPUT
-        assert not isinstance(value, OutputError) or state.repairs == 2
+        assert not isinstance(value, OutputError) or len(state.misfits) == 2
 
 
 def may_run(way: Way, done: Step, tools: Mapping[str, ToolTraits]) -> None:

@@ -137,13 +137,13 @@ def test_a_wait_ends_for_words_and_every_call_for_those_that_do_not_wait() -> No
 
 def test_a_value_is_not_taken_while_words_wait_and_no_repair_is_counted() -> None:
     done = step(TYPED, replied(output=5), NOW, TOOLS, WORDS)
-    assert ([kind for kind, _ in told(done)], done.state.repairs) == (["assistant", "steer", "steer"], 0)
+    assert ([kind for kind, _ in told(done)], len(done.state.misfits)) == (["assistant", "steer", "steer"], 0)
     given = Call("1", GIVE_RESULT, {"result": 5}, reply=4)
     called = step(tooling(given, output=TYPED.output), CONTINUE, NOW, TOOLS, WORDS)
-    assert ([kind for kind, _ in told(called)], called.state.repairs) == (["tool_result", "steer", "steer"], 0)
+    assert ([kind for kind, _ in told(called)], len(called.state.misfits)) == (["tool_result", "steer", "steer"], 0)
     wrong = step(TYPED, replied(text="five"), NOW, TOOLS, WORDS)
     assert [kind for kind, _ in told(wrong)] == ["assistant", "repair", "steer", "steer"]
-    last = step(replace(TYPED, repairs=MOST_REPAIRS), replied(text="five"), NOW, TOOLS, WORDS)
+    last = step(replace(TYPED, misfits=("no JSON",) * MOST_REPAIRS), replied(text="five"), NOW, TOOLS, WORDS)
     assert [kind for kind, _ in told(last)] == ["assistant", "steer", "steer"]
     assert [kind for kind, _ in told(step(TYPED, replied(output=5), NOW, TOOLS))] == ["assistant", "output"]
 
