@@ -430,7 +430,8 @@ CREATE TABLE rules (
     PRIMARY KEY (agent_uuid, id)
 );
 -- Those in force: most databases have none, and each call that begins looks.
-CREATE INDEX rules_in_force ON rules (agent_uuid, id) WHERE removed_at IS NULL;
+-- By this index alone it is seen whether an agent has others than it had.
+CREATE INDEX rules_in_force ON rules (agent_uuid, scope, id) WHERE removed_at IS NULL;
 
 -- Directories that fork with their agent: it sees the base beneath layers of changes, which are directories on one machine. Rows
 -- say which layers there are; see ikigai_actors/tools/trees. They go with what is pruned.

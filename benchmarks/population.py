@@ -80,6 +80,26 @@ def branch(database: Database, count: int, fan_out: int) -> list[str]:
     return _family(database, count + 2, 1, lambda place: 0 if place == 1 else 1 + (place - 2) // fan_out)
 
 
+def crowd(database: Database, count: int, living: int, *, dead: bool) -> str:
+    """A child of agent 0 with so many living children, and beside them others, perhaps dead; returns its uuid."""
+    root = _root(database)
+    store = prepared(database.url)
+    try:
+        [parent] = siblings(store, root, 1)
+        siblings(store, parent, living)
+        others = siblings(store, parent, count)
+        for start in range(0, count if dead else 0, CHUNK):
+            store.write(partial(_bury, uuids=others[start : start + CHUNK]))
+    finally:
+        store.close()
+    database.settle()
+    return parent
+
+
+def _bury(tx: Transaction, uuids: list[str]) -> None:
+    tx.run("bury", uuids=uuids, cause="killed", sender=None, reason="enough", now=SystemClock().now_ms())
+
+
 def siblings(store: Store, parent: str, count: int) -> list[str]:
     """Agents below an empty one: they can append at once, on the host that has the shards."""
     uuids = [new_agent_uuid(os.urandom) for _ in range(count)]

@@ -37,6 +37,13 @@ a.uuid, a.supervisor_uuid, a.created_at, a.born, a.name, a.row_key, a.status <> 
 status = 'dead', turn = 0, awake = 0, epoch = epoch + 1, deadline = NULL, ended_at = :now, exit_reason = :reason,
        exit_cause = CAST(:cause AS TEXT), exit_sender = :sender, changed = (SELECT version FROM tree WHERE one = 1)
 
+-- columns: ruling
+-- No columns: an agent and everybody above it, where there are rules at all. UNION: a damaged circle ends.
+WITH RECURSIVE above(uuid, supervisor_uuid) AS (
+    SELECT a.uuid, a.supervisor_uuid FROM agents a
+     WHERE a.uuid = :uuid AND EXISTS (SELECT 1 FROM rules r WHERE r.removed_at IS NULL)
+    UNION SELECT a.uuid, a.supervisor_uuid FROM agents a JOIN above ON a.uuid = above.supervisor_uuid)
+
 -- columns: timer
 -- A timer: the fields of Timer.
 t.agent_uuid, t.id, t.due_at, t.schedule, t.zone, t.fires_as, t.sender, t.body, t.missed, t.since, t.latest, t.notified, t.created_at
@@ -768,8 +775,9 @@ UPDATE mail SET read_at = :now
 UPDATE mail SET read_at = :now WHERE recipient = :recipient AND id = :id
 
 -- name: unread_senders
--- Counted by the caller: to group them SQLite would go through mail_sender, and with it through all that was ever read.
-SELECT sender FROM mail WHERE recipient = :recipient AND read_at IS NULL AND kind <> 'prompt' ORDER BY id
+-- By an expression: to group them SQLite would else go through mail_sender, and with it through all that was ever read.
+SELECT sender || '', COUNT(*) FROM mail WHERE recipient = :recipient AND read_at IS NULL AND kind <> 'prompt'
+ GROUP BY sender || '' ORDER BY MIN(id)
 
 -- name: unread_up_to
 SELECT COUNT(*) FROM mail WHERE recipient = :recipient AND read_at IS NULL AND kind <> 'prompt' AND id <= :last
@@ -1677,13 +1685,17 @@ SELECT t.uuid FROM (
 DELETE FROM groups WHERE agent_uuid = ANY(:agents)
 
 -- name: rules_for
--- The rules in force for an agent: its own, and those of everybody above it. UNION: a damaged circle ends.
-WITH RECURSIVE above(uuid, supervisor_uuid) AS (
-    SELECT a.uuid, a.supervisor_uuid FROM agents a
-     WHERE a.uuid = :uuid AND EXISTS (SELECT 1 FROM rules r WHERE r.removed_at IS NULL)
-    UNION SELECT a.uuid, a.supervisor_uuid FROM agents a JOIN above ON a.uuid = above.supervisor_uuid)
+-- The rules in force for an agent: its own, and those of everybody above it.
+{ruling}
 SELECT {rule} FROM rules r JOIN above ON r.agent_uuid = above.uuid
  WHERE r.removed_at IS NULL AND (r.scope = 'below' OR r.agent_uuid = :uuid) ORDER BY r.agent_uuid, r.id
+
+-- name: rules_version
+-- How many of them each of these agents has, and the greatest number: a rule that was taken back never comes again, so no other rules
+-- have the same. By rules_in_force alone.
+{ruling}
+SELECT r.agent_uuid, COUNT(*), MAX(r.id) FROM above JOIN rules r ON r.agent_uuid = above.uuid
+ WHERE r.removed_at IS NULL AND (r.scope = 'below' OR r.agent_uuid = :uuid) GROUP BY r.agent_uuid
 
 -- name: rules_of
 -- All that an agent ever had.

@@ -17,7 +17,7 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.tools.policy import Asked, Compared, Policy
-from ikigai_actors.tools.rules.rule import NewRule, Rules, Scope, deciding
+from ikigai_actors.tools.rules.rule import NewRule, Rules, RulesVersion, Scope, deciding, version_of
 from tests.kit.programs import programs
 from tests.kit.trees import HOST, add_host
 
@@ -85,7 +85,7 @@ def born(store: Store, child: str, parent: str, heads: dict[str, int]) -> None:
 def take_steps(store: Store, chance: Random, name: str, heads: dict[str, int]) -> None:
     """Make up a tree, rules and adoptions, and compare every decision on every agent."""
     model = Copies()
-    agents = list[str]()
+    agents, known = list[str](), dict[tuple[str, RulesVersion], Rules]()
     for step in range(chance.randint(4, 14)):
         what = chance.choice(("birth", "birth", "rule", "rule", "rule", "remove", "adopt"))
         if what == "birth" or not agents:
@@ -112,16 +112,20 @@ def take_steps(store: Store, chance: Random, name: str, heads: dict[str, int]) -
                 write_alone(store, AdoptChild(agent, by))
                 model.above[agent] = by
         model.copy_down()
+        for agent in agents:
+            rules, version = store.read(partial(_rules_and_version, agent))
+            assert version == version_of(rules)
+            assert known.setdefault((agent, version), rules) == rules
     for agent in agents:
-        rules = store.read(partial(_rules_for, agent))
+        rules, _ = store.read(partial(_rules_and_version, agent))
         for tool, command in [("work", ""), *(("bash", command) for command in COMMANDS)]:
             found = deciding(rules, tool, Asked(Compared.COMMAND, command) if tool == "bash" else None)
             expected = model.decision(agent, tool, command)
             assert (None if found is None else found.decision) == expected, (agent, tool, command, rules)
 
 
-def _rules_for(agent: str, tx: Transaction) -> Rules:
-    return rules_for(tx, agent)
+def _rules_and_version(agent: str, tx: Transaction) -> tuple[Rules, RulesVersion]:
+    return rules_for(tx, agent), frozenset(tx.run("rules_version", uuid=agent))
 
 
 @pytest.mark.timeout(600)

@@ -11,6 +11,7 @@ it that the rules decide now.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentError, BadInput, RuleNotFound
@@ -18,7 +19,7 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from ikigai_actors.tools.policy import Policy
-from ikigai_actors.tools.rules.rule import NewRule, Rule, Rules, check_rule
+from ikigai_actors.tools.rules.rule import NewRule, Rule, Rules, RuleSet, check_rule, version_of
 
 MOST_RULES = 200
 """The most rules of an agent that are in force."""
@@ -51,13 +52,13 @@ class RulesChanged(AgentError):
 
 def rules_for(tx: Transaction, uuid: str) -> Rules:
     """The rules in force for an agent: its own, and those of all above it in the tree of supervisors."""
-    return tuple(_rule(RuleRow(*row)) for row in tx.run("rules_for", uuid=uuid))
+    return RuleSet(_rule(RuleRow(*row)) for row in tx.run("rules_for", uuid=uuid))
 
 
 def check_rules(tx: Transaction, uuid: str, decided_by: Rules) -> None:
     """Raise `RulesChanged` where other rules are in force for an agent than those by which it has decided."""
-    if (found := rules_for(tx, uuid)) != decided_by:
-        raise RulesChanged(uuid, found)
+    if frozenset(tx.run("rules_version", uuid=uuid)) != version_of(decided_by):
+        raise RulesChanged(uuid, rules_for(tx, uuid))
 
 
 def write_rule(tx: Transaction, uuid: str, new: NewRule, now: int) -> Rule:
@@ -158,6 +159,7 @@ def _rows(tx: Transaction, uuid: str) -> list[RuleRow]:
     return [RuleRow(*row) for row in tx.run("rules_of", uuid=uuid)]
 
 
+@lru_cache(16_384)  # of a row nothing changes but its end
 def _rule(row: RuleRow) -> Rule:
     """A rule. A row that only a hand can have written denies all of its tool."""
     try:

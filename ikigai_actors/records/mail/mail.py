@@ -19,7 +19,6 @@ dead agents too.
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -318,12 +317,12 @@ class Delete(Unit):
 
 def unread_mailbox(tx: Transaction, recipient: str) -> Mailbox:
     """The unread mail of an agent: counts, and the beginnings of the oldest. Marks nothing as read."""
-    senders = Counter[str | None](sender for (sender,) in tx.run("unread_senders", recipient=recipient))
+    senders: dict[str | None, int] = dict(tx.run("unread_senders", recipient=recipient))
     previews = tuple(
         Preview(mail.id, mail.sender, mail.kind, preview(mail.body), mail.created_at)
         for mail in _unread(tx, recipient, most=PREVIEWS)
     )
-    return Mailbox(senders.total(), dict(senders), previews)
+    return Mailbox(sum(senders.values()), senders, previews)
 
 
 def kind_mark(kind: str) -> str:

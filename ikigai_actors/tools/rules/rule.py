@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_choice, check_type, shown
@@ -89,6 +90,36 @@ class Rule:
 Rules = tuple[Rule, ...]
 """The rules in force for an agent, in one order."""
 
+RulesVersion = frozenset[tuple[str, int, int]]
+"""Of each agent that has such rules how many, and the greatest number. Other rules have another version."""
+
+
+class RuleSet(Rules):
+    """The rules in force for an agent, with what is looked for in them at each call."""
+
+    @cached_property
+    def version(self) -> RulesVersion:
+        """As `version_of`."""
+        numbers: dict[str, list[int]] = {}
+        for rule in self:
+            numbers.setdefault(rule.agent, []).append(rule.id)
+        return frozenset((agent, len(ids), max(ids)) for agent, ids in numbers.items())
+
+    def about(self, tool: str) -> Rules:
+        """Those that are about a tool, in their order."""
+        if (found := self._about.get(tool)) is None:
+            found = self._about[tool] = tuple(rule for rule in self if rule.names(tool))
+        return found
+
+    @cached_property
+    def _about(self) -> dict[str, Rules]:
+        return {}
+
+
+def version_of(rules: Rules) -> RulesVersion:
+    """The version of the rules in force for an agent."""
+    return (rules if isinstance(rules, RuleSet) else RuleSet(rules)).version
+
 
 class NewRule(NamedTuple):
     """A rule that is to be set."""
@@ -117,7 +148,8 @@ def deciding(rules: Iterable[Rule], tool: str, asked: Asked | None, unfenced: bo
         asked: what the call asks for; None for a tool without patterns.
         unfenced: as `ToolTraits.unfenced`.
     """
-    fit = [rule for rule in rules if rule.fits(tool, asked) and not (unfenced and rule.is_whole)]
+    about = rules.about(tool) if isinstance(rules, RuleSet) else rules
+    fit = [rule for rule in about if rule.fits(tool, asked) and not (unfenced and rule.is_whole)]
     return next((rule for strict in _STRICTEST_FIRST for rule in fit if rule.decision is strict), None)
 
 
