@@ -44,6 +44,10 @@ WITH RECURSIVE above(uuid, supervisor_uuid) AS (
      WHERE a.uuid = :uuid AND EXISTS (SELECT 1 FROM rules r WHERE r.removed_at IS NULL)
     UNION SELECT a.uuid, a.supervisor_uuid FROM agents a JOIN above ON a.uuid = above.supervisor_uuid)
 
+-- columns: in_force
+-- No columns: which rules of those are in force for it.
+r.removed_at IS NULL AND (r.scope = 'below' OR r.agent_uuid = :uuid)
+
 -- columns: timer
 -- A timer: the fields of Timer.
 t.agent_uuid, t.id, t.due_at, t.schedule, t.zone, t.fires_as, t.sender, t.body, t.missed, t.since, t.latest, t.notified, t.created_at
@@ -1688,14 +1692,14 @@ DELETE FROM groups WHERE agent_uuid = ANY(:agents)
 -- The rules in force for an agent: its own, and those of everybody above it.
 {ruling}
 SELECT {rule} FROM rules r JOIN above ON r.agent_uuid = above.uuid
- WHERE r.removed_at IS NULL AND (r.scope = 'below' OR r.agent_uuid = :uuid) ORDER BY r.agent_uuid, r.id
+ WHERE {in_force} ORDER BY r.agent_uuid, r.id
 
 -- name: rules_version
 -- How many of them each of these agents has, and the greatest number: a rule that was taken back never comes again, so no other rules
 -- have the same. By rules_in_force alone.
 {ruling}
 SELECT r.agent_uuid, COUNT(*), MAX(r.id) FROM above JOIN rules r ON r.agent_uuid = above.uuid
- WHERE r.removed_at IS NULL AND (r.scope = 'below' OR r.agent_uuid = :uuid) GROUP BY r.agent_uuid
+ WHERE {in_force} GROUP BY r.agent_uuid
 
 -- name: rules_of
 -- All that an agent ever had.

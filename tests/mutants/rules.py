@@ -42,8 +42,8 @@ RULE_MUTANTS = (
     Mutant(
         "a rule for its agent alone holds below it",
         "store/queries.sql",
-        " WHERE r.removed_at IS NULL AND (r.scope = 'below' OR r.agent_uuid = :uuid)",
-        " WHERE r.removed_at IS NULL AND (r.scope = r.scope OR r.agent_uuid = :uuid)",
+        "r.removed_at IS NULL AND (r.scope = 'below' OR r.agent_uuid = :uuid)",
+        "r.removed_at IS NULL AND (r.scope = r.scope OR r.agent_uuid = :uuid)",
         test="tests/system/test_rules.py",
     ),
     Mutant(
