@@ -312,8 +312,12 @@ def _tell_of_no_price(model: str) -> None:
     logger.warning("Model %s has no price: its tokens count, and no dollars. See ikigai prices %s.", model, model)
 
 
-def _cached(usage: Usage) -> tuple[int, int]:
-    return usage.cache_creation_input_tokens, usage.cache_read_input_tokens
+def _cached(usage: Usage) -> tuple[int, int, int]:
+    return (
+        usage.cache_creation_input_tokens,
+        usage.cache_read_input_tokens,
+        usage.cache_creation_1h_input_tokens,
+    )
 
 
 def _cost(tokens: int, price: int) -> int:

@@ -10,6 +10,7 @@ What a program needs of them this package hands on; none is loaded before it is 
     attachment_limits           how many pictures and the like, and how large
     price_list                  makes the list of prices of what a package knows
     checked, malformed          what was answered, checked once
+    token_counts                what services report of tokens, in whatever form
     extra_options               what a service takes and ikigai has no setting for
     remedies, too_long, secrets, address   errors in words for a person, without keys; refusals because of length
     retry_after                 when a service that refuses may be asked again

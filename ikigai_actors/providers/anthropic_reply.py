@@ -12,6 +12,7 @@ from typing import Any
 from ikigai_actors.providers.base import Delta, Reply, Spent, ToolCall, Usage
 from ikigai_actors.providers.malformed import MalformedStreamError, expect
 from ikigai_actors.providers.streamed_reply import HalfACallError, ServiceFailure, StreamedReply, read_arguments
+from ikigai_actors.providers.token_counts import count_in
 
 _FIELDS: Mapping[str, Mapping[str, type]] = {
     "text": {"text": str},
@@ -158,5 +159,6 @@ class MessagesReply(StreamedReply):
         return Delta(spent=self._spent())
 
     def _spent(self) -> Spent:
-        counts = {one.name: expect(int, self._usage.get(one.name, 0), one.name) for one in fields(Usage)}
+        counts = {one.name: count_in(self._usage, one.name) for one in fields(Usage)}
+        counts["cache_creation_1h_input_tokens"] = count_in(self._usage, "cache_creation", "ephemeral_1h_input_tokens")
         return Spent(Usage(**counts), expect(str, self._begun("usage").get("model"), "model"))

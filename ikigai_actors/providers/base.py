@@ -47,6 +47,8 @@ class Usage:
     """Tokens of the request that were written to the provider's cache."""
     cache_read_input_tokens: int = 0
     """Tokens of the request that the provider's cache served."""
+    cache_creation_1h_input_tokens: int = 0
+    """Of those that were written to the cache, the tokens that stay for an hour: they cost more."""
 
     @property
     def all_tokens(self) -> int:
@@ -59,6 +61,7 @@ class Usage:
             self.output_tokens + other.output_tokens,
             self.cache_creation_input_tokens + other.cache_creation_input_tokens,
             self.cache_read_input_tokens + other.cache_read_input_tokens,
+            self.cache_creation_1h_input_tokens + other.cache_creation_1h_input_tokens,
         )
 
 

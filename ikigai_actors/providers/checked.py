@@ -12,13 +12,11 @@ from dataclasses import fields, replace
 from typing import Any, NoReturn
 
 from ikigai_actors.providers.base import Delta, Reply, Spent, ToolCall, Usage
+from ikigai_actors.providers.token_counts import MOST_TOKENS
 from ikigai_actors.text import storable
 
 _DEEPEST = 100
 """How deep lists and dicts of a reply may be nested."""
-
-_MOST_TOKENS = 10**15
-"""Tokens of one kind at most: what agents have spent is summed, and a database holds 63 bits."""
 
 _LARGEST = 10_000
 """Bits of a whole number: above about 14,000 Python refuses to write it in decimal."""
@@ -113,8 +111,8 @@ def _check_usage(where: str, usage: object, of: str) -> None:
         _refuse(where, "a Usage", usage, of)
     for field in fields(Usage):
         count: object = getattr(usage, field.name)
-        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _MOST_TOKENS:
-            _refuse(f"{where}.{field.name}", f"a number of tokens up to {_MOST_TOKENS:,}", count, of)
+        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= MOST_TOKENS:
+            _refuse(f"{where}.{field.name}", f"a number of tokens up to {MOST_TOKENS:,}", count, of)
 
 
 def _check_json(where: str, value: object, depth: int = 0) -> None:

@@ -28,7 +28,6 @@ from ikigai_actors.providers.malformed import MalformedStreamError, expect
 from ikigai_actors.providers.messages_form import Blobs
 from ikigai_actors.providers.openai_parts import (
     OpenAIReply,
-    count_in,
     data_url,
     file_name,
     function_form,
@@ -38,6 +37,7 @@ from ikigai_actors.providers.openai_parts import (
 )
 from ikigai_actors.providers.openai_schema import offered
 from ikigai_actors.providers.streamed_reply import ServiceFailure, read_arguments
+from ikigai_actors.providers.token_counts import count_in
 
 _REASONING = ("reasoning_content", "reasoning")
 """How services call what a model thinks."""

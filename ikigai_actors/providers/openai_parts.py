@@ -76,11 +76,3 @@ def file_name(blob: Blob) -> str:
 def not_taken(block: Attached) -> str:
     """The text in place of an attachment that a model cannot take."""
     return f"({block.blob.name or block.blob.media}: this model takes no {block.blob.media})"
-
-
-def count_in(usage: Mapping[str, Any], *path: str) -> int:
-    """A number of tokens in a usage, 0 where there is none."""
-    value: Any = usage
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -27,7 +27,6 @@ from ikigai_actors.providers.malformed import MalformedStreamError, expect
 from ikigai_actors.providers.messages_form import Blobs
 from ikigai_actors.providers.openai_parts import (
     OpenAIReply,
-    count_in,
     data_url,
     file_name,
     function_form,
@@ -36,6 +35,7 @@ from ikigai_actors.providers.openai_parts import (
 )
 from ikigai_actors.providers.openai_schema import offered
 from ikigai_actors.providers.streamed_reply import ServiceFailure, read_arguments
+from ikigai_actors.providers.token_counts import count_in
 
 ENCRYPTED = "reasoning.encrypted_content"
 """What is asked for so that reasoning can be sent back. Models that do not reason refuse it."""

@@ -37,6 +37,9 @@ OURS = Path(__file__).with_name(PRICES_FILE)
 _KINDS = frozenset({"input", "output", "cache_write", "cache_read"})
 
 
+HOURLY = 2
+"""The price of a token that a cache keeps for an hour, in those of input: so Anthropic, the one service that says."""
+
 MICRO = 1_000_000
 """Micro-dollars of a dollar."""
 
@@ -58,7 +61,8 @@ class Price:
         """The price of these tokens, in micro-dollars, rounded up."""
         written, read = tokens.cache_creation_input_tokens, tokens.cache_read_input_tokens
         price = self.at(tokens.input_tokens + written + read)
-        counts = tokens.input_tokens, tokens.output_tokens, written, read
+        hourly = min(written, tokens.cache_creation_1h_input_tokens)
+        counts = tokens.input_tokens + HOURLY * hourly, tokens.output_tokens, written - hourly, read
         return -(-sum(count * each for count, each in zip(counts, price.kinds, strict=True)) // 1_000_000)
 
     @property

@@ -18,7 +18,7 @@ All other lines are kept with the file, and no model sees them.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
 
@@ -389,7 +389,10 @@ def _usage_of(value: object) -> Usage | None:
     if not isinstance(value, dict):
         return None
     names = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    return Usage(*(count_of(value.get(name)) for name in names))
+    written = value.get("cache_creation")
+    hourly = written.get("ephemeral_1h_input_tokens") if isinstance(written, dict) else None
+    counts = (count_of(value.get(name)) for name in names)
+    return replace(Usage(*counts), cache_creation_1h_input_tokens=count_of(hourly))
 
 
 def _pictures_in(blocks: Iterable[Mapping[str, Any]]) -> list[Attachment]:

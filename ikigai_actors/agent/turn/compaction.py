@@ -413,4 +413,4 @@ def _sum(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Mapp
     """The tokens of two requests, as `spent_data` has them; of one where nobody counted the other."""
     if one is None or other is None:
         return one if other is None else other
-    return {kind: count + other[kind] for kind, count in one.items()}
+    return {kind: one.get(kind, 0) + other.get(kind, 0) for kind in {**one, **other}}

@@ -53,7 +53,10 @@ def spent_data(spent: Spent | None) -> dict[str, Any]:
     """The data that a message stores of the tokens that a service counted; also for a reply that never came."""
     if spent is None:
         return {}
-    usage = {"usage": asdict(spent.usage)}
+    counts = asdict(spent.usage)
+    if not spent.usage.cache_creation_1h_input_tokens:  # nearly always
+        del counts["cache_creation_1h_input_tokens"]
+    usage = {"usage": counts}
     return {**usage, "made_by": spent.model} if spent.model else usage
 
 

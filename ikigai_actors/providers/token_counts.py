@@ -1,0 +1,49 @@
+"""Counts of tokens as services report them: what is a number is read, and what is none is said once.
+
+A reply that was paid is never thrown away because of its counts. Gateways write ``25.0`` and ``"25"``; budgets count
+what these mean, and nothing for ``-25`` and ``null``.
+"""
+
+import logging
+import math
+import reprlib
+from collections.abc import Mapping
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+MOST_TOKENS = 10**15
+"""Tokens of one kind at most: what agents have spent is summed, and a database holds 63 bits."""
+
+_told = set[str]()
+"""The counts of which it was said that they are none."""
+
+
+def tokens_of(value: object) -> int | None:
+    """The number of tokens that a value means, rounded up; None when it means none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        count = value if isinstance(value, int) else math.ceil(float(value))
+    except (ValueError, OverflowError):  # no number, nan, inf
+        return None
+    return count if 0 <= count <= MOST_TOKENS else None
+
+
+def count_in(usage: Mapping[str, Any], *path: str) -> int:
+    """A number of tokens in a usage, 0 where there is none."""
+    value: Any = usage
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    if value is None:
+        return 0
+    count, name = tokens_of(value), ".".join(path)
+    if count is None and name not in _told:
+        _told.add(name)
+        logger.warning(
+            "A service reports %s as %s, which is no number of tokens: nothing is counted for it, neither now nor "
+            "later where it does so again.",
+            name,
+            reprlib.repr(value),
+        )
+    return count or 0
