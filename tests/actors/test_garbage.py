@@ -1,0 +1,38 @@
+"""The collector is held back in a block, and pays there for what the block has made."""
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from ikigai_actors.actors.garbage import MANY, everything_stays
+
+
+@pytest.fixture
+def collections() -> Iterator[list[int]]:
+    """The generations that are collected, one after the other."""
+    seen: list[int] = []
+
+    def told(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            seen.append(info["generation"])
+
+    gc.collect()
+    gc.callbacks.append(told)
+    yield seen
+    gc.callbacks.remove(told)
+
+
+def test_what_a_block_has_made_is_looked_at_when_it_ends_and_not_behind_it(collections: list[int]) -> None:
+    with everything_stays():
+        kept = [[number] for number in range(2 * MANY)]
+        assert collections == []
+    assert collections == [1]
+    assert gc.get_count()[0] < MANY < len(kept)
+
+
+def test_a_block_that_makes_little_costs_no_collection(collections: list[int]) -> None:
+    with everything_stays():
+        kept = [[number] for number in range(100)]
+    assert collections == []
+    assert len(kept) == 100
