@@ -4,13 +4,18 @@ A program can nest directories deeper than any path reaches and than Python can 
 away, and leave links, pipes and devices. So each directory is emptied by descriptors, and its inner directories are
 moved up to the top one before they are emptied themselves. Nothing is followed, two descriptors are open at a time, and
 the work grows with the number of names alone. What cannot be removed, as a place where something is mounted, stays.
+
+Files of the top directory go last, so that a lock among them holds to the end. Several may remove a directory at once.
 """
 
 import contextlib
+import errno
 import logging
+import math
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,32 +23,58 @@ logger = logging.getLogger(__name__)
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
+_ROUNDS = 20
+"""How often a directory is looked at again in which somebody else has put something meanwhile."""
 
-def remove_all(place: Path | str, dir_fd: int | None = None) -> bool:
-    """Remove a directory, or a file; whether it is gone. What stays is named in one warning.
+
+def remove_all(place: Path | str, dir_fd: int | None = None, seconds: float = math.inf) -> bool:
+    """Remove a directory, or a file; whether it is gone. What cannot be removed is named in one warning.
 
     Args:
         place: its path.
         dir_fd: a descriptor of the directory to which the path is relative.
+        seconds: the most that it may take. What is left then stays for a later attempt.
     """
-    stays = _Removal(str(place), dir_fd).stays
-    if stays is not None:
-        logger.warning("%s could not be removed: %s. Remove it by hand.", place, stays)
-    return stays is None
+    removal = _Removal(str(place), dir_fd, time.monotonic() + seconds)
+    if removal.stays is not None:
+        logger.warning("%s could not be removed: %s. Remove it by hand.", place, removal.stays)
+    elif removal.is_late:
+        logger.info("%s has more in it than %.0f s remove; the rest goes later.", place, seconds)
+    return removal.stays is None and not removal.is_late
 
 
 class _Removal:
     """The removal of one place. ``stays`` is the first reason for which something stayed."""
 
-    def __init__(self, place: str, dir_fd: int | None) -> None:
+    def __init__(self, place: str, dir_fd: int | None, until: float) -> None:
         self.stays: OSError | None = None
-        try:
-            if stat.S_ISDIR(os.stat(place, dir_fd=dir_fd, follow_symlinks=False).st_mode):
+        self.is_late = False
+        self._until = until
+        with self._noted():
+            if not stat.S_ISDIR(os.stat(place, dir_fd=dir_fd, follow_symlinks=False).st_mode):
+                os.unlink(place, dir_fd=dir_fd)
+                return
+            for again in range(_ROUNDS, -1, -1):
                 with _opened(place, dir_fd) as top:
                     self._empty(top)
-                os.rmdir(place, dir_fd=dir_fd)
-            else:
-                os.unlink(place, dir_fd=dir_fd)
+                if self.is_late or self._is_removed(place, dir_fd, again > 0):
+                    return
+
+    def _is_removed(self, place: str, dir_fd: int | None, again: bool) -> bool:
+        """Remove the empty directory; False if it is not empty, and may be looked at again. Raises `OSError`."""
+        try:
+            os.rmdir(place, dir_fd=dir_fd)
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY or self.stays is not None or not again:
+                raise
+            return False
+        return True
+
+    @contextlib.contextmanager
+    def _noted(self) -> Iterator[None]:
+        """Keep the first reason for which something stays; what is not there is gone."""
+        try:
+            yield
         except FileNotFoundError:
             pass
         except OSError as error:
@@ -51,27 +82,23 @@ class _Removal:
 
     def _empty(self, top: int) -> None:
         """Remove all that is beneath the top directory."""
-        left = self._cleared(top)
-        while left:
+        files, left = _names(top)
+        while left and time.monotonic() < self._until:
             name = left.pop()
-            try:
+            with self._noted():
                 with _opened(name, top) as held:
-                    left += self._moved_up(self._cleared(held), held, top)
+                    inner_files, inner = _names(held)
+                    self._unlink(inner_files, held)
+                    left += self._moved_up(inner, held, top)
                 os.rmdir(name, dir_fd=top)
-            except OSError as error:
-                self.stays = self.stays or error
+        self.is_late = bool(left)
+        if not self.is_late:
+            self._unlink(files, top)
 
-    def _cleared(self, held: int) -> list[str]:
-        """Remove what is no directory from an open directory; return the names of its directories."""
-        with os.scandir(held) as entries:
-            names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-        for name, is_directory in names:
-            if not is_directory:
-                try:
-                    os.unlink(name, dir_fd=held)
-                except OSError as error:
-                    self.stays = self.stays or error
-        return [name for name, is_directory in names if is_directory]
+    def _unlink(self, names: list[str], held: int) -> None:
+        for name in names:
+            with self._noted():
+                os.unlink(name, dir_fd=held)
 
     def _moved_up(self, names: list[str], held: int, top: int) -> list[str]:
         """Move directories to the top one under names that nobody has; return these."""
@@ -83,14 +110,21 @@ class _Removal:
             except OSError:  # it is not empty, or something is mounted there, which the next attempt says
                 pass
             free = f".{secrets.token_hex(12)}"
-            try:
-                with contextlib.suppress(OSError):  # who may not write to a directory may not move it
+            with self._noted():
+                try:
+                    os.rename(name, free, src_dir_fd=held, dst_dir_fd=top)
+                except PermissionError:  # who may not write to a directory may not move it
                     os.close(_open(name, held))
-                os.rename(name, free, src_dir_fd=held, dst_dir_fd=top)
+                    os.rename(name, free, src_dir_fd=held, dst_dir_fd=top)
                 moved.append(free)
-            except OSError as error:
-                self.stays = self.stays or error
         return moved
+
+
+def _names(held: int) -> tuple[list[str], list[str]]:
+    """The names in an open directory: of what is no directory, and of the directories."""
+    with os.scandir(held) as entries:
+        names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    return [name for name, is_inner in names if not is_inner], [name for name, is_inner in names if is_inner]
 
 
 @contextlib.contextmanager
@@ -104,6 +138,11 @@ def _opened(name: str, dir_fd: int | None) -> Iterator[int]:
 
 def _open(name: str, dir_fd: int | None) -> int:
     """Open a directory for reading, with all rights for its owner. Raises `OSError`."""
+    with contextlib.suppress(PermissionError):
+        held = os.open(name, _DIRECTORY, dir_fd=dir_fd)
+        if os.fstat(held).st_mode & stat.S_IRWXU == stat.S_IRWXU:
+            return held
+        os.close(held)
     if hasattr(os, "O_PATH"):
         path = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)
         try:

@@ -82,7 +82,7 @@ def test_private_directories_of_a_host_that_is_gone_are_removed_and_others_stay(
 def test_what_cannot_be_removed_of_a_host_that_is_gone_keeps_nobody_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    nest(tmp_path / "fence" / "deep" / "of-ann" / "tmp", 3_000)
+    nest(tmp_path / "fence" / "deep" / "of-ann" / "tmp", 1_200)
     (tmp_path / "fence" / "a-file").write_text("")
     PrivateDirectories(tmp_path).close()
     assert [place.name for place in (tmp_path / "fence").iterdir()] == ["a-file"]

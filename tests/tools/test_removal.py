@@ -2,6 +2,7 @@
 
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -73,8 +74,28 @@ def test_a_walk_goes_as_deep_as_paths_do_and_says_where_these_end(tmp_path: Path
 
     nest(tmp_path / "some", 1_200)
     assert sum(1 for _ in paths_beneath(tmp_path / "some")) == 1_200
-    nest(tmp_path / "deep", 3_000)
+    nest(tmp_path / "deep", 1_600)
     with pytest.raises(BadInput, match="is nested too deeply for a path"):
         list(paths_beneath(tmp_path / "deep"))
     assert remove_all(tmp_path / "some")
     assert remove_all(tmp_path / "deep")  # pytest's own removal would recurse
+
+
+def test_a_removal_that_takes_too_long_leaves_the_rest_and_its_lock_to_a_later_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    nest(tmp_path / "left" / "deep", 100)
+    (tmp_path / "left" / "lock").write_text("")
+    assert not remove_all(tmp_path / "left", seconds=0)
+    assert (tmp_path / "left" / "lock").exists()
+    assert caplog.messages == []
+    assert remove_all(tmp_path / "left")
+
+
+def test_several_remove_a_directory_at_once_and_none_warns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("a", "b", "c"):
+        nest(tmp_path / "left" / name, 60)
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(remove_all, [tmp_path / "left"] * 3))
+    assert caplog.messages == []
+    assert not (tmp_path / "left").exists()

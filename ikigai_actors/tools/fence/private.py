@@ -7,6 +7,7 @@ gone. So the next host that opens finds what a killed one has left, and removes 
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,10 @@ from types import MappingProxyType
 from ikigai_actors.tools.removal import remove_all
 
 _LOCK = "lock"
+
+_SECONDS = 10.0
+"""The most seconds that opening, leaving or closing takes for what an agent has left. The rest goes at a later opening.
+"""
 
 
 class PrivateDirectories:
@@ -35,9 +40,10 @@ class PrivateDirectories:
             abandoned = [(place, lock) for place in above.iterdir() if (lock := _locked(place)) is not None]
             self._place.mkdir(mode=0o700)
             self._lock = _locked(self._place)
+        until = time.monotonic() + _SECONDS
         for place, lock in abandoned:
             try:
-                remove_all(place)
+                remove_all(place, seconds=until - time.monotonic())
             finally:
                 os.close(lock)
         self.mount_point = self._place / "root"
@@ -55,12 +61,17 @@ class PrivateDirectories:
         return place
 
     def remove(self, name: str) -> None:
-        """Remove the directory of an agent."""
-        remove_all(self._place / f"of-{name}")
+        """Remove the directory of an agent, who gets a new one whatever stays of this."""
+        gone = self._place / f"gone-{secrets.token_hex(8)}"
+        try:
+            (self._place / f"of-{name}").rename(gone)
+        except FileNotFoundError:
+            return
+        remove_all(gone, seconds=_SECONDS)
 
     def close(self) -> None:
         """Remove them all."""
-        remove_all(self._place)
+        remove_all(self._place, seconds=_SECONDS)
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

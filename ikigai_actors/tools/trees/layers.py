@@ -4,7 +4,6 @@ overlayfs marks what was removed by a device file 0/0, and a directory that repl
 """
 
 import contextlib
-import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,12 @@ OPAQUE = "user.overlay.opaque"
 
 _LINKS = 40
 """The most links that are followed on the way to a file."""
+
+_LONGEST = 3_000
+"""The most bytes of a path beneath a directory. What a system takes, 4,096 on Linux, is for the directory as well."""
+
+_SHOWN = 200
+"""The most characters of a path that an error shows."""
 
 WAS_THERE = "user.overlay.origin"
 """The attribute of a file that was there before it was changed."""
@@ -106,7 +111,7 @@ def touched(layers: Sequence[Path], beneath: FileView) -> set[str]:
 def paths_beneath(top: Path) -> Iterator[str]:
     """The paths of all that is beneath a directory, relative to it: each directory before what is in it.
 
-    Raises `BadInput` for a directory that cannot be read, or that lies too deep for a path.
+    Raises `BadInput` for a directory that cannot be read, or for what lies too deep for a path.
     """
     waiting = [""]
     while waiting:
@@ -115,16 +120,19 @@ def paths_beneath(top: Path) -> Iterator[str]:
             with os.scandir(top / inner) as entries:
                 names = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
         except OSError as error:
-            deep = error.errno == errno.ENAMETOOLONG
-            why = "is nested too deeply for a path" if deep else f"cannot be read: {error.strerror}"
-            raise BadInput(
-                f"The directory {inner[:200]!r} of an agent's files {why}. Remove it, and try again."
-            ) from None
+            raise _unusable(inner, f"cannot be read: {error.strerror}") from None
         for name, is_inner in names:
             path = f"{inner}/{name}" if inner else name
+            if len(os.fsencode(path)) > _LONGEST:
+                raise _unusable(path, "is nested too deeply for a path")
             yield path
             if is_inner:
                 waiting.append(path)
+
+
+def _unusable(path: str, why: str) -> BadInput:
+    shown = path if len(path) <= _SHOWN else f"{path[:_SHOWN]}…"
+    return BadInput(f"{shown!r} among an agent's files {why}. Remove it, and try again.")
 
 
 def is_same(one: Path | None, other: Path | None) -> bool:
