@@ -235,8 +235,12 @@ def _settle(future: "asyncio.Future[_Outcome]", outcome: _Outcome) -> None:
         future.set_result(outcome)
 
 
-def tried_to_end(error: BaseException) -> RuntimeError:
+class TriedToEnd(RuntimeError):
+    """Other people's code has raised `SystemExit` or the like, which is to end no thread and no process of ours."""
+
+
+def tried_to_end(error: BaseException) -> TriedToEnd:
     """The error in place of `SystemExit` and its like, when other people's code raised it."""
-    failure = RuntimeError(f"The function raised {described(error)}; raise an Exception to fail, return to answer.")
+    failure = TriedToEnd(f"The function raised {described(error)}; raise an Exception to fail, return to answer.")
     failure.__cause__ = error
     return failure

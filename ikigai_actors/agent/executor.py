@@ -30,7 +30,7 @@ from ikigai_actors.agent.service_gate import ServiceGate
 from ikigai_actors.agent.subscriptions import AS_EVENT
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
 from ikigai_actors.providers.base import OnDelta, Provider, Reply, Request
-from ikigai_actors.providers.checked import checked_reply
+from ikigai_actors.providers.checked import NoReply, checked_reply
 from ikigai_actors.providers.function import FunctionProvider
 from ikigai_actors.text import described
 from ikigai_actors.tools.base import Tell, Toolset
@@ -485,7 +485,7 @@ async def _answer(
     prepare: Callable[[], object] | None,
     gate: ServiceGate | None,
 ) -> Reply:
-    """The reply of a provider. Raises what the provider raises, and `TypeError` for what is no reply."""
+    """The reply of a provider. Raises what the provider raises, and `NoReply`."""
     async with gate or contextlib.nullcontext():
         if prepare is not None:
             await in_thread(prepare, "ikigai-attachments")
@@ -493,7 +493,7 @@ async def _answer(
             raise asyncio.CancelledError
         answer: object = provider.respond(request, call.delta)
         if not inspect.isawaitable(answer):
-            raise TypeError(f"Expected respond() to be declared with `async def`; when called, it gave {answer!r}.")
+            raise NoReply(f"Expected respond() to be declared with `async def`; when called, it gave {answer!r}.")
         return await _checked(answer)
 
 

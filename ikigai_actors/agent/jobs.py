@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
-from ikigai_actors.actors.threads import tried_to_end
+from ikigai_actors.actors.threads import TriedToEnd, tried_to_end
 from ikigai_actors.arguments import a_value
-from ikigai_actors.errors import ProviderError, WouldDeadlock
+from ikigai_actors.errors import BadInput, IkigaiError, ProviderError, WouldDeadlock, WouldWaitForItself
 from ikigai_actors.providers.base import Delta, Exit, OnDelta, Reply
-from ikigai_actors.providers.checked import checked_delta
+from ikigai_actors.providers.checked import NoReply, checked_delta
 from ikigai_actors.records.messages.pieces import ReplyPiece
 from ikigai_actors.text import causes, described
 from ikigai_actors.tools.function import Result, cut
@@ -188,10 +188,18 @@ class ModelRequest(Job[ModelAnswer]):
             case Exit():
                 result = getattr(cause, "result", None)
                 error = TypeError(f"Expected the result of Exit as text, got {a_value(result)}.")
-        is_circle = isinstance(cause, WouldDeadlock) and bool(cause.circle)  # it would be closed again, so no crash
-        if self._own_code and not is_circle:
+        if self._own_code and not _is_mistake(cause):
             return Crash(error if isinstance(error, Exception) else tried_to_end(error))
-        return provider_failed(error, self.text)
+        return provider_failed(error if isinstance(error, Exception) else tried_to_end(error), self.text)
+
+
+_MISTAKES = (NoReply, BadInput, WouldWaitForItself, TriedToEnd, StopIteration)
+"""Errors that code would raise again when it is asked again: no restart mends them, so they end the turn alone."""
+
+
+def _is_mistake(error: BaseException) -> bool:
+    circle = isinstance(error, WouldDeadlock) and bool(error.circle)  # it would be closed again
+    return circle or isinstance(error, _MISTAKES) or not isinstance(error, Exception)
 
 
 class ToolRun(Job[Result]):
@@ -214,9 +222,14 @@ class ToolRun(Job[Result]):
 def provider_failed(error: BaseException, partial: str = "") -> ProviderError:
     """Log an error that no provider should raise, and return the `ProviderError` that ends the turn."""
     logger.error("A provider failed", exc_info=error)
-    failure = ProviderError(f"The provider failed: {described(error)}", partial)
+    failure = ProviderError(f"The provider failed: {described(error, _words_of_ours)}", partial)
     failure.__cause__ = error
     return failure
+
+
+def _words_of_ours(error: BaseException) -> str | None:
+    """The text of an error that says by itself what is wrong; None for one of other people's code."""
+    return str(error) if isinstance(error, NoReply | TriedToEnd | IkigaiError) else None
 
 
 def _has_text(error: Exception) -> bool:

@@ -22,6 +22,10 @@ _LARGEST = 10_000
 """Bits of a whole number: above about 14,000 Python refuses to write it in decimal."""
 
 
+class NoReply(TypeError):
+    """A provider has answered with something that is no reply. It would do so again, so it is not asked twice."""
+
+
 def checked_reply(value: object) -> Reply:
     """A provider's answer, if it is a reply throughout.
 
@@ -32,10 +36,10 @@ def checked_reply(value: object) -> Reply:
         The reply: its text can be stored, and its calls and blocks are tuples.
 
     Raises:
-        TypeError: it is no reply; the message names the field, what was expected, and what came.
+        NoReply: it is none; the message names the field, what was expected, and what came.
     """
     if not isinstance(value, Reply):
-        raise TypeError(f"Expected respond() to return a Reply, got {_shown(value)}.")
+        raise NoReply(f"Expected respond() to return a Reply, got {_shown(value)}.")
     for name in ("text", "stop_reason", "model"):
         if not isinstance(getattr(value, name), str):
             _refuse(name, "text", getattr(value, name))
@@ -51,7 +55,7 @@ def checked_reply(value: object) -> Reply:
     used = [block["name"] for block in value.blocks if block["type"] == "tool_use"]
     if value.blocks and value.tool_calls and used != [call.name for call in value.tool_calls]:
         named = [call.name for call in value.tool_calls]
-        raise TypeError(f"Expected the blocks of a Reply to hold the calls {named} that tool_calls names, got {used}.")
+        raise NoReply(f"Expected the blocks of a Reply to hold the calls {named} that tool_calls names, got {used}.")
     return replace(
         value,
         text=storable(value.text),
@@ -63,7 +67,7 @@ def checked_reply(value: object) -> Reply:
 
 
 def check_block(where: str, block: object) -> None:
-    """Raise `TypeError` unless it is a content block; ``where`` names it."""
+    """Raise `NoReply` unless it is a content block; ``where`` names it."""
     if not isinstance(block, Mapping) or not isinstance(block.get("type"), str):
         _refuse(where, "a content block: a dict with a 'type'", block)
     if block["type"] == "text" and not isinstance(block.get("text"), str):
@@ -74,9 +78,9 @@ def check_block(where: str, block: object) -> None:
 
 
 def checked_delta(value: object) -> Delta:
-    """A piece of a reply, if it is one throughout. Raises `TypeError`, which names the field."""
+    """A piece of a reply, if it is one throughout. Raises `NoReply`, which names the field."""
     if not isinstance(value, Delta):
-        raise TypeError(f"Expected a Delta, got {_shown(value)}.")
+        raise NoReply(f"Expected a Delta, got {_shown(value)}.")
     for name in ("text", "kind"):
         if not isinstance(getattr(value, name), str):
             _refuse(name, "text", getattr(value, name), "a Delta")
@@ -116,15 +120,15 @@ def _check_usage(where: str, usage: object, of: str) -> None:
 
 
 def _check_json(where: str, value: object, depth: int = 0) -> None:
-    """Raise `TypeError` unless it can be written as JSON and read again."""
+    """Raise `NoReply` unless it can be written as JSON and read again."""
     if depth > _DEEPEST:
-        raise TypeError(f"Expected {where} of a Reply to be nested {_DEEPEST} deep at most.")
+        raise NoReply(f"Expected {where} of a Reply to be nested {_DEEPEST} deep at most.")
     match value:
         case None | bool() | float() | str():
             pass
         case int():
             if value.bit_length() > _LARGEST:
-                raise TypeError(f"Expected {where} of a Reply to be of {_LARGEST} bits at most.")
+                raise NoReply(f"Expected {where} of a Reply to be of {_LARGEST} bits at most.")
         case dict():
             for key, part in value.items():
                 if not isinstance(key, str):
@@ -138,7 +142,7 @@ def _check_json(where: str, value: object, depth: int = 0) -> None:
 
 
 def _refuse(where: str, expected: str, got: Any, of: str = "a Reply") -> NoReturn:
-    raise TypeError(f"Expected {where} of {of} to be {expected}, got {_shown(got)}.")
+    raise NoReply(f"Expected {where} of {of} to be {expected}, got {_shown(got)}.")
 
 
 def _shown(value: object) -> str:

@@ -16,7 +16,7 @@ from dataclasses import is_dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 from ikigai_actors.providers.base import Reply, ToolCall
-from ikigai_actors.providers.checked import checked_reply
+from ikigai_actors.providers.checked import NoReply, checked_reply
 
 
 class DataclassValue(Protocol):
@@ -47,7 +47,7 @@ def as_reply(value: object) -> Reply:
         The reply, complete: its text, calls and stop reason agree with its blocks.
 
     Raises:
-        TypeError: It is none of these, or holds what JSON cannot.
+        NoReply: It is none of these, or holds what JSON cannot.
     """
     if isinstance(value, str):
         return Reply(text=value)
@@ -57,15 +57,15 @@ def as_reply(value: object) -> Reply:
         output = _as_json(value)
         return Reply(text=json.dumps(output, ensure_ascii=False, default=str), output=output)
     if value is None:
-        raise TypeError(f"{_EXPECTED}, got None. Does the function return its answer?")
+        raise NoReply(f"{_EXPECTED}, got None. Does the function return its answer?")
     if not isinstance(value, Sequence) or isinstance(value, bytes | bytearray):
-        raise TypeError(f"{_EXPECTED}, got {value!r} (type={type(value).__name__}).")
+        raise NoReply(f"{_EXPECTED}, got {value!r} (type={type(value).__name__}).")
     calls = tuple(item for item in value if isinstance(item, ToolCall))
     if len(calls) == len(value):
         return _completed(checked_reply(Reply(tool_calls=calls)))
     for item in value:
         if not isinstance(item, Mapping):
-            raise TypeError(f"{_EXPECTED}, got one that holds {item!r} (type={type(item).__name__}).")
+            raise NoReply(f"{_EXPECTED}, got one that holds {item!r} (type={type(item).__name__}).")
     return _completed(checked_reply(Reply(blocks=tuple(value))))
 
 

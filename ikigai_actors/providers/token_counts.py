@@ -19,7 +19,7 @@ _told = set[str]()
 """The counts of which it was said that they are none."""
 
 
-def tokens_of(value: object) -> int | None:
+def counted_tokens(value: object) -> int | None:
     """The number of tokens that a value means, rounded up; None when it means none."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
@@ -37,7 +37,7 @@ def count_in(usage: Mapping[str, Any], *path: str) -> int:
         value = value.get(name) if isinstance(value, Mapping) else None
     if value is None:
         return 0
-    count, name = tokens_of(value), ".".join(path)
+    count, name = counted_tokens(value), ".".join(path)
     if count is None and name not in _told:
         _told.add(name)
         logger.warning(

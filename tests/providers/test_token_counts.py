@@ -15,7 +15,7 @@ from ikigai_actors.providers.openai_chat import ChatReply
 from ikigai_actors.providers.openai_responses import ResponsesReply
 from ikigai_actors.providers.prices import Price
 from ikigai_actors.providers.streamed_reply import StreamedReply
-from ikigai_actors.providers.token_counts import MOST_TOKENS, tokens_of
+from ikigai_actors.providers.token_counts import MOST_TOKENS, counted_tokens
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import spent_data, spent_of
 from tests.kit.openai_server.server import chat_text, chunk, message_item, response_events
@@ -64,7 +64,7 @@ def test_what_is_no_count_is_said_once(caplog: pytest.LogCaptureFixture) -> None
 
 @given(st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers()))
 def test_a_count_is_a_number_of_tokens_or_none(value: Any) -> None:
-    count = tokens_of(value)
+    count = counted_tokens(value)
     assert count is None or 0 <= count <= MOST_TOKENS
     if count is not None:
         assert checked_reply(Reply(usage=Usage(count))).usage == Usage(count)

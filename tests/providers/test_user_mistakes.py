@@ -2,10 +2,13 @@
 
 import asyncio
 import contextlib
+import signal
+import sys
 import threading
 import traceback
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given, settings
@@ -25,6 +28,7 @@ from ikigai_actors import (
     Stream,
     ToolCall,
     Usage,
+    current_agent,
 )
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.agent.executor import Executor
@@ -124,12 +128,64 @@ def test_a_remote_provider_that_answers_with_something_else_ends_the_turn_with_a
 
 
 @pytest.mark.parametrize("reply", [Reply(text=7), Reply(usage={}), *INCONSISTENT])  # type: ignore[arg-type]
-def test_a_function_whose_reply_is_none_crashes_its_agent_alone(reply: Any) -> None:
-    with opened(FunctionProvider(lambda _: reply)) as system:
+def test_a_function_whose_reply_is_none_is_asked_once_and_its_agent_lives(reply: Any) -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> Any:
+        asked.append(request)
+        return reply
+
+    with opened(FunctionProvider(answer)) as system:
         agent = faulty(system)
-        assert "crashed its agent 2 times" in outcome(agent)
-        assert agent.state == "idle"
+        for count in range(1, 6):
+            assert "The provider failed: Expected" in outcome(agent)
+            assert (agent.state, len(asked), agent.statistics().restarts) == ("idle", count, 0)
         assert outcome(system.root) == "well"
+
+
+def _wait_for_itself() -> NoReturn:
+    current_agent().reply(timeout=DEADLINE)
+    raise AssertionError("never")
+
+
+def _say_what_is_wrong() -> NoReturn:
+    current_agent().configure(max_tokens=-1)
+    raise AssertionError("never")
+
+
+@pytest.mark.parametrize(
+    ("mistake", "told"),
+    [
+        (_wait_for_itself, "would wait for the end of its own turn"),
+        (_say_what_is_wrong, "Expected setting max_tokens"),
+        (partial(next, iter(())), "StopIteration"),
+        (sys.exit, "The function raised SystemExit"),
+        (partial(signal.default_int_handler, 2, None), "The function raised KeyboardInterrupt"),
+    ],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_mistake_that_is_always_the_same_ends_the_turn_and_not_its_agent(
+    mistake: Callable[[], Any], told: str, is_async: bool
+) -> None:
+    asked: list[Request] = []
+
+    def function(request: Request) -> str:
+        asked.append(request)
+        mistake()
+        return "never"
+
+    async def coroutine(request: Request) -> str:
+        return await asyncio.to_thread(function, request) if mistake is _wait_for_itself else function(request)
+
+    if is_async and isinstance(mistake, partial) and mistake.func is next:
+        pytest.skip("a coroutine cannot raise it")
+    with opened(FunctionProvider(coroutine if is_async else function)) as system:
+        agent = faulty(system)
+        agent.remind("nightly", every="1h")
+        for count in range(1, 6):
+            assert told in outcome(agent)
+            assert len(asked) == count
+        assert [timer.body for timer in agent.timers()] == ["nightly"]
 
 
 @pytest.mark.parametrize("result", [{"rows": 3}, None, 5, b"", ["a"], object()])

@@ -279,7 +279,8 @@ def test_each_step_is_carried_out_and_what_failed_is_tried_again() -> None:
     closing = Closing(SYSTEM_THREADS, lambda: steps)
     with pytest.raises(KeyboardInterrupt) as raised:
         closing.run()
-    assert raised.value.__notes__ == ["This came up when c was to be closed.", "There was another one: LookupError: b"]
+    came_up, other = "This came up when {} was to be closed.", "There was another one: LookupError: b"
+    assert raised.value.__notes__ == [came_up.format("c"), f"{other}\n{came_up.format('b')}"]
     with pytest.raises(ValueError, match="c"):
         closing.run()
     closing.run()
