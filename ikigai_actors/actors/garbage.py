@@ -16,7 +16,7 @@ def everything_stays() -> Iterator[None]:
     agents, instead of 4.0 s. Of a take-over from another host it takes more, 1.5 s for 50,000 actors instead of 0.5 s,
     and of the read of a long log two fifths.
 
-    Many objects are looked at once, at the end: else the first turns behind the block would do that, which all other
+    Many objects are looked at once, at the end: else the first turns after the block would do that, which all other
     agents wait for. After a log of 100,000 messages it took 0.15 s.
 
     Threads may be inside at once: it is collected again when the first of them leaves.

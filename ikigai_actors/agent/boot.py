@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.agent.turn.state import RUNNING, LifecycleState
-from ikigai_actors.errors import HistoryError
+from ikigai_actors.errors import HistoryError, StoreUnusable
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.labels import labels_in, set_of
 from ikigai_actors.records.budgets.amounts import Paused
@@ -24,6 +24,7 @@ from ikigai_actors.records.log.lineage import AGENT_0_REMEDY
 from ikigai_actors.records.messages.pieces import delete_pieces_of_ended
 from ikigai_actors.records.transfer.graft import Imported
 from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.text import described
 from supervisors.signals import Status
 
 T = TypeVar("T")
@@ -79,10 +80,19 @@ class RowReader(Protocol):
 
 
 def clear_left_behind(store: Store, host: str, shards: Collection[int]) -> None:
-    """Settle what the earlier hosts of these shards have left, before an agent of these shards acts on this host."""
+    """Settle what the earlier hosts of these shards have left, before an agent of these shards acts on this host.
+
+    Raises `StoreUnusable` when rows of budgets hold what no program of ours has written.
+    """
 
     def clear(tx: Transaction) -> None:
-        settle_left_behind(tx, host, shards)
+        try:
+            settle_left_behind(tx, host, shards)
+        except (LookupError, TypeError, ValueError) as error:
+            raise StoreUnusable(
+                f"Rows of budgets are damaged ({described(error)}), so what an earlier host has spent cannot be counted. "
+                "See what `ikigai fsck` says, and restore a copy."
+            ) from error
         delete_pieces_of_ended(tx)
 
     if shards:

@@ -290,9 +290,13 @@ def python(
     )
 
 
+def complaints(printed: str) -> list[str]:
+    """The lines that a program printed on standard error, but for what it says of `NEEDLESS`."""
+    return [line for line in printed.splitlines() if "its server has fsync = off" not in line]
+
+
 def printed(process: "subprocess.Popen[str]") -> str:
     """What a script printed, when it has ended well."""
     said, complained = process.communicate(timeout=DEADLINE)
-    others = [line for line in complained.splitlines() if "its server has fsync = off" not in line]  # `NEEDLESS`
-    assert (process.returncode, others) == (0, [])
+    assert (process.returncode, complaints(complained)) == (0, [])
     return said.strip()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem
-from tests.kit.databases import ROOT
+from tests.kit.databases import ROOT, complaints
 from tests.kit.messages_server.server import MessagesServer, Says
 from tests.kit.program import completed, environment
 from tests.kit.zygote import PYTHON
@@ -25,7 +25,7 @@ def fan_out(database: str, **variables: str) -> str:
     """Run the example's function in a process of its own; return what it prints."""
     code = "import sys; sys.path.insert(0, sys.argv[1]); from fan_out import ask; print(ask('Tea?', sys.argv[2]))"
     done = completed([*PYTHON, "-c", code, str(FAN_OUT.parent), database], env={**environment(), **variables})
-    assert (done.stderr, done.returncode) == ("", 0)
+    assert (complaints(done.stderr), done.returncode) == ([], 0)
     return done.stdout
 
 

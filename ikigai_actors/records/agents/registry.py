@@ -129,6 +129,11 @@ class AgentRecord:
         return self.imported_at is not None and self.born == 0
 
     @property
+    def stands_in(self) -> bool:
+        """Whether an import made it, dead, in the place of a parent outside the file: of its log it has a part."""
+        return self.imported_at is not None and self.created_at == self.ended_at == self.imported_at
+
+    @property
     def why_stopped(self) -> str:
         """Why it is stopped, for a person; empty when it is not stopped, or no reason is known."""
         if self.status != "stopped":

@@ -178,7 +178,7 @@ class LogCheck:
     def _came_without(self, record: AgentRecord, child: object) -> bool:
         """Whether an agent came from a file, and another one was not in it, nor was born here since."""
         other = self._records.get(child) if isinstance(child, str) else None
-        if record.imported_at is None or other is None:
+        if record.imported_at is None or other is None or other.stands_in:
             return record.imported_at is not None
         return other.imported_at != record.imported_at and other.created_at < record.imported_at
 

@@ -25,6 +25,7 @@ class _LineHandler(logging.StreamHandler[TextIO]):
 
     def emit(self, record: logging.LogRecord) -> None:
         start.leave_screen()
+        self.stream = sys.stderr  # a bar, or a capture, puts another one in its place
         super().emit(record)
 
 

@@ -1,10 +1,8 @@
 """Lines on standard error, as text for people and as JSON for programs that collect them."""
 
-import io
 import json
 import logging
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,21 +33,18 @@ def test_what_is_logged_is_a_line_of_json_with_its_traceback_and_so_is_what_othe
 ) -> None:
     program_log.log_in_lines()
     program_log.log_as(program_log.JSON)
-    before = program_log._handler.setStream(written := io.StringIO())
+    logging.getLogger("ikigai_actors.store").warning("a\nb %s \x1b", 5)
+    logging.getLogger("ikigai_actors.store").info("not told")
+    logging.getLogger("mcp.client").error("its result reports it")
     try:
-        logging.getLogger("ikigai_actors.store").warning("a\nb %s \x1b", 5)
-        logging.getLogger("ikigai_actors.store").info("not told")
-        logging.getLogger("mcp.client").error("its result reports it")
-        try:
-            raise ValueError("planted")
-        except ValueError:
-            logging.getLogger("aiohttp.server").exception("Error handling request")
-        program_log.log_as(program_log.TEXT)
-        logging.getLogger("ikigai_actors.store").warning("as text")
-    finally:
-        program_log._handler.setStream(before or sys.stderr)
-    assert "\x1b" not in written.getvalue()
-    *found, text = written.getvalue().splitlines()
+        raise ValueError("planted")
+    except ValueError:
+        logging.getLogger("aiohttp.server").exception("Error handling request")
+    program_log.log_as(program_log.TEXT)
+    logging.getLogger("ikigai_actors.store").warning("as text")
+    written = capsys.readouterr().err
+    assert "\x1b" not in written
+    *found, text = written.splitlines()
     first, second = lines("\n".join(found))
     assert (first["level"], first["logger"], first["message"]) == ("warning", "ikigai_actors.store", "a\nb 5 \x1b")
     assert first["time"].endswith("+00:00")

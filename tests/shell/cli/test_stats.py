@@ -31,7 +31,7 @@ def test_of_many_messages_and_mails_it_is_said_about_how_many_there_are(store: S
     """The database's own estimate, which PostgreSQL makes when it looks at a table."""
     plant(store, a="root")
     rows = [("root", number, "user", "tea", None, 1, b"") for number in range(1, 1_001)]
-    mails = [("root", number, "a", "mail", "tea", 1, None, None) for number in range(1, 1_001)]
+    mails = [("root", number, "a", "mail", "tea", 1, None, None, 0) for number in range(1, 1_001)]
 
     def work(tx: Transaction) -> None:
         tx.append(rows)
