@@ -90,7 +90,7 @@ def clear_left_behind(store: Store, host: str, shards: Collection[int]) -> None:
             settle_left_behind(tx, host, shards)
         except (LookupError, TypeError, ValueError) as error:
             raise StoreUnusable(
-                f"Rows of budgets are damaged ({described(error)}), so what an earlier host has spent cannot be counted. "
+                f"Rows of budgets are damaged ({described(error)}), so what an earlier host has spent is unknown. "
                 "See what `ikigai fsck` says, and restore a copy."
             ) from error
         delete_pieces_of_ended(tx)

@@ -43,7 +43,7 @@ class FunctionProvider:
         """Call the function.
 
         Raises:
-            NoReply: It returned something that is no answer, a `TypeError`.
+            TypeError: It returned something that is no answer.
             RuntimeError: It tried to end the process or the thread (`SystemExit` and its like).
             Exception: Whatever else the function raises.
         """
@@ -67,7 +67,7 @@ class FunctionProvider:
         return self.reply(await _guarded(answer) if inspect.isawaitable(answer) else answer, on_delta)
 
     def reply(self, answer: Any, on_delta: OnDelta) -> Reply:
-        """The reply of an answer. Raises `NoReply` when it is none."""
+        """The reply of an answer. Raises `TypeError` when it is none."""
         reply = as_reply(answer)
         if reply.text:
             on_delta(Delta(reply.text))

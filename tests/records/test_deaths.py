@@ -6,7 +6,7 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.budgets.limits import SetBudget
 from ikigai_actors.records.fsck.budgets import check_budgets
-from ikigai_actors.records.lives.deaths import MANY, WriteDeath
+from ikigai_actors.records.lives.deaths import MANY_DEATHS, WriteDeath
 from ikigai_actors.records.lives.membership import JoinGroup, MonitorAgent, every_group
 from ikigai_actors.records.lives.signals import SendSignal
 from ikigai_actors.records.mail.schedules import Appointment
@@ -25,7 +25,7 @@ def desk(store: Store) -> Desk:
 
 @pytest.mark.parametrize("policy", ["reparent", "cascade"])
 def test_what_many_dead_had_is_ended_with_them_and_what_others_have_is_not(desk: Desk, policy: str) -> None:
-    number, store = MANY + 5, desk.store
+    number, store = MANY_DEATHS + 5, desk.store
     line = [f"n{place}" for place in range(number)]
 
     def grow(tx: Transaction) -> None:

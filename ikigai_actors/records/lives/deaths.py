@@ -38,7 +38,7 @@ from supervisors.signals import Refusal, Rejected, Signal, Status, cascade, deli
 ORPHANED = "its supervisor {} died, and takes those with it that it looks after"
 """The reason of those who die by the policy ``cascade``; {} is what people call the supervisor."""
 
-MANY = 100
+MANY_DEATHS = 100
 """From this many deaths on, the agents that have anything to end are found first: few have."""
 
 
@@ -334,8 +334,8 @@ def _told(
 
 
 def _tied(tx: Transaction, dead: Collection[str]) -> list[str]:
-    """The dead, but for those of `MANY` that have no timer, group, monitor or pause."""
-    if len(dead) >= MANY:
+    """The dead, but for those of `MANY_DEATHS` that have no timer, group, monitor or pause."""
+    if len(dead) >= MANY_DEATHS:
         ties = tx.run("some_ties", most=len(dead))
         if len(ties) < len(dead):  # these are all there are
             tied = {uuid for (uuid,) in ties}
