@@ -6,10 +6,11 @@ order in which they happened. When it is too slow, deltas are dropped and counte
 
 import logging
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, get_args
+from typing import TYPE_CHECKING, Self, TypeVar, get_args
 
 from ikigai_actors.actors.closing import ClosingStep, carry_out, declare_waited_for, is_waited_for, raise_first
 from ikigai_actors.arguments import shown
@@ -181,41 +182,21 @@ def check_events(only: object) -> EventTypes:
     return only
 
 
-class Subscription:
-    """One subscriber. Close it to hear no more."""
+class Subscriber(ABC):
+    """The receiver of events, of all or of some types."""
 
-    def __init__(
-        self,
-        callback: Callback,
-        capacity: int,
-        on_close: Callable[["Subscription"], None],
-        threads: "Threads",
-        patience: float,
-        only: EventTypes = (),
-    ) -> None:
-        self._only = only
-        self._callback, self._capacity, self._on_close = callback, capacity, on_close
-        self._patience = patience
-        self._delivered = 0
+    def __init__(self, callback: Callback, on_close: Callable[["Subscriber"], None], only: EventTypes) -> None:
+        self._callback, self._on_close, self._only = callback, on_close, only
         self._over = False
         self._ended: Callable[[], object] = lambda: None
-        # The light queue: a delta is one entry, and waking the thread for it is most of what the delta costs.
-        self._events: Queue[Event | None] = threads.queue()
-        self._dropping = threading.Lock()
-        self.dropped = 0
-        """Deltas that were dropped because the callback was too slow."""
-        self._thread = threads.thread(self._run, "ikigai-subscriber")
-        self._thread.start()
 
+    @abstractmethod
     def add(self, event: Event) -> None:
-        """Queue an event that is asked for; a delta is dropped when the queue is full."""
-        if not self.asks_for(type(event)):
-            return
-        if isinstance(event, Streamed) and self._events.qsize() >= self._capacity:
-            with self._dropping:
-                self.dropped += 1
-            return
-        self._events.put(event)
+        """Take an event, if it is asked for. Never waits."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Take no more."""
 
     def asks_for(self, kind: type) -> bool:
         """Whether events of a type are asked for."""
@@ -236,6 +217,56 @@ class Subscription:
         self._ended = call
         if self._over:
             call()
+
+
+class DirectSubscription(Subscriber):
+    """A subscriber whose callback never waits: the thread that publishes calls it, so it has none of its own."""
+
+    def add(self, event: Event) -> None:
+        if not self._over and self.asks_for(type(event)):
+            self._callback(event)
+
+    def close(self) -> None:
+        self._on_close(self)
+        self._over = True
+        self._ended()
+
+
+S = TypeVar("S", bound=Subscriber)
+
+
+class Subscription(Subscriber):
+    """One subscriber. Close it to hear no more."""
+
+    def __init__(
+        self,
+        callback: Callback,
+        capacity: int,
+        on_close: Callable[[Subscriber], None],
+        threads: "Threads",
+        patience: float,
+        only: EventTypes = (),
+    ) -> None:
+        super().__init__(callback, on_close, only)
+        self._capacity, self._patience = capacity, patience
+        self._delivered = 0
+        # The light queue: a delta is one entry, and waking the thread for it is most of what the delta costs.
+        self._events: Queue[Event | None] = threads.queue()
+        self._dropping = threading.Lock()
+        self.dropped = 0
+        """Deltas that were dropped because the callback was too slow."""
+        self._thread = threads.thread(self._run, "ikigai-subscriber")
+        self._thread.start()
+
+    def add(self, event: Event) -> None:
+        """Queue an event that is asked for; a delta is dropped when the queue is full."""
+        if not self.asks_for(type(event)):
+            return
+        if isinstance(event, Streamed) and self._events.qsize() >= self._capacity:
+            with self._dropping:
+                self.dropped += 1
+            return
+        self._events.put(event)
 
     def __enter__(self) -> Self:
         return self
@@ -280,7 +311,7 @@ class Publisher:
     def __init__(self, threads: "Threads", patience: float = _PATIENCE) -> None:
         """Make one without subscribers; ``patience`` is how many seconds `close` waits for a callback."""
         self._threads, self._patience = threads, patience
-        self._subscriptions: tuple[Subscription, ...] = ()
+        self._subscriptions: tuple[Subscriber, ...] = ()
         self._left: list[ClosingStep] = []
         self._unheard: list[ToolTrouble] = []
         self._lock = threading.Lock()
@@ -295,7 +326,13 @@ class Publisher:
             capacity: events that may wait for the callback.
             only: the types of events that are asked for; none for all.
         """
-        subscription = Subscription(callback, capacity, self._forget, self._threads, self._patience, only)
+        return self._begin(Subscription(callback, capacity, self._forget, self._threads, self._patience, only))
+
+    def listen(self, callback: Callback, only: EventTypes = ()) -> DirectSubscription:
+        """The same for a callback that never waits: it is called by whatever thread publishes, also by two at once."""
+        return self._begin(DirectSubscription(callback, self._forget, only))
+
+    def _begin(self, subscription: S) -> S:
         with self._lock:
             self._subscriptions = (*self._subscriptions, subscription)
             if subscription.asks_for(ToolTrouble):
@@ -334,6 +371,6 @@ class Publisher:
         self._left.extend(("a subscription", subscription.close) for subscription in self._subscriptions)
         raise_first(carry_out(self._left))
 
-    def _forget(self, subscription: Subscription) -> None:
+    def _forget(self, subscription: Subscriber) -> None:
         with self._lock:
             self._subscriptions = tuple(other for other in self._subscriptions if other is not subscription)

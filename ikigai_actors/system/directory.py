@@ -30,10 +30,12 @@ from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
 from ikigai_actors.agent.subscriptions import (
     CALLBACK,
     Callback,
+    DirectSubscription,
     Event,
     Publisher,
     StreamCut,
     Streamed,
+    Subscriber,
     Subscription,
     check_events,
 )
@@ -87,6 +89,7 @@ if TYPE_CHECKING:
 
 
 E = TypeVar("E", bound=Event)
+S = TypeVar("S", bound=Subscriber)
 """The events that a subscriber asks for."""
 
 
@@ -474,7 +477,16 @@ class Directory(OfOneProcess, ABC):
         self._check_open()
         check_callable(callback, "callback", CALLBACK)
         check_events(only)
-        subscription = self._following.begin_subscription(lambda: self._publisher.subscribe(callback, only=only))
+        return self._begin_subscription(lambda: self._publisher.subscribe(callback, only=only))
+
+    def _listen(self, callback: Callback, only: tuple[type, ...]) -> DirectSubscription:
+        """As `subscribe`, for a callback that never waits: it needs no thread."""
+        self._check_open()
+        check_events(only)
+        return self._begin_subscription(lambda: self._publisher.listen(callback, only))
+
+    def _begin_subscription(self, begin: Callable[[], S]) -> S:
+        subscription = self._following.begin_subscription(begin)
         with suppress(StoreError):  # then the loop begins with it as soon as the database answers
             self._following.follow_as_heard()
         return subscription

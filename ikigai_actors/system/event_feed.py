@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, cast
 from ikigai_actors.actors.beside import Beside
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.subscriptions import Callback, Event, Streamed, Subscription
+from ikigai_actors.agent.subscriptions import Callback, DirectSubscription, Event, Streamed
 from ikigai_actors.arguments import check_type
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.identity import is_agent_uuid
@@ -64,12 +64,12 @@ class EventSource(Protocol):
     _clock: Clock
     _beside: Beside
 
-    def subscribe(self, callback: Callback, only: tuple[type, ...] = ()) -> Subscription:
-        """Call back for each event."""
+    def _listen(self, callback: Callback, only: tuple[type, ...]) -> DirectSubscription:
+        """Call back for each event, on the thread that publishes it."""
 
 
 class EventInbox:
-    """Events from the thread of a subscription, for one reader. The reader waits for a future, or awaits it."""
+    """Events from the threads that publish them, for one reader. The reader waits for a future, or awaits it."""
 
     def __init__(self) -> None:
         self._events: deque[Event | None] = deque()
@@ -182,7 +182,7 @@ class EventFeed(Generic[E_co]):
         self._inbox = EventInbox()
         self._ready: deque[Event] = deque()
         self._over = False
-        self._subscription = system.subscribe(self._inbox.put, only)
+        self._subscription = system._listen(self._hear, only)
         self._subscription.on_end(lambda: self._inbox.put(None))
         self._taken: deque[Event | None] = deque()
         self._missed: _Missed | None = None
@@ -258,7 +258,7 @@ class EventFeed(Generic[E_co]):
             new = self._taken[0]
             if new is None:
                 self._over = True
-            elif self._concerns(new) and self._seen.passes(new):
+            elif self._seen.passes(new):
                 for event in [*self._before(new), new]:
                     self._seen.note(event, self._clock.now_ms())
                     self._ready.append(event)
@@ -317,11 +317,11 @@ class EventFeed(Generic[E_co]):
     def _wants(self, kind: type) -> bool:
         return not self._only or issubclass(kind, self._only)
 
-    def _concerns(self, event: Event) -> bool:
-        if self._agents is None:
-            return True
-        agent: Any = getattr(event, "agent", None)
-        return agent is None or agent in self._agents
+    def _hear(self, event: Event) -> None:
+        """Take an event that concerns the agents which are asked for: of others the reader is not woken."""
+        agent: Any = None if self._agents is None else getattr(event, "agent", None)
+        if agent is None or self._agents is None or agent in self._agents:
+            self._inbox.put(event)
 
 
 def _section(uuid: str, start: int, end: int, tx: Transaction) -> list[Message]:
