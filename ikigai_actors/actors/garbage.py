@@ -4,7 +4,7 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-MANY = 10_000
+MANY_OBJECTS = 10_000
 """New objects from which on the collector looks at them when the block ends."""
 
 
@@ -28,5 +28,5 @@ def everything_stays() -> Iterator[None]:
     finally:
         if collecting:
             gc.enable()
-            if gc.get_count()[0] > MANY:
+            if gc.get_count()[0] > MANY_OBJECTS:
                 gc.collect(1)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ikigai_actors.actors.garbage import MANY, everything_stays
+from ikigai_actors.actors.garbage import MANY_OBJECTS, everything_stays
 
 
 @pytest.fixture
@@ -25,10 +25,10 @@ def collections() -> Iterator[list[int]]:
 
 def test_what_a_block_has_made_is_looked_at_when_it_ends_and_not_behind_it(collections: list[int]) -> None:
     with everything_stays():
-        kept = [[number] for number in range(2 * MANY)]
+        kept = [[number] for number in range(2 * MANY_OBJECTS)]
         assert collections == []
     assert collections == [1]
-    assert gc.get_count()[0] < MANY < len(kept)
+    assert gc.get_count()[0] < MANY_OBJECTS < len(kept)
 
 
 def test_a_block_that_makes_little_costs_no_collection(collections: list[int]) -> None:
