@@ -332,7 +332,7 @@ class Future(pykka.Future[T]):
             and not self._value.done()
         ):
             raise WouldWaitForItself(
-                f"Agent {actor.uuid} would wait for the end of its own turn. "
+                "The agent whose code this is would wait for the end of its own turn. "
                 'A function that is to fork its own agent returns [ToolCall("fork", {"prompt": "..."})] instead; '
                 "anything else is for another agent to do, or for after the turn."
             )

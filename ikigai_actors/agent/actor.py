@@ -146,6 +146,7 @@ class AgentActor(PooledActor):
             lifecycle=last.lifecycle,
             hold=last.paused,
             own_labels=origin.labels,
+            name=origin.name,
         )
         super().__init__(runtime.dispatcher)
         self.runtime, self.origin, self.state = runtime, origin, state
@@ -329,7 +330,7 @@ class AgentActor(PooledActor):
             case _ if message.needs is on.Needs.LOG and machine.accepts(self.state, message):
                 self._decide(message)
             case _ if message.needs is not on.Needs.LOG and self.backlog.is_full:
-                told = f"Agent {self.state.uuid} has {INBOX_CAPACITY} commands waiting; wait for some."
+                told = f"Agent {self.called} has {INBOX_CAPACITY} commands waiting; wait for some."
                 message.caller.settle(InboxFull(told, self.state.uuid))
             case _:
                 self.backlog.add(message)
@@ -347,7 +348,7 @@ class AgentActor(PooledActor):
             return
         callers, self.state = self.state.callers, replace(self.state, callers=())
         for caller in callers:
-            caller.settle(TurnInterrupted(f"Agent {self.state.uuid} was restarted; no turn is open.", self.state.uuid))
+            caller.settle(TurnInterrupted(f"Agent {self.called} was restarted; no turn is open.", self.state.uuid))
 
     def _interrupt_prompt(self, interrupt: on.Interrupt) -> None:
         """Without a turn in progress, end the one that the oldest prompt from before the signal opens, as it begins."""
@@ -407,6 +408,8 @@ class AgentActor(PooledActor):
 
     def _decide_on(self, event: on.TurnEvent, asked: bool, again: tuple[on.Prompt, ...] = ()) -> bool:
         """Take the step for an event that is completed; ``again`` are the recorded words that may enter with it."""
+        if self.state.name != self.origin.name:  # it was renamed
+            self.state = replace(self.state, name=self.origin.name)
         tools = self.runtime.toolbox.traits(self.state.view.settings, typed=self.state.output is not None)
         step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools, (*again, *self.backlog.words))
         step = self._costs.filled(self.state, step, event, asked)
@@ -667,7 +670,8 @@ class AgentActor(PooledActor):
         state = self.state
         if self._may_rest:
             self._log.drop()
-            self._become(State(state.uuid, state.head, request=state.request + 1, lifecycle=state.lifecycle))
+            request, lifecycle = state.request + 1, state.lifecycle
+            self._become(State(state.uuid, state.head, name=state.name, request=request, lifecycle=lifecycle))
 
     def _sleep(self) -> None:
         """End if nothing of the agent is open; it is woken when something is asked of it."""
@@ -700,7 +704,8 @@ class AgentActor(PooledActor):
             self._log.abandon()
             before = self.state
             head = before.head if step is None else UNKNOWN
-            self._become(State(before.uuid, head, before.turn, request=before.request + 1, lifecycle=before.lifecycle))
+            request, lifecycle = before.request + 1, before.lifecycle
+            self._become(State(before.uuid, head, before.turn, name=before.name, request=request, lifecycle=lifecycle))
         finally:
             for caller in callers:
                 caller.settle(error)
@@ -778,10 +783,10 @@ class AgentActor(PooledActor):
         """The error for the caller of a command that crashed the actor."""
         if isinstance(reason, IkigaiError):
             return reason
-        uuid = self.state.uuid
-        told = AgentError(f"Agent {uuid} crashed as it was to do this, and has not done it: {described(reason)}", uuid)
-        told.__cause__ = reason
-        return told
+        told = f"Agent {self.called} crashed as it was to do this, and has not done it: {described(reason)}"
+        error = AgentError(told, self.state.uuid)
+        error.__cause__ = reason
+        return error
 
     def on_death(self, reason: BaseException | None) -> None:
         """Answer all callers that still wait: the agent acts no more."""
@@ -789,7 +794,7 @@ class AgentActor(PooledActor):
 
     def _gone(self) -> ActorGone:
         uuid = self.state.uuid
-        return ActorGone(self._exit_message or f"Agent {uuid} acts no more on this host.", uuid)
+        return ActorGone(self._exit_message or f"Agent {self.called} acts no more on this host.", uuid)
 
     def _hand_over(self, error: BaseException | None = None, end: Cause | None = None) -> None:
         """Ask for a new actor of the agent, which gets all callers.
@@ -816,7 +821,7 @@ class AgentActor(PooledActor):
                 waiting = (_anew(asked), *waiting)
             else:
                 what = "summary" if isinstance(asked, Compaction) else "merge"
-                told = f"Agent {state.uuid} has ended as its {what} was written: look at its history."
+                told = f"Agent {self.called} has ended as its {what} was written: look at its history."
                 asked.caller.settle(TurnInterrupted(told, state.uuid))
             state = compaction.state_behind(state)
         callers = tuple(self._callers(self._step))

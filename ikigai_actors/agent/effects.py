@@ -379,7 +379,7 @@ class Effects:
             chosen = self._choose(state, log, end, summary=True)
             if chosen.own_code:
                 raise ProviderError(
-                    f"Agent {uuid} is answered by code, {chosen.name}, which writes no summary. Set "
+                    f"Agent {called(uuid, name)} is answered by code, {chosen.name}, which writes no summary. Set "
                     "compact_model to the model that is to write it."
                 )
         except ProviderError as error:

@@ -228,7 +228,9 @@ class Waits(Service):
         known = None if named is None else store.read(lambda tx: {one: _known(tx, one) for one in named})
         acting = acting_agent.get(None)
         if known is not None and acting is not None and acting.uuid in known.values():
-            raise WouldWaitForItself(f"Agent {acting.uuid} would wait for the end of its own turn. Wait for others.")
+            raise WouldWaitForItself(
+                "The agent whose code this is would wait for the end of its own turn. Wait for others."
+            )
 
         def by_agent(answers: WaitResults) -> dict[Any, WaitResult]:
             if known is None:

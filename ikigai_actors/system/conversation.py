@@ -338,7 +338,7 @@ class Words:
                 with self._saying:
                     mine = [one for uuid, _, one in self._said if uuid == agent.uuid and one.stored_as == waiting.mail]
                 for one in mine:
-                    one.settle(Withdrawn(f"The prompt to agent {agent.uuid} was withdrawn.", agent.uuid))
+                    one.settle(Withdrawn("The prompt was withdrawn.", agent.uuid))
                 taken: str = waiting.text
                 return taken
         return None

@@ -59,5 +59,5 @@ class Receipt(Future[Steered]):
             return False
         withdrawn = self._delete(self.kept.get())
         if withdrawn:
-            self.settle(Withdrawn(f"The word to agent {self._agent} was withdrawn.", self._agent))
+            self.settle(Withdrawn("The word was withdrawn.", self._agent))
         return withdrawn

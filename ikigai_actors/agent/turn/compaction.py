@@ -83,7 +83,7 @@ _CUT = "That was too long, and was cut. Write the notes again, in half as many w
 def begin_compaction(state: State, event: on.Compact, now: int) -> Step:
     """Ask the model for a summary, or write the one that is given; or say that there is nothing to compact."""
     if event.plan is None:
-        text = f"Agent {state.uuid} has too short a history for a summary. Nothing was changed."
+        text = f"Agent {state.called} has too short a history for a summary. Nothing was changed."
         return Step(state, effects=(Answer(event.caller, NothingToCompact(text, state.uuid)),))
     unit = holding(state)
     if state.phase in NOT_ASKED:  # the request that waits is another one after the summary
@@ -309,7 +309,7 @@ def take_off_summary(state: State, event: on.Uncompact, now: int) -> Step:
     """Take off the latest summary: what it stood for is shown again, and what came since stays."""
     lens = state.view.lens
     if lens is None:
-        text = f"No summary is in force in the history of agent {state.uuid}."
+        text = f"No summary is in force in the history of agent {state.called}."
         return Step(state, effects=(Answer(event.caller, NothingToUncompact(text, state.uuid)),))
     return write_messages(state, now, (Kind.UNCOMPACT, "", {"summary": lens.id}), caller=event.caller)
 

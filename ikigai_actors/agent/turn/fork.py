@@ -99,7 +99,7 @@ def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
 def fork_trials(state: State, event: on.ForkTrials, now: int) -> Step:
     """Write a note, and make the children of any histories that it speaks of."""
     if event.head not in (0, state.head):
-        text = f"The log of agent {state.uuid} has gone on to {state.head}, and {event.head} was expected."
+        text = f"The log of agent {state.called} has gone on to {state.head}, and {event.head} was expected."
         return Step(state, effects=(Answer(event.caller, StoreConflict(text)),))
     beds = []
     for one in event.trials:

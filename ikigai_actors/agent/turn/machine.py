@@ -375,7 +375,7 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
         case on.Undo():
             return _undo(state, event, now)
         case on.Configure() if "effects" in event.settings and is_trial(state.view.settings):
-            kept = BadInput(f"The setting effects of agent {state.uuid} is kept: fork it, to go on without it.")
+            kept = BadInput(f"The setting effects of agent {state.called} is kept: fork it, to go on without it.")
             return Step(state, effects=(Answer(event.caller, kept),))
         case on.Configure():
             return write_messages(state, now, (Kind.CONFIGURE, "", event.settings), caller=event.caller)
@@ -408,7 +408,7 @@ def _merges(state: State, request: int) -> bool:
 def _loaded(state: State, event: on.Loaded) -> State:
     last = event.last
     if state.turn:
-        last = TurnInterrupted(f"The turn of agent {state.uuid} was cut off; resume it.", state.uuid)
+        last = TurnInterrupted(f"The turn of agent {state.called} was cut off; resume it.", state.uuid)
     phase = Phase.INTERRUPTED if state.turn else Phase.IDLE
     if isinstance(state.hold, Paused):
         phase = Phase.WAITING_FOR_BUDGET
@@ -467,7 +467,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
 
 def _end_at_once(state: State, unit: LogUnit, told: tuple[Effect, ...], event: on.Prompt, now: int) -> Step:
     """End the turn that a unit opens, in the same unit, before anything was asked of a model."""
-    ended = end_turn(state, now, _interrupted(state.uuid), INTERRUPTION)
+    ended = end_turn(state, now, _interrupted(state), INTERRUPTION)
     assert isinstance(ended.unit, LogUnit)
     unit = replace(unit, messages=(*unit.messages, *ended.unit.messages), turn=0, asks=False)
     return Step(ended.state, unit, (*told, *ended.effects), event.caller)
@@ -558,19 +558,21 @@ def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
         return Step(state, effects=told)
     if aside:
         what = "summary" if state.phase is Phase.COMPACTING else "merge"
-        cut_off = TurnInterrupted(f"The {what} of agent {state.uuid} was interrupted; nothing was changed.", state.uuid)
+        cut_off = TurnInterrupted(
+            f"The {what} of agent {state.called} was interrupted; nothing was changed.", state.uuid
+        )
         told = (*compaction.answers_of_compaction(state, cut_off), *told)
         state, event = compaction.state_behind(state), replace(event, partial="")  # what was received is no reply
     if not state.turn and isinstance(state.hold, Held):
         return Step(replace(state, hold=None), LogUnit(state.uuid, ()), told, event.caller)
     if not state.turn:
         return Step(state, effects=told)
-    ended = end_turn(state, now, _interrupted(state.uuid), _cut_off(event.partial, event.spent, Kind.INTERRUPTED))
+    ended = end_turn(state, now, _interrupted(state), _cut_off(event.partial, event.spent, Kind.INTERRUPTED))
     return replace(ended, effects=(*ended.effects, *told), caller=event.caller)
 
 
-def _interrupted(uuid: str) -> TurnInterrupted:
-    return TurnInterrupted(f"The turn of agent {uuid} was interrupted.", uuid)
+def _interrupted(state: State) -> TurnInterrupted:
+    return TurnInterrupted(f"The turn of agent {state.called} was interrupted.", state.uuid)
 
 
 def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTraits]) -> Step:
@@ -634,7 +636,7 @@ def _exit(state: State, event: on.ExitNow, now: int) -> Step:
 def _outcome(state: State, event: on.GetOutcome) -> Step:
     if state.phase in WORKING and state.turn:
         return Step(replace(state, callers=(*state.callers, event.caller)))
-    never = NoTurn(f"Agent {state.uuid} has had no turn of its own yet; prompt it first.", state.uuid)
+    never = NoTurn(f"Agent {state.called} has had no turn of its own yet; prompt it first.", state.uuid)
     return Step(state, effects=(Answer(event.caller, state.last or never),))
 
 
@@ -663,7 +665,7 @@ def _rewind(state: State, event: on.Rewind, now: int) -> Step:
 
 def _undo(state: State, event: on.Undo, now: int) -> Step:
     if not event.prompt:
-        nothing = NoTurn(f"There is no prompt in the history of agent {state.uuid}, so nothing to undo.", state.uuid)
+        nothing = NoTurn(f"There is no prompt in the history of agent {state.called}, so nothing to undo.", state.uuid)
         return Step(state, effects=(Answer(event.caller, nothing),))
     return _anew(close_and_write(state, now, event.caller, (Kind.REWIND, "", {"before": event.prompt})))
 

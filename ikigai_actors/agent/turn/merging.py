@@ -82,7 +82,7 @@ def begin_merge(
 def refuse_merge(state: State, caller: on.Caller) -> Step:
     """Take in nothing while a turn waits for a budget: its request would need more still."""
     told = (
-        f"A turn of agent {state.uuid} waits for a budget, so nothing can be merged into it; nothing was changed. "
+        f"A turn of agent {state.called} waits for a budget, so nothing can be merged into it; nothing was changed. "
         "Grant more (/budget +AMOUNT, or grant()), or end the turn free of charge (INT, Ctrl-C), and merge then."
     )
     return Step(state, effects=(Answer(caller, BudgetExceeded(told, state.uuid)),))

@@ -1,7 +1,7 @@
 """An agent's state, effects, and the step that holds both: what the machine decides on, and what it decides."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from ikigai_actors.agent.turn.plan import SummaryPlan
 from ikigai_actors.agent.turn.service_waits import ServiceWait
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Usage
+from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.history import EMPTY, View
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
@@ -167,6 +168,8 @@ class State:
     uuid: str
     head: int
     """Position of the latest message of the history; `UNKNOWN` when only the log has it."""
+    name: str | None = field(default=None, kw_only=True)
+    """The name of the agent, for texts alone."""
     turn: int = 0
     """Id of the message that opened the turn in progress; 0 when idle."""
     phase: Phase = Phase.UNLOADED
@@ -224,6 +227,11 @@ class State:
     """The labels of the agent, as one text (`records.agents.labels`)."""
     turn_labels: str = ""
     """The labels in force in the latest turn, if its prompt changed any. Empty otherwise."""
+
+    @property
+    def called(self) -> str:
+        """What people call the agent."""
+        return called(self.uuid, self.name)
 
     @property
     def labels(self) -> str:

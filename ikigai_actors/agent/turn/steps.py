@@ -136,7 +136,7 @@ def answers_of_cut_off(state: State) -> tuple[Answer, ...]:
 def _superseded(state: State) -> TurnInterrupted:
     waited = {Phase.WAITING_FOR_BUDGET: "a budget", Phase.WAITING_FOR_SERVICE: "its service"}.get(state.phase)
     how = f"taken back while it waited for {waited}" if waited else "cut off, and not resumed"
-    return TurnInterrupted(f"The turn of agent {state.uuid} was {how}.", state.uuid)
+    return TurnInterrupted(f"The turn of agent {state.called} was {how}.", state.uuid)
 
 
 def end_turn(state: State, now: int, outcome: TurnOutcome, *drafts: PendingMessage) -> Step:

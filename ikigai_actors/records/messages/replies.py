@@ -144,7 +144,7 @@ def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnI
             case Kind.ERROR:
                 return ProviderError(message.content, message.data.get("partial", ""))
             case Kind.ASSISTANT | Kind.INTERRUPTED:
-                return TurnInterrupted(f"The turn of agent {message.agent_uuid} was interrupted.", message.agent_uuid)
+                return TurnInterrupted("The turn was interrupted.", message.agent_uuid)
     return None
 
 

@@ -38,6 +38,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
 from ikigai_actors.errors import AgentDead, IkigaiError, SystemClosed
 from ikigai_actors.records.agents.registry import Died, Renamed, StatusSet
+from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.hosts.changes import AgentChange
 from ikigai_actors.records.hosts.liveness import Sign
@@ -714,7 +715,8 @@ class ProcessTable(Processes):
             actor, held = self._actors.pop(uuid, None), uuid in self._held
             self._held.discard(uuid)
             self._last_status.pop(uuid, None)
-        dead = Dead(f"Agent {uuid} is dead: {end.cause}: {end.reason}")
+        name = actor.called if actor is not None else called(uuid, None)
+        dead = Dead(f"Agent {name} is dead: {end.cause}: {end.reason}")
         self._settle(uuid, AgentDead(dead.exit_message, uuid))
         if actor is not None:
             (actor.actor_inbox.release if held else actor.actor_inbox.put_urgent)(dead)

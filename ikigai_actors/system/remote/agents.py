@@ -174,7 +174,7 @@ class RemoteAgents:
         """Take back a prompt that an INT came for before its agent left; one that is no mail has left no trace."""
         if prompt.mail:
             self._client.write(WithdrawPrompt(uuid, prompt.mail))
-        prompt.caller.settle(TurnInterrupted(f"The turn of agent {uuid} was interrupted before it began.", uuid))
+        prompt.caller.settle(TurnInterrupted("The turn was interrupted before it began.", uuid))
 
     def _post_for(self, caller: Any, ask: Callable[[], object], wait: bool = False) -> None:
         if isinstance(caller, Future):
@@ -342,7 +342,7 @@ class RemoteAgents:
         if record.turn:
             self.await_turn(RemoteTurn(uuid, turn=record.turn), record.turn, future)
         elif record.living:
-            never: IkigaiError = NoTurn(f"Agent {uuid} has had no turn of its own yet; prompt it first.", uuid)
+            never: IkigaiError = NoTurn(f"Agent {record.short} has had no turn of its own yet; prompt it first.", uuid)
             future.settle(outcome_of(reversed(messages)) or never)
         else:
             gone = AgentDead(f"Agent {record.short} is dead: {record.exit_reason or 'no reason is known'}.", uuid)

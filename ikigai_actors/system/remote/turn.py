@@ -54,8 +54,8 @@ class RemoteTurn:
         if outcome is not None:
             return outcome
         if reason is not None:
-            return AgentDead(f"Agent {self.agent} is dead: {reason or 'no reason is known'}.", self.agent)
-        return TurnInterrupted(f"The turn of agent {self.agent} was interrupted.", self.agent)
+            return AgentDead(f"The agent is dead: {reason or 'no reason is known'}.", self.agent)
+        return TurnInterrupted("The turn was interrupted.", self.agent)
 
     def _take(self, message: Message) -> None:
         if message.kind == Kind.USER:
@@ -82,4 +82,4 @@ class RemoteWord:
         reason = next((death.reason for death in news.died if death.agent_uuid == self.agent), None)
         if reason is None:
             return None
-        return AgentDead(f"Agent {self.agent} is dead: {reason or 'no reason is known'}.", self.agent)
+        return AgentDead(f"The agent is dead: {reason or 'no reason is known'}.", self.agent)
