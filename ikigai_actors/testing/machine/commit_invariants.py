@@ -83,6 +83,8 @@ class Standing:
     """The numbers of its mails of kind ``prompt`` that it has not taken up."""
     interrupted: set[int] = field(default_factory=set)
     """Those of them for which an INT came from another process."""
+    withdrawn: set[int] = field(default_factory=set)
+    """Those of them that were withdrawn, or had been taken up when somebody tried."""
     paused: bool = False
     """Whether it is stopped, has heard of that, and has no request in flight."""
     heard_stop: bool = False
@@ -215,9 +217,10 @@ class CommitCheck:
                 self.agents[given["recipient"]].prompts.discard(given["id"])
             case "interrupt_prompts":
                 for one in (self.agents[uuid] for uuid in given["uuids"]):
-                    one.interrupted |= {min(waiting)} if (waiting := one.prompts - one.interrupted) else set()
+                    waiting = one.prompts - one.interrupted - one.withdrawn
+                    one.interrupted |= {min(waiting)} if waiting else set()
             case "withdraw_prompt":
-                self.agents[given["recipient"]].prompts.discard(given["id"])
+                self.agents[given["recipient"]].withdrawn.add(given["id"])
             case "take_words":
                 self.agents[given["recipient"]].prompts -= set(map(int, given["ids"]))
             case "mark_one_read" | "delete_mail":
