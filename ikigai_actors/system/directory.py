@@ -89,8 +89,9 @@ if TYPE_CHECKING:
 
 
 E = TypeVar("E", bound=Event)
-S = TypeVar("S", bound=Subscriber)
 """The events that a subscriber asks for."""
+S = TypeVar("S", bound=Subscriber)
+"""A subscription."""
 
 
 class SystemPart(NamedTuple):

@@ -87,7 +87,7 @@ def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
     """One that follows agents of whom something is awaited, and one that follows everybody."""
     made = Desk()
     with closing(made.store):
-        made.remote.follow(request.param, 0)
+        made.remote.follow(lambda: request.param, 0)
         yield made
 
 
@@ -96,7 +96,7 @@ def text_of(future: Future[Reply]) -> str:
 
 
 def test_who_asks_hears_the_answer_though_the_prompt_was_taken_up_in_a_look_at_another_agent(desk: Desk) -> None:
-    desk.remote.listen(True, True, 0)
+    desk.remote.listen(lambda: (True, True), 0)
     (mine, answer), (_, other) = desk.ask("a"), desk.ask("b")
     desk.says("a", 2, Kind.USER, "tea?", 2, mail=mine)
     desk.streams("a", 2)
@@ -153,7 +153,7 @@ def test_who_awaits_a_turn_that_is_given_away_hears_what_ends_it_later(desk: Des
 def test_who_asks_hears_of_a_death_that_comes_before_everybody_is_followed(desk: Desk) -> None:
     _, answer = desk.ask("a")
     write_alone(desk.store, SendSignal("a", Signal.KILL, 5, spread=False, reason="enough"))
-    desk.remote.follow(True, 5)
+    desk.remote.follow(lambda: True, 5)
     desk.look()
     with pytest.raises(AgentDead, match="enough"):
         answer.get(timeout=0)
@@ -239,3 +239,10 @@ def test_who_asks_waits_some_seconds_for_hosts_that_share_the_agents_to_be_start
     desk.look()
     with pytest.raises(NoHost):
         answer.get(timeout=0)
+
+
+def test_whether_somebody_listens_is_asked_while_no_other_thread_can_say_it(desk: Desk) -> None:
+    """Else a thread that has seen nobody could say so after another one has subscribed."""
+    looking: Any = desk.remote._looking
+    desk.remote.listen(lambda: (looking.acquire(blocking=False) is False, False), 0)
+    assert desk.store.read(lambda tx: sql(tx, "SELECT COUNT(*) FROM listeners WHERE until > now_ms()")) == [(1,)]

@@ -229,11 +229,11 @@ class RemoteAgents:
                 self._withdraw()
                 self._settle(self._answers())
 
-    def follow(self, everybody: bool, now: int) -> None:
+    def follow(self, all_are_wanted: Callable[[], bool], now: int) -> None:
         """Follow everybody from now on, in milliseconds since 1970, or only those of which something is awaited."""
-        if everybody != self.follower.follows_all:
-            with self._looking:
-                if not everybody:
+        if all_are_wanted() != self.follower.follows_all:
+            with self._looking:  # it is asked once more: somebody may have subscribed meanwhile
+                if not all_are_wanted():
                     self.follower.follow_only(self._whom())
                 elif not self.follower.follows_all:
                     self.follower.follow_all(now)
@@ -242,27 +242,27 @@ class RemoteAgents:
         """Hold the looks for the length of a block."""
         return self._looking
 
-    def listen(self, here: bool, replies: bool, now: float) -> None:
+    def listen(self, wants: Callable[[], tuple[bool, bool]], now: float) -> None:
         """Let the hosts know that somebody is here, and write the replies that they receive while these are wanted.
 
         Call it again and again: it renews what it has said. Where it cannot be said, replies are published when they
         are committed.
 
         Args:
-            here: whether somebody here listens to anything.
-            replies: whether somebody here wants to see replies on their way.
+            wants: tells whether somebody here listens to anything, and whether he wants to see replies on their way. It
+                is called under the lock: what a thread has seen before it came may be over.
             now: seconds of the clock that never leaps.
         """
-        wanted = (here or replies, replies)
         with self._looking, suppress(IkigaiError):  # the next look reports a trouble with the store
-            if wanted == self._listens and (not wanted[0] or now < self._renew_at):
+            wanted = is_here, replies = wants()
+            if wanted == self._listens and (not is_here or now < self._renew_at):
                 return
             self._listens, self._renew_at = wanted, now + RENEW
             if replies:
                 self.follower.listen(self._who)
             else:
                 self.follower.listen_no_more()
-            self._client.write(Listen(self._who, LISTENS_FOR if wanted[0] else 0, replies))
+            self._client.write(Listen(self._who, LISTENS_FOR if is_here else 0, replies))
 
     def awaited(self) -> frozenset[str]:
         """The agents, by uuid, of which something is awaited."""

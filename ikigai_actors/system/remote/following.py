@@ -120,9 +120,13 @@ class FollowingLoop(Service):
         Raises `StoreError`.
         """
         if self._remote is not None:
-            self._remote.follow(self._hears_all(), self._clock.now_ms())
-            replies = self._hears_all() and self._hears_replies()
-            self._remote.listen(self._is_used(), replies, self._clock.monotonic())
+            self._remote.follow(self._hears_all, self._clock.now_ms())
+            self._remote.listen(self._wants, self._clock.monotonic())
+
+    def _wants(self) -> tuple[bool, bool]:
+        """Whether somebody here listens to anything, and whether he wants to see replies on their way."""
+        replies = self._hears_all() and self._hears_replies()
+        return self._is_used() or replies, replies
 
     def begin_subscription(self, begin: Callable[[], S]) -> S:
         """Let somebody subscribe, between two looks: the first one hears replies on their way from their beginnings."""
@@ -166,7 +170,7 @@ class FollowingLoop(Service):
         if self._remote is not None:
             self._remote.carry_out()
             if self._well:  # else the time runs out by which this process listens
-                self._remote.listen(False, False, self._clock.monotonic())
+                self._remote.listen(lambda: (False, False), self._clock.monotonic())
         self._watch.close()
         self._watch.wait(0)  # gives its connection back
 
