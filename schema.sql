@@ -109,6 +109,10 @@ CREATE TABLE agents (
                                                          -- its host when it sleeps: seldom, so turns stay out of the index
     way             BIGINT NOT NULL DEFAULT 0 CHECK (way IN (0, 1)),     -- 1: dead, and a living one is below it, which was left
                                                          -- as an orphan: the way to the living leads through it
+    cut_off         BIGINT NOT NULL DEFAULT 0 CHECK (cut_off IN (0, turn)),   -- the turn with which its host does not go on: it was
+                                                         -- cut off, and waits for a person
+    resumes         BIGINT NOT NULL DEFAULT 0 CHECK (resumes >= 0),  -- how often a turn went on that was cut off, from the message
+    resumed_at      BIGINT NOT NULL DEFAULT 0,           -- at this position: a turn that comes no further is left
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))
 );

@@ -40,7 +40,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import INBOX_CAPACITY, Envelope
 from ikigai_actors.agent.agent_log import AgentLog
 from ikigai_actors.agent.backlog import Backlog, wants_news
-from ikigai_actors.agent.boot import Origin
+from ikigai_actors.agent.boot import MOST_CUT_OFFS, Origin
 from ikigai_actors.agent.builtin_calls.mail import append_notice
 from ikigai_actors.agent.builtin_calls.table import append_call
 from ikigai_actors.agent.costs import Costs
@@ -253,7 +253,7 @@ class AgentActor(PooledActor):
             self.actor_inbox.release(born if self.state.turn else Wake())
             return
         if self.state.turn:
-            self.actor_inbox.put_urgent(on.Resume(Future()), first=True)
+            self.actor_inbox.put_urgent(on.Resume(Future(), on.Resumption.SUPERVISOR), first=True)
         self.actor_inbox.release(LogRead(log))
 
     def on_receive(self, message: Any) -> None:
@@ -344,7 +344,8 @@ class AgentActor(PooledActor):
         lifecycle = self.state.lifecycle._replace(status=restarted.status)
         self._become(replace(self.state, turn=restarted.turn, lifecycle=lifecycle))
         if restarted.turn:  # before all that waits for the end of that turn
-            self.backlog.add_first(on.TurnPoisoned(restarted.poison) if restarted.poison else on.Resume(Future()))
+            goes_on = on.Resume(Future(), on.Resumption.SUPERVISOR)
+            self.backlog.add_first(on.TurnPoisoned(restarted.poison) if restarted.poison else goes_on)
             return
         callers, self.state = self.state.callers, replace(self.state, callers=())
         for caller in callers:
@@ -724,7 +725,14 @@ class AgentActor(PooledActor):
             self._answer_waiting(self._crash_of(error))  # else each restart would fail for them again
             raise
         self._restarted = None
-        self._decide(loaded)
+        self._decide(replace(loaded, cut_off=self._cut_off) if self.state.turn else loaded)
+
+    @property
+    def _cut_off(self) -> str:
+        """What people hear of a turn that was cut off, and that nobody goes on with."""
+        times = self.origin.cut_offs
+        often = f" {times} times, and came no further in between" if times >= MOST_CUT_OFFS else ""
+        return f"{self.called}'s turn was cut off{often}"
 
     def _lost(self, error: IkigaiError) -> None:
         """Answer all callers with the reason why the log could not be read: without it nothing can be done.

@@ -29,6 +29,9 @@ from supervisors.signals import Status
 
 T = TypeVar("T")
 
+MOST_CUT_OFFS = 3
+"""How often a turn is cut off without a new message before it is left to a person: it may be what ends its host."""
+
 _STATUS = {status.value: status for status in Status}  # thrice as fast as the enumeration's own look-up
 
 
@@ -50,6 +53,13 @@ class Origin(NamedTuple):
     """For which budget its request waits; None when it waits for none."""
     labels: str = ""
     """Its labels, as one text (`records.agents.labels`)."""
+    cut_offs: int = 1
+    """How often its turn was cut off, with this time, since it came to its latest message."""
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether its turn is cut off, and does not wait for a budget."""
+        return self.turn > 0 and self.paused is None
 
 
 class Unrestorable(NamedTuple):
@@ -140,17 +150,19 @@ def _judge(tx: Transaction, rows: Sequence[Row]) -> tuple[list[Origin], list[Unr
     if others:
         heads |= {head.uuid: head.last or head.fork_message_id for head in heads_of(tx, sorted(others))}
     for row in rows:
-        uuid, name, epoch, turn, _, parent, _, status, ending, restart, _, interrupted, labels, _, *paused = row
+        uuid, name, epoch, turn, _, parent, _, status, ending, restart, _, interrupted, labels, _, *more = row
+        resumes, resumed_at, *paused = more
         try:
             labels_in(labels)
             reason = _wrong(row, heads.get(parent))
-            lifecycle = LifecycleState(_STATUS[status], ending or "", restart == "permanent")
+            lifecycle = LifecycleState(_STATUS[status], ending or "", restart)
         except (KeyError, TypeError, ValueError) as error:
             reason = f"its rows hold what no program of ours wrote ({error})"
         if reason is None:
             waits = Paused(paused[0], paused[1], "", at=paused[2]) if paused[0] is not None else None
             told = 0 < turn == interrupted
-            restored.append(Origin(uuid, name, epoch, heads[uuid], turn, lifecycle, told, waits, labels))
+            cut_offs = 1 + (resumes if resumed_at == heads[uuid] else 0)
+            restored.append(Origin(uuid, name, epoch, heads[uuid], turn, lifecycle, told, waits, labels, cut_offs))
         elif parent is None:
             raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. {AGENT_0_REMEDY}")
         else:
@@ -158,12 +170,18 @@ def _judge(tx: Transaction, rows: Sequence[Row]) -> tuple[list[Origin], list[Unr
     return restored, unrestorable
 
 
+def left_cut_off(found: Survey, resume: bool) -> list[str]:
+    """The agents whose turns were cut off and with which a host does not go on: all, or those that come no further."""
+    cut_off = (one for one in found.restored if one.is_cut_off)
+    return [one.uuid for one in cut_off if not (resume and one.cut_offs < MOST_CUT_OFFS)]
+
+
 def survey_of(imported: Imported) -> Survey:
     """The agents that an import has brought, and that have an open turn; nothing is read."""
     found = [
         Origin(
             *(one.uuid, one.name, one.epoch, imported.heads[one.uuid], one.turn),
-            LifecycleState(_STATUS[one.status], one.exit_reason or "", one.restart == "permanent"),
+            LifecycleState(_STATUS[one.status], one.exit_reason or "", one.restart),
             labels=set_of(one.labels),
         )
         for one in imported.agents

@@ -181,7 +181,7 @@ def start_host(words: Sequence[str], environ: Mapping[str, str], log: Path) -> S
         environ: its environment, which names the database.
         log: where it writes what it reports.
     """
-    command = [sys.executable, "-m", "ikigai_actors", *words, "host", "--resume", "--until-idle", str(UNTIL_IDLE)]
+    command = [sys.executable, "-m", "ikigai_actors", *words, "host", "--until-idle", str(UNTIL_IDLE)]
     with suppress(OSError):
         if log.stat().st_size > LOG_SIZE:
             log.replace(log.with_suffix(".log.1"))

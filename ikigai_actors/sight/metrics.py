@@ -92,6 +92,7 @@ def _of_agents(found: Gauges) -> list[Metric]:
     return [
         Metric("ikigai_agents", GAUGE, "Agents, by status.", agents),
         _one("ikigai_turns_open", GAUGE, "Agents whose turn is open.", found.turns),
+        _one("ikigai_turns_cut_off", GAUGE, "Turns that were cut off, and with which no host goes on.", found.cut_off),
         _one("ikigai_mail_unread", GAUGE, "Mails that nobody has read.", found.unread),
         _one("ikigai_tokens_total", COUNTER, "Tokens of requests to models.", found.tokens),
         _one("ikigai_cost_dollars_total", COUNTER, "Dollars of requests to models with prices.", found.usd / MICRO),

@@ -222,11 +222,13 @@ class LiveRows:
             return "idle"
         if one.waits_for is not None:
             return "budget"
+        if one.cut_off:
+            return "interrupted"
         if latest is not None:
             row.head = max(row.head, latest.id)
             return state_after(latest, "thinking")
         before: str = row.values["state"]
-        return before if before not in ("idle", "budget", *_GONE) else "thinking"
+        return before if before not in ("idle", "budget", "interrupted", *_GONE) else "thinking"
 
 
 def mark_of(message: Message) -> LogMark:

@@ -10,7 +10,7 @@ a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a
        a.ended_at, a.active_at, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.on_orphan, a.strategy,
        a.intensity, a.period, a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard, a.born, a.budget,
        a.spent_tokens, a.spent_usd, a.timed, (SELECT w.unit FROM pauses w WHERE w.agent_uuid = a.uuid) AS waits_for, a.imported_at,
-       a.pruned_at, a.branch, a.labels
+       a.pruned_at, a.branch, a.cut_off, a.labels
 
 -- columns: called_so
 -- Whether an agent is called so: a part of its name, or of the two words of one without a name, as words_having gives them.
@@ -34,7 +34,7 @@ a.uuid, a.supervisor_uuid, a.created_at, a.born, a.name, a.row_key, a.status <> 
 
 -- columns: buried
 -- What a death writes. The epoch grows, so whatever they still do is fenced. Their logs are left as they are.
-status = 'dead', turn = 0, awake = 0, epoch = epoch + 1, deadline = NULL, ended_at = :now, exit_reason = :reason,
+status = 'dead', turn = 0, cut_off = 0, awake = 0, epoch = epoch + 1, deadline = NULL, ended_at = :now, exit_reason = :reason,
        exit_cause = CAST(:cause AS TEXT), exit_sender = :sender, changed = (SELECT version FROM tree WHERE one = 1)
 
 -- columns: ruling
@@ -252,6 +252,10 @@ SELECT {agent} FROM agents a WHERE a.uuid IN (
                                ORDER BY b.active_at DESC LIMIT CAST(:most AS BIGINT)) s
     UNION SELECT n.uuid FROM (SELECT b.uuid FROM agents b WHERE b.status <> 'dead'
                                ORDER BY b.created_at DESC, b.born DESC LIMIT CAST(:most AS BIGINT)) n)
+
+-- name: cut_off
+-- Those with whose turns no host goes on, the oldest first. By agents_awake.
+SELECT {agent} FROM agents a WHERE a.awake = 1 AND a.cut_off > 0 ORDER BY a.created_at, a.born LIMIT CAST(:most AS BIGINT)
 
 -- name: latest_ended
 -- The dead that died last: for who asks for them, one look at all of the dead.
@@ -506,7 +510,8 @@ UNION SELECT a.uuid FROM agents a WHERE a.parent_uuid IS NULL
 -- first one, and what its request waits for.
 SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
        (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.status, a.exit_reason, a.restart,
-       (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.interrupted, a.labels, a.held_at, w.budget, w.unit, w.at
+       (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.interrupted, a.labels, a.held_at, a.resumes, a.resumed_at,
+       w.budget, w.unit, w.at
   FROM agents a JOIN shards s ON s.id = a.shard LEFT JOIN pauses w ON w.agent_uuid = a.uuid
  WHERE a.uuid = ANY(:uuids) AND a.status <> 'dead' AND s.host = :host AND CAST(s.id AS TEXT) = ANY(:shards)
 
@@ -519,6 +524,14 @@ SELECT a.uuid FROM agents a
 -- name: put_to_sleep
 -- Under the locks of their rows.
 UPDATE agents SET awake = 0 WHERE uuid = ANY(:uuids)
+
+-- name: leave_cut_off
+-- Under the locks of their rows: with these turns nobody goes on by himself.
+UPDATE agents SET cut_off = turn WHERE uuid = ANY(:uuids)
+
+-- name: go_on_cut_off
+-- Under the lock of its row: its turn goes on, which had come to this position when it was cut off.
+UPDATE agents SET cut_off = 0, resumes = CASE WHEN resumed_at = :at THEN resumes + 1 ELSE 1 END, resumed_at = :at WHERE uuid = :uuid
 
 -- name: wrongly_asleep
 -- Those at which a boot would not look though it must, and the dead at which it would: for fsck.
@@ -575,7 +588,7 @@ ON CONFLICT DO NOTHING
 
 -- name: set_turn
 -- Of one that its own unit has ended, too.
-UPDATE agents SET turn = :turn, awake = CASE WHEN status = 'dead' THEN 0 ELSE 1 END WHERE uuid = :uuid
+UPDATE agents SET turn = :turn, cut_off = 0, awake = CASE WHEN status = 'dead' THEN 0 ELSE 1 END WHERE uuid = :uuid
 
 -- name: rename
 UPDATE agents SET name = :name, changed = (SELECT version FROM tree WHERE one = 1) WHERE uuid = :uuid
@@ -969,7 +982,7 @@ SELECT CAST(SUM(CASE WHEN s.host IS NULL OR h.ended_at IS NOT NULL THEN 1 ELSE 0
 
 -- name: living_in
 -- By agents_shard, whose condition stands here word for word, and agents_awake: no row is read of those that rest.
-SELECT a.shard, COUNT(*), (SELECT COUNT(*) FROM agents w WHERE w.awake = 1 AND w.shard = a.shard AND w.turn > 0) FROM agents a
+SELECT a.shard, COUNT(*), (SELECT COUNT(*) FROM agents w WHERE w.awake = 1 AND w.shard = a.shard AND w.turn > 0 AND w.cut_off = 0) FROM agents a
  WHERE a.status <> 'dead' AND a.shard IN (SELECT s.id FROM shards s WHERE CAST(s.id AS TEXT) = ANY(:shards)) GROUP BY a.shard
 
 -- name: agents_in
@@ -1002,7 +1015,15 @@ SELECT s.id FROM shards s WHERE s.host = :host ORDER BY (s.id + 1) * CAST(:place
 UPDATE shards SET epoch = epoch + 1 WHERE id = :shard AND host = :host RETURNING id
 
 -- name: move_agents
-UPDATE agents SET shard = :shard WHERE uuid = ANY(:uuids)
+UPDATE agents SET shard = :shard, resumes = 0 WHERE uuid = ANY(:uuids)
+
+-- name: resumed_in
+-- Those in some shards whose open turn went on after a crash. By agents_awake.
+SELECT a.uuid FROM agents a WHERE a.awake = 1 AND a.turn > 0 AND a.resumes > 0 AND CAST(a.shard AS TEXT) = ANY(:shards)
+
+-- name: forget_resumes
+-- Under the locks of their rows: they are given to another host, and no crash cuts their turns off.
+UPDATE agents SET resumes = 0 WHERE uuid = ANY(:uuids)
 
 -- name: claim_some_shards
 -- Of those that nobody has. Under the row of the tree: no other host takes any meanwhile.
@@ -1019,7 +1040,8 @@ SELECT id, beat, lease, COALESCE(name, id), pid, machine FROM hosts WHERE ended_
 SELECT {host}, h.name,
        (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.status <> 'dead'),
        h.draining, '', h.ended_at, h.lease, (SELECT COUNT(*) FROM shards s WHERE s.host = h.id),
-       (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.awake = 1 AND a.turn > 0)
+       (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.awake = 1 AND a.turn > 0
+           AND a.cut_off = 0)
   FROM hosts h WHERE h.ended_at IS NULL OR h.ended_at > now_ms() - CAST(:within AS BIGINT) ORDER BY h.epoch
 
 -- name: without_host
@@ -1097,7 +1119,7 @@ SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM messages LIMIT CAST(:most AS BIGINT)
 -- What is watched of a database: by the status of agents, and once for all.
 SELECT a.status, COUNT(*), CAST(COALESCE(SUM(CASE WHEN a.turn > 0 THEN 1 ELSE 0 END), 0) AS BIGINT),
        CAST(COALESCE(SUM(a.unread), 0) AS BIGINT), CAST(COALESCE(SUM(a.spent_tokens), 0) AS BIGINT),
-       CAST(COALESCE(SUM(a.spent_usd), 0) AS BIGINT), now_ms()
+       CAST(COALESCE(SUM(a.spent_usd), 0) AS BIGINT), CAST(COALESCE(SUM(CASE WHEN a.cut_off > 0 THEN 1 ELSE 0 END), 0) AS BIGINT), now_ms()
   FROM agents a GROUP BY a.status
 
 -- name: gauges_beside
@@ -1360,7 +1382,9 @@ ON CONFLICT (budget, id) DO UPDATE SET used_at = excluded.used_at
 
 -- name: keep_hold
 -- What an agent's request has cost, and what is held for the next one; with the turn that its unit opens or closes.
-UPDATE agents SET turn = COALESCE(CAST(:turn AS BIGINT), turn), awake = CASE WHEN status = 'dead' THEN 0 ELSE 1 END, held_at = :at, held_tokens = :tokens, held_usd = :usd,
+UPDATE agents SET turn = COALESCE(CAST(:turn AS BIGINT), turn),
+       cut_off = CASE WHEN CAST(:turn AS BIGINT) IS NULL THEN cut_off ELSE 0 END,
+       awake = CASE WHEN status = 'dead' THEN 0 ELSE 1 END, held_at = :at, held_tokens = :tokens, held_usd = :usd,
        held_risk_tokens = :risk_tokens, held_risk_usd = :risk_usd, held_limit = CAST(:most AS BIGINT),
        held_host = CAST(:host AS TEXT), spent_tokens = spent_tokens + :spent_tokens,
        spent_usd = spent_usd + :spent_usd
@@ -1652,7 +1676,7 @@ UPDATE agents SET stuck = :turn WHERE uuid = :uuid
 -- When those that are in a turn have written last.
 SELECT a.uuid, a.turn, COALESCE((SELECT m.created_at FROM messages m WHERE m.agent_uuid = a.uuid ORDER BY m.id DESC LIMIT 1), a.created_at),
        now_ms()
-  FROM agents a WHERE a.awake = 1 AND a.turn > 0
+  FROM agents a WHERE a.awake = 1 AND a.turn > 0 AND a.cut_off = 0
 
 -- name: turns_at_work
 -- Those in a turn that nobody has stopped and no budget holds.
@@ -1814,7 +1838,7 @@ SELECT m.agent_uuid, m.watcher FROM monitors m
 -- name: glances
 -- What a screen of everybody shows, in order of birth.
 SELECT a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.created_at, a.ended_at, a.unread,
-       a.spent_tokens, a.spent_usd, w.unit, a.budget, s.host
+       a.spent_tokens, a.spent_usd, w.unit, a.budget, s.host, a.cut_off
   FROM agents a LEFT JOIN pauses w ON w.agent_uuid = a.uuid LEFT JOIN shards s ON s.id = a.shard
  ORDER BY a.created_at, a.born
 

@@ -193,7 +193,7 @@ def check_options(
         toolsets=[one for one in given if isinstance(one, Toolset)],
         approver=approver,
         on_orphan=check_policy(on_orphan),
-        resume=join if resume is None else resume,
+        resume=resume is not False,
         name=called,
         on_wait=on_wait or (lambda host: None),
         on_renewal=on_renewal or (lambda: None),

@@ -25,7 +25,15 @@ from ikigai_actors.actors.garbage import everything_stays
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.blob_cache import BlobCache
-from ikigai_actors.agent.boot import RowReader, Survey, clear_left_behind, survey, survey_of, survey_one
+from ikigai_actors.agent.boot import (
+    RowReader,
+    Survey,
+    clear_left_behind,
+    left_cut_off,
+    survey,
+    survey_of,
+    survey_one,
+)
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.instruments import Counting, Instrument, Instruments
 from ikigai_actors.agent.log_eviction import MOST_MESSAGES, LogEviction
@@ -55,7 +63,7 @@ from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.providers.stand_in import UNWRITTEN, notice, other_writer, why_silent
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import new_agent_uuid
-from ikigai_actors.records.agents.registry import AgentRecord, Renamed, ensure_root
+from ikigai_actors.records.agents.registry import AgentRecord, Renamed, ensure_root, leave_cut_off
 from ikigai_actors.records.agents.rules import set_rules_of_root
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.budgets.budget import Budget
@@ -275,7 +283,9 @@ class ActorSystem(System):
                 `approvals`; ``"deny"`` denies all of them; ``"allow"`` allows all.
             on_orphan: what happens to the children of an agent that dies, for agents that are forked from now on
                 without a policy: ``reparent``, ``cascade``, ``stop`` or ``continue``. None leaves the policy as it is.
-            resume: whether to go on with the turns that were cut off; None does so for a host that joins.
+            resume: whether to go on with the turns that the end of the host before has cut off; None does so. A turn
+                that was cut off three times without a new message is left to a person, and one of a temporary agent is
+                closed.
             settings: settings for the models of agents that have not set them: ``max_tokens``, ``temperature``,
                 ``top_p``, ``stop_sequences``, ``thinking``, ``options``, ``system``. Never stored.
             budget: what all agents together may spend: a `Budget`, or a dict of its arguments. It is stored, and set
@@ -385,11 +395,15 @@ class ActorSystem(System):
             set_rules_of_root(store, options.rules, host.clock.now_ms())
             if options.budget is not None and not limit_everybody(store, options.budget):
                 logger.info("Agent 0 has a budget already, which stays as it is. Change it by grant(), or /budget.")
-            self._boot(survey(store, host.id, own), own, options)
+            found = survey(store, host.id, own)
+            left = left_cut_off(found, options.resume)
+            leave_cut_off(store, host.id, left)
+            if left and options.resume:
+                logger.warning("%s turns were cut off again and again, and are left: see ikigai agents", len(left))
+            self._boot(found, own, options)
         if options.on_orphan is not None:
             self.root.supervise(on_orphan=options.on_orphan)
-        if options.resume:
-            self.resume()
+        self._processes.go_on(found, left)
 
     def _boot(self, found: Survey, own: Mapping[int, int], options: HostOptions) -> None:
         """Start the actors of agents that come back, bury the others, and start every part."""
@@ -607,9 +621,9 @@ class ActorSystem(System):
         actor = self._processes.get(check_type(record.uuid, str, "record.uuid", "text"))
         if actor is None:
             if record.owner == self._runtime.host.id:
-                return turn_state(record.turn, hosted=True)
+                return turn_state(record, hosted=True)
             if self._rebalancer is None or not self._rebalancer.lives(record.owner):
-                return turn_state(record.turn, hosted=False)
+                return turn_state(record, hosted=False)
             return shown_state(record, self._rebalancer.hosts)
         return self._waits_for(record.uuid) or actor.state.shown.value
 

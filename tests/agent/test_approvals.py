@@ -229,7 +229,9 @@ def test_decisions_that_come_while_the_log_is_read_are_carried_out(
     store, may_read = SlowToRead(open_store(url)), threading.Event()
     parts = replace(SYSTEM_PLATFORM, open_store=lambda _: store)
     with (
-        ActorSystem.open(provider=scripted(["done"]), tools=world.tools(), approvals="ask", parts=parts) as system,
+        ActorSystem.open(
+            provider=scripted(["done"]), tools=world.tools(), approvals="ask", parts=parts, resume=False
+        ) as system,
         ThreadPoolExecutor() as people,
     ):
         store.hold(may_read)
@@ -311,7 +313,7 @@ def test_a_question_about_a_tool_that_has_changed_since_is_asked_again(durable: 
         [first] = waiting(system)
         assert (len(first.definition), first.former) == (64, "")
     tools = [changing("Change it, and tell everybody.", changes)]
-    with ActorSystem.open(durable, provider=script, tools=tools, approvals="ask") as system:
+    with ActorSystem.open(durable, provider=script, tools=tools, approvals="ask", resume=False) as system:
         [shown] = waiting(system)
         assert system.approvals.approve(shown, by="anna@shop")  # about the definition of then
         eventually(lambda: [call.former for call in system.approvals.pending()] == [first.definition], "a new question")

@@ -7,12 +7,13 @@ import sqlite3
 import pytest
 
 from ikigai_actors.actors.garbage import everything_stays
-from ikigai_actors.agent.boot import Origin, Unrestorable, survey, survey_one
+from ikigai_actors.agent.boot import Origin, Survey, Unrestorable, left_cut_off, survey, survey_one
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.agents import registry
-from ikigai_actors.records.agents.registry import PutToSleep, ensure_root, make_root
+from ikigai_actors.records.agents.registry import PutToSleep, ensure_root, leave_cut_off, make_root
 from ikigai_actors.records.log.chain import HashChain
 from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.hosts.shards import GiveShards
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import write_alone
 from tests.kit.databases import sql
@@ -200,3 +201,33 @@ def test_a_boot_leaves_the_garbage_collector_as_it_was(collecting: bool) -> None
         assert gc.isenabled() is collecting
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_a_host_leaves_what_comes_no_further_or_all_and_marks_it(family: Store) -> None:
+    def found() -> Survey:
+        return survey(family, HOST, range(64))
+
+    def left(*, resume: bool) -> list[str]:
+        return left_cut_off(found(), resume)
+
+    assert (left(resume=True), left(resume=False)) == ([], ["root"])
+    for times in (2, 3):  # the next time that it is cut off
+        family.write(lambda tx: tx.run("go_on_cut_off", uuid="root", at=3))
+        assert next(one.cut_offs for one in found().restored if one.uuid == "root") == times
+    assert left(resume=True) == ["root"]
+    leave_cut_off(family, HOST, left(resume=True))
+    assert record(family, "root").cut_off == 3
+    leave_cut_off(family, "another", ["child"])
+    family.write(lambda tx: tx.run("go_on_cut_off", uuid="root", at=2))  # it had come to another message then
+    assert (left(resume=True), record(family, "root").cut_off) == ([], 0)
+    family.write(lambda tx: tx.run("go_on_cut_off", uuid="root", at=3))
+    assert left(resume=True) == []  # the count has begun again
+
+
+def test_who_is_given_to_another_host_was_not_cut_off(family: Store) -> None:
+    for _ in range(2):
+        family.write(lambda tx: tx.run("go_on_cut_off", uuid="root", at=3))
+    family.write(lambda tx: add_host(tx, "taker"))
+    shard = record(family, "root").shard
+    write_alone(family, GiveShards((shard,), HOST, "taker"))
+    assert family.read(lambda tx: sql(tx, "SELECT resumes FROM agents WHERE uuid = 'root'")) == [(0,)]

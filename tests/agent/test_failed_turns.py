@@ -94,7 +94,7 @@ def test_a_resumed_turn_that_is_cut_off_comes_back_as_interrupted(durable: str) 
     with ActorSystem.open(durable, provider=hanging) as system:
         assert system.root.resume()
         hanging.wait_until_asked()
-    with open_echo(durable) as system:
+    with open_echo(durable, resume=False) as system:
         assert system.root.state == "interrupted"
         assert system.root.resume()
         assert system.root.reply(timeout=DEADLINE).text == "Name a tea. / 1"

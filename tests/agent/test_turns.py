@@ -67,9 +67,9 @@ def test_an_open_turn_comes_back_as_interrupted_and_resume_sends_the_prompt_agai
     system.close()
     with pytest.raises(SystemClosed):
         future.get(timeout=DEADLINE)
-    with open_echo(durable) as system:
+    with open_echo(durable, resume=False) as system:
         assert system.root.state == "interrupted"
-        with pytest.raises(TurnInterrupted, match="cut off"):
+        with pytest.raises(TurnInterrupted, match=r"'s turn was cut off; resume\(\) goes on with it"):
             system.root.reply(timeout=DEADLINE)
         assert system.root.resume()
         assert system.root.reply(timeout=DEADLINE).text == "one / 1"
@@ -104,7 +104,7 @@ def test_who_ends_while_turns_are_resumed_keeps_nobody_else_from_going_on(durabl
         for uuid in (ended, other):
             system.agent(uuid).prompt("one")
             eventually(lambda uuid=uuid: system.agent(uuid).record.turn, "the turn")  # type: ignore[misc]
-    with open_echo(durable) as system:
+    with open_echo(durable, resume=False) as system:
         system._actor(ended).actor_ref.stop()
         assert [agent.uuid for agent in system.resume()] == [other]
         assert system.agent(other).reply(timeout=DEADLINE).text == "one / 1"

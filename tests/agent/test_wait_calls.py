@@ -146,7 +146,7 @@ def test_a_wait_goes_on_after_a_restart_with_the_deadline_that_it_had(durable: s
         [begun] = [one for one in system.root.history(all=True) if one.kind == "tool_call"]
         assert begun.data["deadline"] - begun.created_at == 500_000
     script = scripted(["done"])
-    with ActorSystem.open(durable, script) as system:
+    with ActorSystem.open(durable, script, resume=False) as system:
         assert system.root.state == "interrupted"
         assert system.statistics().waits == 0
         assert system.root.resume(timeout=DEADLINE)

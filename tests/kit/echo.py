@@ -9,8 +9,8 @@ def echo(request: Request) -> str:
     return f"{last} / {len(request.messages)}"
 
 
-def open_echo(database: str) -> ActorSystem:
-    return ActorSystem.open(database, provider=ScriptedProvider(echo))
+def open_echo(database: str, *, resume: bool = True) -> ActorSystem:
+    return ActorSystem.open(database, provider=ScriptedProvider(echo), resume=resume)
 
 
 def kinds(messages: list[Message]) -> list[str]:

@@ -6,6 +6,7 @@ nice python -m tests.mutants --durable
 from tests.mutants import Edit, Mutant
 
 _TURNS, _CHANGES = "tests/agent/test_turns.py", "tests/records/test_changes.py"
+_CUT_OFF, _BOOT = "tests/system/test_cut_off.py", "tests/agent/test_boot.py"
 
 DURABLE_MUTANTS = (
     Mutant(
@@ -28,6 +29,41 @@ DURABLE_MUTANTS = (
         "        prompt = self.backlog.interrupt(words=not waiting)\n",
         "        prompt = None\n",
         test=_TURNS,
+    ),
+    Mutant(
+        "a timer ends a turn that was cut off",
+        "agent/backlog.py",
+        "        if state.phase is not Phase.IDLE or not (runs",
+        "        if state.phase not in (Phase.IDLE, Phase.INTERRUPTED) or not (runs",
+        test=_CUT_OFF,
+    ),
+    Mutant(
+        "a turn that comes no further goes on a fourth time",
+        "agent/boot.py",
+        "    return [one.uuid for one in cut_off if not (resume and one.cut_offs < MOST_CUT_OFFS)]",
+        "    return [one.uuid for one in cut_off if not (resume and one.cut_offs <= MOST_CUT_OFFS)]",
+        test=_CUT_OFF,
+    ),
+    Mutant(
+        "a message does not begin the count of cuts again",
+        "store/queries.sql",
+        "resumes = CASE WHEN resumed_at = :at THEN resumes + 1 ELSE 1 END",
+        "resumes = resumes + 1",
+        test=_BOOT,
+    ),
+    Mutant(
+        "a turn that is left shows a sign of life",
+        "store/queries.sql",
+        "  FROM agents a WHERE a.awake = 1 AND a.turn > 0 AND a.cut_off = 0",
+        "  FROM agents a WHERE a.awake = 1 AND a.turn > 0",
+        test=_CUT_OFF,
+    ),
+    Mutant(
+        "what goes on is still marked as cut off",
+        "store/queries.sql",
+        "UPDATE agents SET cut_off = 0, resumes = CASE",
+        "UPDATE agents SET resumes = CASE",
+        test=_BOOT,
     ),
     Mutant(
         "INT from elsewhere marks the latest prompt",

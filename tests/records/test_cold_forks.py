@@ -33,7 +33,7 @@ def lengthen(system: ActorSystem, agent: AgentRef, count: int = MANY) -> None:
 @contextmanager
 def reopened(database: str) -> Iterator[ActorSystem]:
     """A system that was closed and has come back; its database is sound in the end."""
-    with open_echo(database) as system:
+    with open_echo(database, resume=False) as system:
         yield system
         assert check(system._store) == []
 

@@ -63,14 +63,17 @@ def test_a_database_without_a_host_says_so(tmp_path: Path) -> None:
     assert not [one for one in metrics if one.name.startswith("ikigai_journal")]
 
 
-def test_a_turn_that_was_cut_off_and_does_not_go_on_is_silent(new_sqlite: Callable[[], str]) -> None:
+def test_a_turn_that_was_cut_off_and_does_not_go_on_is_counted_as_that_and_not_as_silent(
+    new_sqlite: Callable[[], str],
+) -> None:
     place, provider = new_sqlite(), Hanging("tea")
     with ActorSystem.open(place, provider) as system:
         system.root.prompt("go")
         provider.wait_until_asked()
     with ActorSystem.open(place, provider, resume=False) as system:
         system._store.write(lambda tx: tx.schema.execute("UPDATE messages SET created_at = created_at - 90000"))
-        assert value(read_metrics(system), "ikigai_turns_silent") == 1
+        metrics = read_metrics(system)
+        assert [value(metrics, f"ikigai_turns_{which}") for which in ("cut_off", "silent")] == [1, 0]
 
 
 def test_the_text_is_that_of_prometheus() -> None:
@@ -87,7 +90,7 @@ def test_each_metric_of_the_page_is_there_and_each_one_that_is_there_is_on_the_p
     with ActorSystem.open(":memory:", "offline") as system:
         there = {one.name for one in read_metrics(system)}
     assert named == there
-    assert len(re.findall(r"- alert: ", page)) == 7
+    assert len(re.findall(r"- alert: ", page)) == 8
 
 
 def test_the_dashboard_shows_each_metric_and_none_that_is_not_there() -> None:

@@ -131,6 +131,7 @@ class _Life:
                     tools_of(world),
                     patience=task.patience,
                     lease=task.lease,
+                    resume=False,
                 )
                 break
             except (StoreInUse, StoreUnavailable):

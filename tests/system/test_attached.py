@@ -186,7 +186,7 @@ def test_when_the_host_goes_away_that_is_told_and_nobody_waits_for_ever(durable:
             waiting.get(timeout=DEADLINE)
         eventually(lambda: HostChanged(None) in heard, "the news")
         assert system.attached == "attached, no host"
-        assert system.root.state == "interrupted"
+        assert system.root.state == "interrupted, no host"
         with pytest.raises(NoHost):
             system.root.prompt("milk").get(timeout=DEADLINE)
         with pytest.raises(NoHost):

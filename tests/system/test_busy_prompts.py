@@ -22,7 +22,7 @@ def test_it_outlives_the_process_and_is_answered_once_after_the_turn_before_it(d
             say(kid, text).stored.get(timeout=DEADLINE)
         assert (said(kid), kept(kid)) == (["one"], ["two", "three"])
         assert (system.statistics().kept, system.statistics().pending) == (2, 0)
-    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+    with ActorSystem.open(durable, ScriptedProvider(prompted), resume=False) as system:
         kid = system.agent("kid")
         assert kid.resume(timeout=DEADLINE)
         eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard three"], "the last answer")

@@ -38,7 +38,7 @@ ASKS = "buyer asks about bash: approve or deny it (system.approvals; /approve in
         ("waiting for budget", "buyer waits for budget of lead: grant more."),
         ("waiting for approval", ASKS),
         ("stopped", "buyer is stopped: the signal CONT lets it go on."),
-        ("interrupted", "buyer was interrupted in its turn: resume it."),
+        ("interrupted", "buyer was cut off in its turn: resume() goes on with it."),
     ],
 )
 def test_each_state_has_its_sentence(state: str, sentence: str) -> None:

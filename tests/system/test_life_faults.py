@@ -131,7 +131,7 @@ def test_the_grace_of_a_term_runs_on_when_its_process_is_killed(durable: str) ->
     process.kill()
     process.communicate()
     eventually(lambda: free(durable), "the end of the lease")
-    with ActorSystem.open(durable, provider=ScriptedProvider([])) as system:
+    with ActorSystem.open(durable, provider=ScriptedProvider([]), resume=False) as system:
         child = system.agents()[1]
         eventually(lambda: system.handle(child.uuid).state == "dead", "the death")
         record = system.handle(child.uuid).record
@@ -142,7 +142,7 @@ def test_the_grace_of_a_term_runs_on_when_its_process_is_killed(durable: str) ->
 def free(database: str) -> bool:
     """Whether the database may be opened."""
     try:
-        ActorSystem.open(database, provider=ScriptedProvider([])).close()
+        ActorSystem.open(database, provider=ScriptedProvider([]), resume=False).close()
     except StoreInUse:
         return False
     return True

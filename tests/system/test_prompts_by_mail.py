@@ -75,7 +75,7 @@ def test_a_turn_that_was_cut_off_is_resumed_before_a_prompt_is_taken_up(durable:
         gate.wait_until_asked()
     gate.open()
     leave(durable, kid, "next")
-    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+    with ActorSystem.open(durable, ScriptedProvider(prompted), resume=False) as system:
         agent = system.handle(kid)
         assert agent.state == "interrupted"
         assert agent.resume(timeout=DEADLINE)

@@ -229,7 +229,7 @@ def test_a_summary_that_a_model_has_asked_for_comes_first_after_a_restart(durabl
         system.root.prompt("compact yourself")
         hanging.wait_until_asked()
     again = Model()
-    with ActorSystem.open(durable, again.provider, providers={"notes": again.provider}) as system:
+    with ActorSystem.open(durable, again.provider, providers={"notes": again.provider}, resume=False) as system:
         assert system.root.resume()
         system.root.reply(timeout=DEADLINE)
         asked, went_on = again.requests

@@ -220,7 +220,7 @@ def test_a_word_that_nobody_has_read_comes_back_with_the_database(durable: str) 
     with pytest.raises(SystemClosed):
         receipt.get(timeout=DEADLINE)
     model = Dialogue()
-    with ActorSystem.open(durable, provider=model) as system:
+    with ActorSystem.open(durable, provider=model, resume=False) as system:
         assert system.root.resume()
         asked = model.asked()
         assert asked.said == ["go", "after all"]

@@ -318,7 +318,7 @@ def test_a_crash_at_any_point_of_a_typed_turn_loses_neither_its_type_nor_its_cou
                 return script[sum(message["role"] == "assistant" for message in request.messages)]
 
             root = world.open(ScriptedProvider(respond)).root
-            kid = root.fork("is it sound?", output=Verdict, restart="temporary")
+            kid = root.fork("is it sound?", output=Verdict)
             world.crash_at(point)
             try:
                 world.settle()

@@ -181,6 +181,32 @@ def test_a_turn_that_begins_though_an_int_has_come_for_its_prompt_is_found(machi
     assert said.standing.interrupted == {1}
 
 
+def test_a_prompt_by_mail_that_ends_an_open_turn_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.mail(1, kind="prompt"), said.turn(2), said.message("user")])
+    taken = RanStatement("take_prompt", {"recipient": said.uuid, "id": 1})
+    with pytest.raises(Broken, match=r"cut-off: .* begins with its mail 1, and a turn was open"):
+        commit(machine, [taken, said.turn(4), said.message("interrupted"), said.message("user", after=2, mail=1)])
+
+
+def test_a_turn_that_goes_on_again_and_again_or_lives_though_it_is_left_is_found(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    left, on = (
+        RanStatement("leave_cut_off", {"uuids": [said.uuid]}),
+        RanStatement("go_on_cut_off", {"uuid": said.uuid, "at": 2}),
+    )
+    commit(machine, [said.turn(2), said.message("user")])
+    commit(machine, [on])
+    commit(machine, [on])
+    commit(machine, [left])
+    signs = HostSigns(5, {said.uuid: PublishedSign(1, 5, 0)})
+    with pytest.raises(Broken, match=r"cut-off: host .* writes signs of life"):
+        commit(machine, [RanStatement("publish_signs", {"host": "here", "signs": encode_signs(signs)})])
+    commit(machine, [on])  # as a person has asked
+    with pytest.raises(Broken, match=r"cut-off: .* goes on from 2 for the time 4"):
+        commit(machine, [on])
+
+
 def restart(agent: Said, above: Said, now: int) -> RanStatement:
     return RanStatement("add_restart", {"agent": agent.uuid, "supervisor": above.uuid, "now": now})
 

@@ -180,7 +180,12 @@ def open_when_free(url: str, world: World, complain: Callable[[str], None]) -> A
     while True:
         try:
             return ActorSystem.open(
-                url, provider=strict(complain), tools=tools_of(world), lease=LEASE, budget={"tokens": GRANTED}
+                url,
+                provider=strict(complain),
+                tools=tools_of(world),
+                lease=LEASE,
+                budget={"tokens": GRANTED},
+                resume=False,
             )
         except StoreInUse:
             pause.wait(0.02)

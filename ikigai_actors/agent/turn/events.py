@@ -59,8 +59,8 @@ class Prompt:
     mail: int = 0
     """Number of the mail by which another process sent it; 0 for none."""
     repeats: int = 0
-    """Position of an earlier prompt with the same text that this one replaces, because its turn failed without a reply;
-    0 for none. The actor looks it up in the log.
+    """Position of an earlier prompt with the same text that this one replaces, because its turn failed or was cut off
+    without a reply; 0 for none. The actor looks it up in the log.
     """
     data: Mapping[str, Any] = field(default_factory=dict)
     """Further facts for the message: ``output``, what the turn must give (`records.outputs`), ``attached``, and
@@ -287,6 +287,14 @@ class Configure:
     caller: Caller
 
 
+class Resumption(Enum):
+    """On whose account a turn goes on."""
+
+    PERSON = "a caller asks for it"
+    HOST = "a host, after the end of the one before"
+    SUPERVISOR = "the supervisor of an agent that was restarted or just born: nothing was cut off"
+
+
 @dataclass(frozen=True, slots=True)
 class Resume:
     """Go on with a turn that was cut off, or that ended with an error; answered with whether there was one."""
@@ -294,6 +302,8 @@ class Resume:
     needs = Needs.LOG
     travels_as = "resume"
     caller: Caller
+    by: Resumption = field(default=Resumption.PERSON, metadata=AT_HOME)
+    """On whose account it goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,6 +424,8 @@ class Loaded:
     """The new `State.focus`."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The labels that the prompt of the latest turn puts over those of the agent."""
+    cut_off: str = ""
+    """Why the open turn does not go on by itself, for who asks for its outcome. The actor fills it in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,7 @@ from ikigai_actors.records.messages.settings import STREAM_RETRIES, is_trial
 from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 from supervisors.causes import Cause
+from supervisors.children import RestartType
 from supervisors.signals import Status
 
 _BEFORE_A_REQUEST = (*BETWEEN_TURNS, Phase.RUNNING_TOOLS)
@@ -191,9 +192,10 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
             return replace(event, plan=_less(state, log, event, state.compaction.plan))
         case on.PartWritten() if _awaits_summary(state, event.request):
             return replace(event, plan=plan_of(log, state.head, state.turn or state.failed))
-        case on.Prompt() if state.failed:
-            turn = list(log.between(state.failed - 1, state.head))
-            return replace(event, repeats=state.failed if _repeats(event.text, turn) else 0)
+        case on.Prompt() if state.failed or state.phase is Phase.INTERRUPTED:
+            opening = state.failed or state.turn
+            turn = list(log.between(opening - 1, state.head))
+            return replace(event, repeats=opening if _repeats(event.text, turn) else 0)
         case on.LookAtMail() if state.notice:
             told = next(log.between(state.notice - 1, state.notice)).data
             return on.LookAtMail(told if told.keys() >= {"unread", "last"} else None)
@@ -408,7 +410,8 @@ def _merges(state: State, request: int) -> bool:
 def _loaded(state: State, event: on.Loaded) -> State:
     last = event.last
     if state.turn:
-        last = TurnInterrupted(f"The turn of agent {state.called} was cut off; resume it.", state.uuid)
+        why = event.cut_off or f"The turn of agent {state.called} was cut off"
+        last = TurnInterrupted(f"{why}; resume() goes on with it.", state.uuid)
     phase = Phase.INTERRUPTED if state.turn else Phase.IDLE
     if isinstance(state.hold, Paused):
         phase = Phase.WAITING_FOR_BUDGET
@@ -432,7 +435,7 @@ def _stored(prompt: on.Prompt) -> tuple[Answer, ...]:
 def _prompt(state: State, event: on.Prompt, now: int) -> Step:
     first: tuple[PendingMessage, ...] = (INTERRUPTION,) if state.turn else ()
     if event.repeats:
-        first = ((Kind.REWIND, "", {"before": event.repeats}),)
+        first = (*first, (Kind.REWIND, "", {"before": event.repeats}))
     data = {**_mail_of(event), **event.data}
     messages = messages_of(state.uuid, state.head, now, (*first, (Kind.USER, event.text, data)))
     request = state.request + 1
@@ -584,17 +587,33 @@ def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTr
         return replace(asked, effects=(Answer(event.caller, True), *asked.effects), caller=event.caller)
     if state.phase is not Phase.INTERRUPTED:
         return Step(state, effects=(Answer(event.caller, False),))
+    if event.by is on.Resumption.HOST and _is_given_up(state):
+        return _interrupt(state, on.Interrupt(event.caller), now)
     calls, lost = settle_cut_off(state.calls, tools)
     questions = (AskApproval(state.request, call.id) for call in asking(calls))
     waiting = (BeginWait(state.request, call.id) for call in waits(calls))
     told: tuple[Effect, ...] = (Answer(event.caller, True), *questions, *waiting)
+    going_on = replace(state, phase=Phase.RUNNING_TOOLS, calls=calls)
     if not calls:
         asked = request_model(state)
-        return replace(asked, effects=(*told, *asked.effects), caller=event.caller)
-    going_on = replace(state, phase=Phase.RUNNING_TOOLS, calls=calls)
-    if not lost:
+        step = replace(asked, effects=(*told, *asked.effects), caller=event.caller)
+    elif lost:
+        step = replace(lose(going_on, lost, now), effects=told, caller=event.caller)
+    elif event.by is on.Resumption.SUPERVISOR:
         return Step(going_on, effects=told)
-    return replace(lose(going_on, lost, now), effects=told, caller=event.caller)
+    else:
+        step = Step(going_on, LogUnit(state.uuid, ()), told, event.caller)
+    if event.by is on.Resumption.SUPERVISOR or not isinstance(step.unit, LogUnit):
+        return step
+    return replace(step, unit=replace(step.unit, resumed_at=state.head))
+
+
+def _is_given_up(state: State) -> bool:
+    """Whether the kind of an agent says that nobody goes on with a turn of it that was cut off.
+
+    The experiment of a trial goes on with that.
+    """
+    return state.lifecycle.restart == RestartType.TEMPORARY and not is_trial(state.view.settings)
 
 
 def _reopen(state: State, event: on.Resume) -> Step:
@@ -676,7 +695,7 @@ def _anew(step: Step) -> Step:
 
 
 def _repeats(text: str, turn: Sequence[Message]) -> bool:
-    """Whether a prompt repeats the one that opened a turn that failed without a reply: the model sees it only once."""
+    """Whether a prompt repeats the one whose turn has failed or was cut off without a reply: models see it once."""
     replied = any(message.kind in (Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.MARK, Kind.STEER) for message in turn)
     return not replied and turn[0].kind == Kind.USER and turn[0].content == text
 

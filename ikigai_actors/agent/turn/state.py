@@ -20,6 +20,7 @@ from ikigai_actors.records.log.merge_source import MergeSource
 from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message, new_message
 from ikigai_actors.tools.rules.rule import Rules
 from supervisors.causes import Cause
+from supervisors.children import RestartType
 from supervisors.signals import Status
 
 
@@ -69,6 +70,9 @@ WAITS_FOR = "waits for "
 IN_A_TURN = "in a turn"
 """The state that is shown for an agent with an open turn that another process runs."""
 
+HOSTLESS = "interrupted, no host"
+"""The state that is shown for an agent with an open turn that no process runs."""
+
 
 def waits_for(names: Sequence[str]) -> str:
     """The state of an agent that waits for others; empty when there are none."""
@@ -93,14 +97,24 @@ TurnOutcome = Reply | ProviderError | TurnInterrupted
 """How a turn ended."""
 
 
+def is_interrupted(state: str) -> bool:
+    """Whether a state, as people see it, is one of a turn that was cut off and that nobody goes on with."""
+    return state in (Phase.INTERRUPTED, HOSTLESS)
+
+
 class LifecycleState(NamedTuple):
     """The part of an agent's registry row that decides what the agent does next."""
 
     status: Status = Status.RUNNING
     ending: str = ""
     """Why it is terminating."""
-    permanent: bool = False
-    """Whether it is restarted when it exits."""
+    restart: str = RestartType.TRANSIENT
+    """When it is restarted."""
+
+    @property
+    def permanent(self) -> bool:
+        """Whether it is restarted when it exits."""
+        return self.restart == RestartType.PERMANENT
 
 
 RUNNING = LifecycleState()

@@ -88,6 +88,11 @@ def latest_used(
     return [*records, *(registry.rows_of(tx, "latest_ended", most=most) if dead_too else ())]
 
 
+def left_turns(tx: Transaction, most: int = MOST_LISTED) -> list[AgentRecord]:
+    """The agents whose turns were cut off and with which no host goes on, the oldest first."""
+    return registry.rows_of(tx, "cut_off", most=most)
+
+
 def _latest_first(record: AgentRecord) -> tuple[bool, bool, int, int]:
     used = max(record.active_at, record.created_at)
     return (record.waits_for is None, record.turn == 0, -used, -record.born)

@@ -177,6 +177,8 @@ class Append(Unit):
             keep_hold(tx, row, charge, answer if isinstance(answer, Held) else None, self._fence.host, unit.turn)
         elif unit.turn is not None:
             tx.defer("set_turn", uuid=unit.agent, turn=unit.turn)
+        if unit.resumed_at:
+            tx.run("go_on_cut_off", uuid=unit.agent, at=unit.resumed_at)
         if unit.words:
             take_words(tx, unit.agent, unit.words)
         write_blobs(tx, unit.blobs)

@@ -43,6 +43,8 @@ class Glance(NamedTuple):
     """The owner of the nearest budget that holds it, by uuid; None for agent 0's."""
     owner: str | None
     """The host that runs it, by id."""
+    cut_off: int = 0
+    """The open turn, when it was cut off and its host does not go on with it."""
 
 
 GOES_ON = "goes on"

@@ -78,7 +78,7 @@ _COLUMNS = (
     "uuid", "name", "parent_uuid", "supervisor_uuid", "fork_message_id", "status", "turn", "restart", "exit_reason",
     "created_at", "ended_at", "epoch", "on_orphan", "strategy", "intensity", "period", "deadline", "exit_cause",
     "exit_sender", "mailed", "unread", "shard", "born", "budget", "spent_tokens", "spent_usd", "imported_at",
-    "pruned_at", "branch", "pruned_hash", "labels", "awake",
+    "pruned_at", "branch", "pruned_hash", "labels", "awake", "cut_off",
 )  # fmt: skip
 
 
@@ -378,8 +378,9 @@ class Graft:
         )  # fmt: skip
 
     def _row(self, one: AgentRecord) -> Row:
-        told = (getattr(one, name) for name in _COLUMNS[:-3])
-        return (*told, self._pruned_hashes.get(one.uuid), set_of(one.labels), int(one.living and one.turn > 0))
+        told = (getattr(one, name) for name in _COLUMNS[:-4])
+        cut_off = one.turn if one.living else 0
+        return (*told, self._pruned_hashes.get(one.uuid), set_of(one.labels), int(cut_off > 0), cut_off)
 
     def _message(self, record: Record) -> Row:
         given = record.fields

@@ -34,7 +34,7 @@ from textual.screen import Screen
 from textual.theme import Theme
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.turn.state import BETWEEN_TURNS
+from ikigai_actors.agent.turn.state import BETWEEN_TURNS, is_interrupted
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.providers.prices import Prices, known_prices
 from ikigai_actors.records.agents.lists import labelled
@@ -157,7 +157,7 @@ class Application(App[int]):
         self.events.changed = self._snapshots.poke
         for notice in (*notices, *trouble):
             self.events.notice(notice)
-        if first.turn and system.state_of(first) == "interrupted":
+        if first.turn and is_interrupted(system.state_of(first)):
             self.events.notice(_CUT_OFF)
         self._recall = Recall(history)
         self._commands: dict[str, PersonCommand] = {}  # those that run, by the agent on whose page
@@ -576,7 +576,8 @@ class Application(App[int]):
 
     def _interrupt(self, agent: AgentRef) -> None:
         """End the turn of an agent, or of what was said to it; nothing where nothing of that is open."""
-        at_work = self.system.state_of(agent.record) not in BETWEEN_TURNS
+        state = self.system.state_of(agent.record)
+        at_work = state not in BETWEEN_TURNS and not is_interrupted(state)
         if at_work or self.words.awaits(agent.uuid):
             self._take_back(agent)
             agent.aio.signal(Signal.INT)

@@ -66,7 +66,7 @@ def run_host(
     Args:
         options: the global options of the command line.
         name: by which it is known to the hosts with which it shares the agents; None for one of its own.
-        resume: whether to go on with turns that were cut off; None does so where hosts share agents.
+        resume: whether to go on with turns that were cut off; None does so.
         alive: a file or pipe for signs of life; None for none.
         until_idle: seconds after which it ends by itself while nobody needs it; None for never.
         until: runs a loop, and raises `SystemClosed` when the system stops by itself.

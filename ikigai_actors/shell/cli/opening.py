@@ -19,7 +19,10 @@ def opened(options: Options, interactive: bool) -> "ActorSystem | AttachedSystem
 
     try:
         with progress_line(f"Opening {harmless(locate(options.database).shown)}"):
-            return ActorSystem.open(options.database, **options.arguments(interactive))
+            arguments = options.arguments(interactive)
+            if locate(options.database).url is None:
+                arguments["resume"] = False  # a person looks first; hosts that share agents go on
+            return ActorSystem.open(options.database, **arguments)
     except StoreInUse:
         from ikigai_actors.system.attached import AttachedSystem
 

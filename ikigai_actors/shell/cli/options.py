@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 ATTACHED = "Your commands are carried out there."
 """The notice of an attached shell about its commands."""
 
+_MOST_NAMED = 3
+"""How many agents a notice names."""
+
 _OF_A_WORKSPACE = ("fence", "network", "read", "write", "on_fork", "keep_turns")
 """The options that say what bash may reach, and what a fork does to files."""
 
@@ -189,7 +192,21 @@ def notices_of(system: "System", options: Options) -> list[str]:
 
     if isinstance(system, AttachedSystem):
         return _attached_notices(system._owners, options)
-    return [system._stand_in_notice] if system._stand_in_notice else []
+    notices = [system._stand_in_notice] if system._stand_in_notice else []
+    return [*notices, *_cut_off_notices(system)]
+
+
+def _cut_off_notices(system: "System") -> list[str]:
+    """The notice about turns that were cut off, if there are any: a person looks first, so nobody goes on with them."""
+    from ikigai_actors.records.agents.lists import left_turns
+
+    found = system._store.read(lambda tx: left_turns(tx, _MOST_NAMED + 1))
+    names = [one.short for one in found[:_MOST_NAMED]] + ["more"] * (len(found) > _MOST_NAMED)
+    if not names:
+        return []
+    told = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    how = "/switch NAME and /resume go on with one, `ikigai host` with all."
+    return [f"Cut off with the process before: the turn of {told}. {how}"]
 
 
 def _attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[str]:

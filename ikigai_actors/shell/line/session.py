@@ -18,7 +18,7 @@ import click
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn.calls import PendingCall
-from ikigai_actors.agent.turn.state import WORKING, Phase
+from ikigai_actors.agent.turn.state import WORKING, Phase, is_interrupted
 from ikigai_actors.errors import BadInput, IkigaiError, StoreError, SystemClosed
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
@@ -253,7 +253,7 @@ class Shell(ShellPlace):
         elif record.status == Status.STOPPED:
             why = f" ({record.why_stopped})" if record.why_stopped else ""
             tell(f"it is stopped{why}: prompts wait for CONT; /signal CONT lets it go on")
-        elif self.system.state_of(record) == Phase.INTERRUPTED:
+        elif is_interrupted(self.system.state_of(record)):
             tell(_CUT_OFF)
         elif self.is_busy(self.current):
             if self.attended or not self.system.attached:  # a script does not wait for the turns of other processes
@@ -266,7 +266,8 @@ class Shell(ShellPlace):
         if record.status == Status.STOPPED:
             actor = self.system._target(agent.uuid)
             return bool(record.turn) and (not isinstance(actor, AgentActor) or actor.state.phase in WORKING)
-        return record.status == Status.RUNNING and self.system.state_of(record) not in (Phase.IDLE, Phase.INTERRUPTED)
+        state = self.system.state_of(record)
+        return record.status == Status.RUNNING and state != Phase.IDLE and not is_interrupted(state)
 
     def interrupt(self) -> bool:
         """Ctrl-C: end the turn of the current agent, if there is one; return whether. Twice: `KeyboardInterrupt`."""

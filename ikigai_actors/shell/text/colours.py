@@ -6,7 +6,7 @@ Pure: texts say which of their parts mean what, as spans; `ikigai_actors.shell.c
 from enum import StrEnum
 from typing import NamedTuple
 
-from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.agent.turn.state import HOSTLESS, Phase
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
 from ikigai_actors.shell.text.harmless import harmless
@@ -14,7 +14,7 @@ from ikigai_actors.shell.text.harmless import harmless
 FAULTS = {"crashed", "gave up", "damaged"}
 """The causes of death that are failures."""
 
-_FOR_A_PERSON = {Phase.WAITING_FOR_APPROVAL, Phase.WAITING_FOR_BUDGET, Phase.INTERRUPTED, "stopped"}
+_FOR_A_PERSON = {Phase.WAITING_FOR_APPROVAL, Phase.WAITING_FOR_BUDGET, Phase.INTERRUPTED, HOSTLESS, "stopped"}
 """The states that a person ends: by an answer, a grant, /resume, or CONT."""
 
 

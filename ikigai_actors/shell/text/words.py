@@ -5,7 +5,7 @@ The sign of each kind of state is the same everywhere, too.
 
 from typing import NamedTuple
 
-from ikigai_actors.agent.turn.state import IN_A_TURN, WAITS_FOR, Phase
+from ikigai_actors.agent.turn.state import HOSTLESS, IN_A_TURN, WAITS_FOR, Phase
 from supervisors.signals import Status
 
 SIGNS = {
@@ -49,6 +49,7 @@ _ACTIVITIES = {
     Phase.WAITING_FOR_SERVICE: Activity("waiting", "waits for its service"),
     Phase.WAITING_FOR_BUDGET: Activity("budget", "waits for budget"),
     Phase.INTERRUPTED: Activity("interrupted", "interrupted"),
+    HOSTLESS: Activity("interrupted", HOSTLESS),
     Phase.UNLOADED: Activity("idle", "idle"),
     Status.STOPPED: Activity("stopped", "stopped"),
     Status.TERMINATING: Activity("stopped", "ending"),

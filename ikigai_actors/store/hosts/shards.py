@@ -108,5 +108,8 @@ class GiveShards(Unit):
         given = tx.run("give_shards", shards=[str(shard) for shard in self.shards], host=self.host, to=self.to)
         if len(given) < len(self.shards):
             raise StoreConflict(f"Shards {', '.join(map(str, self.shards))} cannot be given to host {self.to}.")
+        if resumed := [uuid for (uuid,) in tx.run("resumed_in", shards=[str(shard) for shard in self.shards])]:
+            locked.lock(tx, resumed)
+            tx.run("forget_resumes", uuids=resumed)
         living = sum(one.agents for one in living_in(tx, self.shards).values())
         return GivenAgents(living, agents_in(tx, self.shards, self.with_actors()))

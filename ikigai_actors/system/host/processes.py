@@ -349,7 +349,7 @@ class ProcessTable(Processes):
         from ikigai_actors.agent.boot import Origin
         from ikigai_actors.records.log.append import FIRST_EPOCH
 
-        lifecycle = LifecycleState(permanent=birth.restart == "permanent")
+        lifecycle = LifecycleState(restart=birth.restart)
         child = Origin(
             birth.uuid, birth.name, FIRST_EPOCH, birth.messages[-1].id, birth.turn, lifecycle, labels=birth.labels
         )
@@ -637,13 +637,19 @@ class ProcessTable(Processes):
         if actor is not None and held:
             actor.actor_inbox.release(restarted)
 
-    def resume(self, among: Collection[str] | None = None) -> list[str]:
+    def resume(self, among: Collection[str] | None = None, by: on.Resumption = on.Resumption.PERSON) -> list[str]:
         """Go on with every turn that was cut off, or those of some agents; return the uuids of the agents."""
         actors = self if among is None else [actor for uuid in among if (actor := self._actors.get(uuid)) is not None]
         cut_off = [actor for actor in actors if actor.state.turn and actor.state.shown is Phase.INTERRUPTED]
         if cut_off and may_block():
             self._parts.providers.load()  # a crash while a client loads would spend what is held for its requests
-        return [actor.origin.uuid for actor in cut_off if actor.deliver(on.Resume(Future()))]
+        return [actor.origin.uuid for actor in cut_off if actor.deliver(on.Resume(Future(), by))]
+
+    def go_on(self, found: "Survey", left: Collection[str]) -> None:
+        """Go on with the turns of a survey that were cut off, but those that are ``left``."""
+        due = [one.uuid for one in found.restored if one.is_cut_off and one.uuid not in frozenset(left)]
+        if due:
+            self.resume(due, on.Resumption.HOST)
 
     def working(self) -> int:
         """How many agents are in a turn that goes on here."""

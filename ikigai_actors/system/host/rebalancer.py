@@ -22,10 +22,11 @@ from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.actors.garbage import everything_stays
 from ikigai_actors.actors.service import RefusableTask, Worker
 from ikigai_actors.actors.threads import Threads
-from ikigai_actors.agent.boot import Survey, clear_left_behind, survey
+from ikigai_actors.agent.boot import Survey, clear_left_behind, left_cut_off, survey
 from ikigai_actors.agent.remote_commands import Move, RemoteCaller
 from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, SystemClosed
+from ikigai_actors.records.agents.registry import leave_cut_off
 from ikigai_actors.records.hosts.remote_commands import CarryOut
 from ikigai_actors.records.lives.moves import MoveBranch, branch_here, check_movable
 from ikigai_actors.records.log.log_cache import LogCache
@@ -267,9 +268,10 @@ class Rebalancer(Worker):
             self._log_cache.forget(one.uuid)  # another host may have written since it was read here
         found = found._replace(restored=new)
         self._catch_up(frozenset(one.uuid for one in new))
+        left = left_cut_off(found, self._resume)
+        leave_cut_off(self._store, self._host.id, left)
         self._processes.restore(found)
-        if self._resume:  # before commands are taken up that wait for the end of a turn, and would close a cut-off one
-            self._processes.resume([one.uuid for one in new])
+        self._processes.go_on(found, left)  # before commands that wait for the end of a turn, and would close it
         self._supervision.take_over(found)
         if new:
             logger.info("Host %s runs %s more agents", self._host.name, len(new))

@@ -249,7 +249,7 @@ class RemoteAgents:
         are committed.
 
         Args:
-            wants: tells whether somebody here listens to anything, and whether he wants to see replies on their way. It
+            wants: gives whether somebody here listens to anything, and whether he wants to see replies on their way. It
                 is called under the lock: what a thread has seen before it came may be over.
             now: seconds of the clock that never leaps.
         """
@@ -339,7 +339,10 @@ class RemoteAgents:
 
         self.follower.follow(uuid)
         record, messages = self._store.read(read)
-        if record.turn:
+        if record.cut_off:
+            told = f"{record.short}'s turn was cut off; resume() goes on with it."
+            future.settle(TurnInterrupted(told, uuid))
+        elif record.turn:
             self.await_turn(RemoteTurn(uuid, turn=record.turn), record.turn, future)
         elif record.living:
             never: IkigaiError = NoTurn(f"Agent {record.short} has had no turn of its own yet; prompt it first.", uuid)

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ikigai_actors.actors.clock import Clock, SystemClock
-from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.agent.turn.state import HOSTLESS, IN_A_TURN, Phase
 from ikigai_actors.arguments import check_since
 from ikigai_actors.errors import IkigaiError, NoHost
 from ikigai_actors.records.agents import registry
@@ -59,14 +59,16 @@ def shown_state(record: AgentRecord, hosts: Sequence[HostRecord]) -> str:
     if record.waits_for is not None:
         return Phase.WAITING_FOR_BUDGET.value
     waits = published_state(hosts, record.uuid) if record.turn else ""
-    return waits or turn_state(record.turn, bool(hosts))
+    return waits or turn_state(record, bool(hosts))
 
 
-def turn_state(turn: int, hosted: bool) -> str:
-    """The state of a running agent, by its turn in progress; 0 for none. Which part of a turn only its host knows."""
-    if not turn:
-        return "idle"
-    return "in a turn" if hosted else "interrupted"
+def turn_state(record: AgentRecord, hosted: bool) -> str:
+    """The state of a running agent, by its turn in progress. Which part of a turn only its host knows."""
+    if not record.turn:
+        return Phase.IDLE
+    if record.cut_off:
+        return Phase.INTERRUPTED
+    return IN_A_TURN if hosted else HOSTLESS
 
 
 def no_host(former: HostRecord | None = None) -> NoHost:

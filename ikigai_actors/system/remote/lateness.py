@@ -7,7 +7,7 @@ buyer asks about bash: approve or deny it.
 from collections.abc import Iterable
 
 from ikigai_actors.agent.turn.calls import Call, asking, recover
-from ikigai_actors.agent.turn.state import WAITS_FOR, Phase
+from ikigai_actors.agent.turn.state import HOSTLESS, WAITS_FOR, Phase
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.holds import pauses_of
@@ -42,8 +42,10 @@ def why_late_in(name: str, state: str, lender: str, asked: Iterable[Call]) -> st
         case Phase.WAITING_FOR_APPROVAL:
             tools = ", ".join(dict.fromkeys(call.name for call in asked))
             return f"{name} asks about {tools}: approve or deny it (system.approvals; /approve in a shell)."
+        case _ if state == HOSTLESS:
+            return f"{name} was cut off in its turn, and no process runs it: start one."
         case Phase.INTERRUPTED:
-            return f"{name} was interrupted in its turn: resume it."
+            return f"{name} was cut off in its turn: resume() goes on with it."
         case Status.STOPPED:
             return f"{name} is stopped: the signal CONT lets it go on."
         case _ if state.startswith(WAITS_FOR):

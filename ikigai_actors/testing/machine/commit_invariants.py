@@ -16,6 +16,8 @@
     signals     a paused agent opens no turn, but one that ends at once, and gets no reply
     int         the turn of a prompt that another process has interrupted ends by the commit that opens it
     intensity   a supervisor restarts no more children within its period than it may, and gives up no earlier
+    cut-off     a prompt by mail, as of a timer, ends no turn that is open; a host goes on twice at most with a turn
+                that comes no further, and writes no sign of life of one that it leaves
     life        a host writes signs of life every 2 s at most, of agents that there are, and of no more than it may
     otp         a child that ends is restarted by its type, or buried, as OTP's ``supervisor`` does
 
@@ -28,6 +30,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ikigai_actors.agent.boot import MOST_CUT_OFFS
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.calls import calls_of
 from ikigai_actors.agent.turn.typed import MOST_REPAIRS
@@ -76,6 +79,12 @@ class Standing:
     """Whether these calls were another host's and the turn was not resumed: none of them runs, and no fork waits for
     them.
     """
+    given: bool = False
+    """Whether a host has given agents to another one, which is no crash."""
+    left: bool = False
+    """Whether its turn was cut off, and its host does not go on with it."""
+    resumed: tuple[int, int] = (0, 0)
+    """To which position its turn had come when a host went on with it last, and how often from there."""
     mailed: int = 0
     unread: dict[int, str] = field(default_factory=dict)
     """Its unread mails but prompts: the sender of each by number, empty for a person."""
@@ -129,7 +138,7 @@ class CommitCheck:
                 self._wrote(change.row, turns)
             elif change.table == "mail":
                 self._mailed(change.row)
-        self._check_prompts(changes, waited)
+        self._check_prompts(changes, waited, turns)
         self._check_turns()
         self._check_shown(changes, was_unread)
         before, self._tree = self._tree, self._world.process.looked_at.read(_tree_version)
@@ -199,12 +208,18 @@ class CommitCheck:
             case "claim_shards" | "claim_some_shards" | "give_shards" | "move_agents":
                 for one in self.agents.values():
                     one.cut_off = True
+                    one.given = one.given or query in ("give_shards", "move_agents")
             case "adopt":
                 for uuid in given["uuids"]:
                     self.agents[uuid].supervisor = given["by"]
             case "set_turn" | "keep_hold":
                 if given["turn"] is not None:
-                    self.agents[given["uuid"]].turn = given["turn"]
+                    self.agents[given["uuid"]].turn, self.agents[given["uuid"]].left = given["turn"], False
+            case "leave_cut_off":
+                for one in (self.agents[uuid] for uuid in given["uuids"]):
+                    one.left = True
+            case "go_on_cut_off":
+                self._goes_on(self.agents[given["uuid"]], given["uuid"], given["at"])
             case "bury":
                 self._buried(given)
             case "set_status":
@@ -289,11 +304,22 @@ class CommitCheck:
                 )
         one.restarts, one.restarted, one.uncertain, one.gave_up = [], now, False, False
 
+    def _goes_on(self, one: Standing, uuid: str, at: int) -> None:
+        """Note that a turn goes on which was cut off; a person may have it go on after it was left."""
+        times = one.resumed[1] + 1 if one.resumed[0] == at else 1
+        if times >= MOST_CUT_OFFS and not one.left and not one.given:
+            self._broken(
+                f"cut-off: the turn of agent {uuid} goes on from {at} for the time {times}, and came no further"
+            )
+        one.resumed, one.left = (at, times), False
+
     def _signs(self, host: str, told: HostSigns) -> None:
         now = self._world.clock.monotonic()
         if now - self._wrote_signs.get(host, float("-inf")) < SIGNS_EVERY - 0.001:
             self._broken(f"life: host {host} writes signs at {now:.3f}, and did at {self._wrote_signs[host]:.3f}")
         self._wrote_signs[host] = now
+        if left := [uuid for uuid in told.signs if uuid in self.agents and self.agents[uuid].left]:
+            self._broken(f"cut-off: host {host} writes signs of life of {left}, whose turns it has left")
         if len(told.signs) > MOST_SIGNS or told.signs.keys() - self.agents.keys():
             self._broken(f"life: host {host} writes {len(told.signs)} signs: too many, or of agents that nobody knows")
 
@@ -335,7 +361,9 @@ class CommitCheck:
             if message.kind in ENDINGS and not calls_of(message) and self.agents[uuid].turn:
                 self._broken(f"turn: {message.kind} {message.content!r} ends the turn of agent {uuid}, and it is open")
 
-    def _check_prompts(self, changes: Sequence[StoredChange], waited: dict[str, set[int]]) -> None:
+    def _check_prompts(
+        self, changes: Sequence[StoredChange], waited: dict[str, set[int]], turns: Mapping[str, int]
+    ) -> None:
         """Check that the prompt of a mail waited until this commit and waits no more, and which turns end at once."""
         for change in changes:
             if isinstance(change, Written) and change.table == "messages" and change.row[2] == Kind.USER:
@@ -343,6 +371,8 @@ class CommitCheck:
                 one, ends = self.agents[uuid], self._last[uuid].kind == Kind.INTERRUPTED
                 if one.paused and not ends:
                     self._broken(f"signals: agent {uuid} is stopped, and writes user {change.row[3]!r}")
+                if number is not None and turns.get(uuid):
+                    self._broken(f"cut-off: agent {uuid} begins with its mail {number}, and a turn was open")
                 if number in one.interrupted and not ends:
                     self._broken(f"int: agent {uuid} begins with its mail {number}, for which an INT had come")
                 if number is not None and number not in waited.get(uuid, set()) - self.agents[uuid].prompts:

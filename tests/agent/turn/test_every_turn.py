@@ -267,7 +267,7 @@ def _resume(was: Facts) -> Outcome | None:
     again = was.with_far("approved", *(at for at in cut if at not in lost))._replace(phase="running tools")
     done: Effects = (*told, *(("ask", at) for at, far in enumerate(was.far) if far == "asking"))
     if not lost:
-        return Outcome(again, effects=done)
+        return Outcome(again, (), done)
     ended = _results(again, *lost)
     return Outcome(ended.facts, ended.written, done, asks=ended.asks)
 

@@ -147,7 +147,7 @@ def begins(world: World) -> Iterator[Way]:
     """An agent with no turn, and one whose model has just replied, in each way."""
     talk = ((Kind.CONFIGURE, "", SETTINGS), *((kind, text, {}) for kind, text in world.talk))
     log = tuple(new_message("me", at, str(kind), text, data, NOW) for at, (kind, text, data) in enumerate(talk, 1))
-    lifecycle = LifecycleState(permanent=world.permanent)
+    lifecycle = LifecycleState(restart="permanent" if world.permanent else "transient")
     idle = Way(loaded(State("me", len(log), lifecycle=lifecycle), log, 0), log)
     yield idle
     opened = next(after(idle, on.Prompt("do", "asker", data=world.prompt)))

@@ -1,5 +1,6 @@
 """The machine alone: pure steps, without actors, store or time."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -114,6 +115,43 @@ def test_the_turn_of_a_prompt_that_an_int_came_for_ends_as_it_begins_and_asks_no
     assert (done.state.phase, done.state.turn, done.state.head, done.state.failed) == (Phase.IDLE, 0, 6, 0)
 
 
+@pytest.mark.parametrize(
+    ("restart", "settings", "by", "closes"),
+    [
+        ("temporary", {}, on.Resumption.HOST, True),
+        ("temporary", {}, on.Resumption.PERSON, False),
+        ("temporary", {}, on.Resumption.SUPERVISOR, False),
+        ("temporary", {"effects": {"trial": 1}}, on.Resumption.HOST, False),  # whoever makes trials goes on with them
+        ("transient", {}, on.Resumption.HOST, False),
+        ("permanent", {}, on.Resumption.HOST, False),
+    ],
+)
+def test_a_host_closes_the_turn_of_a_temporary_agent_and_goes_on_with_any_other(
+    restart: str, settings: Mapping[str, Any], by: on.Resumption, closes: bool
+) -> None:
+    kind = LifecycleState(restart=restart)
+    state = replace(CUT_OFF, lifecycle=kind, view=EMPTY._replace(settings=settings), callers=("asker",))
+    done = step(state, on.Resume("caller", by), NOW)
+    assert isinstance(done.unit, LogUnit)
+    if closes:
+        assert (written(done), done.unit.turn, done.unit.resumed_at) == ([(5, "interrupted", "")], 0, 0)
+        assert isinstance(answers(done)["asker"], TurnInterrupted)
+    else:
+        assert (done.unit.asks, done.unit.resumed_at) == (True, 0 if by is on.Resumption.SUPERVISOR else 4)
+
+
+def test_a_prompt_that_repeats_the_one_that_was_cut_off_replaces_it() -> None:
+    log = Log("me", 3, None, [Message("me", 4, Kind.USER, "hi", {}, 1)])
+    asked = on.Prompt("hi", "caller")
+    again = completed(CUT_OFF, asked, log)
+    assert isinstance(again, on.Prompt)
+    assert again.repeats == 4
+    done = step(CUT_OFF, again, NOW)
+    assert written(done) == [(5, "interrupted", ""), (6, "rewind", ""), (7, "user", "hi")]
+    other = completed(CUT_OFF, on.Prompt("ho", "caller"), log)
+    assert [kind for _, kind, _ in written(step(CUT_OFF, other, NOW))] == ["interrupted", "user"]
+
+
 def test_a_prompt_that_an_int_came_for_closes_a_turn_that_was_cut_off() -> None:
     done = step(CUT_OFF, on.Prompt("hi", "caller", interrupted=True), NOW)
     assert [kind for _, kind, _ in written(done)] == ["interrupted", "user", "interrupted"]
@@ -211,7 +249,7 @@ def test_an_interrupt_of_an_idle_agent_does_nothing() -> None:
 
 def test_resume_asks_the_model_again_once_what_that_may_cost_is_held() -> None:
     done = step(CUT_OFF, on.Resume("caller"), NOW)
-    assert done.unit == LogUnit("me", (), asks=True)
+    assert done.unit == LogUnit("me", (), asks=True, resumed_at=4)
     assert done.effects == (Answer("caller", True), RequestModel(1))
     assert done.state.turn == CUT_OFF.turn
     assert answers(step(IDLE, on.Resume("caller"), NOW)) == {"caller": False}

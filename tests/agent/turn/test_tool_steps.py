@@ -321,13 +321,13 @@ def resumed(*given: Call) -> Step:
 
 def test_resuming_starts_a_call_that_waited() -> None:
     done = resumed(call("1:write"))
-    assert (done.unit, done.effects) == (None, (Answer("caller", True),))
+    assert (done.unit, done.effects) == (LogUnit("memo", (), resumed_at=4), (Answer("caller", True),))
     assert step(done.state, CONTINUE, NOW, TOOLS).effects == (RunTool(3, "1"),)
 
 
 def test_resuming_starts_an_idempotent_call_again_with_a_record_of_its_own() -> None:
     done = resumed(replace(call("1:read", Progress.RUNNING), attempt=1))
-    assert done.unit is None
+    assert done.unit == LogUnit("memo", (), resumed_at=4)
     again = step(done.state, CONTINUE, NOW, TOOLS)
     assert (said(again), again.effects) == ([("tool_call", "1")], (RunTool(3, "1"),))
     assert [one.attempt for one in again.state.calls] == [2]
@@ -349,5 +349,5 @@ def test_resuming_performs_a_fork_that_has_no_result() -> None:
 
 def test_resuming_lets_results_stand_and_asks_the_model() -> None:
     done = resumed(call("1:write", Progress.DONE))
-    assert done.unit is None
+    assert done.unit == LogUnit("memo", (), resumed_at=4)
     assert step(done.state, CONTINUE, NOW, TOOLS).effects == (RequestModel(4),)

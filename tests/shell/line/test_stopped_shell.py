@@ -56,14 +56,14 @@ def test_a_resume_of_a_stopped_agent_waits_in_the_background(durable: str, capsy
         kid = system.root.fork("go", name="kid")
         gate.wait_until_asked()
         kid.signal(Signal.STOP)
-    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+    with ActorSystem.open(durable, ScriptedProvider(prompted), resume=False) as system:
         session = Session(system, capsys)
         waits = "kid is stopped: the resume waits for CONT (/signal CONT)"
         printed = session("/switch kid", "/resume", "/mark here")
         assert printed[2] == waits
         assert printed[3].startswith("the mark waits for the end of the turn of kid, which is stopped")
         assert session.status == 0
-    with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
+    with ActorSystem.open(durable, ScriptedProvider(prompted), resume=False) as system:
         session = Session(system, capsys)
         printed = session("/switch kid", "/resume", "/signal CONT")
         assert printed[2] == waits
