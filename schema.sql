@@ -208,6 +208,14 @@ CREATE TABLE blobs (
     bytes  BYTEA NOT NULL
 );
 
+-- Definitions of tools, as questions about calls showed them: the data of messages of kind approval refer to them by "definition".
+-- Rows are never changed or deleted.
+CREATE TABLE definitions (
+    digest TEXT PRIMARY KEY,                             -- SHA-256 of the body, in hexadecimal digits
+    name   TEXT NOT NULL,                                -- of the tool
+    body   TEXT NOT NULL                                 -- a JSON object: description, schema, traits
+);
+
 -- Documents, shared by all agents. Each write makes a version, and so does a deletion; versions stay.
 CREATE TABLE documents (
     path       TEXT NOT NULL,

@@ -600,7 +600,9 @@ class Effects:
             reason = decision if isinstance(decision, str) else ""
             told = storable(reason)
             inbox.put_urgent(
-                on.Decide(call.reply, call.id, decision is True, told, "", Future(), asked.sha256, "program")
+                on.Decide(
+                    call.reply, call.id, decision is True, told, "", Future(), asked.sha256, "program", asked.definition
+                )
             )
 
         self._runtime.executor.consult(lambda: approver(asked), self._runtime.processes.handle(self._uuid), decided)

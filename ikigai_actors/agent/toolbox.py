@@ -12,7 +12,7 @@ from ikigai_actors.agent.turn.typed import EXIT, begin_result, described_exit, f
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.records.messages.outputs import Expected
 from ikigai_actors.records.messages.settings import complaint, misfits
-from ikigai_actors.tools.definitions import digest_of_definition
+from ikigai_actors.tools.definitions import definition_of
 from ikigai_actors.tools.fitted import fitted
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.plain_schema import Unsuitable
@@ -73,8 +73,9 @@ class Toolbox:
             except Unsuitable as error:
                 unsuitable[tool.name] = str(error)
                 continue
-            digest = digest_of_definition(tool.describe(), tool.traits)
-            self._traits[tool.name] = replace(self._here(tool.name, tool.traits), definition=digest)
+            digest, _, body = definition_of(tool.describe(), tool.traits)
+            here = self._here(tool.name, tool.traits)
+            self._traits[tool.name] = replace(here, definition=digest, definition_body=body)
         self._left_out |= unsuitable.keys()
         return unsuitable
 

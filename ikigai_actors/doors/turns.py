@@ -234,4 +234,5 @@ def spent_by(record: AgentRecord) -> dict[str, float]:
 
 def call_that_asks(call: PendingCall) -> dict[str, Any]:
     """A call that waits for a decision."""
-    return {"call": call.full_name, "tool": call.tool, "arguments": dict(call.input)}
+    changed = {"tool_has_changed": call.change} if call.former else {}
+    return {"call": call.full_name, "tool": call.tool, "arguments": dict(call.input), **changed}

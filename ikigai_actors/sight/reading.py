@@ -198,6 +198,7 @@ def _approvals(system: System, query: PageQuery) -> list[dict[str, Any]]:
             "tool": one.tool,
             "input": dict(one.input),
             "always": one.always,
+            "change": one.change,
         }
         for one in system.approvals.pending()
     ]

@@ -29,7 +29,7 @@ class Migration(NamedTuple):
     """Statements that both databases understand, with a comment that says why."""
 
 
-FIRST = 41
+FIRST = 42
 """The oldest version that this program opens: that of ``schema.sql`` without any `Migration`."""
 
 OLDEST_READ = 36

@@ -1178,6 +1178,15 @@ SELECT agent_uuid, COUNT(*), MIN(id), MAX(id) FROM restarts GROUP BY agent_uuid
 SELECT r.agent_uuid, r.id, r.supervisor_uuid FROM restarts r
  WHERE NOT EXISTS (SELECT 1 FROM agents a WHERE a.uuid = r.supervisor_uuid)
 
+-- name: keep_definition
+INSERT INTO definitions (digest, name, body) VALUES (:digest, :name, :body) ON CONFLICT DO NOTHING
+
+-- name: definition_bodies
+SELECT digest, body FROM definitions WHERE digest = ANY(:digests)
+
+-- name: all_definitions
+SELECT digest, body FROM definitions ORDER BY digest
+
 -- name: known_blobs
 -- Under a lock: who deletes blobs waits until what refers to them now is committed. Who comes later waits, and finds none.
 SELECT sha256 FROM blobs WHERE sha256 = ANY(:hashes) ORDER BY sha256 FOR KEY SHARE

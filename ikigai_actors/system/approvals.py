@@ -21,6 +21,7 @@ import getpass
 import os
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 from ikigai_actors.actors.forked import OfOneProcess
@@ -32,8 +33,10 @@ from ikigai_actors.arguments import check_choice, check_count, check_timeout, ch
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.registry import turns_that_asked
 from ikigai_actors.records.log.log_cache import LogCache
+from ikigai_actors.records.messages.definitions import definition_bodies
 from ikigai_actors.store.base import Store
 from ikigai_actors.text import check_text
+from ikigai_actors.tools.definitions import difference_of
 from ikigai_actors.tools.rules.rule import UNFENCED
 
 
@@ -96,7 +99,13 @@ class Approvals(OfOneProcess):
 
     def _of(self, uuid: str, turn: int) -> list[PendingCall]:
         calls = self._log_cache.find_in(uuid, lambda log: recover(log.since(turn)))
-        return [pending(uuid, call) for call in asking(calls)]
+        return [self._with_change(pending(uuid, call)) for call in asking(calls)]
+
+    def _with_change(self, call: PendingCall) -> PendingCall:
+        if not call.former:
+            return call
+        bodies = self._store.read(lambda tx: definition_bodies(tx, (call.former, call.definition)))
+        return replace(call, change=difference_of(bodies.get(call.former), bodies.get(call.definition)))
 
     def _decide(self, call: PendingCall, how: tuple[bool, str, str], by: str, timeout: float | None) -> bool:
         """Decide on a call; ``how``: whether it is approved, the reason, and the rule for later ones."""
@@ -110,7 +119,7 @@ class Approvals(OfOneProcess):
         check_text(by, "by")
         decided = Future[bool](call.agent)
         decided.check_wait()
-        actor = self._tell(call.agent, on.Decide(call.reply, call.id, *how, decided, call.sha256, by))
+        actor = self._tell(call.agent, on.Decide(call.reply, call.id, *how, decided, call.sha256, by, call.definition))
         if not decided.get(timeout=timeout):
             return False
         if isinstance(actor, AgentActor) and actor.state.phase is Phase.INTERRUPTED:  # another process does it itself

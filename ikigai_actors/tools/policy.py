@@ -71,3 +71,5 @@ class ToolTraits:
     """Whether it changes nothing outside but files that fork with its agent."""
     definition: str = ""
     """The digest of its definition in this process; empty where it has none, as a built-in call."""
+    definition_body: str = ""
+    """The body of that definition (`ikigai_actors.tools.definitions`)."""

@@ -319,6 +319,10 @@ def test_a_question_about_a_tool_that_has_changed_since_is_asked_again(durable: 
         eventually(lambda: [call.former for call in system.approvals.pending()] == [first.definition], "a new question")
         [again] = system.approvals.pending()
         assert again.definition not in ("", first.definition)
+        assert again.change.split("\n")[:2] == ["-Change it.", "+Change it, and tell everybody."]
+        assert again.full_name == f"{first.full_name}/{again.definition[:8]}"
+        with pytest.raises(BadInput, match="has changed since the question that was decided on"):
+            system.approvals.approve(shown, by="anna@shop")
         assert changes == []
         assert system.approvals.approve(again, by="anna@shop")
         assert system.root.reply(timeout=DEADLINE).text == "done"

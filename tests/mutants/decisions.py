@@ -89,6 +89,13 @@ DECISION_MUTANTS = (
         test="tests/agent/test_approvals.py",
     ),
     Mutant(
+        "a decision on an earlier question holds for another definition",
+        "agent/turn/machine.py",
+        "    if event.definition and event.definition != asked[0].definition:",
+        "    if event.definition and not asked[0].name:",
+        test="tests/agent/test_approvals.py",
+    ),
+    Mutant(
         "a value that does not fit ends a typed turn",
         "agent/turn/typed.py",
         "    if not wrong:\n        return _accept(state, value, event.spent, now, *drafts,",

@@ -240,6 +240,7 @@ CASES: list[Case] = [
     (Invariant.UNREAD, "b", mail("b", 1, "read_at = 5")),
     (Invariant.UNREAD, "g", agent("g", "unread = 1")),
     (Invariant.BLOB, "root", message("root", 1, f"data = '{ATTACHED}'")),
+    (Invariant.DEFINITION, None, "INSERT INTO definitions VALUES ('0123', 'post', '{}')"),
     (Invariant.DOCUMENT, None, "UPDATE documents SET author = 'nobody' WHERE version = 1"),
     (Invariant.VERSION, None, "DELETE FROM documents WHERE version = 1"),
     (Invariant.VERSION, None, "UPDATE documents SET version = 3 WHERE version = 2"),

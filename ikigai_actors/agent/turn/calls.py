@@ -50,6 +50,9 @@ PERHAPS_RUN = (
 """The result of a call that was cut off, when its tool is not idempotent."""
 
 
+CHANGED = "The tool has changed since you were asked:"
+"""The words before `PendingCall.change` wherever somebody is asked again."""
+
 TOOL, EXACT = "tool", "exact"
 """Which later calls an approval lets run unasked: all of the tool, or the same command of bash."""
 
@@ -136,6 +139,8 @@ class PendingCall:
     """The digest of the tool's definition, about which is asked."""
     former: str = ""
     """The definition about which was asked before, where it has changed since; empty for a first question."""
+    change: str = ""
+    """The difference between the two definitions, line by line; empty for a first question."""
 
     @property
     def sha256(self) -> str:
@@ -146,9 +151,11 @@ class PendingCall:
     def full_name(self) -> str:
         """The text by which every door knows it: ``REPLY/ID/DIGEST``, the latter the first eight digits of `sha256`.
 
-        Many services number their calls from 0 in each reply, so an id alone may mean another call a moment later.
+        Many services number their calls from 0 in each reply, so an id alone may mean another call a moment later. A
+        question that is asked again since the tool has changed has eight digits of the new definition after it.
         """
-        return f"{self.reply}/{self.id}/{self.sha256[:8]}"
+        again = f"/{self.definition[:8]}" if self.former else ""
+        return f"{self.reply}/{self.id}/{self.sha256[:8]}{again}"
 
     @property
     def compound(self) -> bool:

@@ -335,6 +335,8 @@ class Decide:
     """The digest of the call as it was shown; empty where it was not."""
     by: str = ""
     """The one who decides; empty where that is not told."""
+    definition: str = ""
+    """The digest of the tool's definition as it was shown; empty where it was not."""
 
 
 @dataclass(frozen=True, slots=True)

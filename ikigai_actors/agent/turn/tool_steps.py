@@ -47,6 +47,7 @@ from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY, stored_in
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import MAX_STEPS
+from ikigai_actors.tools.definitions import Definition
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from ikigai_actors.tools.rules.rule import NewRule, exact_pattern
 from supervisors.signals import Status
@@ -91,7 +92,9 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
             replace(call, definition=marked.get(call.id, call.definition), former=former.get(call.id, call.former))
             for call in marked_unfenced(state.calls, unfenced)
         )
-        return _ask(replace(state, calls=asked), shown, unfenced, now)
+        kept = {call.name: tools[call.name] for call in shown if call.definition}
+        bodies = tuple(Definition(each.definition, name, each.definition_body) for name, each in sorted(kept.items()))
+        return _ask(replace(state, calls=asked), shown, unfenced, now, bodies)
     if chosen := startable(calls, tools):
         return _start(state, tuple(replace(call, definition=tools[call.name].definition) for call in chosen), now)
     if running(state.calls) or waits(state.calls):
@@ -246,9 +249,11 @@ def refuse(state: State, call: str, reason: str, now: int) -> Step:
     return _results(state, tuple(known for known in state.calls if known.id == call), reason, now)
 
 
-def _ask(state: State, chosen: Calls, unfenced: Collection[str], now: int) -> Step:
-    """Write the questions whether calls may run. They are asked once they are committed."""
-    return _record(state, chosen, now, Kind.APPROVAL, Progress.ASKING, AskApproval, unfenced)
+def _ask(state: State, chosen: Calls, unfenced: Collection[str], now: int, definitions: tuple[Definition, ...]) -> Step:
+    """Write the questions whether calls may run, and what they hold for. They are asked once they are committed."""
+    step = _record(state, chosen, now, Kind.APPROVAL, Progress.ASKING, AskApproval, unfenced)
+    assert isinstance(step.unit, LogUnit)
+    return replace(step, unit=replace(step.unit, definitions=definitions))
 
 
 def _start(state: State, chosen: Calls, now: int) -> Step:

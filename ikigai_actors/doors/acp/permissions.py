@@ -6,7 +6,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Any
 
-from ikigai_actors.agent.turn.calls import EXACT, PendingCall
+from ikigai_actors.agent.turn.calls import CHANGED, EXACT, PendingCall
 from ikigai_actors.doors.access import Access
 from ikigai_actors.doors.acp.session_tree import Route
 from ikigai_actors.doors.acp.sessions import BIRTH
@@ -23,7 +23,8 @@ OPTIONS = (
 )
 """How a call may be decided."""
 
-QuestionKey = tuple[str, int, str]
+QuestionKey = tuple[str, str]
+"""An agent, and the full name of its call."""
 
 
 class Permissions:
@@ -53,14 +54,22 @@ class Permissions:
         pending = self._access.system.approvals.pending()
         with self._view.lock:
             routes = [(call, route) for call in pending if (route := self._view.route(call.agent)) is not None]
-        return {(call.agent, call.reply, call.id): (call, route) for call, route in routes}
+        return {(call.agent, call.full_name): (call, route) for call, route in routes}
 
     async def _ask(self, call: PendingCall, route: Route) -> None:
         title = call_title(call.tool, call.input)
         if route.session != call.agent:
             name = await self._loop.run_in_executor(self._pool, self._view.name, call.agent)
             title = f"{name}: {title}"
-        told = {"toolCallId": call.id, "title": title, "rawInput": dict(call.input), "status": "pending"}
+        told: dict[str, Any] = {
+            "toolCallId": call.id,
+            "title": title,
+            "rawInput": dict(call.input),
+            "status": "pending",
+        }
+        if call.former:
+            change = {"type": "text", "text": f"{CHANGED}\n{call.change}"}
+            told["content"] = [{"type": "content", "content": change}]
         options = [one for one in OPTIONS if call.always or one["optionId"] != ALWAYS]
         asked = {"sessionId": route.session, "toolCall": told, "options": options}
         with suppress(RpcError, IkigaiError):  # it stays open: the next client is asked again

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from ikigai_actors.agent.turn.calls import PendingCall
+from ikigai_actors.agent.turn.calls import CHANGED, PendingCall
 from ikigai_actors.doors.access import EVERY_PROMPT, Access
 from ikigai_actors.doors.acp.updates import call_title
 from ikigai_actors.doors.agui.feed import FollowedAgent, WebFeed
@@ -55,7 +55,7 @@ def end_of(seen: SeenTurn, asks: list[PendingCall], run: Mapping[str, str]) -> W
         {
             "id": one.full_name,
             "reason": "approval",
-            "message": call_title(one.tool, one.input),
+            "message": call_title(one.tool, one.input) + (f"\n{CHANGED}\n{one.change}" if one.former else ""),
             "toolCallId": call_id(one.reply, one.id),
         }
         for one in asks
@@ -204,7 +204,7 @@ class WebRuns:
             return 0
         found = self._access.client.scrollback(agent).between(int(number) - 1, int(number))
         calls = [PendingCall(agent, one.id, c.id, c.name, c.input) for one in found for c in calls_in(one)]
-        return next((call.reply for call in calls if call.full_name == name), 0)
+        return next((call.reply for call in calls if f"{name}/".startswith(f"{call.full_name}/")), 0)
 
 
 def is_position(text: str) -> bool:

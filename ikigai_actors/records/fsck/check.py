@@ -42,6 +42,7 @@
     unread             an agent counts as many unread mails as it has
     word               a word (``steer``) is a mail that was read, once and in order, in its turn and behind all results
     blob               a blob has the hash under which it is stored, and each message that refers to one has it
+    definition         a definition of a tool has the digest under which it is stored
     document           every version of a document is of an agent or of a person
     version            a document's versions run from 1 without holes
     budget             agent 0 has a budget, and all others are below it, without circles; an agent's is there
@@ -83,6 +84,7 @@ from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.fsck.blobs import check_blobs
 from ikigai_actors.records.fsck.budgets import check_budgets, note_budgets
 from ikigai_actors.records.fsck.cuts import check_fork_points, check_lenses
+from ikigai_actors.records.fsck.definitions import check_definitions
 from ikigai_actors.records.fsck.groups import check_groups
 from ikigai_actors.records.fsck.guests import check_guests
 from ikigai_actors.records.fsck.invariants import Invariant, Note, Violation
@@ -209,6 +211,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
         logs.report_unresolved()
     found += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
     found += [*check_mailboxes(tx, records), *check_documents(tx), *check_blobs(tx, logs.blobs)]
+    found += check_definitions(tx)
     found += logs.words.conclude(tx.run("read_words"), records, logs.unknown)
     merges = map(MergeRow._make, tx.run("all_merges"))
     found += check_merges(merges, logs.merges, logs.merges_elsewhere, logs.heads, logs.is_unknown, logs.is_pruned)

@@ -49,6 +49,7 @@ class Invariant(StrEnum):
     UNREAD = "unread"
     WORD = "word"
     BLOB = "blob"
+    DEFINITION = "definition"
     DOCUMENT = "document"
     VERSION = "version"
     BUDGET = "budget"

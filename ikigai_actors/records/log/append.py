@@ -30,6 +30,7 @@ from ikigai_actors.records.log.merges import add_merge
 from ikigai_actors.records.mail.prompts import take_prompt
 from ikigai_actors.records.mail.words import check_words, take_words
 from ikigai_actors.records.messages.blobs import write_blobs
+from ikigai_actors.records.messages.definitions import Definitions
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, Around, Locked, LockedRows, RunAlone, TreeLock, Unit
@@ -182,6 +183,8 @@ class Append(Unit):
         if unit.words:
             take_words(tx, unit.agent, unit.words)
         write_blobs(tx, unit.blobs)
+        if unit.definitions:
+            locked.part(Definitions, Definitions).keep(unit.definitions)
         if unit.labels:
             keep_labels(tx, unit.labels)
         chain = locked.part(HashChain, HashChain)

@@ -10,6 +10,7 @@ from ikigai_actors.records.budgets.amounts import Charge, Need, SpendingRow
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.log.merge_source import MergeEntry
 from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.tools.definitions import Definition
 from ikigai_actors.tools.rules.rule import NewRule, Rules
 from ikigai_actors.tools.trees.tree import Copied
 
@@ -61,6 +62,8 @@ class LogUnit:
     """The mails that its last messages are; the unit is refused with `WordsGone` where one was withdrawn."""
     blobs: tuple[Attachment, ...] = ()
     """The blobs that the messages refer to, as far as they may not be stored yet."""
+    definitions: tuple[Definition, ...] = ()
+    """The definitions of tools for which the questions in these messages hold."""
     asks: bool = False
     """Whether a request to the model may follow: what that needs is held. The actor knows how much it is: ``need``."""
     may_wait: bool = True

@@ -7,6 +7,7 @@
     steered             where a word has entered a history
     pieces              replies on their way, for listeners in other processes
     blobs, blob_references   attachments, and what messages say of them
+    definitions              definitions of tools that questions hold for
 
-These modules know no agent and no database, but for ``pieces`` and ``blobs``.
+These modules know no agent and no database, but for ``pieces``, ``blobs`` and ``definitions``.
 """

@@ -16,7 +16,7 @@ from difflib import unified_diff
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from ikigai_actors.agent.turn.calls import PendingCall
+from ikigai_actors.agent.turn.calls import CHANGED, PendingCall
 from ikigai_actors.shell.text.harmless import as_json, one_line
 
 SHORT = 300
@@ -54,7 +54,7 @@ class CallLine(NamedTuple):
 def described_call(call: PendingCall, text: str | None = None) -> str:
     """A call: on one line if it is short, else, or where the ``text`` of its file is known, with its page below."""
     line = call_line(call)
-    if len(line) <= SHORT and text is None:
+    if len(line) <= SHORT and text is None and not call.former:
         return line
     return "\n    ".join([f"{visible(call.tool)}:", *map(str, call_page(call, text))])
 
@@ -87,7 +87,19 @@ def call_page(call: PendingCall, text: str | None = None) -> list[CallLine]:
         call: the call.
         text: what the file has that it edits: then the lines around the edit are shown, too.
     """
-    return input_page(call.input, text)
+    return [*_change(call), *input_page(call.input, text)]
+
+
+def _change(call: PendingCall) -> Iterator[CallLine]:
+    """The lines that say how the tool has changed since somebody was asked about the same call."""
+    if not call.former:
+        return
+    yield CallLine(CHANGED)
+    parts = {"-": CallPart.OLD, "+": CallPart.NEW, " ": CallPart.SAME}
+    for line in call.change.split("\n"):
+        part = parts.get(line[:1], CallPart.TEXT)
+        yield CallLine(visible(line if part is CallPart.TEXT else line[1:]), part)
+    yield CallLine("It is called with:")
 
 
 def whole_call(tool: str, given: Mapping[str, Any]) -> str:

@@ -94,7 +94,8 @@ export class Panels {
       buttons.append(button);
     }
     if (this.page.model.readOnly) buttons.hidden = true;
-    box.replaceChildren(element("h3", "", `? ${this.page.model.name(mine.agent)} asks: ${mine.tool}`), element("pre", "", text ?? ""), buttons);
+    const change = mine.change ? [element("p", "", "The tool has changed since you were asked:"), element("pre", "", mine.change)] : [];
+    box.replaceChildren(element("h3", "", `? ${this.page.model.name(mine.agent)} asks: ${mine.tool}`), ...change, element("pre", "", text ?? ""), buttons);
   }
 
   async decide(how) {

@@ -1,5 +1,6 @@
 """The page of a call that waits for a person: it shows all that is signed."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,6 +50,16 @@ def test_nothing_is_cut_however_long_it_is(length: int) -> None:
     page = [str(line) for line in call_page(long)]
     assert [line[2:] for line in page if line[0] == "-" and length] == [*map(str, range(length))]
     assert sum(line == "+ new" for line in page) == length
+
+
+def test_a_question_that_is_asked_again_shows_how_the_tool_has_changed() -> None:
+    again = replace(
+        call("pay", sum=5), definition="b" * 64, former="a" * 64, change="-Pay it.\n+Pay it\u200b twice.\n {"
+    )
+    lines = ["The tool has changed since you were asked:", "- Pay it.", r"+ Pay it\u200b twice.", "  {"]
+    lines += ["It is called with:", "sum: 5"]
+    assert [str(line) for line in call_page(again)] == lines
+    assert described_call(again) == "\n    ".join(["pay:", *lines])
 
 
 FILE = "1\n2\n3\n4\nthe oak mast\n6\n7\n8\n9"
