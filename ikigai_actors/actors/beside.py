@@ -1,7 +1,9 @@
-"""Work that may wait for the database, beside an event loop: on other threads, which give futures.
+"""Work that may wait for the database, beside an event loop.
 
-system.beside.read(lambda: ...)             # any number at once
-system.beside.post(lambda: ..., future)     # one after the other, in the order in which they were posted
+    system.beside.read(lambda: ...)             # any number at once
+    system.beside.post(lambda: ..., future)     # one after the other, in the order in which they were posted
+
+Other threads do it, and each call gives a future.
 """
 
 import contextvars

@@ -4,13 +4,18 @@
     closing.run()       # raises the first error, when all the others had their turn
     closing.run()       # tries again what had failed, and nothing else
 
+    class Feed(ClosedByBlock):  # `with Feed() as feed:` closes it at the end of the block
+        def close(self) -> None: ...
+
 Each step is carried out, even if another one raises.
 """
 
 import logging
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 from ikigai_actors.text import described
 
@@ -33,6 +38,22 @@ def declare_waited_for() -> None:
 def is_waited_for() -> bool:
     """Whether the calling thread has declared that."""
     return getattr(_thread, "waited_for", False)
+
+
+class ClosedByBlock:
+    """Something that may be closed, and is closed at the end of a ``with`` block."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what it has. More than once does no harm."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class Closing:

@@ -9,10 +9,16 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
-from ikigai_actors.actors.closing import ClosingStep, carry_out, declare_waited_for, is_waited_for, raise_first
+from ikigai_actors.actors.closing import (
+    ClosedByBlock,
+    ClosingStep,
+    carry_out,
+    declare_waited_for,
+    is_waited_for,
+    raise_first,
+)
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.registry import Died, Renamed, StatusSet
@@ -235,7 +241,7 @@ class DirectSubscription(Subscriber):
 S = TypeVar("S", bound=Subscriber)
 
 
-class Subscription(Subscriber):
+class Subscription(ClosedByBlock, Subscriber):
     """One subscriber. Close it to hear no more."""
 
     def __init__(
@@ -267,14 +273,6 @@ class Subscription(Subscriber):
                 self.dropped += 1
             return
         self._events.put(event)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Deliver the queued events, then stop. A call from the callback itself does not wait.

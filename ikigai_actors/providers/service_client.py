@@ -1,9 +1,11 @@
-"""The client of a service, and what its errors mean: the same for every protocol that is streamed over HTTP.
+"""The client of a service, and what its errors mean.
 
-self._client = ServiceClient(_import_client)
-await self._client.enter()
-with provider_errors(anthropic_errors, reply, explain, keys, limit, request):
-client = self._client.get(self._new_client)
+    self._client = ServiceClient(_import_client)
+    await self._client.enter()
+    with provider_errors(anthropic_errors, reply, explain, keys, limit, request):
+    client = self._client.get(self._new_client)
+
+Every protocol that is streamed over HTTP uses both.
 """
 
 import asyncio

@@ -12,9 +12,8 @@ import secrets
 import threading
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
-from typing import Self
 
+from ikigai_actors.actors.closing import ClosedByBlock
 from ikigai_actors.arguments import check_flag, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
@@ -36,7 +35,7 @@ _PAGES = 40
 """The most connections that may be open."""
 
 
-class Observer:
+class Observer(ClosedByBlock):
     """Serves the page of one system until it is closed. Make it by `observe`."""
 
     def __init__(self, system: System, port: int, host: str, read_only: bool, token: str = "") -> None:
@@ -76,14 +75,6 @@ class Observer:
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._ended.set)
             self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _run(self) -> None:
         try:

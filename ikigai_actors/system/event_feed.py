@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, cast
 
 from ikigai_actors.actors.beside import Beside
 from ikigai_actors.actors.clock import Clock
+from ikigai_actors.actors.closing import ClosedByBlock
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Callback, DirectSubscription, Event, Streamed
 from ikigai_actors.arguments import check_type
@@ -166,7 +167,7 @@ class _Missed(NamedTuple):
     """How far that was made ready."""
 
 
-class EventFeed(Generic[E_co]):
+class EventFeed(ClosedByBlock, Generic[E_co]):
     """Events, one after the other: an iterator, and a context manager. For one thread at a time.
 
     It ends when it is closed, or the system is.
@@ -208,14 +209,6 @@ class EventFeed(Generic[E_co]):
             if not self.prepare():
                 self._inbox.arrival().get()
         return self.pop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the subscription. What was not read yet is dropped."""

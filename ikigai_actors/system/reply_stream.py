@@ -17,10 +17,10 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Protocol, Self
 
 from ikigai_actors.actors.beside import Beside
+from ikigai_actors.actors.closing import ClosedByBlock
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Callback, Event, StreamCut, Streamed, Subscription
 from ikigai_actors.providers.base import Reply
@@ -97,7 +97,7 @@ class Streaming(Protocol):
         """Call back for each event."""
 
 
-class ReplyStream:
+class ReplyStream(ClosedByBlock):
     """The pieces of one turn: an iterator, and a context manager. For one thread at a time."""
 
     def __init__(self, system: Streaming, uuid: str, prompt: str | None, ask: Callable[[], Future[Reply]]) -> None:
@@ -144,14 +144,6 @@ class ReplyStream:
                 raise StopIteration
             self.arrival().get()
         return self.pop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Hear no more of the turn, which goes on. What was not read yet is dropped."""

@@ -19,19 +19,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.providers.base import Request
-from ikigai_actors.records.budgets.audit import (
-    beyond,
-    budgets_above,
-    left_behind,
-    overdue,
-    waiting_for_what_is_there,
-)
 from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.mail.mail import NOTICE
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
 from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.process import Broken, asks_for_summary
+from tests.machines.budget_audit import (
+    beyond,
+    budgets_above,
+    left_behind,
+    overdue,
+    waiting_for_what_is_there,
+)
 from tests.machines.metered_provider import Meter
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from ikigai_actors import ActorSystem, AgentDead, AgentRef, IkigaiError
 from ikigai_actors.errors import StoreUnusable
-from ikigai_actors.records.budgets.audit import left_behind
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import Store
 from ikigai_actors.store.existing import existing
 from supervisors.signals import Status
+from tests.machines.budget_audit import left_behind
 from tests.torture import judge
 from tests.torture.kill import aim, fork_server, kill
 from tests.torture.script import World, continue_all, open_when_free

@@ -11,7 +11,6 @@
     limits.py    what a budget is made with, and what is set of it later
     status.py    what a person reads
     spendings.py what each request has cost, and on whose account
-    audit.py     what a judge asks
 
 A budget belongs to an agent, its owner, and holds the owner and every agent that descends from it (for births: those
 below the owner). So an agent has a chain of budgets above it, from its nearest one to agent 0's, and each of them holds

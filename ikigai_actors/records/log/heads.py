@@ -1,9 +1,11 @@
-"""How far logs have come, and what they have more than before: what is read by who follows agents through the database.
+"""How far logs have come, and what they have more than before.
 
-store.read(lambda tx: heads(tx, since))             # of everybody
-store.read(lambda tx: heads_of(tx, uuids))          # of these
-store.read(lambda tx: latest_at_rest(tx, uuids))   # how the latest turn of each of these has ended
-store.read(lambda tx: section(tx, uuid, 17, 20))    # messages 18, 19 and 20 of one log
+    store.read(lambda tx: heads(tx, since))             # of everybody
+    store.read(lambda tx: heads_of(tx, uuids))          # of these
+    store.read(lambda tx: latest_at_rest(tx, uuids))   # how the latest turn of each of these has ended
+    store.read(lambda tx: section(tx, uuid, 17, 20))    # messages 18, 19 and 20 of one log
+
+A follower of agents reads these through the database.
 """
 
 from collections.abc import Collection

@@ -12,9 +12,9 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
+from ikigai_actors.actors.closing import ClosedByBlock
 from ikigai_actors.actors.service import Service
 from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.agent.statistics import Tally
@@ -92,7 +92,7 @@ class Tracing(Instrument):
         self._attach(trace_of(agent.uuid, turn), call_span(agent.uuid, reply, place))
 
 
-class TurnTracer(Service):
+class TurnTracer(Service, ClosedByBlock):
     """Exports the turns of a system as they end, until it is closed. Make it by `trace_turns`."""
 
     def __init__(self, system: System, export: Export, content: bool, usage: str = BOTH) -> None:
@@ -110,14 +110,6 @@ class TurnTracer(Service):
         """Export what has ended, if the exporter takes it, and stop. The system stays open."""
         self._subscription.close()
         super().close(timeout)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def run(self) -> None:
         while self.awaits(lambda: self._due is None or self._due):

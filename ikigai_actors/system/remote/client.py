@@ -15,10 +15,10 @@ words. What takes time to import is imported by the method that needs it: a comm
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ikigai_actors.actors.clock import Clock, SystemClock
+from ikigai_actors.actors.closing import ClosedByBlock
 from ikigai_actors.agent.turn.state import HOSTLESS, IN_A_TURN, Phase
 from ikigai_actors.arguments import check_since
 from ikigai_actors.errors import IkigaiError, NoHost
@@ -95,7 +95,7 @@ def _starter(former: HostRecord | None) -> str:
     return "ikigai" if former is None or former.name is None else f"ikigai host --name {former.name}"
 
 
-class Client:
+class Client(ClosedByBlock):
     """Reads and writes one database from outside of the process that runs its agents.
 
     Any method may raise `StoreError`.
@@ -129,14 +129,6 @@ class Client:
     def close(self) -> None:
         """Give the database back."""
         self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def location(self) -> str:

@@ -1,8 +1,8 @@
 """A turn that another process runs, and a word that it reads, waited for by what it commits. Pure.
 
-turn = RemoteTurn(uuid, prompt=3)           # the turn that mail 3 of kind ``prompt`` will open
-turn = RemoteTurn(uuid, turn=17)            # the one that message 17 has opened
-outcome = turn.follow(news)                # None while it is not over
+    turn = RemoteTurn(uuid, prompt=3)           # the turn that mail 3 of kind ``prompt`` will open
+    turn = RemoteTurn(uuid, turn=17)            # the one that message 17 has opened
+    outcome = turn.follow(news)                # None while it is not over
 
 News may come twice, and must leave nothing out: from the message before the one that opens the turn on.
 """

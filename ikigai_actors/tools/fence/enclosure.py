@@ -1,7 +1,9 @@
-"""A fence that was made: what programs are started with, and what is said of it.
+"""A fence that was made.
 
-enclosure = open_enclosure(fence, host_paths, "/home/ann/src", passed_on)     # None where there is none
-process.spawn(command, fence=enclosure.launch(agent), environment=enclosure.environment(agent))
+    enclosure = open_enclosure(fence, host_paths, "/home/ann/src", passed_on)     # None where there is none
+    process.spawn(command, fence=enclosure.launch(agent), environment=enclosure.environment(agent))
+
+An enclosure has what programs are started with, and the words for people about it.
 """
 
 import os

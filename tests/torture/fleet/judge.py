@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ikigai_actors.records.budgets.audit import left_behind
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.store.base import Store, Transaction
 from tests.foreign.histories import Operation, anomalies
 from tests.kit.databases import sql
+from tests.machines.budget_audit import left_behind
 from tests.torture import judge
 from tests.torture.fleet.facts import (
     Addressed,
