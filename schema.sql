@@ -2,10 +2,11 @@
 -- 1970 (UTC). No auto-increment, BOOLEAN, TIMESTAMP or JSONB: they differ between the two, or between PostgreSQL and the
 -- databases that speak its language. A change of this file has rules: see ikigai_actors/store/migrations.py.
 
--- Which version of this file the database has.
+-- Which version of this file the database has, and which one a program must know at least to use it.
 CREATE TABLE schema_version (
     one     BIGINT PRIMARY KEY CHECK (one = 1),
     version BIGINT NOT NULL,
+    least   BIGINT NOT NULL,                             -- an older program that knows this one opens the database
     channel TEXT NOT NULL DEFAULT ''                     -- a secret: by it processes at a server wake one another, unseen by others
 );
 
@@ -36,7 +37,8 @@ CREATE TABLE hosts (
     working     BIGINT NOT NULL DEFAULT 0,    -- how many of its agents were in a turn at its latest renewal
     waits       TEXT NOT NULL DEFAULT '',     -- the waits of its agents for others that have lasted, as JSON; '': none
     signs       TEXT NOT NULL DEFAULT '',     -- the latest signs of life of its agents in turns that have lasted, as JSON
-    machine     TEXT NOT NULL DEFAULT ''      -- the boot and the namespace in which its pid counts; '': not known
+    machine     TEXT NOT NULL DEFAULT '',     -- the boot and the namespace in which its pid counts; '': not known
+    schema      BIGINT NOT NULL DEFAULT 0     -- the newest version of this file that its program knows
 );
 CREATE UNIQUE INDEX hosts_name ON hosts (name) WHERE name IS NOT NULL AND ended_at IS NULL;
 

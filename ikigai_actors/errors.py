@@ -357,6 +357,19 @@ class StoreInUse(StoreError):
     """Another host owns the database."""
 
 
+class SchemaInUse(StoreInUse):
+    """Hosts of an older program use the database, and this program needs a schema that they do not know."""
+
+    def __init__(self, message: str, hosts: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.hosts = hosts
+        """The older hosts, as a person knows them."""
+
+
+class ProgramOutdated(StoreUnusable):
+    """The database has a schema that this program does not know any more: a newer ikigai has changed it."""
+
+
 class ImportRefused(StoreError):
     """A file of agents cannot be imported, and nothing of it was; the message names the line, or what is in the way."""
 

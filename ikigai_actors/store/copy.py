@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 from ikigai_actors.errors import StoreError, StoreUnusable
 from ikigai_actors.store.base import Row, SchemaTransaction, Store, Transaction
-from ikigai_actors.store.migrations import create_schema, require_schema, schema_version
+from ikigai_actors.store.migrations import create_schema, newest, require_schema, schema_version
 
 Columns = dict[str, list[str]]
 """The columns of each table, by its name."""
@@ -62,6 +62,11 @@ def copy_database(
         StoreError: an error of either database. The target is then as empty as before.
     """
     require_schema(source)
+    if (version := schema_version(source)) != newest():
+        raise StoreUnusable(
+            f"Database {source.location} has version {version}, this ikigai knows {newest()}: copy it with the newer "
+            "ikigai, which knows all of its tables."
+        )
     schema_version(target)  # tables of somebody else's have an error of their own
     return source.read(
         lambda reading: target.write(lambda writing: _copy(reading.schema, writing, target.location, advance))

@@ -3,10 +3,22 @@
 Until release 0.1.0 ``schema.sql`` is changed in place: each change raises `FIRST` by one, and a database made before it
 is refused, but for an export and a backup (`ikigai_actors.store.earlier`). From the release on, a change of that file
 comes with a `Migration` that brings an existing database to the same state. A new database is made from ``schema.sql``
-at once. A host runs the migrations in the transaction in which it takes the database over: no other host is there, and
-none sees half of a step. Two processes that migrate at the same time do it once.
+at once. A host runs the migrations in the transaction in which it takes the database over, or joins its hosts: none
+sees half of a step. Two processes that migrate at the same time do it once.
 
-A newer database, an older one without a migration, and one with foreign tables are refused and left unchanged.
+Programs of several versions use one database, so that hosts are upgraded one after the other, and back. Each step says
+the oldest version that a program must know afterwards, its *least*; the database keeps the highest of these, each host
+the newest version that its program knows.
+
+    a step that adds       its least is an earlier version: a table, a column with a default, an index. It runs while
+                           hosts of that version live, and an older program opens the database later, too
+    a step that takes away its least is the first version whose programs do not use what goes. It runs when no host
+    or changes a meaning   lives that is older than that; else the newcomer is refused, and the hosts are named
+    an older program       opens a newer database whose least it knows. One that runs sees with each renewal of its
+                           lease when it does not know it any more: it gives its agents away, and ends
+
+A crash in the middle leaves the older schema. A newer database whose least is newer than this program, an older one
+without a migration, and one with foreign tables are refused and left unchanged.
 """
 
 import os
@@ -15,7 +27,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.errors import ProgramOutdated, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.queries import split
 
@@ -27,6 +39,8 @@ class Migration(NamedTuple):
     """The version that the database has afterwards."""
     script: str
     """Statements that both databases understand, with a comment that says why."""
+    least: int
+    """The version that a program must know at least to use the database afterwards."""
 
 
 FIRST = 42
@@ -52,6 +66,14 @@ def newest(migrations: Sequence[Migration] = MIGRATIONS) -> int:
     return max([FIRST, *(migration.version for migration in migrations)])
 
 
+def least_for(version: int, migrations: Sequence[Migration] = MIGRATIONS) -> int:
+    """The version that the hosts beside must know while a database of this version is brought to the newest one.
+
+    0 when there is nothing to be done.
+    """
+    return max((migration.least for migration in migrations if migration.version > version), default=0)
+
+
 def schema_version(store: Store) -> int:
     """The version of the database's schema; 0 when it is empty.
 
@@ -60,44 +82,66 @@ def schema_version(store: Store) -> int:
     return store.read(lambda tx: _version(tx, store.location))
 
 
-def ensure_schema(store: Store) -> int:
+def ensure_schema(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> int:
     """Make the schema when the database is empty; return its version, which may need `migrate`.
 
     Two processes may do this at the same moment: one makes it, and the other finds it made.
 
-    Raises `StoreUnusable` when the database is newer than this program, older than `FIRST`, not ours, or damaged (see
+    Raises `StoreUnusable` when the database is too new for this program, older than `FIRST`, not ours, or damaged (see
     `check_types`).
     """
     for attempt in range(_ATTEMPTS):
-        version = schema_version(store)
+        version = store.read(lambda tx: usable_version(tx, store.location, migrations))
         if version:
-            _known(version, newest(), store.location)
             check_types(store)
             return version
         try:
-            return store.write(lambda tx: create_schema(tx, store.location))
+            return store.write(lambda tx: create_schema(tx, store.location, migrations))
         except StoreConflict:  # PostgreSQL: the other process made a table of the same name, and has committed
             if attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError("the last attempt returns or raises")
 
 
-def create_schema(transaction: Transaction, location: str) -> int:
+def create_schema(transaction: Transaction, location: str, migrations: Sequence[Migration] = MIGRATIONS) -> int:
     """Make the schema if the database is empty; return its version. Raises what `ensure_schema` does."""
+    if version := usable_version(transaction, location, migrations):
+        return version
+    version, least = newest(), max(FIRST, least_for(FIRST))
+    transaction.schema.execute_all((*split(schema_script()), *transaction.schema.TUNING))
+    transaction.run("set_schema_version", version=version, least=least)
+    transaction.run("set_channel", channel=os.urandom(16).hex())
+    return version
+
+
+def usable_version(transaction: Transaction, location: str, migrations: Sequence[Migration] = MIGRATIONS) -> int:
+    """The version of the schema, which a program with these migrations can use, or bring to its newest; 0: empty.
+
+    Raises `StoreUnusable` when it cannot, and `ProgramOutdated` when the database is too new for it.
+    """
     version = _version(transaction, location)
-    if version == 0:
-        version = newest()
-        transaction.schema.execute_all((*split(schema_script()), *transaction.schema.TUNING))
-        transaction.run("set_schema_version", version=version)
-        transaction.run("set_channel", channel=os.urandom(16).hex())
-    return _known(version, newest(), location)
+    if 0 < version < FIRST:
+        raise _unreleased(version, location)
+    if version > newest(migrations):
+        [(least,)] = transaction.run("least_program")
+        if least > newest(migrations):
+            raise outdated(location, least, migrations)
+    return version
+
+
+def outdated(location: str, least: int, migrations: Sequence[Migration] = MIGRATIONS) -> ProgramOutdated:
+    """Why a program with these migrations cannot use a database any more, which asks for one that knows ``least``."""
+    return ProgramOutdated(
+        f"Database {location} needs an ikigai that knows version {least}, this ikigai knows {newest(migrations)}: "
+        "upgrade ikigai."
+    )
 
 
 def require_schema(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Raise `StoreUnusable` unless the schema is the newest that this program knows: a client changes no schema."""
-    version = require_ours(store)
-    needed = newest(migrations)
-    if _known(version, needed, store.location) < needed:
+    """Raise `StoreUnusable` unless the schema has all that this program needs: a client changes no schema."""
+    require_ours(store)
+    version, needed = store.read(lambda tx: usable_version(tx, store.location, migrations)), newest(migrations)
+    if version < needed:
         raise StoreUnusable(
             f"Database {store.location} has version {version}, this ikigai needs {needed}. Make a backup ('ikigai "
             "backup FILE', or pg_dump for PostgreSQL), end what runs it with an older ikigai, and start this one: it "
@@ -144,9 +188,9 @@ def migrate(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> int:
 
     A step that fails leaves the database as it was before that step, and its error passes through.
 
-    Raises `StoreUnusable` when the database is newer than this program, empty, or not ours.
+    Raises `StoreUnusable` when the database is too new for this program, empty, or not ours.
     """
-    version = _known(schema_version(store), newest(migrations), store.location)
+    version = store.read(lambda tx: usable_version(tx, store.location, migrations))
     if version == 0:
         raise StoreUnusable(f"Database {store.location} is empty: there is nothing to migrate.")
     for step in sorted(migrations):
@@ -155,14 +199,9 @@ def migrate(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> int:
     return version
 
 
-def is_newest(transaction: Transaction) -> bool:
-    """Whether a schema that `ensure_schema` accepts has the newest version."""
-    return transaction.run("schema_version") == [(newest(),)]
-
-
-def migrate_within(transaction: Transaction) -> None:
+def migrate_within(transaction: Transaction, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Bring a schema that `ensure_schema` accepts to the newest version, together with what else a transaction does."""
-    for step in sorted(MIGRATIONS):
+    for step in sorted(migrations):
         _step(transaction, step)
 
 
@@ -200,22 +239,18 @@ def _foreign(location: str) -> StoreUnusable:
     )
 
 
-def _known(version: int, known: int, location: str) -> int:
-    if 0 < version < FIRST:
-        way = (
-            "With the ikigai that made it, run 'ikigai agents', and 'ikigai export AGENT FILE' with the agent on top, "
-            "which brings all below it."
-            if version < OLDEST_READ
-            else "Run 'ikigai export 0 FILE', which brings all of its agents."
-        )
-        raise StoreUnusable(
-            f"Database {location} has version {version}: it was made before release 0.1.0, whose oldest version is "
-            f"{FIRST}. Nothing was changed. {way} Then run 'ikigai import FILE' with this one, on a new database. "
-            "'ikigai backup FILE' keeps the old one as it is."
-        )
-    if version > known:
-        raise StoreUnusable(f"Database {location} has version {version}, this ikigai knows {known}: upgrade ikigai.")
-    return version
+def _unreleased(version: int, location: str) -> StoreUnusable:
+    way = (
+        "With the ikigai that made it, run 'ikigai agents', and 'ikigai export AGENT FILE' with the agent on top, "
+        "which brings all below it."
+        if version < OLDEST_READ
+        else "Run 'ikigai export 0 FILE', which brings all of its agents."
+    )
+    return StoreUnusable(
+        f"Database {location} has version {version}: it was made before release 0.1.0, whose oldest version is "
+        f"{FIRST}. Nothing was changed. {way} Then run 'ikigai import FILE' with this one, on a new database. "
+        "'ikigai backup FILE' keeps the old one as it is."
+    )
 
 
 def _step(transaction: Transaction, step: Migration) -> int:
@@ -223,5 +258,5 @@ def _step(transaction: Transaction, step: Migration) -> int:
     if version >= step.version:  # another process was faster
         return int(version)
     transaction.schema.execute_all(split(step.script))
-    transaction.run("set_schema_version", version=step.version)
+    transaction.run("set_schema_version", version=step.version, least=step.least)
     return step.version

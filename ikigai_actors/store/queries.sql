@@ -94,10 +94,15 @@ id, hostname, pid, started_at, lease_until, now_ms()
 -- Which schema the database has.
 SELECT version FROM schema_version WHERE one = 1
 
+-- name: least_program
+-- Which version a program must know at least. Not read with the version: a schema from before the first release has none.
+SELECT least FROM schema_version WHERE one = 1
+
 -- name: set_schema_version
--- Last statement of a migration, in its transaction.
-INSERT INTO schema_version (one, version) VALUES (1, :version)
-ON CONFLICT (one) DO UPDATE SET version = excluded.version
+-- Last statement of a migration, in its transaction. What an earlier step has asked of programs still holds.
+INSERT INTO schema_version (one, version, least) VALUES (1, :version, :least)
+ON CONFLICT (one) DO UPDATE SET version = excluded.version,
+       least = CASE WHEN excluded.least > schema_version.least THEN excluded.least ELSE schema_version.least END
 
 -- name: set_channel
 UPDATE schema_version SET channel = :channel
@@ -948,6 +953,10 @@ SELECT {host}, name, agents, draining, waits, machine FROM hosts WHERE ended_at 
 SELECT {host}, name, 0, 0, '', machine FROM hosts
  WHERE ended_at IS NULL OR (name IS NOT NULL AND ended_at > now_ms() - CAST(:within AS BIGINT)) ORDER BY epoch DESC
 
+-- name: older_hosts
+-- Those of them whose program knows no version as new as this one.
+SELECT {host}, name FROM hosts WHERE ended_at IS NULL AND schema < :least ORDER BY epoch DESC
+
 -- name: unshared_hosts
 -- Those of them that share the agents with nobody.
 SELECT {host} FROM hosts WHERE ended_at IS NULL AND name IS NULL ORDER BY epoch DESC
@@ -1057,6 +1066,10 @@ SELECT now_ms()
 -- stays. (On SQLite a lease is 0: the file lock has decided.)
 UPDATE hosts SET ended_at = now_ms() WHERE ended_at IS NULL AND lease_until <= now_ms()
 
+-- name: end_older_hosts
+-- Those among them whose program knows no version as new as this one.
+UPDATE hosts SET ended_at = now_ms() WHERE ended_at IS NULL AND lease_until <= now_ms() AND schema < :least
+
 -- name: end_suspect
 -- A host that is judged dead, unless it has beaten since: then the judgement was wrong.
 UPDATE hosts SET ended_at = now_ms() WHERE id = :host AND beat = :beat AND ended_at IS NULL
@@ -1071,12 +1084,13 @@ SELECT CAST(:id AS TEXT), CAST(:hostname AS TEXT), CAST(:pid AS BIGINT), COALESC
   FROM hosts
 
 -- name: describe_host
-UPDATE hosts SET name = :name, lease = :lease, machine = :machine WHERE id = :id
+UPDATE hosts SET name = :name, lease = :lease, machine = :machine, schema = :schema WHERE id = :id
 
 -- name: renew_lease
--- No row: somebody took over meanwhile. A lease that has run out may be renewed as long as nobody did.
+-- No row: somebody took over meanwhile. A lease that has run out may be renewed as long as nobody did. With the version that its
+-- program must know at least.
 UPDATE hosts SET lease_until = now_ms() + CAST(:lease AS BIGINT), beat = beat + 1
- WHERE id = :id AND ended_at IS NULL RETURNING now_ms(), beat
+ WHERE id = :id AND ended_at IS NULL RETURNING now_ms(), beat, (SELECT s.least FROM schema_version s WHERE s.one = 1)
 
 -- name: end_host
 UPDATE hosts SET ended_at = now_ms() WHERE id = :id AND ended_at IS NULL

@@ -12,6 +12,7 @@ from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.records.agents.identity import RandomBytes
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.memory import open_with_tables
+from ikigai_actors.store.migrations import MIGRATIONS, Migration
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class Platform:
     """Makes the dispatcher, given the number of workers."""
     instruments: tuple[Instrument, ...] = ()
     """Hear what the agents do."""
+    migrations: tuple[Migration, ...] = MIGRATIONS
+    """The changes of the schema that the program knows."""
 
 
 SYSTEM_PLATFORM = Platform(SYSTEM_THREADS, SystemClock(), os.urandom, open_with_tables, ThreadDispatcher)

@@ -51,6 +51,7 @@ from ikigai_actors.errors import (
     HostElsewhere,
     IkigaiError,
     NoHost,
+    ProgramOutdated,
     ProviderError,
     ProviderMissing,
     ProviderUnknown,
@@ -93,7 +94,7 @@ from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.configuration import host_paths
 from ikigai_actors.system.directory import SystemPart
 from ikigai_actors.system.handles.ref import AgentRef, System
-from ikigai_actors.system.host.rebalancer import BALANCE, Rebalancer
+from ikigai_actors.system.host.rebalancer import BALANCE, LEAVING, Rebalancer
 from ikigai_actors.system.host.reply_streams import ReplyStreams
 from ikigai_actors.system.host.sleep_watch import SLEEP_AFTER
 from ikigai_actors.system.host.supervision import SupervisionLoop
@@ -233,6 +234,7 @@ class ActorSystem(System):
         )
         if self._rebalancer is not None:
             host.count = self._rebalancer.count
+        host.on_outdated = self._leave
         receipts = ("who waits for words", processes.close_receipts)
         self._actors = Closing(threads, lambda: [*((str(actor), actor.close) for actor in processes.shut()), receipts])
         self._failing = threading.Lock()
@@ -336,7 +338,7 @@ class ActorSystem(System):
         with says_if_slow(database), ExitStack() as undone:
             store = parts.open_store(database)
             undone.callback(store.close)
-            ensure_schema(store)
+            ensure_schema(store, parts.migrations)
             host = new_host(
                 store,
                 new_agent_uuid(parts.random_bytes),
@@ -346,6 +348,7 @@ class ActorSystem(System):
                 name=options.name,
                 on_wait=lambda owner: options.on_wait(str(owner)),
                 on_renewal=options.on_renewal,
+                migrations=parts.migrations,
             )
             undone.callback(host.release)
             if host.name is None:
@@ -717,6 +720,14 @@ class ActorSystem(System):
     def _tell_trouble(self, reason: str | None) -> None:
         if self._failure is None:  # else the last word was said
             self._publisher.publish(StoreTrouble(reason))
+
+    def _leave(self, error: ProgramOutdated) -> None:
+        """Give the agents to hosts that know the schema, for a while, and stop. Never waits."""
+        logger.warning("%s Until then other hosts run the agents.", error)
+        if self._rebalancer is None:
+            self._fail(error)
+        else:
+            self._rebalancer.drain(LEAVING).add_done_callback(lambda drained: self._fail(error))
 
     def _lose(self, error: IkigaiError) -> None:
         """Stop at once: the database may not be this host's any more. Waits for nothing, whatever the network does."""

@@ -1,7 +1,7 @@
 """Hosts that a test runs beside one another."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 
 from ikigai_actors.actors.clock import Clock, SystemClock
@@ -9,7 +9,7 @@ from ikigai_actors.records.agents.registry import make_root
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.hosts.host import LEASE, Host, new_host, take_database
 from ikigai_actors.store.hosts.rows import HostRecord
-from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.migrations import MIGRATIONS, Migration, ensure_schema
 from tests.kit.databases import sql
 from tests.kit.trees import add
 
@@ -28,13 +28,22 @@ class Hosts:
         lease: float = LEASE,
         name: str | None = None,
         on_wait: Callable[[HostRecord], object] = lambda owner: None,
+        migrations: Sequence[Migration] = MIGRATIONS,
     ) -> Host:
         """Open a database as its next host; raises what `take_database` raises."""
         store = open_store(url)
         try:
-            ensure_schema(store)
-            host_id = f"host {next(self._numbers)}"
-            host = take_database(new_host(store, host_id, clock or SystemClock(), lease, name=name, on_wait=on_wait))
+            ensure_schema(store, migrations)
+            made = new_host(
+                store,
+                f"host {next(self._numbers)}",
+                clock or SystemClock(),
+                lease,
+                name=name,
+                on_wait=on_wait,
+                migrations=migrations,
+            )
+            host = take_database(made)
         except BaseException:
             store.close()
             raise

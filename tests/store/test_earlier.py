@@ -119,7 +119,7 @@ def test_a_backup_needs_to_understand_no_version(tmp_path: Path, version: int) -
 
 
 def test_a_database_that_a_step_brings_forward_is_read_after_that_step(durable_url: Callable[[], str]) -> None:
-    steps = [Migration(newest() + 1, "CREATE TABLE teas (name TEXT PRIMARY KEY)")]
+    steps = [Migration(newest() + 1, "CREATE TABLE teas (name TEXT PRIMARY KEY)", newest())]
     with closing(open_store(durable_url())) as store:
         ensure_schema(store)
         if isinstance(store, SQLiteStore):

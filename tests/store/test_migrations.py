@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.errors import ProgramOutdated, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import (
     FIRST,
@@ -61,11 +61,25 @@ def test_somebody_elses_table_of_versions_is_refused(durable: str) -> None:
     store.close()
 
 
-def test_a_newer_database_is_refused_with_both_versions(store: Store) -> None:
-    store.write(lambda tx: tx.run("set_schema_version", version=999))
+def test_a_database_that_is_too_new_is_refused_with_both_versions(store: Store) -> None:
+    store.write(lambda tx: tx.run("set_schema_version", version=999, least=998))
     for look in (ensure_schema, migrate, require_schema):
-        with pytest.raises(StoreUnusable, match=f"version 999, this ikigai knows {newest()}: upgrade ikigai"):
+        with pytest.raises(ProgramOutdated, match=f"knows version 998, this ikigai knows {newest()}: upgrade ikigai"):
             look(store)
+
+
+def test_a_newer_database_is_used_whose_tables_an_older_program_knows(store: Store) -> None:
+    store.write(lambda tx: tx.run("set_schema_version", version=999, least=newest()))
+    require_schema(store)
+    assert (ensure_schema(store), migrate(store)) == (999, 999)
+
+
+def test_what_an_earlier_step_asks_of_programs_holds_after_a_step_that_asks_less(store: Store) -> None:
+    steps = (Migration(LAST - 1, "DROP TABLE trees", LAST - 1), Migration(LAST, "CREATE TABLE t (x TEXT)", newest()))
+    assert migrate(store, steps) == LAST
+    with pytest.raises(ProgramOutdated, match=f"knows version {LAST - 1}"):
+        require_schema(store)
+    require_schema(store, steps[:1])
 
 
 def test_a_database_made_before_the_first_release_is_refused_with_the_way_on(
@@ -76,12 +90,17 @@ def test_a_database_made_before_the_first_release_is_refused_with_the_way_on(
         (OLDEST_READ - 1, "With the ikigai that made it, run 'ikigai agents', and 'ikigai export AGENT FILE'"),
         (FIRST - 1, "'ikigai export "),
     ):
-        store.write(lambda tx, version=version: tx.run("set_schema_version", version=version))  # type: ignore[misc]
+        store.write(lambda tx, version=version: reset(tx, version))  # type: ignore[misc]
         for look in (ensure_schema, migrate, require_schema):
             with pytest.raises(StoreUnusable, match=f"{way}.*'ikigai import FILE' with this one.*'ikigai backup FILE'"):
                 look(store)
         assert schema_version(store) == version
     assert store.read(lambda tx: sql(tx, "SELECT * FROM shards ORDER BY id")) == before
+
+
+def reset(tx: Transaction, version: int) -> None:
+    """Give a database another version."""
+    sql(tx, f"UPDATE schema_version SET version = {version}, least = {version}")
 
 
 def test_a_client_refuses_an_empty_and_an_older_database(database: str) -> None:
@@ -99,8 +118,10 @@ def test_a_client_refuses_an_empty_and_an_older_database(database: str) -> None:
 LAST = newest() + 2
 
 STEPS = (
-    Migration(LAST, "INSERT INTO t (x) VALUES (';') -- after the other; not before\n; INSERT INTO t (x) VALUES ('b')"),
-    Migration(LAST - 1, "-- a semicolon; in a comment\nCREATE TABLE t (x TEXT);"),
+    Migration(
+        LAST, "INSERT INTO t (x) VALUES (';') -- after the other; not before\n; INSERT INTO t (x) VALUES ('b')", LAST
+    ),
+    Migration(LAST - 1, "-- a semicolon; in a comment\nCREATE TABLE t (x TEXT);", FIRST),
 )
 
 
@@ -112,7 +133,7 @@ def test_migrations_run_in_order_and_once(store: Store) -> None:
 
 def test_a_migration_that_fails_leaves_the_database_as_the_one_before_left_it(store: Store) -> None:
     bad = Migration(
-        LAST + 1, "CREATE TABLE u (x TEXT); INSERT INTO t (x) VALUES ('c'); INSERT INTO missing VALUES (1);"
+        LAST + 1, "CREATE TABLE u (x TEXT); INSERT INTO t (x) VALUES ('c'); INSERT INTO missing VALUES (1);", LAST + 1
     )
     with pytest.raises(StoreError, match="missing"):
         migrate(store, (*STEPS, bad))

@@ -8,14 +8,12 @@ from contextlib import closing
 
 import pytest
 
-from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreInUse
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.store.hosts.host import Host, new_host, take_database
+from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.hosts.membership import UNHELD
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.hosts.shards import Drain
-from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import write_alone
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, eventually, sql
@@ -189,14 +187,3 @@ def test_one_of_two_hosts_may_drain_and_gets_no_shard_any_more(new_postgres: New
         assert counts(store) == {None: 1024}
         second.claim()
         assert counts(store) == {second.id: 1024}
-
-
-def test_a_host_of_an_older_version_is_not_waited_for(new_postgres: NewDatabase) -> None:
-    url = new_postgres()
-    with closing(open_store(url)) as store:
-        ensure_schema(store)
-        store.write(lambda tx: tx.run("register_host", id="old", hostname="here", pid=1, lease=600_000))
-        store.write(lambda tx: tx.run("set_schema_version", version=1))
-        for name in (None, "b"):
-            with pytest.raises(StoreInUse, match=r"older version, and host here, pid 1.* End that one"):
-                take_database(new_host(store, "new", SystemClock(), LONG, name=name))

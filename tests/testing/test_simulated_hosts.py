@@ -7,9 +7,10 @@ import pytest
 from ikigai_actors import Future, Message, Reply, ScriptedProvider, ToolCall
 from ikigai_actors.agent.subscriptions import Event, StreamCut, Streamed
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.errors import SystemClosed
+from ikigai_actors.errors import SchemaInUse, SystemClosed
 from ikigai_actors.providers.scripted import Stream
 from ikigai_actors.records.agents.registry import Died, Renamed
+from ikigai_actors.store.migrations import Migration, newest
 from ikigai_actors.system.lifecycle import data_of
 from ikigai_actors.testing import Broken, Faults, ProcessCrashed, Schedule, Simulation, simulate, simulated
 from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange
@@ -64,6 +65,34 @@ def test_the_agents_of_a_host_that_was_killed_go_on_elsewhere_and_it_comes_back(
     b.start()
     world.sleep(10)
     assert parts(world).keys() == {"a", "b", "c"}
+
+
+def test_hosts_of_an_older_program_go_on_beside_a_newer_one_until_it_takes_away_what_they_use(
+    world: Simulation,
+) -> None:
+    a, b, c = world.hosts
+    adds = Migration(newest() + 1, "CREATE TABLE teas (name TEXT)", newest())
+    takes_away = Migration(newest() + 2, "DROP TABLE teas", newest() + 2)
+    c.kill()
+    c.migrations = (adds,)
+    c.start()
+    world.sleep(20)
+    assert parts(world).keys() == {"a", "b", "c"}
+    assert said(a.system.root.prompt("beside a newer one")) == "beside a newer one"
+    c.kill()
+    c.migrations = (adds, takes_away)
+    with pytest.raises(SchemaInUse, match=r"host a on .* and host b on|host b on .* and host a on"):
+        c.start()
+    c.kill()
+    c.migrations = (adds,)
+    c.start()
+    a.process.looked_at.write(lambda tx: tx.run("set_schema_version", version=newest() + 2, least=newest() + 1))
+    world.sleep(60)
+    assert (a.answers, b.answers, c.answers) == (False, False, True)
+    assert {one.name: one.shards for one in c.system.hosts() if one.ended_at is None} == {"c": 64}
+    assert said(c.system.root.prompt("the one that knows it")) == "the one that knows it"
+    with pytest.raises(SystemClosed, match=f"knows version {newest() + 1}, this ikigai knows {newest()}"):
+        a.system.root.prompt("hello").get(timeout=5)
 
 
 def test_the_shards_of_a_host_that_was_killed_are_taken_as_soon_as_it_is_judged(world: Simulation) -> None:

@@ -19,6 +19,7 @@ from ikigai_actors.errors import (
     Fenced,
     HostReplaced,
     NoHost,
+    ProgramOutdated,
     StoreConflict,
     StoreError,
     StoreInUse,
@@ -111,6 +112,8 @@ def run_host(
     except (SystemExit, KeyboardInterrupt):  # told to end while it waited
         return 0
     except (Fenced, SystemClosed) as error:
+        if isinstance(error.__cause__, ProgramOutdated):
+            raise error.__cause__ from None
         tell(one_line(str(error)))
         return REPLACED if isinstance(error, HostReplaced) or isinstance(error.__cause__, HostReplaced) else START_AGAIN
     except StoreError as error:

@@ -12,6 +12,10 @@ swallows every packet keeps a renewal waiting forever, so another thread looks a
 one lease it reports trouble; after three the host gives every connection up, and closes.
 
 A crash leaves the row open. Another host finds the lock free, or the lease run out, and ends the row.
+
+Hosts of several versions of the program share one database (`ikigai_actors.store.migrations`). One that joins brings
+the schema to the version that it knows, where the hosts that live know what it needs. One that finds with a renewal
+that its own program does not any more reports that, once.
 """
 
 import contextlib
@@ -25,7 +29,15 @@ from enum import Enum
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.service import Service
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
-from ikigai_actors.errors import Fenced, IkigaiError, StoreConflict, StoreInUse, StoreUnavailable, StoreUnusable
+from ikigai_actors.errors import (
+    Fenced,
+    IkigaiError,
+    ProgramOutdated,
+    SchemaInUse,
+    StoreConflict,
+    StoreUnavailable,
+    StoreUnusable,
+)
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.database_clock import DatabaseClock, clock_of
 from ikigai_actors.store.hosts.machine import this_machine
@@ -35,6 +47,7 @@ from ikigai_actors.store.hosts.placement import Living
 from ikigai_actors.store.hosts.rows import (
     HostRecord,
     in_use,
+    older_hosts,
     open_hosts,
     open_hosts_of_any_version,
     unshared_host,
@@ -42,7 +55,15 @@ from ikigai_actors.store.hosts.rows import (
     why_ended,
 )
 from ikigai_actors.store.hosts.shards import claim
-from ikigai_actors.store.migrations import is_newest, migrate_within
+from ikigai_actors.store.migrations import (
+    MIGRATIONS,
+    Migration,
+    least_for,
+    migrate_within,
+    newest,
+    outdated,
+    usable_version,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -103,6 +124,7 @@ class Host(Service):
         lease: float | None,
         threads: Threads = SYSTEM_THREADS,
         name: str | None = None,
+        migrations: Sequence[Migration] = MIGRATIONS,
     ) -> None:
         super().__init__("ikigai-lease", threads)
         self.id = host_id
@@ -110,7 +132,8 @@ class Host(Service):
         """By which it is known to those with which it shares the agents; None when it shares them with nobody."""
         self.clock = clock
         """The clock of the times that are stored."""
-        self._store, self._lease = store, lease
+        self._store, self._lease, self._migrations = store, lease, migrations
+        self._knows = newest(migrations)
         self._peers = Peers(store, host_id, clock)
         self._renewed = clock.monotonic()
         self._beat = 0  # the number of the latest renewal
@@ -126,6 +149,11 @@ class Host(Service):
         """Called when the lease begins and after each renewal, on the thread that did it."""
         self.on_vacancy: Callable[[], object] = lambda: None
         """Called when another host was found dead, whose shards nobody has; on the thread that keeps the lease."""
+        self.on_outdated: Callable[[ProgramOutdated], object] = lambda error: None
+        """Gets the reason when a newer program has changed the schema, so that this one should not use it any more;
+        once, on the thread that renews the lease.
+        """
+        self._is_outdated = False
         self._why_ended: IkigaiError | None = None
         self._told = Renewal.KEPT
         self._on_end: Callable[[IkigaiError], None] = lambda error: None
@@ -189,7 +217,7 @@ class Host(Service):
         renewed = self._store.write(beat)
         if not renewed:
             raise self._store.read(lambda tx: why_ended(tx, self.id))
-        [(now, number)] = renewed
+        [(now, number, least)] = renewed
         if number <= self._beat:
             raise went_back(self._store.location, f"it knows {number - 1} of {self._beat} renewals of its lease")
         self._beat, self._warned = number, False
@@ -201,6 +229,9 @@ class Host(Service):
         for wake in postponed:
             wake()
         self.on_renewal()
+        if least > self._knows and not self._is_outdated:
+            self._is_outdated = True
+            self.on_outdated(outdated(self._store.location, least, self._migrations))
 
     def begin(self) -> None:
         """Become the owner of the database, or one of its owners; bring the schema to the newest version.
@@ -212,7 +243,7 @@ class Host(Service):
         """
         if self._lease is None:
             self.holds(self._store.lock())
-            self._store.write(lambda tx: _take(tx, self._store.location, self.id, 0))
+            self._store.write(self._take)
         elif self.name is None:
             self.take_over()
         else:
@@ -230,7 +261,7 @@ class Host(Service):
                     waits_for = owner.id
                     self.on_wait(owner)
                 self.pause(LOOK / 4)
-        self._store.write(lambda tx: _take(tx, self._store.location, self.id, self._milliseconds))
+        self._store.write(self._take)
 
     def join(self) -> None:
         """Become one of the hosts that share the agents, at first without any shard.
@@ -239,7 +270,8 @@ class Host(Service):
 
         Raises:
             Fenced: another host of the same name has taken this one's place, or this one was taken for dead.
-            StoreInUse: a host of an older version of the program lives.
+            SchemaInUse: a host of an older program lives that does not know what this one needs.
+            ProgramOutdated: a newer program has changed the schema meanwhile.
             StoreError: the server does not answer at the first try. Later tries go on.
         """
         self._store.write(self._enter)
@@ -271,8 +303,8 @@ class Host(Service):
         """
         opened = open_hosts_of_any_version(tx)
         believed = [row for row in opened if row.is_believed]
-        if believed and not is_newest(tx):
-            raise _older_host(self._store.location, believed)
+        if believed and usable_version(tx, self._store.location, self._migrations) < self._knows:
+            raise _schema_in_use(self._store.location, older_hosts(tx, self._knows))
         if believed:
             believed = [row for row in open_hosts(tx) if row.is_believed]
         if believed and tx.held([row.id for row in believed if not row.is_gone]):
@@ -282,15 +314,42 @@ class Host(Service):
         return next(iter(believed), None)
 
     def _enter(self, tx: Transaction) -> None:
-        """Register this host, in the place of one of the same name."""
+        """Register this host, in the place of one of the same name, and bring the schema to what it knows.
+
+        Hosts that live know what the schema asks for then. Of those that do not, the ones whose lease has run out are
+        ended: they could come back.
+        """
         tx.run("tree_change")
-        if not is_newest(tx):
-            if believed := [row for row in open_hosts_of_any_version(tx) if row.is_believed]:
-                raise _older_host(self._store.location, believed)
-            tx.run("end_hosts")
-            migrate_within(tx)
+        version = usable_version(tx, self._store.location, self._migrations)
+        if least := least_for(version, self._migrations):
+            tx.run("end_older_hosts", least=least)
+            if older := older_hosts(tx, least):
+                raise _schema_in_use(self._store.location, older)
+            migrate_within(tx, self._migrations)
         tx.run("end_namesake", name=self.name)
-        _register(tx, self.id, self._milliseconds, self.name)
+        self._register(tx)
+
+    def _take(self, tx: Transaction) -> None:
+        """End the earlier hosts and claim their shards: from here on, later writes of an earlier host are fenced.
+
+        An earlier host may be committing, or renewing its lease, at this moment: it holds its row, and this waits for
+        it. If it has renewed, it is believed after all.
+        """
+        tx.run(
+            "tree_change"
+        )  # one that takes the database at the same moment waits here, and then finds this one's row
+        if believed := [row for row in open_hosts_of_any_version(tx) if row.is_believed]:
+            raise in_use(self._store.location, believed)
+        tx.run("end_hosts")
+        if renewed := open_hosts_of_any_version(tx):
+            raise in_use(self._store.location, renewed)
+        usable_version(tx, self._store.location, self._migrations)
+        migrate_within(tx, self._migrations)  # the statements before this one know no more than the first version had
+        self._register(tx)
+        tx.run("claim_shards", host=self.id)
+
+    def _register(self, tx: Transaction) -> None:
+        _register(tx, self.id, self._milliseconds, self.name, self._knows)
 
     def claim(self, waited: float = 0.0) -> None:
         """Take shards that nobody has, up to this host's share of them, or all. Raises `Fenced`, `StoreError`.
@@ -397,6 +456,7 @@ def new_host(
     name: str | None = None,
     on_wait: Callable[[HostRecord], object] = lambda owner: None,
     on_renewal: Callable[[], object] = lambda: None,
+    migrations: Sequence[Migration] = MIGRATIONS,
 ) -> Host:
     """Make a host of a database that has its schema. Nobody knows of it before `Host.begin`; release it in any case.
 
@@ -407,6 +467,7 @@ def new_host(
         name: of a host that shares the agents with others, see `Host.join`; None shares them with nobody.
         on_wait: see `Host.join`.
         on_renewal: see `Host.on_renewal`.
+        migrations: the changes of the schema that its program knows.
 
     Raises:
         StoreUnusable: hosts cannot share the agents of this database; or its server, or a pooler before it, does not
@@ -415,11 +476,11 @@ def new_host(
     if not store.leases:
         if name is not None:
             raise unshareable(store.location)
-        return Host(store, host_id, clock, None, threads)
+        return Host(store, host_id, clock, None, threads, migrations=migrations)
     store.introduce(host_id)
     own = store.separate()
     try:
-        host = Host(own, host_id, clock_of(own, clock), lease, threads, name)
+        host = Host(own, host_id, clock_of(own, clock), lease, threads, name, migrations)
     except BaseException:
         own.close()
         raise
@@ -452,42 +513,22 @@ def _end_stalled(tx: Transaction, owners: Sequence[HostRecord]) -> None:
         tx.end_stalled(row.id, row.lease_until)
 
 
-def _refuse_believed(tx: Transaction, location: str) -> None:
-    if believed := [row for row in open_hosts_of_any_version(tx) if row.is_believed]:
-        raise in_use(location, believed)
-
-
-def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
-    """End the earlier hosts and claim their shards: from here on, later writes of an earlier host are fenced.
-
-    An earlier host may be committing, or renewing its lease, at this moment: it holds its row, and this waits for it.
-    If it has renewed, it is believed after all.
-    """
-    tx.run("tree_change")  # a host that takes the database at the same moment waits here, and then finds this one's row
-    _refuse_believed(tx, location)
-    tx.run("end_hosts")
-    if renewed := open_hosts_of_any_version(tx):
-        raise in_use(location, renewed)
-    migrate_within(tx)  # of an older database the statements before this one know no more than its first version had
-    _register(tx, host_id, lease, None)
-    tx.run("claim_shards", host=host_id)
-
-
 def claim_new(tx: Transaction, host_id: str) -> None:
     """Make a host without a lease the owner of a new database."""
-    _register(tx, host_id, 0, None)
+    _register(tx, host_id, 0, None, newest())
     tx.run("claim_shards", host=host_id)
 
 
-def _register(tx: Transaction, host_id: str, lease: int, name: str | None) -> None:
+def _register(tx: Transaction, host_id: str, lease: int, name: str | None, knows: int) -> None:
     tx.run("register_host", id=host_id, hostname=socket.gethostname(), pid=os.getpid(), lease=lease)
-    tx.run("describe_host", id=host_id, name=name, lease=lease, machine=this_machine())
+    tx.run("describe_host", id=host_id, name=name, lease=lease, machine=this_machine(), schema=knows)
     tx.hold(host_id)
 
 
-def _older_host(location: str, hosts: list[HostRecord]) -> StoreInUse:
-    who = " and ".join(str(host) for host in hosts)
-    return StoreInUse(
-        f"Database {location} has an older version, and {who} runs it with an older ikigai. End that one, and start "
-        "this one again: it brings the database to the new version."
+def _schema_in_use(location: str, hosts: Sequence[HostRecord]) -> SchemaInUse:
+    who = tuple(str(host) for host in hosts)
+    return SchemaInUse(
+        f"Database {location} has an older version, and this ikigai changes what an older ikigai still uses: "
+        f"{' and '.join(who)}. End each of them, and start this one again: it brings the database to the new version.",
+        who,
     )

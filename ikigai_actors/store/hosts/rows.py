@@ -124,6 +124,11 @@ def open_hosts_of_any_version(tx: Transaction) -> list[HostRecord]:
     return [_record(*row) for row in tx.run("open_hosts")]
 
 
+def older_hosts(tx: Transaction, least: int) -> list[HostRecord]:
+    """Those among them whose program knows no version of the schema as new as this one."""
+    return [_record(*row) for row in tx.run("older_hosts", least=least)]
+
+
 def unshared_host(tx: Transaction) -> HostRecord | None:
     """The host that shares the agents with nobody, if there is one."""
     return next((_record(*row) for row in tx.run("unshared_hosts")), None)

@@ -147,11 +147,11 @@ class Rebalancer(Worker):
         """Look at the shards soon: another host may have given one. Never waits."""
         self.add(RefusableTask(self._look))
 
-    def drain(self) -> Future[None]:
+    def drain(self, within: float | None = None) -> Future[None]:
         """Give all shards away, and take no more.
 
-        The future is settled when none is left. It raises `NoHost` when no other host takes any, or none is left that
-        would: several may drain at once.
+        The future is settled when none is left, or after ``within`` seconds. It raises `NoHost` when no other host
+        takes any, or none is left that would: several may drain at once.
         """
         drained: Future[None] = Future()
 
@@ -162,6 +162,8 @@ class Rebalancer(Worker):
                 drained.settle(error)
             else:
                 self._drained.append(drained)
+                if within is not None:
+                    self.after(within, lambda: drained.settle(None))
                 self._look()
 
         self.add(RefusableTask(begin, drained.settle))

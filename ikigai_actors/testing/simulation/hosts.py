@@ -15,6 +15,7 @@ from typing import Protocol
 
 from ikigai_actors.errors import SystemClosed
 from ikigai_actors.store.hosts.rows import HostRecord
+from ikigai_actors.store.migrations import MIGRATIONS
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.simulation.clock import ManualClock
@@ -48,6 +49,8 @@ class SimulatedHost:
         """The system in it; None when none is open."""
         self.there_since = 0.0
         """Since when it runs and reaches the database, by the clock that never leaps."""
+        self.migrations = MIGRATIONS
+        """The changes of the schema that its program knows, from its next start on."""
 
     @property
     def process(self) -> Process:

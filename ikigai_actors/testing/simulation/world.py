@@ -185,7 +185,7 @@ class Simulation:
                         RemoteProvider(chosen, process),
                         remote,
                         [one if isinstance(one, Toolset) else RemoteTool(one, process) for one in given],
-                        parts=process.parts,
+                        parts=replace(process.parts, migrations=host.migrations),
                         **{**options, **more},
                     )
             except Abandoned as error:  # it ended while it opened, and what is there cannot wait to be closed
