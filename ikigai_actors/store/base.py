@@ -9,8 +9,14 @@ cause kept.
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from ikigai_actors.errors import StoreUnavailable
+
 T = TypeVar("T")
 Row = tuple[Any, ...]
+
+
+class Blocked(StoreUnavailable):
+    """Another transaction had a lock for longer than this one may wait: see `SchemaTransaction.limit_waits`."""
 
 
 class Hint(NamedTuple):
@@ -59,6 +65,13 @@ class SchemaTransaction(Protocol):
         """Run statements, one after the other."""
         for statement in statements:
             self.execute(statement)
+
+    def limit_waits(self, milliseconds: int) -> None:
+        """Have each later statement fail with `Blocked` that waits for a lock for longer than this.
+
+        By default this does nothing: nobody waits for who changes the tables of a file.
+        """
+        return
 
     def tables(self) -> set[str]:
         """The names of all tables that are there."""

@@ -17,6 +17,9 @@ the newest version that its program knows.
     an older program       opens a newer database whose least it knows. One that runs sees with each renewal of its
                            lease when it does not know it any more: it gives its agents away, and ends
 
+A step waits 50 ms for each lock: who waits for a table that somebody reads keeps everybody else waiting behind it. Then
+the whole of it is undone, and tried again in a second (`ikigai_actors.store.hosts.host`).
+
 A crash in the middle leaves the older schema. A newer database whose least is newer than this program, an older one
 without a migration, and one with foreign tables are refused and left unchanged.
 """
@@ -57,6 +60,9 @@ NEEDED = ("agents", "hosts", "restarts", "schema_version", "shards", "signals", 
 
 MOST_CHECKED = 1_000
 """The most rows of a table that a program checks when it begins."""
+
+LOCK_WAIT = 50
+"""Milliseconds for which a step waits for a lock."""
 
 _ATTEMPTS = 5
 
@@ -200,7 +206,13 @@ def migrate(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> int:
 
 
 def migrate_within(transaction: Transaction, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Bring a schema that `ensure_schema` accepts to the newest version, together with what else a transaction does."""
+    """Bring a schema that `ensure_schema` accepts to the newest version, together with what else a transaction does.
+
+    Raises `Blocked` when another transaction is in the way; then the whole transaction may be tried again.
+    """
+    if not migrations:
+        return
+    transaction.schema.limit_waits(LOCK_WAIT)
     for step in sorted(migrations):
         _step(transaction, step)
 

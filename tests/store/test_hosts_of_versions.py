@@ -1,16 +1,21 @@
 """Hosts whose programs know different versions of the schema: who joins, who migrates, who must leave."""
 
+import logging
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from ikigai_actors.errors import Fenced, IkigaiError, ProgramOutdated, SchemaInUse
-from ikigai_actors.store import Store, open_store
+from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.migrations import Migration, ensure_schema, newest, schema_version
 from tests.conftest import NewDatabase
-from tests.kit.databases import sql, tables
+from tests.kit.databases import DEADLINE, eventually, sql, tables
 from tests.kit.hosts import Hosts
+from tests.kit.network import with_settings
 
 LONG = 600.0
 """Seconds of a lease that no test waits out."""
@@ -113,6 +118,28 @@ def test_a_host_that_does_not_know_the_schema_any_more_says_so_once_and_none_lik
     assert f"knows version {NOW + 1}, this ikigai knows {NOW}" in str(ends[0])
     with pytest.raises(ProgramOutdated):
         take(url, lease=LONG, name="another")
+
+
+def test_who_waits_for_a_long_reader_to_migrate_keeps_nobody_else_waiting(
+    url: str, take: Hosts, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    old = take(with_settings(url, options=f"{conninfo_to_dict(url)['options']} -cstatement_timeout=5000"), name="old")
+    with ThreadPoolExecutor(1) as threads, closing(open_store(url)) as reader:
+
+        def reads(tx: Transaction) -> Future[Host]:
+            before = len(sql(tx, "SELECT * FROM hosts"))
+            joins = threads.submit(take, url, name="new", migrations=[ADDS])
+            eventually(lambda: "longer transaction lets them go" in caplog.text, "a first try that fails")
+            for _ in range(3):
+                old.renew()  # a table that somebody waits to change could not be written, or read
+                old.claim()
+            assert len(sql(tx, "SELECT * FROM hosts")) == before
+            assert not joins.done()
+            return joins
+
+        assert reader.read(reads).result(DEADLINE).name == "new"
+        assert living(reader) == [("old", NOW), ("new", NOW + 1)]
 
 
 def test_a_file_that_a_newer_program_has_added_to_is_opened_by_an_older_one(

@@ -38,7 +38,7 @@ from ikigai_actors.errors import (
     StoreUnavailable,
     StoreUnusable,
 )
-from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.base import Blocked, Row, Store, Transaction
 from ikigai_actors.store.database_clock import DatabaseClock, clock_of
 from ikigai_actors.store.hosts.machine import this_machine
 from ikigai_actors.store.hosts.membership import LOOK, rhythm
@@ -243,7 +243,7 @@ class Host(Service):
         """
         if self._lease is None:
             self.holds(self._store.lock())
-            self._store.write(self._take)
+            self._migrating(self._take)
         elif self.name is None:
             self.take_over()
         else:
@@ -261,7 +261,7 @@ class Host(Service):
                     waits_for = owner.id
                     self.on_wait(owner)
                 self.pause(LOOK / 4)
-        self._store.write(self._take)
+        self._migrating(self._take)
 
     def join(self) -> None:
         """Become one of the hosts that share the agents, at first without any shard.
@@ -274,7 +274,7 @@ class Host(Service):
             ProgramOutdated: a newer program has changed the schema meanwhile.
             StoreError: the server does not answer at the first try. Later tries go on.
         """
-        self._store.write(self._enter)
+        self._migrating(self._enter)
         self.on_renewal()
         told = ""
         while True:
@@ -291,6 +291,15 @@ class Host(Service):
             except (StoreConflict, StoreUnavailable) as error:
                 self._warn("This host waits, and the database does not answer: %s", error)
                 self.pause(LOOK)
+
+    def _migrating(self, work: Callable[[Transaction], None]) -> None:
+        """Commit what may migrate; while somebody else's transaction is in the way, try again each second."""
+        while True:
+            try:
+                return self._store.write(work)
+            except Blocked as error:
+                self._warn("The tables are changed as soon as a longer transaction lets them go: %s", error)
+            self.pause(LOOK)
 
     @property
     def _milliseconds(self) -> int:

@@ -8,6 +8,7 @@ import re
 import psycopg
 
 from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.store.base import Blocked
 from ikigai_actors.store.location import mask, secrets
 from ikigai_actors.store.postgres.connecting import UNANSWERED
 
@@ -47,7 +48,8 @@ _STATES: tuple[tuple[str, type[StoreError], str], ...] = (
     ("08P01 .*statement pooling", StoreUnusable, _STATEMENTS),
     ("08P01 .*(query_wait_timeout|no more connections)", StoreUnavailable, _POOL),
     ("40", Again, "transactions kept blocking one another. Try again"),
-    ("08|57P|57014|25P03|55P03|58", StoreUnavailable, "it ended the connection or the statement. Try again"),
+    ("55P03", Blocked, "another transaction has a lock for too long. Try again"),
+    ("08|57P|57014|25P03|58", StoreUnavailable, "it ended the connection or the statement. Try again"),
     ("53100", StoreUnavailable, "its disk is full. Free some space"),
     ("53300", StoreUnavailable, _FULL),
     ("53", StoreUnavailable, "it is short of something. Try again"),

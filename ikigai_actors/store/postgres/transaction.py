@@ -261,6 +261,9 @@ class PostgresTransaction(BaseTransaction):
         self._guard(self._trips.go)
         self.execute(";\n".join(statements))  # one message, which none may share
 
+    def limit_waits(self, milliseconds: int) -> None:
+        self.execute_all([f"SET LOCAL lock_timeout = {milliseconds}"])
+
     def _tables(self) -> list[Row]:
         return self._execute("SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = current_schema()")
 
