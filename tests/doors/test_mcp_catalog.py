@@ -1,0 +1,26 @@
+"""The list of tools that clients of ``ikigai mcp`` have learned: no name, word or limit of it changes by the way."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ikigai_actors.doors.mcp_catalog import TOOLS
+
+LISTED = Path(__file__).with_name("mcp_tools.json")
+
+
+def bare(schema: Any) -> Any:
+    """A schema without what says nothing new: titles, and the defaults of arguments."""
+    if isinstance(schema, list):
+        return [bare(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: value for key, value in schema.items() if key not in ("default", "title") or isinstance(value, dict)}
+    return {key: bare(value) for key, value in kept.items()}
+
+
+def test_the_tools_are_listed_as_clients_know_them() -> None:
+    known = json.loads(LISTED.read_text(encoding="utf-8"))
+    for tool, listed in zip(TOOLS, known, strict=True):
+        assert bare(tool.listed()) == bare(listed)
+        assert tool.listed()["title"] == listed["title"]

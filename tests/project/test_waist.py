@@ -1,0 +1,141 @@
+"""The waist: how much each face knows of the inside, and how often an act is written down. The numbers only fall.
+
+A face is a room that people or programs see. It asks by verbs and reads by `reach`. Each other name of a room below,
+each private attribute of a system and each transaction of its own ties the face to the inside: then a change of a table
+is a change of the face, too. A number that has fallen is lowered here, and `python -m tests.project.test_waist` prints
+the numbers of today.
+"""
+
+import ast
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "ikigai_actors"
+INSIDE = ("actors", "agent", "providers", "records", "store", "system", "tools")
+OWN = ("self", "cls")
+STORE = re.compile(r"(store|client|database)(\(\))?$")
+OTHERS = re.compile(r"(os|ray|signal|process|stream)$")
+"""Owners of other methods that are called ``fork``, ``kill``, ``signal`` or ``send``."""
+
+
+class Ties(NamedTuple):
+    """The ties of a room to the inside."""
+
+    names: int
+    """Names that are not public, of modules of the inside."""
+    private: int
+    """Uses of a private attribute of something that is not the room's own."""
+    stores: int
+    """Those among them that take the store of a system."""
+    transactions: int
+    """Reads and writes of a store that the room makes itself."""
+
+
+WAIST: Mapping[str, Ties] = {
+    "behaviour": Ties(48, 34, 12, 11),
+    "cluster": Ties(4, 8, 0, 0),
+    "doors": Ties(55, 12, 5, 20),
+    "guests": Ties(7, 3, 1, 16),
+    "recordings": Ties(30, 15, 0, 1),
+    "shell": Ties(167, 99, 43, 37),
+    "sight": Ties(48, 27, 15, 19),
+}
+
+CALLED: Mapping[str, frozenset[str]] = {
+    "fork": frozenset({"fork", "fork_many", "new_fork"}),
+    "send": frozenset({"send", "Send"}),
+    "kill": frozenset({"kill", "signal", "SendSignal"}),
+    "budget": frozenset({"grant", "set_budget", "Grant", "SetBudget"}),
+}
+"""By which names of methods and units an act is asked for."""
+
+PLACES: Mapping[str, int] = {"fork": 14, "send": 5, "kill": 11, "budget": 4}
+"""In how many places the rooms above the kernel ask for an act."""
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def public_names() -> frozenset[tuple[str, str]]:
+    """The module and the name of each line of a stub."""
+    lines = [line.split() for stub in PACKAGE.rglob("*.pyi") for line in stub.read_text("utf-8").splitlines()]
+    return frozenset((words[1], words[3]) for words in lines if words[:1] == ["from"])
+
+
+def is_own(base: ast.expr) -> bool:
+    """Whether a private attribute of this is one of the room's own."""
+    text = ast.unparse(base)
+    return text in OWN or (text.startswith("self._") and not text.endswith(("system", "client")))
+
+
+def is_transaction(call: ast.Call) -> bool:
+    """Whether a call reads or writes a store: its own, or that of a client, which hands a transaction out."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("read", "write"):
+        return False
+    given = call.args[:1]
+    return bool(given and isinstance(given[0], ast.Lambda)) or STORE.search(ast.unparse(call.func.value)) is not None
+
+
+def ties(room: str) -> Ties:
+    """The ties of a room today."""
+    names: set[tuple[str, str]] = set()
+    private = stores = transactions = 0
+    for node in (node for path in (PACKAGE / room).rglob("*.py") for node in ast.walk(parsed(path))):
+        match node:
+            case ast.ImportFrom(module=str(module)) if f"{module}.".split(".")[1] in INSIDE:
+                names |= {(module, alias.name) for alias in node.names}
+            case ast.Attribute(value=base, attr=attr) if attr[:1] == "_" and attr[:2] != "__" and not is_own(base):
+                private += 1
+                stores += attr == "_store"
+            case ast.Call() if is_transaction(node):
+                transactions += 1
+    return Ties(len(names - public_names()), private, stores, transactions)
+
+
+def places(act: str) -> list[str]:
+    """The places that ask for an act, as file and line."""
+    return [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for room in (*WAIST, "verbs", "reach")
+        for path in sorted((PACKAGE / room).rglob("*.py"))
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and asks_for(node, CALLED[act])
+    ]
+
+
+def asks_for(call: ast.Call, names: frozenset[str]) -> bool:
+    """Whether a call is one of a method, or makes a unit, of one of these names."""
+    match call.func:
+        case ast.Attribute(attr="send") if len(call.args) < 2:  # a mail has a recipient and a text
+            return False
+        case ast.Attribute(value=base, attr=attr):
+            return attr in names and OTHERS.search(ast.unparse(base)) is None
+        case ast.Name(id=name):
+            return name in names
+    return False
+
+
+@pytest.mark.parametrize("room", WAIST)
+def test_a_face_is_tied_to_the_inside_by_no_more_than_it_was(room: str) -> None:
+    today, most = ties(room), WAIST[room]
+    assert all(now <= then for now, then in zip(today, most, strict=True)), (today, most)
+
+
+@pytest.mark.parametrize("act", PLACES)
+def test_an_act_is_asked_for_in_no_more_places_than_it_was(act: str) -> None:
+    found = places(act)
+    assert 0 < len(found) <= PLACES[act], found
+
+
+if __name__ == "__main__":
+    for room in WAIST:
+        print(f'    "{room}": Ties({", ".join(map(str, ties(room)))}),')
+    print({act: len(places(act)) for act in PLACES})
