@@ -37,7 +37,7 @@ class Ties(NamedTuple):
 
 
 WAIST: Mapping[str, Ties] = {
-    "behaviour": Ties(48, 34, 12, 11),
+    "behaviour": Ties(51, 38, 15, 14),
     "cluster": Ties(4, 8, 0, 0),
     "doors": Ties(55, 12, 5, 20),
     "guests": Ties(7, 3, 1, 16),
