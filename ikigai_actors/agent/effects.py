@@ -64,6 +64,7 @@ from ikigai_actors.records.messages.settings import complaint
 from ikigai_actors.text import storable
 from ikigai_actors.tools.effect_keys import CurrentCall, effect_key
 from ikigai_actors.tools.function import Result
+from ikigai_actors.tools.rules.rule import Rules
 
 OUTWARD = (RequestModel, Summarise, RunTool, AskApproval)
 """The effects that leave the process."""
@@ -200,8 +201,9 @@ class Effects:
                 self._ask_model(state, log)
             case RunTool():
                 own_files = has_own_files(state.view.settings.get("effects") or {})
-                call = _call(state, effect.call)
-                self._run_tool(effect.request, call, (state.turn, call.reply, state.calls.index(call)), own_files)
+                call, rules = _call(state, effect.call), state.rules or ()
+                place = (state.turn, call.reply, state.calls.index(call))
+                self._run_tool(effect.request, call, place, own_files, rules)
             case BeginWait():
                 assert log is not None
                 self._wait(effect.request, _call(state, effect.call), log)
@@ -536,7 +538,7 @@ class Effects:
 
         return runs
 
-    def _run_tool(self, request: int, call: Call, place: tuple[int, int, int], own_files: bool) -> None:
+    def _run_tool(self, request: int, call: Call, place: tuple[int, int, int], own_files: bool, rules: Rules) -> None:
         """Run the tool of a call whose write-ahead record is committed."""
         for hook in self._runtime.instruments.tool_begins:
             hook(self._tally, call.name, call.id, call.input)
@@ -556,7 +558,7 @@ class Effects:
             for hook in self._runtime.instruments.tool_runs:
                 hook(self._tally, *place)
 
-        run = self._runtime.executor.run_tool(tool, call.input, handle, on_result, current, runs)
+        run = self._runtime.executor.run_tool(tool, call.input, handle, on_result, current, runs, rules)
         self._keep(call, run)
 
     def _wait(self, request: int, call: Call, log: Log) -> None:

@@ -36,6 +36,8 @@ from ikigai_actors.text import described
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.effect_keys import CurrentCall, acting_call
 from ikigai_actors.tools.function import Result, Tool, checked_result, not_begun, timed_out
+from ikigai_actors.tools.rules.acting import acting_rules
+from ikigai_actors.tools.rules.rule import Rules
 
 logger = logging.getLogger(__name__)
 
@@ -293,6 +295,7 @@ class Executor:
         on_result: OnResult,
         current: CurrentCall | None = None,
         enter: Callable[[], object] = _nothing,
+        rules: Rules = (),
     ) -> ToolRun:
         """Run a tool: a plain function on a tool thread, an ``async`` one on the loop.
 
@@ -303,6 +306,7 @@ class Executor:
                 closed.
             current: what `current_call` gives to the tool.
             enter: called in the context in which the tool runs.
+            rules: those in force for the agent.
         """
 
         def begin() -> None:
@@ -310,6 +314,7 @@ class Executor:
             acting_code.set(ActingCode(getattr(agent, "uuid", ""), self._registry, run.is_over))
             if current is not None:
                 acting_call.set(current)
+            acting_rules.set(rules)
             enter()
             name = f"Tool {_name(tool)}, called by agent {getattr(agent, 'uuid', agent)},"
             run.begin(self._with_time_limit(tool, arguments, name), lambda _: self._jobs.pop(run, None), name)

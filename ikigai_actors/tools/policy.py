@@ -8,6 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 SHELL = "bash"
 """The name of the tool that gives each agent a shell; see `Workspace`."""
 
+READ = "read"
+"""The name of the tool that reads files; see `Workspace`."""
+
 
 class Policy(StrEnum):
     """Whether a tool may be used."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.arguments import check_choice, check_type, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import check_text
-from ikigai_actors.tools.policy import SHELL, Asked, Compared, Policy
+from ikigai_actors.tools.policy import READ, SHELL, Asked, Compared, Policy
 from ikigai_actors.tools.rules.commands import fits, may_run, pattern_words, plain_words
 
 LONGEST_PATTERN = 2_000
@@ -151,6 +151,28 @@ def deciding(rules: Iterable[Rule], tool: str, asked: Asked | None, unfenced: bo
     about = rules.about(tool) if isinstance(rules, RuleSet) else rules
     fit = [rule for rule in about if rule.fits(tool, asked) and not (unfenced and rule.is_whole)]
     return next((rule for strict in _STRICTEST_FIRST for rule in fit if rule.decision is strict), None)
+
+
+def withholding(rules: Iterable[Rule], tool: str, asked: Asked, contents: bool) -> Rules:
+    """The rules that keep files out of what a search shows, although the search itself may run.
+
+    Those are rules about paths that deny, or ask about, the search of a file or its reading. A rule that was asked
+    about for the search as a whole is none of them.
+
+    Args:
+        rules: those in force for the agent.
+        tool: the name of the tool that searches.
+        asked: what its call asks for.
+        contents: whether it shows what is in files, and not their names alone: those are shown of a file about which
+            only reading asks.
+    """
+    strict = [rule for rule in rules if rule.pattern and rule.decision is not Policy.ALLOW]
+    return tuple(
+        rule
+        for rule in strict
+        if (rule.names(tool) or (rule.names(READ) and (contents or rule.decision is Policy.DENY)))
+        and not rule.fits(tool, asked)
+    )
 
 
 def exact_pattern(tool: str, arguments: Mapping[str, Any]) -> str | None:

@@ -104,6 +104,22 @@ class Root:
         inner = os.path.relpath(found, self.resolved)
         return found if inner == ".." or inner.startswith("../") else inner
 
+    def without_links(self, path: str) -> str:
+        """Where a path leads the acting agent, relative to the directory; the path itself where nothing is seen there.
+
+        Raises as `within` does.
+        """
+        inner = self.within(path)
+        try:
+            place = self.open(inner, PLACE)
+        except (OSError, Outside):
+            return inner
+        try:
+            found = self._inner_of(_path_of(place))
+        finally:
+            os.close(place)
+        return inner if found is None else found or "."
+
     def open(self, path: str, flags: int) -> int:
         """Open a path; the caller closes the descriptor.
 
@@ -203,20 +219,20 @@ class Root:
         own = [] if acting_top.get() is None else [".git"]  # of a worktree, it says where the repository is
         if not (names := [*self.protect, *own]):
             return
-        inner = self._inner_of(held, name)
+        inner = self._inner_of(f"{_path_of(held)}/{name}")
         for protected in names:
             if inner is not None and f"{inner}/".casefold().startswith(f"{protected}/".casefold()):
                 raise Protected(
                     f"{protected} is protected: programs of a person run what is in it. Ask them to change it"
                 )
 
-    def _inner_of(self, held: int, name: str) -> str | None:
-        """A name in an open directory, relative to this one; None when that lies elsewhere."""
-        path, top = f"{_path_of(held)}/{name}", acting_top.get()
+    def _inner_of(self, path: str) -> str | None:
+        """A path without links, relative to the directory as the acting agent sees it; None when it lies elsewhere."""
+        top = acting_top.get()
         if top is None:
             return self._without_root(path)
-        above = _path_of(top).rstrip("/") + "/"
-        return path[len(above) :] if path.startswith(above) else None
+        above = _path_of(top).rstrip("/")
+        return path[len(above) + 1 :] if f"{path}/".startswith(f"{above}/") else None
 
     def _unchecked(self, inner: str, flags: int) -> int:
         """Open a path that may hold ``..`` after a link."""

@@ -20,6 +20,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import PurePosixPath
 
 from ikigai_actors.attachments import LARGEST, Attachment, attachment
@@ -27,6 +28,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.function import FunctionTool, ToolError, tool
 from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.workspace.beneath import PLACE, Outside, Root
+from ikigai_actors.tools.workspace.withheld import Withheld
 
 _LARGEST = 256 * 1024
 """The most bytes of a file that is read whole, or edited; and of the lines that are read of a larger one."""
@@ -99,7 +101,7 @@ def file_tools(root: Root) -> list[FunctionTool]:
             path: the directory to search; the working directory when left out.
         """
         with _said("glob", path or "."):
-            return _glob(root, pattern, path or ".")
+            return _glob(root, pattern, path or ".", Withheld(root, "glob", path or ".", contents=False))
 
     return [read, write, edit, glob]
 
@@ -313,7 +315,7 @@ def _emptied(file: int) -> None:
     os.ftruncate(file, 0)
 
 
-def _glob(root: Root, pattern: str, path: str) -> str:
+def _glob(root: Root, pattern: str, path: str, withheld: Withheld) -> str:
     parts = PurePosixPath(pattern).parts
     if not parts or pattern.startswith("/"):
         raise ValueError(f"expected a pattern relative to the directory, got {pattern!r}. Give the directory as path.")
@@ -329,8 +331,9 @@ def _glob(root: Root, pattern: str, path: str) -> str:
                 os.close(place)
         if len(ages) >= MATCHED:
             break
-    newest = sorted(ages, key=lambda found: -ages[found])[:_LISTED]
-    return "\n".join(str(root.resolved / found) for found in newest) or "no matches"
+    newest = (found for found in sorted(ages, key=lambda found: -ages[found]) if found not in withheld)
+    listed = "\n".join(str(root.resolved / found) for found in islice(newest, _LISTED))
+    return withheld.shown(listed or "no matches")
 
 
 def _matches(root: Root, inner: str, parts: tuple[str, ...]) -> Iterator[str]:

@@ -19,9 +19,10 @@ import re
 import shutil
 import stat
 import threading
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from subprocess import DEVNULL, STDOUT
 
@@ -30,6 +31,7 @@ from ikigai_actors.tools.fence.enclosure import Enclosure
 from ikigai_actors.tools.function import FunctionTool, Result, ToolError, tool
 from ikigai_actors.tools.process import ChildProcess
 from ikigai_actors.tools.workspace.beneath import PLACE, Outside, Root, acting_top
+from ikigai_actors.tools.workspace.withheld import Withheld
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +63,9 @@ _BY_PATH = re.compile(
     re.MULTILINE,
 )
 """How it begins one about a file that it has found."""
+
+_NameOf = Callable[[re.Match[bytes]], str]
+"""Gives the path of the file that a line is about, which `_BY_PATH` has matched."""
 
 _PRIVATE = "grep"
 """The name of the private directory of searches."""
@@ -95,7 +100,8 @@ def grep_tool(
         if "\0" in pattern:
             raise ToolError("grep: a pattern cannot hold a NUL character")
         try:
-            return await Search(ripgrep, environment, root, pattern, turns, enclosure).run(path or ".")
+            withheld = await in_thread(lambda: Withheld(root, "grep", path or ".", contents=True), "ikigai-tool grep")
+            return await Search(ripgrep, environment, root, pattern, turns, enclosure, withheld).run(path or ".")
         except OSError as error:
             raise ToolError(f"grep: {path or '.'}: {(error.strerror or 'i/o error').lower()}") from error
         except ValueError as error:
@@ -129,7 +135,8 @@ class Search:
         root: Root,
         pattern: str,
         turns: asyncio.Semaphore,
-        enclosure: Enclosure | None = None,
+        enclosure: Enclosure | None,
+        withheld: Withheld,
     ) -> None:
         """Prepare.
 
@@ -139,8 +146,9 @@ class Search:
             pattern: the regular expression.
             turns: held while files are open.
             enclosure: the fence in which it runs.
+            withheld: the files that it does not show.
         """
-        self._enclosure = enclosure
+        self._enclosure, self._withheld = enclosure, withheld
         self._ripgrep, self._environment, self._root, self._turns = ripgrep, environment, root, turns
         self._directory = root.resolved
         self._options = ["--no-config", "--line-number", "--no-heading", "--with-filename", "--null", "--crlf"]
@@ -165,8 +173,10 @@ class Search:
             await self._search_directory(inner)
         if len(self._found) > _SHOWN:
             shown = self._found[:_SHOWN].decode(errors="replace")
-            return Result(f"{shown}\n[cut: there is more; search for something rarer, or in one file]")
-        return Result(self._found.decode(errors="replace") or "no matches", self._failed)
+            shown = f"{shown}\n[cut: there is more; search for something rarer, or in one file]"
+            return Result(self._withheld.shown(shown))
+        shown = self._found.decode(errors="replace") or "no matches"
+        return Result(self._withheld.shown(shown), self._failed)
 
     @property
     def _over(self) -> bool:
@@ -190,10 +200,13 @@ class Search:
         async with self._turns:
             handful = _Handful(self._root)
             try:
-                await in_thread(lambda: handful.open(names), "ikigai-tool grep")
+                await in_thread(lambda: handful.open(self._shown_of(names)), "ikigai-tool grep")
                 await self._match(handful.names)
             finally:
                 handful.close()
+
+    def _shown_of(self, names: Sequence[str]) -> list[str]:
+        return [name for name in names if name not in self._withheld]
 
     async def _match(self, names: Mapping[int, str]) -> None:
         """Search open files, whose names are given by their descriptors."""
@@ -203,32 +216,50 @@ class Search:
 
     async def _search_by_path(self, inner: str) -> None:
         """Search a file, or what is beneath a directory."""
-        if acting_top.get() is None:
-            raw, above = await self._raw("--no-messages", *self._options, f"./{inner}"), ""
-        else:
-            opened, above = await in_thread(lambda: self._root.open(inner, _READ), "ikigai-tool grep"), inner
-            try:
-                place = f"/dev/fd/{opened}/" if not self._alone else f"/dev/fd/{opened}"
-                raw = await self._raw("--no-messages", *self._options, place, shown=opened)
-            finally:
-                os.close(opened)
-        self._failed = self._failed and not _BY_PATH.match(raw)  # else only some file could not be read
+        above = "" if acting_top.get() is None else inner
 
         def name_of(line: re.Match[bytes]) -> str:
             return os.path.normpath(f"{above}/{os.fsdecode(line[1])}".lstrip("/"))
 
+        if not above:
+            raw = await self._raw("--no-messages", *self._options, f"./{inner}", name_of=name_of)
+        else:
+            opened = await in_thread(lambda: self._root.open(inner, _READ), "ikigai-tool grep")
+            try:
+                place = f"/dev/fd/{opened}/" if not self._alone else f"/dev/fd/{opened}"
+                raw = await self._raw("--no-messages", *self._options, place, shown=opened, name_of=name_of)
+            finally:
+                os.close(opened)
+        self._failed = self._failed and not _BY_PATH.match(raw)  # else only some file could not be read
         self._found += _BY_PATH.sub(lambda line: self._line_of(line, name_of(line)), raw)
 
-    async def _raw(self, *arguments: str, hand_over: tuple[int, ...] = (), shown: int = -1) -> bytes:
-        """What a ripgrep prints."""
-        raw = b""
+    async def _raw(
+        self, *arguments: str, hand_over: tuple[int, ...] = (), shown: int = -1, name_of: _NameOf | None = None
+    ) -> bytes:
+        """What a ripgrep prints. Lines about files that are withheld are left out if ``name_of`` is there."""
+        raw = rest = b""
         async with self._running(*arguments, also=STDOUT, hand_over=hand_over, shown=shown) as matcher:
             while len(raw) <= _SHOWN and (piece := await _some(matcher)):
+                if name_of is not None and self._withheld:
+                    sift = partial(self._without_withheld, rest + piece, name_of)
+                    piece, rest = await in_thread(sift, "ikigai-tool grep")
                 raw += piece
             if len(raw) <= _SHOWN:
                 await matcher.ended(None)
                 self._failed = matcher.exit_code not in (0, NO_MATCH)
         return raw.replace(b"\r\n", b"\n")
+
+    def _without_withheld(self, raw: bytes, name_of: _NameOf) -> tuple[bytes, bytes]:
+        """The lines about files that may be shown; and the beginning of the next line."""
+        *lines, rest = raw.split(b"\n")
+        kept = list[bytes]()
+        for line in lines:
+            named = _BY_PATH.match(line)
+            if named is None and (b"\0" in line or line.startswith((b"./", b"/dev/fd/"))):
+                continue  # a part of a name that holds a line end
+            if named is None or name_of(named) not in self._withheld:
+                kept.append(line + b"\n")
+        return b"".join(kept), rest
 
     def _line_of(self, line: re.Match[bytes], inner: str) -> bytes:
         """A line about a file, with its name; nothing of a binary file that only lies in the directory."""

@@ -1,0 +1,46 @@
+"""Files that a search does not show, since a rule denies them or asks about each.
+
+    rules: deny read secrets/**        grep . · glob **      show nothing of what is in secrets, and say so
+
+A rule about a path would mean little if a search of the directory above showed what it keeps from `read`. Which rules
+those are is decided in `ikigai_actors.tools.rules.rule.withholding`; where a path leads, by the file system.
+"""
+
+from ikigai_actors.tools.policy import Asked, Compared
+from ikigai_actors.tools.rules.acting import acting_rules
+from ikigai_actors.tools.rules.rule import withholding
+from ikigai_actors.tools.workspace.beneath import Root
+
+KEPT_BACK = "[left out: files that a rule denies or asks about one by one]"
+
+
+class Withheld:
+    """What one search by the acting agent does not show. It looks at files, so it may block."""
+
+    def __init__(self, root: Root, tool: str, path: str, *, contents: bool) -> None:
+        """Prepare a search of a path; ``contents`` as `withholding` has it."""
+        self._root, self._tool, self._known = root, tool, dict[str, bool]()
+        rules = acting_rules.get()
+        self._rules = withholding(rules, tool, self._asked(path), contents) if rules else ()
+        self.any = False
+        """Whether something was left out."""
+
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
+    def __contains__(self, path: str) -> bool:
+        """Whether a file is not shown."""
+        if not self._rules:
+            return False
+        if (found := self._known.get(path)) is None:
+            asked = self._asked(path)
+            found = self._known[path] = any(rule.fits(rule.tool, asked) for rule in self._rules)
+        self.any = self.any or found
+        return found
+
+    def shown(self, result: str) -> str:
+        """What a search has found, and whether that is not all."""
+        return f"{result.rstrip()}\n{KEPT_BACK}" if self.any else result
+
+    def _asked(self, path: str) -> Asked:
+        return Asked(Compared.PATH, self._root.without_links(path))
