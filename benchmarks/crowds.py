@@ -2,7 +2,7 @@
 
 A kill and a STOP of a parent with twenty living children, beside its dead ones; a turn with one call of a tool, by the
 rules in force; timers that are due in one millisecond; ``check_mail``, by the mails that were not read; the handles of
-all children of an agent.
+all children of an agent; a birth, by how many are born together.
 """
 
 import threading
@@ -13,7 +13,7 @@ from benchmarks import population
 from benchmarks.measure import in_new_process, timed
 from benchmarks.places import Place
 from benchmarks.results import Row
-from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, Signal, ToolCall, tool
+from ikigai_actors import ActorSystem, Child, Reply, Request, ScriptedProvider, Signal, ToolCall, tool
 from ikigai_actors.records.mail.mail import Send, unread_mailbox
 from ikigai_actors.records.mail.schedules import Appointment
 from ikigai_actors.records.mail.timers import SetTimer
@@ -43,6 +43,8 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
             yield from _rows(place, "timers", crowd, "timers", _timers)
         for crowd in (10, min(large, 9_900)):
             yield from _rows(place, "mail", crowd, "unread", _unread)
+        for crowd in (50, 500):
+            yield from _rows(place, "births", crowd, "at once", _births)
 
 
 def _rows(
@@ -83,6 +85,13 @@ def _handles(url: str, crowd: int) -> dict[str, float]:
 def look() -> str:
     """Look."""
     return "seen"
+
+
+def _births(url: str, crowd: int) -> dict[str, float]:
+    with ActorSystem.open(url, provider=ScriptedProvider(lambda request: "Yes.")) as system:
+        system.root.fork_many([Child(system.root)] * crowd)
+        taken, _ = timed(lambda: system.root.fork_many([Child(system.root)] * crowd))
+        return {"one of the births of fork_many": taken / crowd}
 
 
 def _by_rules(url: str, crowd: int) -> dict[str, float]:

@@ -7,8 +7,9 @@ meanwhile, and the unit of the births looks again.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from ikigai_actors.agent.turn import events as on
@@ -55,7 +56,8 @@ def births_of(directory: Directory, children: Sequence[Child]) -> tuple[on.Trial
     if not isinstance(children, list | tuple):
         raise BadInput(f"Expected children to be a list of Child(…); got {shown(children)}.")
     check_count(len(children), "the number of children", least=1, most=MOST_AT_ONCE)
-    return tuple(_birth(directory, child) for child in children)
+    end_of = cache(lambda uuid: position(directory, uuid, None))  # it reads all births since the latest turn
+    return tuple(_birth(directory, child, end_of) for child in children)
 
 
 def note_of(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,20 +111,23 @@ def asked_at(directory: Directory, uuid: str, at: int) -> Mapping[str, Any]:
     return asked
 
 
-def _birth(directory: Directory, child: Child) -> on.TrialBirth:
+def _birth(directory: Directory, child: Child, end_of: Callable[[str], int]) -> on.TrialBirth:
     check_type(child, Child, "each of children", "a Child")
     uuid = uuid_of(directory._store, child.of)
-    at = position(directory, uuid, child.at)
+    at = end_of(uuid) if child.at is None else position(directory, uuid, child.at)
     check_optional(child.prompt, str, "prompt", "text")
     if check_flag(child.go, "go") and child.prompt is not None:
         raise BadInput("Expected a child to have a prompt, or to go on without one; got both.")
     prompt = None if child.prompt is None else check_text(child.prompt, "prompt")
-    settings = _settings(directory, uuid, at, check_settings(check_mapping(child.settings, "settings", "a dict")))
+    given = check_settings(check_mapping(child.settings, "settings", "a dict"))
+    settings = _settings(directory, uuid, at, given, end_of)
     data = asked_at(directory, uuid, at) if child.go else {}
     return on.TrialBirth(new_agent_uuid(directory._random_bytes), uuid, at, prompt, data, settings, {}, child.go)
 
 
-def _settings(directory: Directory, uuid: str, at: int, given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _settings(
+    directory: Directory, uuid: str, at: int, given: Mapping[str, Any], end_of: Callable[[str], int]
+) -> Mapping[str, Any]:
     """The settings that were changed since then, so that no tool that was withdrawn comes back.
 
     A child that does nothing outside keeps those of then.
@@ -130,7 +135,7 @@ def _settings(directory: Directory, uuid: str, at: int, given: Mapping[str, Any]
     then = directory._log_cache.settings_at(uuid, at)
     if {**then, **given}.get("effects") is not None:
         return given
-    now = directory._log_cache.settings_at(uuid, position(directory, uuid, None))
+    now = directory._log_cache.settings_at(uuid, end_of(uuid))
     since = {name: now.get(name) for name in {**then, **now} if now.get(name) != then.get(name)}
     return {**since, **given}
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from ikigai_actors.errors import NotABoundary
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.system.births import births_of
 from tests.kit.blocking_provider import DEADLINE
 
 
@@ -96,6 +98,29 @@ def test_a_child_has_the_settings_of_now_of_the_agent_whose_history_it_inherits(
 
     assert now.reply(timeout=DEADLINE).text.endswith("new")
     assert own_choice.reply(timeout=DEADLINE).text.endswith("mine")
+
+
+class Reads:
+    """A store that counts its reads."""
+
+    def __init__(self, store: Any) -> None:
+        self.count, self._store = 0, store
+
+    def read(self, work: Any) -> Any:
+        self.count += 1
+        return self._store.read(work)
+
+
+def test_the_end_of_a_history_is_looked_for_once_for_all_children_of_it(system: ActorSystem) -> None:
+    worker = system.root.fork("the price, please")
+    worker.reply(timeout=DEADLINE)
+    counts = []
+    for many in (2, 20):
+        reads = Reads(system._store)
+        directory: Any = SimpleNamespace(_store=reads, _log_cache=system._log_cache, _random_bytes=system._random_bytes)
+        assert len({birth.uuid for birth in births_of(directory, [Child(worker)] * many)}) == many
+        counts.append(reads.count)
+    assert counts[0] == counts[1]
 
 
 IMPOSSIBLE: list[tuple[Any, type[Exception], str]] = [
