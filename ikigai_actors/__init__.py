@@ -18,6 +18,8 @@ command, a screen, a part of fsck. The rooms, top first; each knows those below 
     sight                                the observer's page
     behaviour                            search, bisect, replay and regress over forks
     guests                               sessions of other agent libraries in this database
+    verbs                                what can be asked of agents: one table, and the words for what is answered
+    reach                                what faces read: which agents a client reaches, turns by handles, rows, pages
     system                               open, close, handles; hosts: supervision, shares; remote agents
     agent                                one agent: its turn, commands, calls, requests to models, log in memory
     recordings                           sessions and traces of other programs as agents, and agents as sessions

@@ -13,7 +13,8 @@ nothing that its model calls is done outside. Killed in the middle, the same cal
     turns, files         the turns of a log, as cases; those of an exported file
     replays, cases       recorded turns once more, with a change; where each begins
     differences          what differs in a replayed turn
-    listing              what lists of agents say of experiments
+    listing              what lists of agents, and the page, say of experiments
+    verbs, trial_lines   what people and scripts ask of experiments, and how trials are worded
     pages, facts         the forms that reports have; what they say of an experiment
     expectations         what trials are expected to ask, by the record
     forecasts            the sum of that, and what it costs, said before the first request: pure

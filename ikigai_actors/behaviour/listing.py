@@ -1,33 +1,30 @@
-"""The experiments among agents, for lists of agents: which trial each is, its score, and which are left out."""
+"""The experiments among agents, for lists of agents and for the observer's page.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+A list says which trial each agent is, its score, and which trials are left out.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.behaviour.book import Book, TrialRecord
 from ikigai_actors.errors import HistoryError
+from ikigai_actors.reach.reading import PageQuery, named_agent
+from ikigai_actors.records.agents.lists import uuids_named
 from ikigai_actors.records.agents.registry import AgentRecord, shown_names
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.log.heads import first_notes, section
 from ikigai_actors.records.mail.mail import preview
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Transaction
+from ikigai_actors.verbs.text.tree import ListedTrials
+
+if TYPE_CHECKING:
+    from ikigai_actors.system.handles.ref import System
 
 MOST_TRIALS = 5
 """How many trials of an experiment a list shows, if it has more than twice as many."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListedTrials:
-    """The texts about experiments in a list of agents."""
-
-    notes: Mapping[str, str] = field(default_factory=dict)
-    """The text beside an experiment, and beside a trial, by uuid."""
-    hidden: Collection[str] = frozenset()
-    """The agents that are left out, by uuid."""
-
-
-NO_TRIALS = ListedTrials()
 
 
 def books_in(tx: Transaction, records: Iterable[AgentRecord]) -> dict[str, Book]:
@@ -115,3 +112,32 @@ def _with_all_below(records: Sequence[AgentRecord], agents: Collection[str]) -> 
         found.update(children)
         waiting += children
     return frozenset(found)
+
+
+def _experiments(system: "System", query: PageQuery) -> list[dict[str, Any]]:
+    """The agents that are experiments, each with its terms. All of them have names."""
+
+    def read(tx: Transaction) -> list[dict[str, Any]]:
+        notes = first_notes(tx, uuids_named(tx))
+        return [{"agent": one.agent_uuid, "terms": one.data["terms"]} for one in notes if "terms" in one.data]
+
+    return system._store.read(read)
+
+
+def _experiment(system: "System", query: PageQuery) -> dict[str, Any]:
+    """The trials of an experiment, and their verdicts."""
+    agent = named_agent(system, query).uuid
+    book = Book(agent, system._store.read(lambda tx: section(tx, agent, 0)))
+    return {
+        "agent": agent,
+        "terms": book.terms,
+        "trials": [one._asdict() for one in book.trials.values()],
+        "verdicts": {number: {"end": one.end, **asdict(one.verdict)} for number, one in book.judged.items()},
+    }
+
+
+EXPERIMENT_READINGS: Mapping[str, Callable[["System", PageQuery], object]] = {
+    "experiments": _experiments,
+    "experiment": _experiment,
+}
+"""What the page reads about experiments, by the last word of the request's path."""

@@ -5,7 +5,6 @@
     mcp_catalog, mcp_tools          its tools: what each takes and gives, and what it does
     acp                 the Agent Client Protocol, for editors
     agui                AG-UI, for web applications
-    access, turns       what a client reaches; turns by handles
     hosting             the host that runs the agents
     json_rpc, lines, mcp_http, sent_events, bell    messages; standard input and output; HTTP; who waits for news
 

@@ -27,9 +27,9 @@ from ikigai_actors.doors.json_rpc import (
 from ikigai_actors.errors import IkigaiError, NoHost
 
 if TYPE_CHECKING:
-    from ikigai_actors.doors.access import Access
     from ikigai_actors.doors.mcp_catalog import DoorTool
     from ikigai_actors.doors.mcp_tools import AgentTools, Begun
+    from ikigai_actors.reach.access import Access
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from ikigai_actors.agent.turn.ways import WAYS
 from ikigai_actors.doors.mcp_tools import CUT, LONGEST_TURN_WAIT, MOST_HANDLES, MOST_MESSAGES, AgentTools
-from ikigai_actors.doors.turns import STATUSES
 from ikigai_actors.errors import BadInput
+from ikigai_actors.reach.turns import STATUSES
 from supervisors.signals import Signal
 
 Schema = Mapping[str, Any]

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.doors.mcp_tools import AgentTools
-from ikigai_actors.doors.turns import ASKS, FAILED, MAIL, WAITING_FOR_BUDGET, WORKING, TurnHandle
 from ikigai_actors.errors import BadInput, TurnInterrupted
+from ikigai_actors.reach.turns import ASKS, FAILED, MAIL, WAITING_FOR_BUDGET, WORKING, TurnHandle
 from ikigai_actors.records.log.heads import latest_times
 from ikigai_actors.records.mail.prompts import WithdrawPrompt
 from ikigai_actors.text import iso_time

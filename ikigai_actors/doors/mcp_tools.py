@@ -13,9 +13,9 @@ from ikigai_actors.agent.remote_commands import encode
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import EXACT
 from ikigai_actors.agent.turn.ways import WAYS
-from ikigai_actors.doors.access import EVERY_PROMPT, Access
-from ikigai_actors.doors.turns import TurnHandle, TurnReader, first_turn, spent_by
 from ikigai_actors.errors import BadInput, IkigaiError, NameTaken
+from ikigai_actors.reach.access import EVERY_PROMPT, Access
+from ikigai_actors.reach.turns import TurnHandle, TurnReader, first_turn, spent_by
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.budgets.budget import Budget, BudgetStatus
 from ikigai_actors.records.budgets.grants import Grant

@@ -22,9 +22,9 @@ from ikigai_actors.doors.lines import LONGEST_MESSAGE, StandardLines
 from ikigai_actors.errors import IkigaiError, NoHost
 
 if TYPE_CHECKING:
-    from ikigai_actors.doors.access import Access
     from ikigai_actors.doors.hosting import Hosting
     from ikigai_actors.doors.mcp import McpDoor
+    from ikigai_actors.reach.access import Access
 
 TO_CLOSE = 1.0
 """Seconds that a door takes to close, at most: its client may be waiting for its end."""
@@ -69,8 +69,8 @@ class DoorOpening:
             self._opened.result()[1].close()
 
     def _open(self) -> None:
-        from ikigai_actors.doors.access import Access
         from ikigai_actors.doors.hosting import Hosting, door_log, latest_line, start_host
+        from ikigai_actors.reach.access import Access
         from ikigai_actors.store.location import locate
         from ikigai_actors.system.json_log import JsonFormatter
 

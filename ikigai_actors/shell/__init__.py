@@ -7,13 +7,12 @@ A program that brings its own system shows it by `run`; see ``examples/supervise
     line/       line mode: reads lines, does them one after another, and prints
     app/        the application on a whole screen
     web/        the application in a browser
-    verbs/      what people, scripts and programs have agents do: each verb once
-    text/       agents, histories and trouble as text (pure)
+    slash       verbs as a person types them; completion, what Tab adds; walking, the verbs of a terminal itself
     agent_lists the lists of /agents and ikigai agents
     start       the first moments of the program; first_picture, what they show; ground, whether it is light
     init        the program as process 1 of a container
 
-Only this package imports click.
+This package and the declarations of verbs import click.
 """
 
 from ikigai_actors.lazy import handed_on

@@ -4,16 +4,16 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ikigai_actors.behaviour.book import Book
-from ikigai_actors.behaviour.listing import MOST_TRIALS, ListedTrials, books_in, listed_trials
+from ikigai_actors.behaviour.listing import MOST_TRIALS, books_in, listed_trials
 from ikigai_actors.records.agents import lists, registry
 from ikigai_actors.records.agents.lists import Census
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.hosts.liveness import Sign, latest_signs
-from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.tree import Line, tree_lines
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import HostRecord, host_names, owners
 from ikigai_actors.system.remote.client import shown_state
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.text.tree import Line, ListedTrials, tree_lines
 
 
 class ListedAgents(NamedTuple):

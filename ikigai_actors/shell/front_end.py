@@ -141,10 +141,10 @@ def fill_screen(system: "System", front: Front, notices: Sequence[str], interrup
 
 
 def _line_mode(system: "System", front: Front, notices: Sequence[str], interrupts: "Interrupts") -> int:
+    from ikigai_actors.shell.completion import completions
     from ikigai_actors.shell.line.output import Screen
     from ikigai_actors.shell.line.repl import LineMode
     from ikigai_actors.shell.line.session import Shell
-    from ikigai_actors.shell.verbs.completion import completions
 
     start.give_back()  # before readline reads the settings of the terminal
     screen = Screen(_columns if front.is_interactive else None)
@@ -189,7 +189,7 @@ def greeting(system: "System") -> str:
     from importlib.metadata import version
 
     from ikigai_actors.records.agents.lists import census
-    from ikigai_actors.shell.text.tree import summary
+    from ikigai_actors.verbs.text.tree import summary
 
     counts = summary(system._store.read(census).by_status)
     return f"ikigai {version('ikigai-actors')} · {system._store.location} · {counts}"

@@ -3,10 +3,10 @@
 Its modules:
 
     observer                  serves the page of a system until it is closed
-    server, reading, acting   its requests
+    server, acting            its requests
     watch                     hears the system while a page is open
     metrics                   what Prometheus scrapes
-    rows, replies, streams    what pages get, and in which order
+    streams                   what pages get, and in which order
     served_pages              how one page finds another of the same database
     page/                     the page itself
     traces/                   turns as spans of OpenTelemetry

@@ -1,4 +1,4 @@
-"""The server of the page, by aiohttp. Its requests are functions of `reading` and `acting`.
+"""The server of the page, by aiohttp. Its requests are functions of `reach.reading`, `behaviour.listing` and `acting`.
 
     GET  /                  the page            GET /page/NAME      its files, read once
     GET  /api/tree          all rows            GET /api/events     the stream of a page
@@ -21,6 +21,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from ikigai_actors.behaviour.listing import EXPERIMENT_READINGS
 from ikigai_actors.errors import (
     AgentNotFound,
     AmbiguousAgent,
@@ -30,10 +31,10 @@ from ikigai_actors.errors import (
     IkigaiError,
     StoreError,
 )
+from ikigai_actors.reach.reading import READINGS, PageQuery, messages_after
+from ikigai_actors.reach.rows import ROW_COLUMNS
 from ikigai_actors.sight.acting import PAGE_ACTS, PageBody
 from ikigai_actors.sight.metrics import EXPOSITION, exposition, read_metrics
-from ikigai_actors.sight.reading import READINGS, PageQuery, messages_after
-from ikigai_actors.sight.rows import ROW_COLUMNS
 from ikigai_actors.sight.streams import compact_json, page_stream
 from ikigai_actors.sight.watch import PAGE_TICK, ObserverWatch
 from ikigai_actors.system.handles.ref import System
@@ -69,7 +70,7 @@ class PageServer:
         app.router.add_get("/api/tree", self._tree)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/api/events", self._events)
-        for name, read in READINGS.items():
+        for name, read in {**READINGS, **EXPERIMENT_READINGS}.items():
             app.router.add_get(f"/api/{name}", partial(self._reading, read))
         for name, act in PAGE_ACTS.items():
             app.router.add_post(f"/api/{name}", partial(self._acting, act))

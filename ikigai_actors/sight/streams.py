@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.errors import BadInput
+from ikigai_actors.reach.reading import PageQuery, message_as_json, whole_number
+from ikigai_actors.reach.rows import LiveRows
 from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.sight.reading import PageQuery, message_as_json, whole_number
-from ikigai_actors.sight.rows import LiveRows
 from ikigai_actors.system.replies_on_their_way import RepliesOnTheirWay
 
 _MOST_AGENTS = 8

@@ -23,10 +23,10 @@ from ikigai_actors.agent.subscriptions import (
     Subscription,
 )
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.reach.rows import LiveRows
 from ikigai_actors.records.agents.registry import Died, Renamed, StatusSet
 from ikigai_actors.records.log.moments import glances, latest_marks
 from ikigai_actors.records.messages.messages import BOUNDARIES, Kind, Message
-from ikigai_actors.sight.rows import LiveRows
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.handles.ref import System
 from ikigai_actors.system.replies_on_their_way import RepliesOnTheirWay

@@ -18,11 +18,11 @@ from ikigai_actors import (
     ToolCall,
     tool,
 )
-from ikigai_actors.doors.access import Access
 from ikigai_actors.doors.acp.door import AcpDoor
 from ikigai_actors.doors.acp.view import MOST_WAITING
 from ikigai_actors.doors.json_rpc import RpcConnection
 from ikigai_actors.providers.base import Delta, OnDelta, Usage
+from ikigai_actors.reach.access import Access
 from ikigai_actors.records.agents.lists import age_of
 from tests.kit.blocking_provider import DEADLINE, Hanging
 from tests.kit.databases import eventually

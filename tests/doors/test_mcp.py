@@ -11,9 +11,9 @@ import pytest
 from mcp_types import CallToolResult, DiscoverResult, InitializeResult, ListToolsResult
 
 from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, tool
-from ikigai_actors.doors.access import QUICK, Access
 from ikigai_actors.doors.mcp import HANDSHAKE, INSTRUCTIONS, STATELESS, VERSION_KEY, McpDoor
 from ikigai_actors.doors.mcp_catalog import TOOLS
+from ikigai_actors.reach.access import QUICK, Access
 from ikigai_actors.tools import ToolError
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually

@@ -11,12 +11,12 @@ import pytest
 from aiohttp import web
 
 from ikigai_actors import OfflineProvider
-from ikigai_actors.doors.access import QUICK
 from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND
 from ikigai_actors.doors.mcp_http import LARGEST_BODY, HttpMcp
 from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
 from ikigai_actors.http_server.guard import Guard
 from ikigai_actors.http_server.serving import serving
+from ikigai_actors.reach.access import QUICK
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.doors import mcp_server, opened
 

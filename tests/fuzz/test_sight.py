@@ -11,9 +11,9 @@ from ikigai_actors import tool as as_tool
 from ikigai_actors.records.messages.replies import reply_message_data
 from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
 from ikigai_actors.shell.app.transcript.pieces import pieces_of
-from ikigai_actors.shell.text.harmless import harmless
-from ikigai_actors.shell.text.wrap import MARGIN, Margin, width
 from ikigai_actors.text import storable
+from ikigai_actors.verbs.text.harmless import harmless
+from ikigai_actors.verbs.text.wrap import MARGIN, Margin, width
 from tests.fuzz.hostile import SPELLS, controls, fuzzed, texts
 from tests.fuzz.shells import Typist, no_defects
 from tests.kit.app_pilot import Stage, on_stage

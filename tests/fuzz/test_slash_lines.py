@@ -12,7 +12,7 @@ from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.repl import LineMode
 from ikigai_actors.shell.line.session import Shell
-from ikigai_actors.shell.verbs.slash import commands
+from ikigai_actors.shell.slash import commands
 from tests.fuzz.hostile import controls, fuzzed, texts
 from tests.fuzz.shells import Typist, no_defects, printed
 

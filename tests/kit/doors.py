@@ -13,12 +13,12 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from ikigai_actors import ActorSystem
-from ikigai_actors.doors.access import Access
 from ikigai_actors.doors.bell import NewsBell
 from ikigai_actors.doors.json_rpc import RpcConnection, Server
 from ikigai_actors.doors.mcp import McpDoor
 from ikigai_actors.errors import NoHost
 from ikigai_actors.providers import Provider
+from ikigai_actors.reach.access import Access
 from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.databases import DEADLINE
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from aiohttp import web
 
-from ikigai_actors.doors.access import Access
 from ikigai_actors.doors.bell import NewsBell
 from ikigai_actors.doors.json_rpc import INVALID_PARAMS, Params, RpcError, RpcRequest
 from ikigai_actors.doors.mcp import McpDoor
@@ -23,6 +22,7 @@ from ikigai_actors.doors.mcp_http import HttpMcp
 from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
 from ikigai_actors.http_server.guard import Guard
 from ikigai_actors.http_server.serving import serving
+from ikigai_actors.reach.access import Access
 from tests.kit.blocking_provider import DEADLINE
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="

@@ -8,7 +8,14 @@ ROOT = Path(__file__).parents[2]
 TREES = ("ikigai_actors", "supervisors")
 
 FAMILIES = (
-    ("ikigai_actors/shell/cli/", "ikigai_actors/shell/verbs/", "ikigai_actors/shell/front_end.py"),
+    (
+        "ikigai_actors/shell/cli/",
+        "ikigai_actors/verbs/",
+        "ikigai_actors/behaviour/verbs.py",
+        "ikigai_actors/shell/slash.py",
+        "ikigai_actors/shell/walking.py",
+        "ikigai_actors/shell/front_end.py",
+    ),
     ("ikigai_actors/agent/builtin_calls/",),
     ("ikigai_actors/providers/anthropic_errors.py", "ikigai_actors/providers/openai_errors.py"),
 )

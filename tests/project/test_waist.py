@@ -39,11 +39,11 @@ class Ties(NamedTuple):
 WAIST: Mapping[str, Ties] = {
     "behaviour": Ties(51, 38, 15, 14),
     "cluster": Ties(4, 8, 0, 0),
-    "doors": Ties(55, 12, 5, 20),
+    "doors": Ties(39, 10, 4, 8),
     "guests": Ties(7, 3, 1, 16),
     "recordings": Ties(30, 15, 0, 1),
-    "shell": Ties(167, 99, 43, 37),
-    "sight": Ties(48, 27, 15, 19),
+    "shell": Ties(137, 75, 24, 27),
+    "sight": Ties(37, 16, 6, 11),
 }
 
 CALLED: Mapping[str, frozenset[str]] = {

@@ -23,7 +23,7 @@ from ikigai_actors.recordings.session_files import WRITERS
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.transfer.manifest import Manifest
 from ikigai_actors.shell.cli.main import cli
-from ikigai_actors.shell.verbs.arguments import RECORDER, SESSIONS
+from ikigai_actors.verbs.arguments import RECORDER, SESSIONS
 from tests.kit.imported import imported, importing, said
 from tests.kit.recordings import SAMPLES, ClaudeCode, Codex, Pi
 

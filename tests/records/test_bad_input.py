@@ -27,11 +27,11 @@ from ikigai_actors.records.messages.replies import reply_message_data
 from ikigai_actors.shell.app.logs import logged_to
 from ikigai_actors.shell.app.transcript.pieces import pieces_of
 from ikigai_actors.shell.cli.main import run
-from ikigai_actors.shell.text.harmless import HarmlessFormatter, harmless
 from ikigai_actors.store import open_store
 from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import require_schema
 from ikigai_actors.store.unit import write_alone
+from ikigai_actors.verbs.text.harmless import HarmlessFormatter, harmless
 from tests.fuzz.hostile import PROMPT, controls
 from tests.fuzz.shells import Typist, printed
 from tests.kit.app_pilot import Stage, on_stage

@@ -11,9 +11,9 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.scrollback import Scrollback
-from ikigai_actors.shell.text.wording import inherited
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
+from ikigai_actors.verbs.text.wording import inherited
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.echo import echo, kinds, open_echo
 from tests.kit.logs import write_log

@@ -11,7 +11,7 @@ from ikigai_actors import ActorSystem, BadInput, OfflineProvider, Reply, Request
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.messages import settings
 from ikigai_actors.records.messages.settings import SETTINGS, parse_setting
-from ikigai_actors.shell.verbs.slash import commands
+from ikigai_actors.shell.slash import commands
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.program import run
 from tests.kit.sessions import OpenSession, Session

@@ -9,7 +9,7 @@ from ikigai_actors.shell.app.agent_table import TABLE_COLUMNS, Order, head_line,
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import DARK
 from ikigai_actors.shell.app.tree_rows import LARGE_TREE, TreeView, tree_rows
-from ikigai_actors.shell.text.words import activity
+from ikigai_actors.verbs.text.words import activity
 
 STATES = {
     "idle": "idle", "thinks": "waiting for the model", "runs": "runs bash", "asks": "waiting for approval",

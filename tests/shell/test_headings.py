@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.shell.headings import MOST_COLUMNS, HeadedGroup
-from ikigai_actors.shell.verbs.slash import commands
+from ikigai_actors.shell.slash import commands
 
 GROUPS = pytest.mark.parametrize("group", [cli, commands], ids=["ikigai", "the shell"])
 

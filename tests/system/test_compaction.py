@@ -38,9 +38,9 @@ from ikigai_actors.events import WindowNearlyFull
 from ikigai_actors.providers.base import OPEN_PROMPT, SUMMARISE
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.log_cache import LogCache
-from ikigai_actors.shell.text.wording import explained
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.verbs.text.wording import explained
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE, Hanging
 from tests.kit.databases import eventually

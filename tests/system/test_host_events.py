@@ -3,9 +3,9 @@
 import pytest
 
 from ikigai_actors.agent.subscriptions import HostChanged, HostEnded
-from ikigai_actors.shell.text.hosts import host_changed, host_ended
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.host_events import host_events
+from ikigai_actors.verbs.text.hosts import host_changed, host_ended
 
 
 def host(number: int, name: str | None = None, agents: int = 0, draining: bool = False) -> HostRecord:

@@ -21,10 +21,10 @@ from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.shell.agent_lists import read_list
 from ikigai_actors.shell.cli import registry as reader
-from ikigai_actors.shell.text.tree import sign_text
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.remote.client import Client
 from ikigai_actors.testing import CrashPoint, ManualClock, ProcessCrashed, Simulation, simulated
+from ikigai_actors.verbs.text.tree import sign_text
 from tests.kit.databases import eventually
 
 SLOW = Stream(("a word " * 10, "and more"), delay=100)

@@ -7,9 +7,9 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, AgentRef, BadInput, OfflineProvider, Reply, ScriptedProvider, ToolCall
 from ikigai_actors.errors import TimerNotFound
-from ikigai_actors.shell.text.timers import timer_line
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, Simulation, simulated
+from ikigai_actors.verbs.text.timers import timer_line
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.echo import echo
 

@@ -8,13 +8,13 @@ from importlib.metadata import version
 from typing import Any
 
 from ikigai_actors.agent.subscriptions import Event
-from ikigai_actors.doors.access import Access
 from ikigai_actors.doors.acp.permissions import Permissions
 from ikigai_actors.doors.acp.prompts import Prompts
 from ikigai_actors.doors.acp.sessions import METHODS, Sessions
 from ikigai_actors.doors.acp.view import ClientView
 from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND, GivenUp, Params, RpcConnection, RpcError, RpcRequest
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.reach.access import Access
 from ikigai_actors.records.agents.registry import Died
 from ikigai_actors.records.messages.messages import Kind, Message
 

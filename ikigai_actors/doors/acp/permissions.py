@@ -7,13 +7,13 @@ from contextlib import suppress
 from typing import Any
 
 from ikigai_actors.agent.turn.calls import CHANGED, EXACT, PendingCall
-from ikigai_actors.doors.access import Access
 from ikigai_actors.doors.acp.session_tree import Route
 from ikigai_actors.doors.acp.sessions import BIRTH
 from ikigai_actors.doors.acp.updates import call_title
 from ikigai_actors.doors.acp.view import ClientView
 from ikigai_actors.doors.json_rpc import Params, RpcError
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.reach.access import Access
 
 ALWAYS = "allow_always"
 OPTIONS = (

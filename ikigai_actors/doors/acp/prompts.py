@@ -13,15 +13,15 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from ikigai_actors.doors.access import EVERY_PROMPT, Access
 from ikigai_actors.doors.acp.client_prompt import prompt_of
 from ikigai_actors.doors.acp.sessions import session_of
 from ikigai_actors.doors.acp.updates import text_chunk
 from ikigai_actors.doors.acp.view import ClientView
 from ikigai_actors.doors.json_rpc import Params, RequestId, RpcRequest
-from ikigai_actors.doors.turns import MAIL, TurnHandle, TurnReader
 from ikigai_actors.errors import IkigaiError, ProviderError, StoreError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.reach.access import EVERY_PROMPT, Access
+from ikigai_actors.reach.turns import MAIL, TurnHandle, TurnReader
 from ikigai_actors.records.hosts.keyed import KeyedCall
 from ikigai_actors.records.mail.prompts import KeepPrompt, WithdrawPrompt
 from ikigai_actors.system.lifecycle import data_of, prompt_text

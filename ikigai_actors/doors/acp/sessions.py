@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from ikigai_actors.agent.remote_commands import encode
-from ikigai_actors.doors.access import Access
 from ikigai_actors.doors.acp.view import ClientView
 from ikigai_actors.doors.json_rpc import Params
 from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.reach.access import Access
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.agents.lists import Age, age_of
 from ikigai_actors.records.agents.registry import AgentRecord

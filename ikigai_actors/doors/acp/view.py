@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Any
 
 from ikigai_actors.agent.subscriptions import Event, StreamCut, Streamed
-from ikigai_actors.doors.access import Access
 from ikigai_actors.doors.acp.session_tree import Route, SessionTree
 from ikigai_actors.doors.acp.updates import (
     Live,
@@ -24,6 +23,7 @@ from ikigai_actors.doors.acp.updates import (
 from ikigai_actors.doors.json_rpc import Params
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.providers.windows import anthropic_window
+from ikigai_actors.reach.access import Access
 from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.agents.registry import Died, Renamed
 from ikigai_actors.records.budgets.budget import shown_amount

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from ikigai_actors.agent.subscriptions import Event, StreamCut, Streamed, Subscription
-from ikigai_actors.doors.access import Access
+from ikigai_actors.reach.access import Access
 from ikigai_actors.records.agents.registry import Died
 from ikigai_actors.records.messages.messages import BOUNDARIES, Message
 from ikigai_actors.system.replies_on_their_way import RepliesOnTheirWay, UnseenPiece

@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from ikigai_actors.agent.turn.calls import CHANGED, PendingCall
-from ikigai_actors.doors.access import EVERY_PROMPT, Access
 from ikigai_actors.doors.acp.updates import call_title
 from ikigai_actors.doors.agui.feed import FollowedAgent, WebFeed
 from ikigai_actors.doors.agui.stream import LOOK_AGAIN, AgentStream, latest_of
 from ikigai_actors.doors.agui.transcript import ClientMessages, WebEvent, call_id
 from ikigai_actors.doors.sent_events import SentEvents
-from ikigai_actors.doors.turns import MAIL, TURN, SeenTurn, TurnHandle, TurnReader
 from ikigai_actors.errors import BadInput, IkigaiError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.reach.access import EVERY_PROMPT, Access
+from ikigai_actors.reach.turns import MAIL, TURN, SeenTurn, TurnHandle, TurnReader
 from ikigai_actors.records.hosts.keyed import KeyedCall
 from ikigai_actors.records.log.heads import heads_of
 from ikigai_actors.records.mail.prompts import KeepPrompt

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Collection
 from typing import Any
 
-from ikigai_actors.doors.access import Access
 from ikigai_actors.doors.agui.feed import FollowedAgent, WebNews
 from ikigai_actors.doors.agui.transcript import WebTranscript
 from ikigai_actors.doors.sent_events import SentEvents
+from ikigai_actors.reach.access import Access
 from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.messages.messages import BOUNDARIES, Kind
 

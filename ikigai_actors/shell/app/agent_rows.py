@@ -11,8 +11,8 @@ from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.hosts.liveness import LATELY
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette
-from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.words import Activity, activity
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.text.words import Activity, activity
 
 NEEDS_A_PERSON = ("asks", "budget", "interrupted")
 """The kinds of activity that go on when a person does something, the most urgent first."""

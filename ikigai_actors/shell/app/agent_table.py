@@ -16,9 +16,9 @@ from ikigai_actors.records.agents.lists import Census
 from ikigai_actors.shell.app.agent_rows import NEEDS_A_PERSON, URGENCY, WORKS, AgentRow, colour_of
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette
-from ikigai_actors.shell.text.budgets import short_budget
-from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.words import SIGNS, duration, in_thousands, money
+from ikigai_actors.verbs.text.budgets import short_budget
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.text.words import SIGNS, duration, in_thousands, money
 
 
 def _urgency(row: AgentRow) -> tuple[int, float]:

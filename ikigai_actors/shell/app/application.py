@@ -68,11 +68,11 @@ from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.tree_panel import Arranged
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.person_command import PersonCommand, TypedCommand, typed_command
-from ikigai_actors.shell.verbs.place import LEAVING_TAKES, last_active
-from ikigai_actors.shell.verbs.slash import commands
+from ikigai_actors.shell.slash import commands
 from ikigai_actors.store.location import home
 from ikigai_actors.system.configuration import configuration
 from ikigai_actors.system.handles.ref import AgentRef, System
+from ikigai_actors.verbs.place import LEAVING_TAKES, last_active
 from supervisors.signals import Signal
 
 if TYPE_CHECKING:

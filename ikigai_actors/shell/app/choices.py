@@ -11,11 +11,11 @@ import click
 
 from ikigai_actors.records.agents.lists import labelled
 from ikigai_actors.shell.app.widgets.command_menu import MOST_ITEMS, MenuItem
-from ikigai_actors.shell.text.mentions import is_command
-from ikigai_actors.shell.text.words import activity
-from ikigai_actors.shell.verbs.completion import completions
-from ikigai_actors.shell.verbs.slash import commands
+from ikigai_actors.shell.completion import completions
+from ikigai_actors.shell.slash import commands
 from ikigai_actors.system.handles.ref import AgentRef
+from ikigai_actors.verbs.text.mentions import is_command
+from ikigai_actors.verbs.text.words import activity
 
 MOST_FILES = 2_000
 """The most entries of directories that are looked at."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.documents import DocumentVersion
 from ikigai_actors.shell.app.agent_rows import URGENCY
-from ikigai_actors.shell.text.words import activity
+from ikigai_actors.verbs.text.words import activity
 
 
 class Group(StrEnum):

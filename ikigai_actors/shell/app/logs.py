@@ -9,7 +9,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from ikigai_actors.agent.subscriptions import is_no_event
-from ikigai_actors.shell.text.harmless import HarmlessFormatter, one_line
+from ikigai_actors.verbs.text.harmless import HarmlessFormatter, one_line
 
 
 class OwnFile(RotatingFileHandler):

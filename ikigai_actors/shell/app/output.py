@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ikigai_actors.shell.app.transcript.pieces import Look, tidy
-from ikigai_actors.shell.verbs.place import Printer
+from ikigai_actors.verbs.place import Printer
 
 _TOAST_COLUMNS = 50
 

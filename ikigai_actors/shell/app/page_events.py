@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from ikigai_actors.agent.subscriptions import Event, PromptKept, SystemTrouble
 from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.shell.text.wording import explained, waits_for_cont
 from ikigai_actors.system.conversation import LiveConversation
 from ikigai_actors.system.handles.ref import System
+from ikigai_actors.verbs.text.wording import explained, waits_for_cont
 
 MESSAGES_KEPT = 500
 """The most messages that are kept for an agent out of sight; its page reads the others from the database."""

@@ -26,15 +26,15 @@ from ikigai_actors.errors import (
     TurnInterrupted,
     Withdrawn,
 )
+from ikigai_actors.shell import slash
 from ikigai_actors.shell.person_command import with_outputs
-from ikigai_actors.shell.text.mentions import attachments_in, is_command
-from ikigai_actors.shell.text.naming import said_by, shown_name_in
-from ikigai_actors.shell.text.wording import decided, nothing_to_resume, resume_waits, waits_for_cont
-from ikigai_actors.shell.verbs import slash
-from ikigai_actors.shell.verbs.place import Printer, ShellPlace
 from ikigai_actors.system.conversation import Questions, Words, reads_at_once
 from ikigai_actors.system.handles.commands.forks import ForkOptions
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
+from ikigai_actors.verbs.place import Printer, ShellPlace
+from ikigai_actors.verbs.text.mentions import attachments_in, is_command
+from ikigai_actors.verbs.text.naming import said_by, shown_name_in
+from ikigai_actors.verbs.text.wording import decided, nothing_to_resume, resume_waits, waits_for_cont
 
 T = TypeVar("T")
 

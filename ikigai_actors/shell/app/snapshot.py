@@ -29,11 +29,11 @@ from ikigai_actors.records.lives.supervision import restart_counts
 from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.mail.prompts import NewPrompt, waiting_prompts
 from ikigai_actors.records.spending import Expenses, branch_spendings, in_all
-from ikigai_actors.shell.text.naming import shown_name_in
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import host_names, owners
 from ikigai_actors.system.conversation import Questions
 from ikigai_actors.system.handles.ref import System
+from ikigai_actors.verbs.text.naming import shown_name_in
 
 _PERIOD = 0.5
 """Seconds between two snapshots when nothing happens."""

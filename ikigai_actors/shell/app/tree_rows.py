@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ikigai_actors.shell.app.agent_rows import AgentRow
-from ikigai_actors.shell.text.tree import DEEPEST, drawn
+from ikigai_actors.verbs.text.tree import DEEPEST, drawn
 
 LARGE_TREE = 300
 """In a tree of more agents than this, deep branches are folded by themselves."""

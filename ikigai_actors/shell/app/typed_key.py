@@ -8,7 +8,7 @@ from unicodedata import category
 
 from textual import events
 
-from ikigai_actors.shell.text.harmless import harmless
+from ikigai_actors.verbs.text.harmless import harmless
 
 
 class TypedKey(events.Key):

@@ -12,7 +12,7 @@ import click
 
 from ikigai_actors.arguments import a_value, shown
 from ikigai_actors.errors import BadInput
-from ikigai_actors.shell.text.harmless import harmless, one_line
+from ikigai_actors.verbs.text.harmless import harmless, one_line
 
 _OURS = {"database", "join", "name", "on_renewal", "on_wait", "parts"}
 """The options that an app does not decide."""

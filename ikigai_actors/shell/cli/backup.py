@@ -6,10 +6,10 @@ from typing import NamedTuple
 from ikigai_actors.records.fsck.check import Report, inspect
 from ikigai_actors.shell.cli.fsck import as_lines
 from ikigai_actors.shell.cli.progress import progress_line
-from ikigai_actors.shell.text.harmless import harmless
 from ikigai_actors.store.existing import open_existing
 from ikigai_actors.store.migrations import newest, require_ours, schema_version
 from ikigai_actors.store.sqlite.backup import as_target, back_up
+from ikigai_actors.verbs.text.harmless import harmless
 
 
 class Backup(NamedTuple):

@@ -7,7 +7,7 @@ import click
 
 from ikigai_actors.shell.cli import program_log
 from ikigai_actors.shell.cli.options import Options
-from ikigai_actors.shell.text.harmless import as_json, harmless
+from ikigai_actors.verbs.text.harmless import as_json, harmless
 
 if TYPE_CHECKING:
     from ikigai_actors.cluster import FleetHost

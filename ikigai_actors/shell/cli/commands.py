@@ -12,8 +12,8 @@ import click
 from ikigai_actors.shell.cli.exit_status import ended_early
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.cli.progress import show_notice
-from ikigai_actors.shell.text.harmless import as_json, harmless
-from ikigai_actors.shell.verbs.arguments import RECORDER, SESSIONS
+from ikigai_actors.verbs.arguments import RECORDER, SESSIONS
+from ikigai_actors.verbs.text.harmless import as_json, harmless
 
 if TYPE_CHECKING:
     pass
@@ -34,8 +34,8 @@ def agents(options: Options, word: str | None, dead_too: bool, limit: int | None
     """
     from ikigai_actors.shell.cli import registry as reader
     from ikigai_actors.shell.cli.paint import show
-    from ikigai_actors.shell.text.colours import Coloured
     from ikigai_actors.system.remote.client import Client
+    from ikigai_actors.verbs.text.colours import Coloured
 
     with Client.open(options.database) as client:
         if json:

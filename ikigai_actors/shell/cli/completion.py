@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 from click.shell_completion import get_completion_class
 
-from ikigai_actors.shell.text.harmless import harmless
+from ikigai_actors.verbs.text.harmless import harmless
 
 COMPLETION_VARIABLE = "_IKIGAI_COMPLETE"
 """The variable by which the script asks this program; click derives it from the program's name."""

@@ -34,7 +34,7 @@ from ikigai_actors.shell.cli.demo_team import (
     histories,
     open_team,
 )
-from ikigai_actors.shell.text.harmless import harmless
+from ikigai_actors.verbs.text.harmless import harmless
 
 _PATIENCE = 30.0
 """Seconds that an answer may take."""

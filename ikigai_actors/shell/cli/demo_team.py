@@ -14,9 +14,9 @@ from typing import NamedTuple
 from ikigai_actors.agent.subscriptions import Event, Streamed
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records.agents import registry
-from ikigai_actors.shell.text.tree import tree_lines
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
+from ikigai_actors.verbs.text.tree import tree_lines
 
 TOLD, SAYS, PIECE, TREE, HISTORIES = "told", "says", "piece", "tree", "histories"
 """Kinds of words: a prompt, an answer, a piece of one, the tree, and what is committed."""

@@ -13,7 +13,7 @@ from ikigai_actors.errors import IkigaiError, ProviderMissing
 from ikigai_actors.shell.cli.app import app_option
 from ikigai_actors.shell.cli.progress import show_notice
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
-from ikigai_actors.shell.text.harmless import harmless
+from ikigai_actors.verbs.text.harmless import harmless
 
 WRONG, UNSURE = 2, 3
 """Exit status of a regression that could not be made, and of one that proves nothing. Any experiment ends with the

@@ -3,8 +3,8 @@
 from dataclasses import asdict
 
 from ikigai_actors.records.fsck.check import Report, inspect
-from ikigai_actors.shell.text.harmless import as_json, one_line
 from ikigai_actors.store.existing import existing
+from ikigai_actors.verbs.text.harmless import as_json, one_line
 
 
 def examine(database: str | None) -> Report:

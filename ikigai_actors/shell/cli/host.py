@@ -30,12 +30,12 @@ from ikigai_actors.records.agents.lists import census
 from ikigai_actors.shell.cli.liveness import Liveness
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.interrupts import Interrupts
-from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.hosts import host_ended
-from ikigai_actors.shell.text.tree import summary
 from ikigai_actors.store.hosts.host import LEASE
 from ikigai_actors.store.location import locate
 from ikigai_actors.system.system import ActorSystem
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.text.hosts import host_ended
+from ikigai_actors.verbs.text.tree import summary
 
 START_AGAIN = 75
 """Exit status of a host that was not told to end, and that may run when it is started again: sysexits' EX_TEMPFAIL."""

@@ -15,7 +15,7 @@
     ikigai help [COMMAND]           explains a command, or all of them: ikigai help all
     ikigai completion SHELL         the script that completes at the Tab key: bash, zsh or fish; --install
 
-Beside a running shell, or without one (commands.py), and every verb that the table in ``shell/verbs/table.py`` has:
+Beside a running shell, or without one (commands.py), and every verb that the table in ``verbs/table.py`` has:
 
     ikigai agents [--all] [--json]  who exists
     ikigai log AGENT [--follow]     what an agent wrote
@@ -76,8 +76,8 @@ from ikigai_actors.shell.front_end import (
     write_nowhere,
 )
 from ikigai_actors.shell.headings import COMMAND_LINE, EVERYTHING, MOST_COLUMNS, HeadedGroup
-from ikigai_actors.shell.text.harmless import harmless, one_line
-from ikigai_actors.shell.verbs import table
+from ikigai_actors.verbs import table
+from ikigai_actors.verbs.text.harmless import harmless, one_line
 
 if TYPE_CHECKING:
     pass
@@ -325,7 +325,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except IkigaiError as error:
-        from ikigai_actors.shell.text.naming import said_by
+        from ikigai_actors.verbs.text.naming import said_by
 
         start.give_back()  # the screen, too: an error on ours would go with it
         program_log.announce(one_line(said_by(error)), logging.ERROR)

@@ -9,10 +9,10 @@ import click
 from ikigai_actors.shell.cli import program_log
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.wakeup import WakeupPipe
-from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.sight.observer import OWN_ADDRESSES, observe
 from ikigai_actors.sight.served_pages import published
 from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.verbs.text.harmless import as_json
 
 
 def run_observer(

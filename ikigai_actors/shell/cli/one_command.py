@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ikigai_actors.shell import text as words
 from ikigai_actors.shell.cli.exit_status import TIMED_OUT, ended_early
 from ikigai_actors.shell.cli.progress import show_notice
-from ikigai_actors.shell.text.harmless import as_json, harmless
-from ikigai_actors.shell.verbs.arguments import TEXT
-from ikigai_actors.shell.verbs.place import Printer
-from ikigai_actors.shell.verbs.unattended import Unattended
-from ikigai_actors.shell.verbs.verb import ACTS, Verb, VerbGroup
+from ikigai_actors.verbs import text as words
+from ikigai_actors.verbs.arguments import TEXT
+from ikigai_actors.verbs.place import Printer
+from ikigai_actors.verbs.text.harmless import as_json, harmless
+from ikigai_actors.verbs.unattended import Unattended
+from ikigai_actors.verbs.verb import ACTS, Verb, VerbGroup
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ikigai_actors.errors import StoreInUse
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.cli.progress import progress_line
-from ikigai_actors.shell.text.harmless import harmless
+from ikigai_actors.verbs.text.harmless import harmless
 
 if TYPE_CHECKING:
     from ikigai_actors.system.attached import AttachedSystem

@@ -5,7 +5,7 @@ import sys
 import click
 
 from ikigai_actors.shell.line.output import is_coloured
-from ikigai_actors.shell.text.colours import Coloured
+from ikigai_actors.verbs.text.colours import Coloured
 
 
 def show(line: Coloured, dim: bool = False) -> None:

@@ -11,8 +11,8 @@ from typing import TextIO
 import click
 
 from ikigai_actors.shell import start
-from ikigai_actors.shell.text.harmless import HarmlessFormatter, harmless
 from ikigai_actors.system.json_log import JsonFormatter
+from ikigai_actors.verbs.text.harmless import HarmlessFormatter, harmless
 
 TEXT, JSON = "text", "json"
 """The forms of a line."""

@@ -8,10 +8,10 @@ from ikigai_actors.records.proof.checkpoint import read_checkpoint, write_checkp
 from ikigai_actors.records.proof.verify import Verified
 from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.records.transfer.verify import verify_file, verify_named
-from ikigai_actors.shell.text.harmless import as_json
-from ikigai_actors.shell.text.words import counted
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing
+from ikigai_actors.verbs.text.harmless import as_json
+from ikigai_actors.verbs.text.words import counted
 
 _SHORT = 6  # characters of a uuid
 

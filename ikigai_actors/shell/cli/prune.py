@@ -7,7 +7,6 @@ from ikigai_actors.arguments import parse_span
 from ikigai_actors.records.agents.trees import forget_trees, pruned_trees, trees_of_agents
 from ikigai_actors.records.log.pruning import Pruned, prunable, prunable_agents, prune_logs
 from ikigai_actors.shell.cli.progress import progress_bar
-from ikigai_actors.shell.text.words import counted
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing
@@ -15,6 +14,7 @@ from ikigai_actors.store.hosts.rows import owner
 from ikigai_actors.store.location import home
 from ikigai_actors.tools.trees.places import machine_of
 from ikigai_actors.tools.workspace.pruned_files import holdings, remove_files
+from ikigai_actors.verbs.text.words import counted
 
 
 def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> list[str]:

@@ -9,12 +9,12 @@ from ikigai_actors.records.agents import lists, registry
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.hosts.liveness import Sign, latest_signs
 from ikigai_actors.shell.agent_lists import list_lines, read_list
-from ikigai_actors.shell.text.harmless import as_json
-from ikigai_actors.shell.text.rows import as_row
-from ikigai_actors.shell.text.tree import Line, drawn
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import HostRecord, owners
 from ikigai_actors.system.remote.client import Client, shown_state
+from ikigai_actors.verbs.text.harmless import as_json
+from ikigai_actors.verbs.text.rows import as_row
+from ikigai_actors.verbs.text.tree import Line, drawn
 
 _WRITTEN_AT_ONCE = 100
 """How many agents a piece of JSON has."""

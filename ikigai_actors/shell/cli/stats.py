@@ -15,12 +15,12 @@ from ikigai_actors.records.budgets.status import budgets_that_limit
 from ikigai_actors.records.figures import COUNTED, count
 from ikigai_actors.records.messages.replies import spent_of
 from ikigai_actors.records.spending import dearest_branches, own_spendings, spent_by_branches
-from ikigai_actors.shell.text.budgets import budget_lines
-from ikigai_actors.shell.text.colours import Coloured, Meaning, coloured
-from ikigai_actors.shell.text.harmless import as_json, one_line
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import owners
 from ikigai_actors.system.remote.client import Client
+from ikigai_actors.verbs.text.budgets import budget_lines
+from ikigai_actors.verbs.text.colours import Coloured, Meaning, coloured
+from ikigai_actors.verbs.text.harmless import as_json, one_line
 
 SHOWN = 10
 """Agents whose costs, and whose tokens, are shown as lines; and budgets."""

@@ -11,16 +11,16 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord, Died
 from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.shell.text.colours import Coloured, coloured, meaning_of_death, meaning_of_message
-from ikigai_actors.shell.text.harmless import as_json
-from ikigai_actors.shell.text.hosts import enumerated, host_ended
-from ikigai_actors.shell.text.pages import NameOf, message_words
-from ikigai_actors.shell.text.rows import as_row
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.host_events import host_events
 from ikigai_actors.system.remote.client import Client
 from ikigai_actors.system.remote.feed import Feed
+from ikigai_actors.verbs.text.colours import Coloured, coloured, meaning_of_death, meaning_of_message
+from ikigai_actors.verbs.text.harmless import as_json
+from ikigai_actors.verbs.text.hosts import enumerated, host_ended
+from ikigai_actors.verbs.text.pages import NameOf, message_words
+from ikigai_actors.verbs.text.rows import as_row
 
 _Tell = Callable[[str], object]
 _Show = Callable[[Coloured], object]

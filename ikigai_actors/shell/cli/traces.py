@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ikigai_actors.shell.cli.exit_status import ended_early
-from ikigai_actors.shell.text.harmless import harmless
+from ikigai_actors.verbs.text.harmless import harmless
 
 
 @click.group()

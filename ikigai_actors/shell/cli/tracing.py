@@ -11,7 +11,6 @@ from ikigai_actors.arguments import check_since
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.transfer.export import as_path
-from ikigai_actors.shell.text.words import counted
 from ikigai_actors.sight.traces.otlp import batches, spans_as_json, spans_as_protobuf
 from ikigai_actors.sight.traces.reading import FOREVER, TraceScope, ended_turns
 from ikigai_actors.sight.traces.sending import Collector, Delivery, SpanSender, address_in, patiently, resource_of
@@ -20,6 +19,7 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing
 from ikigai_actors.store.new_file import new_file
+from ikigai_actors.verbs.text.words import counted
 
 _BATCH = 1_000
 """Spans of a request, and a few more."""

@@ -11,10 +11,10 @@ from ikigai_actors.records.transfer.export import as_path, export_file
 from ikigai_actors.records.transfer.graft import Imported, ImportFile
 from ikigai_actors.records.transfer.preview import ImportPreview
 from ikigai_actors.shell.cli.progress import progress_bar
-from ikigai_actors.shell.text.harmless import as_json
-from ikigai_actors.shell.text.words import counted
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing_to_read
+from ikigai_actors.verbs.text.harmless import as_json
+from ikigai_actors.verbs.text.words import counted
 
 _NAMED = 3
 """Agents whose two uuids a line names."""
@@ -31,7 +31,7 @@ def export(
     """Write a branch to a new file; return a line for a person. Raises what `existing_to_read` and `export_file` do."""
     with existing_to_read(database) as store:
         if markdown:
-            from ikigai_actors.shell.text.markdown import export_markdown
+            from ikigai_actors.verbs.text.markdown import export_markdown
 
             return f"Wrote the histories of {counted(export_markdown(store, agent, as_path(file)), 'agent')} to {file}."
         now = clock_of(store, SystemClock()).now_ms()

@@ -25,6 +25,7 @@ from ikigai_actors.behaviour.regressions import RegressionReport, evaluate, regr
 from ikigai_actors.behaviour.replays import replay
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.searches import Found, search
+from ikigai_actors.behaviour.trial_lines import good_or_bad, same_or_different, score, trial_lines
 from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialRun
 from ikigai_actors.behaviour.turns import ANSWERED, RecordedTurns, Turn, recorded
 from ikigai_actors.errors import BadInput
@@ -35,9 +36,8 @@ from ikigai_actors.records.messages.settings import parse_setting
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.cli.progress import progress_bar
-from ikigai_actors.shell.text.naming import named
-from ikigai_actors.shell.text.trials import good_or_bad, same_or_different, score, trial_lines
 from ikigai_actors.store.existing import open_existing
+from ikigai_actors.verbs.text.naming import named
 
 if TYPE_CHECKING:
     from ikigai_actors.system.attached import AttachedSystem

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import BinaryIO, Protocol
 
 from ikigai_actors.errors import BadInput
-from ikigai_actors.shell.text.harmless import harmless
+from ikigai_actors.verbs.text.harmless import harmless
 
 HISTORY_LENGTH = 1_000
 """Lines that the history file keeps."""

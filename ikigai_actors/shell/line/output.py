@@ -9,8 +9,8 @@
 What answers a line of input goes to standard output: answers, the output of commands, errors. All else is a notice.
 Bold and dim are used on a terminal only, and not when ``NO_COLOR`` is set.
 
-Text of models and people is printed without control characters (`ikigai_actors.shell.text.harmless`). At a terminal it
-never begins a line at the left edge either, so it cannot be taken for a prompt (`ikigai_actors.shell.text.wrap`).
+Text of models and people is printed without control characters (`ikigai_actors.verbs.text.harmless`). At a terminal it
+never begins a line at the left edge either, so it cannot be taken for a prompt (`ikigai_actors.verbs.text.wrap`).
 """
 
 import os
@@ -21,8 +21,8 @@ from typing import IO
 
 import click
 
-from ikigai_actors.shell.text.harmless import harmless, one_line
-from ikigai_actors.shell.text.wrap import Margin
+from ikigai_actors.verbs.text.harmless import harmless, one_line
+from ikigai_actors.verbs.text.wrap import Margin
 
 USUAL_COLUMNS = 80
 """The width of a terminal that nobody has told of."""

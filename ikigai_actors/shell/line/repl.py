@@ -4,7 +4,7 @@
         status = LineMode(Shell(system, Pipe(sys.stdin.buffer), Screen(), Interrupts().install())).run()
 
 A prompt goes to the current agent, and its answer is printed as it arrives. A line that begins with ``/`` is a command
-(`ikigai_actors.shell.verbs`). From a pipe the next line is read when the answer is complete, and nothing is printed
+(`ikigai_actors.verbs`). From a pipe the next line is read when the answer is complete, and nothing is printed
 but what answers a line: so a transcript is always the same. At the end of a pipe the shell waits for everything that
 waits, but not for what waits until a stopped agent goes on; the exit status is 1 if a prompt has ended in an error. A
 person who leaves waits for nothing; open turns come back as interrupted.
@@ -17,16 +17,16 @@ from collections.abc import Callable, Sequence
 
 from ikigai_actors.agent.statistics import SystemStatistics
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
+from ikigai_actors.shell import slash
 from ikigai_actors.shell.line.session import Shell
 from ikigai_actors.shell.line.turn import shortened
 from ikigai_actors.shell.person_command import typed_command
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
-from ikigai_actors.shell.text.mentions import is_command
-from ikigai_actors.shell.text.naming import said_by, shown_name_in
-from ikigai_actors.shell.verbs import slash
-from ikigai_actors.shell.verbs.place import LEAVING_TAKES
 from ikigai_actors.system.conversation import take_in
 from ikigai_actors.system.handles.ref import System
+from ikigai_actors.verbs.place import LEAVING_TAKES
+from ikigai_actors.verbs.text.mentions import is_command
+from ikigai_actors.verbs.text.naming import said_by, shown_name_in
 
 logger = logging.getLogger(__name__)
 

@@ -25,15 +25,15 @@ from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
 from ikigai_actors.shell.person_command import PersonCommand, TypedCommand, with_outputs
-from ikigai_actors.shell.text.call_page import answers, described_call, edited_file
-from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.mentions import attachments_in
-from ikigai_actors.shell.text.naming import named, said_by, shown_name_in
-from ikigai_actors.shell.text.wording import decided, inherited, nothing_to_resume, resume_waits, waits_for_cont
-from ikigai_actors.shell.verbs.place import ShellPlace, last_active
 from ikigai_actors.system.conversation import outcome_of_future, reads_at_once
 from ikigai_actors.system.handles.commands.forks import ForkOptions
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
+from ikigai_actors.verbs.place import ShellPlace, last_active
+from ikigai_actors.verbs.text.call_page import answers, described_call, edited_file
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.text.mentions import attachments_in
+from ikigai_actors.verbs.text.naming import named, said_by, shown_name_in
+from ikigai_actors.verbs.text.wording import decided, inherited, nothing_to_resume, resume_waits, waits_for_cont
 from supervisors.signals import Signal, Status
 
 T = TypeVar("T")

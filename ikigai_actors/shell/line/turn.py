@@ -22,14 +22,14 @@ from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import OUTPUT, calls_in
 from ikigai_actors.shell.line.output import Screen
-from ikigai_actors.shell.text.call_page import whole_call
-from ikigai_actors.shell.text.naming import said_by, shown_name_in
-from ikigai_actors.shell.text.pace import TurnSpan
-from ikigai_actors.shell.text.pages import message_words, stop_note
-from ikigai_actors.shell.text.words import took
 from ikigai_actors.system.conversation import SETTLED, LiveConversation, outcome_of_future
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.text import storable
+from ikigai_actors.verbs.text.call_page import whole_call
+from ikigai_actors.verbs.text.naming import said_by, shown_name_in
+from ikigai_actors.verbs.text.pace import TurnSpan
+from ikigai_actors.verbs.text.pages import message_words, stop_note
+from ikigai_actors.verbs.text.words import took
 
 RESULT_LENGTH = 100
 """Characters that are shown of a tool's result."""

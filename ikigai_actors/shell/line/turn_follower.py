@@ -20,10 +20,10 @@ from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn import ShownTurn
 from ikigai_actors.shell.line.wakeup import WakeupPipe
-from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.wording import ended, explained, waits_for_cont
 from ikigai_actors.system.conversation import LiveConversation, PromptReply, outcome_of_future
 from ikigai_actors.system.handles.ref import AgentRef, System
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.text.wording import ended, explained, waits_for_cont
 from supervisors.signals import Status
 
 T = TypeVar("T")

@@ -20,8 +20,8 @@ from ikigai_actors.shell.app.theme import DARK, LIGHT, Palette
 from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
 from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks, chunked
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, few, pieces_of, progress_of
-from ikigai_actors.shell.verbs.place import last_active
 from ikigai_actors.system.conversation import Questions
+from ikigai_actors.verbs.place import last_active
 from tests.kit.blocking_provider import DEADLINE, Hanging
 
 MARKDOWN = st.lists(

@@ -3,8 +3,8 @@
 from textual.events import Paste
 
 from ikigai_actors import ActorSystem
-from ikigai_actors.shell.text.tree import tree_lines
-from ikigai_actors.shell.text.wrap import width
+from ikigai_actors.verbs.text.tree import tree_lines
+from ikigai_actors.verbs.text.wrap import width
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 
 DEPTH, COLUMNS = 30, 40

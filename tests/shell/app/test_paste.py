@@ -186,7 +186,7 @@ HOSTILE = [
 
 @pytest.mark.thorough("a program at a terminal; pastes lose their escapes in test_start")
 def test_escape_sequences_in_a_paste_are_text_and_no_keys(tmp_path: Path) -> None:
-    from ikigai_actors.shell.text.harmless import harmless
+    from ikigai_actors.verbs.text.harmless import harmless
 
     with FullScreen("--database", str(tmp_path / "team.db"), "--model", "offline", size=(160, 30)) as program:
         program.expect(READY)

@@ -25,7 +25,7 @@ from ikigai_actors.shell.app.widgets.talk_lines import (
     welcome,
     work_line,
 )
-from ikigai_actors.shell.text.pace import Pace, TurnSpan
+from ikigai_actors.verbs.text.pace import Pace, TurnSpan
 
 WIDTHS = st.integers(20, 200)
 NAMES = st.text(st.characters(codec="utf-8"), max_size=40) | st.sampled_from(["buyer", "漢字" * 12])

@@ -14,8 +14,8 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.shell.cli.main import cli
-from ikigai_actors.shell.verbs.slash import commands
-from ikigai_actors.shell.verbs.table import TABLE, Callers, names
+from ikigai_actors.shell.slash import commands
+from ikigai_actors.verbs.table import TABLE, Callers, names
 from tests.kit.messages_server.server import MessagesServer
 from tests.kit.program import COMMAND, PATIENCE, Program, completed, run, unmeasured
 from tests.kit.zygote import PYTHON
@@ -68,7 +68,7 @@ def test_help_loads_only_click(arguments: list[str]) -> None:
     loaded = loaded_by(*arguments)
     assert not loaded & (HEAVY | {"sqlite3", "ikigai_actors.system.system", "ikigai_actors.store"})
     assert "click" in loaded
-    verbs = {f"ikigai_actors.shell.verbs.{entry.module}" for entry in TABLE.values()}
+    verbs = {f"ikigai_actors.{entry.module}" for entry in TABLE.values()}
     assert len(loaded & verbs) == (arguments[0] in {*names(Callers.SCRIPTS)} - {*cli.commands})
 
 

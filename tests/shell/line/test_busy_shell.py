@@ -12,8 +12,8 @@ from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn import ShownTurn
 from ikigai_actors.shell.line.wakeup import WakeupPipe
-from ikigai_actors.shell.text.wording import explained
 from ikigai_actors.system.conversation import LiveConversation
+from ikigai_actors.verbs.text.wording import explained
 from tests.kit.blocking_provider import Gate
 from tests.kit.echo import open_echo
 from tests.kit.sessions import OpenSession

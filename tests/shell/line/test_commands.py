@@ -15,8 +15,8 @@ from ikigai_actors import (
     Stream,
 )
 from ikigai_actors.records.agents.words import words_of
-from ikigai_actors.shell.verbs.copying import MOST_COPIED
-from ikigai_actors.shell.verbs.slash import commands
+from ikigai_actors.shell.slash import commands
+from ikigai_actors.verbs.copying import MOST_COPIED
 from tests.kit.databases import bury
 from tests.kit.sessions import OpenSession, Session, Typist
 from tests.kit.tool_scripts import OWN

@@ -8,9 +8,9 @@ import pytest
 from click.types import FloatRange, IntRange
 
 from ikigai_actors.records.messages.settings import SETTINGS
-from ikigai_actors.shell.verbs import arguments
-from ikigai_actors.shell.verbs.completion import completions
-from ikigai_actors.shell.verbs.slash import commands
+from ikigai_actors.shell.completion import completions
+from ikigai_actors.shell.slash import commands
+from ikigai_actors.verbs import arguments
 from tests.kit.sessions import Session
 
 SAMPLES = {IntRange: "1", FloatRange: "1", click.Choice: "", click.File: "a.md"}
@@ -49,7 +49,7 @@ ALL = [*parameters(commands)]
 @pytest.mark.parametrize("parameter", ALL, ids=str)
 def test_every_argument_of_every_command_declares_what_is_offered_for_it(parameter: Parameter) -> None:
     declared = (arguments.Offering, arguments.CommandName, *SAMPLES)
-    assert isinstance(parameter.type, declared), "declare its type: one of shell/verbs/arguments.py, TEXT if none fits"
+    assert isinstance(parameter.type, declared), "declare its type: one of verbs/arguments.py, TEXT if none fits"
 
 
 def test_what_an_argument_declares_is_offered_wherever_it_stands(session: Session) -> None:

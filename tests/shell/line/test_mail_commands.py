@@ -11,7 +11,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.records.agents.words import words_of
-from ikigai_actors.shell.verbs.completion import completions
+from ikigai_actors.shell.completion import completions
 from tests.kit.databases import eventually
 from tests.kit.program import Program, run
 from tests.kit.sessions import Session

@@ -17,8 +17,8 @@ from ikigai_actors.shell.app.transcript.layout import HUGE
 from ikigai_actors.shell.app.transcript.pieces import tidy
 from ikigai_actors.shell.app.widgets.key_line import KeyLine
 from ikigai_actors.shell.app.widgets.rows import Rows
-from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.system.handles.ref import System
+from ikigai_actors.verbs.text.harmless import one_line
 
 _KEYS = (("Enter", "opens"), ("Tab", "scrolls it"), ("r", "reloads"), ("Esc", "back"), ("/doc write", "changes one"))
 

@@ -18,8 +18,8 @@ from ikigai_actors.shell.app.finding import Group, Thing, by_kind, found_by, let
 from ikigai_actors.shell.app.theme import Palette, palette
 from ikigai_actors.shell.app.widgets.key_line import KeyLine
 from ikigai_actors.shell.app.widgets.rows import Rows
-from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.words import SIGNS
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.text.words import SIGNS
 
 _NAME = 26
 """Columns of a name, after which its description begins; fewer in a narrow window, and a longer name takes more."""

@@ -14,9 +14,9 @@ from ikigai_actors.shell.app.agent_page import Later
 from ikigai_actors.shell.app.transcript.pieces import tidy
 from ikigai_actors.shell.app.widgets.key_line import KeyLine
 from ikigai_actors.shell.app.widgets.rows import Rows
-from ikigai_actors.shell.text.harmless import harmless
-from ikigai_actors.shell.text.naming import named
 from ikigai_actors.system.handles.ref import AgentRef
+from ikigai_actors.verbs.text.harmless import harmless
+from ikigai_actors.verbs.text.naming import named
 
 LATEST = 500
 """The most mails that are listed."""

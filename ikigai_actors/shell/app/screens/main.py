@@ -40,12 +40,12 @@ from ikigai_actors.shell.app.widgets.tree_panel import Arranged, TreePanel
 from ikigai_actors.shell.first_picture import BOX_COLUMNS
 from ikigai_actors.shell.person_command import typed_command, with_outputs
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
-from ikigai_actors.shell.text.call_page import edited_file
-from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.mentions import is_command
-from ikigai_actors.shell.text.pace import Pace
-from ikigai_actors.shell.text.words import activity, took
 from ikigai_actors.system.handles.ref import AgentRef
+from ikigai_actors.verbs.text.call_page import edited_file
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.text.mentions import is_command
+from ikigai_actors.verbs.text.pace import Pace
+from ikigai_actors.verbs.text.words import activity, took
 
 PAGES = 50
 """The pages that are kept. Beyond this number, pages go that can be made again and look the same."""

@@ -21,7 +21,7 @@ from ikigai_actors.shell.app.theme import DARK, OWN, Palette
 from ikigai_actors.shell.app.transcript.code_block import ThemedMarkdown
 from ikigai_actors.shell.app.transcript.pictures import MOST_COLUMNS, PictureRows
 from ikigai_actors.shell.app.transcript.pieces import ARGUMENTS, Look, Piece
-from ikigai_actors.shell.text.words import counted
+from ikigai_actors.verbs.text.words import counted
 
 TEXT_COLUMNS = 100
 """The most columns of a text: longer lines are hard to read."""

@@ -13,9 +13,9 @@ from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
-from ikigai_actors.shell.text.call_page import call_subject, whole_call
-from ikigai_actors.shell.text.harmless import harmless, one_line
-from ikigai_actors.shell.text.pages import (
+from ikigai_actors.verbs.text.call_page import call_subject, whole_call
+from ikigai_actors.verbs.text.harmless import harmless, one_line
+from ikigai_actors.verbs.text.pages import (
     ForkWords,
     NameOf,
     attached_lines,
@@ -24,7 +24,7 @@ from ikigai_actors.shell.text.pages import (
     no_name,
     stop_note,
 )
-from ikigai_actors.shell.text.words import duration
+from ikigai_actors.verbs.text.words import duration
 
 ARGUMENTS = 200
 """The most characters that are shown of a folded call: its name and its arguments."""

@@ -41,8 +41,8 @@ from ikigai_actors.shell.app.transcript.pieces import (
     with_fork,
     with_result,
 )
-from ikigai_actors.shell.text.pace import TurnSpan
-from ikigai_actors.shell.text.pages import NameOf, no_name
+from ikigai_actors.verbs.text.pace import TurnSpan
+from ikigai_actors.verbs.text.pages import NameOf, no_name
 
 BUDGET = 0.008
 """Seconds of one tick that the layout may take; one block is laid out in any case."""

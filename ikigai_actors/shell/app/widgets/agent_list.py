@@ -20,8 +20,8 @@ from ikigai_actors.shell.app.snapshot import Snapshot, Wish
 from ikigai_actors.shell.app.theme import Palette, palette
 from ikigai_actors.shell.app.widgets.key_line import Keys, key_line
 from ikigai_actors.shell.app.widgets.rows import Rows
-from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.words import counted
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.text.words import counted
 
 FILTER_KEYS: Keys = (("Enter", "keeps"), ("↑↓", "move"), ("Esc", "shows all"))
 

@@ -29,8 +29,8 @@ from textual.widgets import Static
 
 from ikigai_actors.agent.turn.calls import EXACT, TOOL, PendingCall
 from ikigai_actors.shell.app.theme import DARK, Palette
-from ikigai_actors.shell.text.call_page import CallPart, call_page, visible
-from ikigai_actors.shell.text.words import counted
+from ikigai_actors.verbs.text.call_page import CallPart, call_page, visible
+from ikigai_actors.verbs.text.words import counted
 
 QUIET = 1.0
 """Seconds without a key, after which a question takes the keyboard."""

@@ -13,7 +13,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from ikigai_actors.shell.app.theme import DARK, Palette
-from ikigai_actors.shell.text.mentions import is_command
+from ikigai_actors.verbs.text.mentions import is_command
 
 MOST_ITEMS = 50
 """The most lines that are offered; one more letter finds the others."""

@@ -18,8 +18,8 @@ from textual.widgets import TextArea
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.widgets.command_menu import CommandMenu
 from ikigai_actors.shell.person_command import typed_command
-from ikigai_actors.shell.text.harmless import harmless
-from ikigai_actors.shell.text.mentions import is_command
+from ikigai_actors.verbs.text.harmless import harmless
+from ikigai_actors.verbs.text.mentions import is_command
 
 LARGE = 10_000
 """The most characters of a paste that is in the text itself."""

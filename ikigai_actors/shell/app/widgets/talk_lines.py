@@ -12,9 +12,9 @@ from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.shell.first_picture import SCREENS, STARTING
-from ikigai_actors.shell.text.budgets import short_budget
-from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.words import activity, counted, duration, in_thousands, money
+from ikigai_actors.verbs.text.budgets import short_budget
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.text.words import activity, counted, duration, in_thousands, money
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 

@@ -17,8 +17,8 @@ from ikigai_actors.shell.app.tree_rows import TreeRow, TreeView, tree_rows
 from ikigai_actors.shell.app.widgets.agent_list import AgentList, Doings
 from ikigai_actors.shell.app.widgets.key_line import Keys
 from ikigai_actors.shell.app.widgets.rows import Rows
-from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.words import counted, duration
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.text.words import counted, duration
 
 SIGN, LEVEL = 2, 3
 """Columns of the sign before a name, and of one level of the tree."""

@@ -1,0 +1,38 @@
+"""One line for each trial of an experiment that was judged."""
+
+from collections.abc import Callable
+
+from ikigai_actors.behaviour.plans.bisect import BAD_BELOW
+from ikigai_actors.behaviour.plans.plan import Verdict
+from ikigai_actors.behaviour.replays import BASELINE
+from ikigai_actors.behaviour.trials import OnTrial, TrialRun
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.text.naming import named
+
+
+def trial_lines(line: Callable[[str], object], words: Callable[[Verdict], str]) -> OnTrial:
+    """A function that shows a line of each trial, with these words for its verdict."""
+
+    def show(run: TrialRun, verdict: Verdict) -> None:
+        of = run.recorded
+        where = f"trial {run.trial.number}" if of is None else f"turn {of.opens} of {named(of.agent)}"
+        arm = f" ({BASELINE})" if run.trial.arm == BASELINE else ""
+        said = words(verdict) if verdict.score is not None else f"not judged{verdict.why and ': '}{verdict.why}"
+        line(one_line(f"{where}{arm}: {said}"))
+
+    return show
+
+
+def score(verdict: Verdict) -> str:
+    """Its score."""
+    return f"{verdict.score:g}"
+
+
+def good_or_bad(verdict: Verdict) -> str:
+    """The verdict of a bisection, in a word."""
+    return "bad" if verdict.score is not None and verdict.score < BAD_BELOW else "good"
+
+
+def same_or_different(verdict: Verdict) -> str:
+    """The first difference of a replay."""
+    return verdict.why or "same"

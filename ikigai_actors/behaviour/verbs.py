@@ -1,0 +1,192 @@
+"""Verbs about experiments on histories.
+
+A bisection whose judge is the person needs nothing but its book: each command goes on with it, up to the next answer
+that waits for a verdict. So it lasts over a restart of the shell.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import click
+
+from ikigai_actors.verbs import text as words
+from ikigai_actors.verbs.arguments import TEXT
+from ikigai_actors.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from ikigai_actors.behaviour.book import Book
+    from ikigai_actors.behaviour.results import ExperimentResult
+    from ikigai_actors.behaviour.trials import TrialRun
+    from ikigai_actors.system.handles.ref import AgentRef, System
+    from ikigai_actors.verbs.place import Place, ShellPlace
+
+
+class AwaitsVerdict(Exception):
+    """An answer that the person has not judged."""
+
+    def __init__(self, run: "TrialRun") -> None:
+        super().__init__(run)
+        self.run = run
+
+
+@verb("experiments", script="")
+def list_experiments(place: "Place") -> object:
+    """Show the experiments that live: what each looks at, and how far it is.
+
+    kill --cascade ends one.
+    """
+    found = []
+    for agent, book in _experiments(place.system):
+        terms = book.terms or {}
+        of = f" of {words.named(place.system.handle(terms['of']))}" if "of" in terms else ""
+        judged = f"{len(book.judged)} of {words.counted(len(book.trials), 'trial')} judged"
+        place.screen.line(f"{words.named(agent)}: {terms.get('verb')}{of}, {judged}")
+        counts = {"judged": len(book.judged), "trials": len(book.trials)}
+        found.append(words.agent_row(agent) | {"verb": terms.get("verb"), "of": terms.get("of")} | counts)
+    if not found:
+        place.screen.line("There is no experiment.", dim=True)
+    return found
+
+
+@verb("replay", script="")
+@click.argument("change", metavar="[SETTING=VALUE]...", type=TEXT, nargs=-1)
+def replay_here(shell: "ShellPlace", change: tuple[str, ...]) -> None:
+    """Replay the turns of this agent, with other settings, and show what differs.
+
+    Calls of tools are answered from the record, and nothing is done outside. The agent gets no message.
+    """
+    from ikigai_actors.behaviour.replays import replay
+    from ikigai_actors.behaviour.trial_lines import same_or_different, trial_lines
+    from ikigai_actors.behaviour.turns import recorded
+    from ikigai_actors.errors import BadInput
+    from ikigai_actors.records.messages.settings import parse_setting
+
+    changed = {}
+    for text in change:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise BadInput(f"Expected SETTING=VALUE, got {text!r}. For one: /replay model=openai:gpt-5")
+        changed[name] = parse_setting(name, value)
+    turns = recorded(shell.current)
+    if not turns:
+        raise BadInput(f"{words.named(shell.current)} has taken no turn that was answered.")
+    begin = partial(replay, turns, change=changed, on_trial=trial_lines(shell.screen.line, same_or_different))
+    _say(shell, begin)
+    found = shell.wait_for(begin)
+    shell.screen.block(found.text())
+
+
+@verb("bisect", script="")
+@click.argument("question", type=TEXT, nargs=-1, required=True)
+def bisect_here(shell: "ShellPlace", question: tuple[str, ...]) -> None:
+    """Find the first bad turn of this agent: forks of it are asked a QUESTION, and you judge the answers.
+
+    /good, /bad or /skip after each; you may err now and then. The agent itself is not asked.
+    """
+    from ikigai_actors.behaviour.bisections import bisect
+
+    how: dict[str, Any] = {"probe": " ".join(question)}
+    _say(shell, partial(bisect, shell.current, lambda run: None, **how))
+    _go_on(shell, shell.current, how)
+
+
+@verb("good")
+def call_good(place: "Place", agent: "AgentRef") -> object:
+    """Call the latest answer of a bisection good."""
+    return _judge(place, agent, True)
+
+
+@verb("bad")
+def call_bad(place: "Place", agent: "AgentRef") -> object:
+    """Call the latest answer of a bisection bad."""
+    return _judge(place, agent, False)
+
+
+@verb("skip")
+def skip_answer(place: "Place", agent: "AgentRef") -> object:
+    """Say of the latest answer of a bisection that it cannot be judged."""
+    return _judge(place, agent, None)
+
+
+_SHOWN: "WeakKeyDictionary[Place, str | None]" = WeakKeyDictionary()
+"""The bisection of which each place has shown something last, by name."""
+
+
+def _say(shell: "ShellPlace", begin: Callable[..., "ExperimentResult"]) -> None:
+    """Show what an experiment asks, before it does."""
+    shell.screen.line(shell.wait_for(lambda: begin(dry_run=True)).forecast.text(), dim=True)
+
+
+def _experiments(system: "System") -> Iterator["tuple[AgentRef, Book]"]:
+    """The experiments that live."""
+    from ikigai_actors.behaviour.listing import books_in
+    from ikigai_actors.records.agents.lists import living_named
+
+    for uuid, book in system._store.read(lambda tx: books_in(tx, living_named(tx))).items():
+        yield system.handle(uuid), book
+
+
+def _judge(place: "Place", agent: "AgentRef", verdict: bool | None) -> object:
+    """Go on with the bisection of an agent that waits for a verdict."""
+    name, terms, number = _awaited(place, agent)
+    if _SHOWN.get(place, name) != name:  # the one that was shown has ended: nobody has seen this answer
+        number = 0
+    sure, most, _ = terms["plan"]
+    how = {"probe": terms["probe"], "sure": sure, "most": most, "at": terms["at"], "name": name}
+    how["parallel"] = terms.get("parallel", 1)
+    return _go_on(place, agent, how, number, verdict)
+
+
+def _awaited(place: "Place", agent: "AgentRef") -> tuple[str | None, Mapping[str, Any], int]:
+    """The bisection of an agent that waits for a verdict: its name, its terms, and the number of the trial.
+
+    Among several, the one whose answer this place showed last is taken; else the one that was written to last.
+    """
+    from ikigai_actors.errors import BadInput
+
+    shown = _SHOWN.get(place)
+    waiting = []
+    for experiment, book in _experiments(place.system):
+        terms = book.terms or {}
+        left = [number for number in book.trials if number not in book.judged]
+        if terms.get("verb") == "bisect" and terms["of"] == agent.uuid and terms["probe"] and left:
+            name = experiment.record.name
+            waiting.append((name == shown, book.written_at, name, terms, min(left)))
+    if not waiting:
+        raise BadInput(f'No bisection of {words.named(agent)} waits for a verdict: /bisect "QUESTION" begins one.')
+    return max(waiting, key=lambda one: one[:2])[2:]
+
+
+def _go_on(
+    place: "Place", agent: "AgentRef", how: Mapping[str, Any], judged: int = 0, verdict: bool | None = None
+) -> object:
+    """Bisect up to the next answer that waits for the person, and show that; or what was found."""
+    from ikigai_actors.behaviour.bisections import bisect
+    from ikigai_actors.behaviour.trial_lines import good_or_bad, trial_lines
+
+    show = trial_lines(place.screen.line, good_or_bad)
+
+    def judge(run: "TrialRun") -> bool | None:
+        if run.trial.number == judged:
+            return verdict
+        raise AwaitsVerdict(run)
+
+    try:
+        found = place.wait_for(lambda: bisect(agent, judge, on_trial=show, **how))
+    except AwaitsVerdict as waits:
+        if (experiment := waits.run.agent.supervisor) is not None:
+            _SHOWN[place] = experiment.record.name
+        place.screen.block(waits.run.text or str(waits.run.error))
+        number = waits.run.trial.number
+        place.screen.line(words.one_line(f"Answer {number} to “{how['probe']}”: /good, /bad or /skip?"))
+        return words.agent_row(agent) | {"answer": number, "text": waits.run.text}
+    _SHOWN[place] = found.experiment.agent.record.name
+    first_bad = (
+        f"Message {found.position} ends the first bad turn"
+        if found.position is not None
+        else f"No step: {found.answer}"
+    )
+    place.screen.line(f"{first_bad} ({100 * found.sure:.1f} % sure, {words.counted(found.probes, 'answer')}).")
+    return words.agent_row(agent) | {"position": found.position, "sure": found.sure, "answers": found.probes}

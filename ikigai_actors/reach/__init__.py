@@ -1,0 +1,7 @@
+"""What faces read of a system, and which agents they reach.
+
+access    the agents that a client reaches, and calls that are done once under a key
+turns     turns by handles, which name a turn forever
+rows      one row an agent, each field with the version of its latest change
+reading   the answers of the observer's page, as values for JSON
+"""

@@ -1,1 +1,0 @@
-"""The verbs of the shell: what people, scripts and programs have agents do. A subject has a module."""

@@ -1,0 +1,186 @@
+"""The types of the commands' arguments: each says what the Tab key offers for it.
+
+    @click.argument("agent", metavar="ID", type=AGENT)
+
+A choice of click's offers its words by itself. An argument that nothing can be offered for is declared as `TEXT`.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+from click.types import StringParamType
+
+if TYPE_CHECKING:
+    from ikigai_actors.system.handles.ref import AgentRef
+
+_LOOKED_AT = 100
+"""Of how many agents the models are offered."""
+
+UNQUOTED = "words"
+"""The type of a completion that is several words of a line as they are, without quotes."""
+
+
+class Offering(StringParamType):
+    """A text. Some texts are offered for it at the Tab key; any other may be given as well."""
+
+    def __init__(self, offered: Callable[["AgentRef"], Iterable[str]]) -> None:
+        """Make a type; ``offered`` gives the texts to a person who is at an agent, and reads the database."""
+        self._offered = offered
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The offered texts that begin so. The context's object is the current agent."""
+        return [CompletionItem(text) for text in self.offered(ctx) if text.startswith(incomplete)]
+
+    def offered(self, ctx: click.Context) -> list[str]:
+        """All texts that are offered."""
+        from ikigai_actors.system.handles.ref import AgentRef
+
+        agent = ctx.find_object(AgentRef)
+        return [] if agent is None else list(self._offered(agent))
+
+
+class OfferingAgents(Offering):
+    """An agent: those are offered whose label begins so."""
+
+    def __init__(self, others: Iterable[str] = ()) -> None:
+        """Make a type; ``others`` are offered, too."""
+        self._others = tuple(others)
+        super().__init__(lambda current: [*_agents(current, ""), *self._others])
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from ikigai_actors.system.handles.ref import AgentRef
+
+        agent = ctx.find_object(AgentRef)
+        texts = [] if agent is None else [*_agents(agent, incomplete), *self._others]
+        return [CompletionItem(text) for text in texts if text.startswith(incomplete)]
+
+
+class OfferingWords(Offering):
+    """A text that is given as the rest of the line, without quotes, by a parameter that takes any number of words."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        before = "".join(f"{word} " for word in ctx.params.get(param.name or "") or ())
+        texts = (text for text in self.offered(ctx) if text.startswith(before + incomplete))
+        return [CompletionItem(text[len(before) :], type=UNQUOTED) for text in texts]
+
+
+class OfferingValues(OfferingWords):
+    """The value of a setting that the parameter before it names."""
+
+    def offered(self, ctx: click.Context) -> list[str]:
+        from ikigai_actors.system.handles.ref import AgentRef
+
+        agent, name = ctx.find_object(AgentRef), str(ctx.params.get("name"))
+        return [] if agent is None else _values(agent, name)
+
+
+class CommandName(StringParamType):
+    """The name of a slash command."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        group = ctx.find_root().command
+        names = sorted(group.commands) if isinstance(group, click.Group) else []
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+RECORDER = click.Choice(("auto", "claude-code", "codex", "pi", "otel", "langfuse", "openai"))
+"""What has written a file that is imported: the formats of `ikigai_actors.recordings`, which is slow to import."""
+
+
+SESSIONS = click.Choice(("claude-code", "codex", "pi"))
+"""The sessions of other programs that agents can be exported as."""
+
+
+def in_either_case(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The completions of a choice that takes capitals and small letters: capitals, unless a small letter was typed."""
+    assert isinstance(param.type, click.Choice)  # nothing else is declared with it
+    both = ([str(word).upper(), str(word).lower()] for word in param.type.choices)
+    fitting = ([form for form in forms if form.startswith(incomplete)] for forms in both)
+    return [CompletionItem(forms[0]) for forms in fitting if forms]
+
+
+def _agents(current: "AgentRef", text: str) -> list[str]:
+    """The labels of the living, or of those that a text finds; of very many some."""
+    from ikigai_actors.records.agents.lists import labelled
+
+    return sorted(current.system._store.read(lambda tx: labelled(tx, text)))
+
+
+def _hosts(current: "AgentRef") -> list[str]:
+    from ikigai_actors.store.hosts.rows import recent_hosts
+
+    found = current.system._store.read(recent_hosts)
+    return sorted(host.name for host in found if host.name and host.ended_at is None)
+
+
+def _marks(current: "AgentRef") -> list[str]:
+    return sorted({label for label, _ in current.context().marks if label})
+
+
+def _tools(current: "AgentRef") -> list[str]:
+    return sorted(str(tool["name"]) for tool in current.tools())
+
+
+def _documents(current: "AgentRef") -> list[str]:
+    return sorted(document.path for document in current.system.documents.list())
+
+
+def _settings(current: "AgentRef") -> Iterable[str]:
+    from ikigai_actors.records.messages.settings import SETTINGS
+
+    return SETTINGS
+
+
+def _values(current: "AgentRef", name: str) -> list[str]:
+    """The values that a setting may have, as far as they are known: those of its kind, and the one in force."""
+    from ikigai_actors.verbs.text.pages import written
+
+    if name in ("model", "compact_model"):
+        known = _models(current)
+    elif name == "tools":
+        known = _tools(current)
+    else:
+        known = list({"notify": ("on", "off"), "compact": ("auto", "off")}.get(name, ()))
+    now = current.context().settings.get(name)
+    shown = "" if now is None or isinstance(now, bool) else written(now)
+    return [*known, *([shown] if shown and shown not in known else [])]
+
+
+def _models(current: "AgentRef") -> list[str]:
+    """The models that agents here have, and the providers, each with its colon."""
+    from ikigai_actors.records.agents.lists import latest_used
+    from ikigai_actors.records.log.scrollback import Scrollback
+
+    system = current.system
+    found = {system._default_model, *(f"{name}:" for name in system._provider_names)}
+    for record in system._store.read(lambda tx: latest_used(tx, _LOOKED_AT)):
+        found.add(str(Scrollback(system._store, record.uuid).settings().get("model", "")))
+    return sorted(filter(None, found))
+
+
+TEXT = Offering(lambda _: ())
+"""A text of the person's own."""
+AGENT = OfferingAgents()
+"""An agent: the names of the living, and the two words of those without one."""
+SENDER = OfferingAgents(["person"])
+"""The sender of mail: an agent, or a person."""
+HOST = Offering(_hosts)
+"""A host that shares the agents: the names of those that live."""
+MARK_LABEL = OfferingWords(_marks)
+"""A mark of the current agent."""
+TOOL = Offering(_tools)
+"""A tool that the current agent's model is offered."""
+DOCUMENT = Offering(_documents)
+"""The path of a document."""
+SETTING = Offering(_settings)
+"""The name of a setting."""
+VALUE = OfferingValues(lambda _: ())
+"""The value of a setting."""
+MODEL = Offering(_models)
+"""A model, as ``provider:model``."""
+POSITION = click.IntRange(min=0)
+"""The position of a message."""
+COMMAND = CommandName()
+"""A slash command."""

@@ -1,0 +1,39 @@
+"""Verbs about hosts: the processes that run the agents."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ikigai_actors.verbs import text as words
+from ikigai_actors.verbs.arguments import HOST
+from ikigai_actors.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from ikigai_actors.system.handles.ref import AgentRef
+    from ikigai_actors.verbs.place import Place
+
+
+@verb("hosts", script="")
+def hosts(place: "Place") -> object:
+    """Show which processes run the agents, or did within the last hour.
+
+    Each has its share of the agents. See also: move, and ikigai host.
+    """
+    from ikigai_actors.store.hosts.rows import recent_hosts, vacant
+
+    found, free = place.system._store.read(lambda tx: (recent_hosts(tx), vacant(tx)))
+    for line in words.host_lines(found, free):
+        place.screen.line(line)
+    return [words.host_row(host) for host in found]
+
+
+@verb("move", slash="ID", waits=True, timeout=60.0)
+@click.argument("host", metavar="HOST", type=HOST)
+def move(place: "Place", agent: "AgentRef", host: str) -> object:
+    """Move an agent to another host, with those below it that live on the same host.
+
+    HOST is its name; hosts lists them. What the agents are doing is cut off, and goes on there.
+    """
+    place.outcome(lambda: agent.aio.move(host))
+    place.screen.line(f"{words.named(agent)} is run by {host} from now on")
+    return words.agent_row(agent) | {"host": host}

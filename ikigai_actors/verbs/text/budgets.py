@@ -1,0 +1,47 @@
+"""The lines about a budget for people."""
+
+from collections.abc import Iterator
+
+from ikigai_actors.providers.prices import MICRO
+from ikigai_actors.records.budgets.budget import UNITS, BudgetStatus, amount_text
+from ikigai_actors.verbs.text.words import in_thousands, money
+
+
+def budget_lines(found: BudgetStatus | None, name: str) -> Iterator[str]:
+    """A line for each limit of a budget; ``name`` is what people call its owner."""
+    if found is None:
+        yield "no budget limits it"
+        return
+    strict = " (strict)" if found.strict else ""
+    yield f"budget of {name}{strict}" + (f", {found.waiting} waiting for it" if found.waiting else "")
+    for unit, granted in found.granted.items():
+        parts = [f"{_shown(unit, found.spent.get(unit, 0))} of {_shown(unit, granted)}"]
+        if held := found.held.get(unit):
+            parts.append(f"{_shown(unit, held)} held")
+        if risk := found.risk.get(unit):
+            parts.append(f"up to {_shown(unit, risk)} more at worst")
+        if beyond := found.beyond.get(unit):
+            parts.append(f"{_shown(unit, beyond)} of it beyond what providers were allowed")
+        yield "  " + ", ".join(parts)
+
+
+def short_budget(found: BudgetStatus) -> tuple[str, float]:
+    """What is spent of a budget, as on a meter: ``$1.24 of $5.00``, and which part that is."""
+    unit = main_unit(found)
+    spent, granted = found.spent.get(unit, 0), found.granted[unit]
+    part = spent / granted if granted else 1.0
+    if unit == "usd":
+        return f"{money(spent)} of {money(granted)}", part
+    if unit == "tokens":
+        return f"{in_thousands(int(spent))} of {in_thousands(int(granted))} tokens", part
+    return f"{_shown(unit, spent)} of {_shown(unit, granted)}", part
+
+
+def main_unit(found: BudgetStatus) -> str:
+    """The unit of a budget that people look at first: its dollars, or else its tokens, or else what it limits."""
+    return next((one for one in ("usd", "tokens") if one in found.granted), next(iter(found.granted)))
+
+
+def _shown(unit: str, amount: float) -> str:
+    stored = {"usd": MICRO, "seconds": 1000}.get(unit, 1)
+    return amount_text(UNITS[unit], round(amount * stored))

@@ -1,0 +1,185 @@
+"""A call that waits for a person, with all that it would do. Pure.
+
+    described_call(call)    write {"file_path": "note.txt", "content": "Lyon"}
+
+    described_call(call)    edit:
+                                file_path: plan.md
+                                - of oak
+                                + of pine
+
+You sign all of a call that you approve. So nothing is cut, blanks stay as they are, and characters that cannot be seen
+are spelled out.
+"""
+
+from collections.abc import Iterator, Mapping
+from difflib import unified_diff
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from ikigai_actors.agent.turn.calls import CHANGED, PendingCall
+from ikigai_actors.verbs.text.harmless import as_json, one_line
+
+SHORT = 300
+"""The most characters of a call on one line."""
+
+_AROUND = 3
+"""How many lines of a file are shown before an edit, and after it."""
+
+_MOST_COMPARED = 2_000
+"""The most lines of two texts that are compared: more would take long."""
+
+
+class CallPart(StrEnum):
+    """The kinds of lines of a call."""
+
+    TEXT = "text"
+    OLD = "old"
+    """A line that an edit takes away."""
+    NEW = "new"
+    SAME = "same"
+    """A line of an edit that stays."""
+
+
+class CallLine(NamedTuple):
+    """A line of a call."""
+
+    text: str
+    part: CallPart = CallPart.TEXT
+
+    def __str__(self) -> str:
+        """The line with the sign of its kind: ``-`` goes, ``+`` comes, and the others stay."""
+        return {CallPart.OLD: "- ", CallPart.NEW: "+ ", CallPart.SAME: "  "}.get(self.part, "") + self.text
+
+
+def described_call(call: PendingCall, text: str | None = None) -> str:
+    """A call: on one line if it is short, else, or where the ``text`` of its file is known, with its page below."""
+    line = call_line(call)
+    if len(line) <= SHORT and text is None and not call.former:
+        return line
+    return "\n    ".join([f"{visible(call.tool)}:", *map(str, call_page(call, text))])
+
+
+def edited_file(call: PendingCall) -> str | None:
+    """The path of the file that a call edits; None for another call."""
+    given = call.input
+    texts = [given.get(name) for name in ("file_path", "old_string", "new_string")]
+    return str(texts[0]) if all(isinstance(one, str) for one in texts) else None
+
+
+def call_line(call: PendingCall) -> str:
+    """The whole call on one line: the tool, and its arguments as JSON."""
+    return f"{visible(call.tool)} {visible(as_json(dict(call.input)))}"
+
+
+def call_subject(tool: str, given: Mapping[str, Any]) -> str:
+    """What a call is about, on one line: the command, or the file, or else all arguments with their names."""
+    subject = given.get("command" if tool == "bash" else "file_path")
+    if isinstance(subject, str):
+        return one_line(subject)
+    values = (value if isinstance(value, str) else as_json(value) for value in given.values())
+    return "  ".join(f"{one_line(name)}: {one_line(value)}" for name, value in zip(given, values, strict=True))
+
+
+def call_page(call: PendingCall, text: str | None = None) -> list[CallLine]:
+    """The lines of a call: its arguments, a text with all its lines, and an edit as a difference.
+
+    Args:
+        call: the call.
+        text: what the file has that it edits: then the lines around the edit are shown, too.
+    """
+    return [*_change(call), *input_page(call.input, text)]
+
+
+def _change(call: PendingCall) -> Iterator[CallLine]:
+    """The lines that say how the tool has changed since somebody was asked about the same call."""
+    if not call.former:
+        return
+    yield CallLine(CHANGED)
+    parts = {"-": CallPart.OLD, "+": CallPart.NEW, " ": CallPart.SAME}
+    for line in call.change.split("\n"):
+        part = parts.get(line[:1], CallPart.TEXT)
+        yield CallLine(visible(line if part is CallPart.TEXT else line[1:]), part)
+    yield CallLine("It is called with:")
+
+
+def whole_call(tool: str, given: Mapping[str, Any]) -> str:
+    """A call with all that it was given: on one line, or with its page below the name of the tool."""
+    lines = [str(line) for line in input_page(given)]
+    return f"{visible(tool)}  {lines[0]}" if len(lines) == 1 else "\n".join([visible(tool), *lines])
+
+
+def input_page(call_input: Mapping[str, Any], text: str | None = None) -> list[CallLine]:
+    """The lines of what a call was given; ``text`` is as for `call_page`."""
+    given = dict(call_input)
+    old, new = given.get("old_string"), given.get("new_string")
+    if isinstance(old, str) and isinstance(new, str):
+        rest = {name: value for name, value in given.items() if name not in ("old_string", "new_string")}
+        lines = [*map(CallLine, _arguments(rest)), *_edit(old, new, given.get("replace_all") is True, text or "")]
+    elif len(given) == 1 and isinstance(command := given.get("command"), str):
+        lines = [*map(CallLine, command.split("\n"))]
+    else:
+        lines = [*map(CallLine, _arguments(given))]
+    return [CallLine(visible(line.text), line.part) for line in lines]
+
+
+def visible(text: str) -> str:
+    """A text in which every character can be seen: those that cannot, newlines too, are spelled out."""
+    return text if text.isprintable() else "".join(sign if sign.isprintable() else _spelled(sign) for sign in text)
+
+
+def _arguments(given: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in given.items():
+        if isinstance(value, str) and "\n" in value:
+            yield f"{name}:"
+            yield from (f"    {line}" for line in value.split("\n"))
+        else:
+            yield f"{name}: {value if isinstance(value, str) else as_json(value)}"
+
+
+def _edit(old: str, new: str, everywhere: bool, text: str) -> Iterator[CallLine]:
+    """An edit as a difference: of whole lines of the file, with those around them, where the file has the old text."""
+    old, new, text = (one.replace("\r\n", "\n") for one in (old, new, text))
+    at = text.find(old) if old else -1
+    if at < 0:
+        yield from _difference(old.split("\n"), new.split("\n"))
+        return
+    start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at + len(old))
+    end = len(text) if end < 0 else end
+    after = text[start:at] + new + text[at + len(old) : end]
+    yield CallLine(f"at line {text.count(chr(10), 0, start) + 1}:")
+    yield from (CallLine(line, CallPart.SAME) for line in text[:start].split("\n")[:-1][-_AROUND:])
+    yield from _difference(text[start:end].split("\n"), after.split("\n"))
+    yield from (
+        CallLine(line, CallPart.SAME) for line in text[end + 1 :].split("\n", _AROUND)[:_AROUND] if end < len(text)
+    )
+    if everywhere and (more := text.count(old) - 1):
+        yield CallLine(f"and the same in {more} more {'place' if more == 1 else 'places'}")
+
+
+def _difference(old: list[str], new: list[str]) -> Iterator[CallLine]:
+    """All lines of both texts."""
+    size = len(old) + len(new)
+    if size > _MOST_COMPARED or old == new:
+        yield from (CallLine(line, CallPart.OLD) for line in old)
+        yield from (CallLine(line, CallPart.NEW) for line in new)
+        return
+    parts = {"-": CallPart.OLD, "+": CallPart.NEW, " ": CallPart.SAME}
+    compared = unified_diff(old, new, lineterm="", n=size)
+    yield from (CallLine(line[1:], parts[line[0]]) for line in list(compared)[3:])
+
+
+def _spelled(sign: str) -> str:
+    code = ord(sign)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def answers(call: PendingCall) -> str:
+    """The keys that answer a question, with what they do."""
+    match call.always[-1:]:
+        case ("tool",):
+            return f"y runs it, n does not, a runs {visible(call.tool)} always"
+        case ("exact",):
+            return "y runs it, n does not, a runs this command always"
+    return "y runs it, n does not"

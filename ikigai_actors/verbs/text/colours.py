@@ -1,0 +1,75 @@
+"""The meanings of colours, the same everywhere: amber waits for a person, red is a failure, grey is past.
+
+Pure: texts say which of their parts mean what, as spans; `ikigai_actors.shell.cli.paint` colours them at a terminal.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from ikigai_actors.agent.turn.state import HOSTLESS, Phase
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
+from ikigai_actors.verbs.text.harmless import harmless
+
+FAULTS = {"crashed", "gave up", "damaged"}
+"""The causes of death that are failures."""
+
+_FOR_A_PERSON = {Phase.WAITING_FOR_APPROVAL, Phase.WAITING_FOR_BUDGET, Phase.INTERRUPTED, HOSTLESS, "stopped"}
+"""The states that a person ends: by an answer, a grant, /resume, or CONT."""
+
+
+class Meaning(StrEnum):
+    """The meaning of a part of a line, as the name of its colour."""
+
+    PERSON = "yellow"
+    """Something waits for a person."""
+    FAILURE = "red"
+    PAST = "bright_black"
+
+
+class Span(NamedTuple):
+    """A part of a text that means something."""
+
+    start: int
+    end: int
+    meaning: Meaning
+
+
+class Coloured(NamedTuple):
+    """A text that a terminal may have, and what its parts mean; the spans do not overlap, and are in order."""
+
+    text: str
+    spans: tuple[Span, ...] = ()
+
+
+def coloured(*parts: str | tuple[str, Meaning | None]) -> Coloured:
+    """Put a text together of parts, some of which mean something. Each is made harmless."""
+    text, spans = "", []
+    for part in parts:
+        words, meaning = (part, None) if isinstance(part, str) else part
+        shown = harmless(words)
+        if meaning is not None and shown:
+            spans.append(Span(len(text), len(text) + len(shown), meaning))
+        text += shown
+    return Coloured(text, tuple(spans))
+
+
+def meaning_of_agent(record: AgentRecord, state: str) -> Meaning | None:
+    """The colour of an agent's state."""
+    if not record.living:
+        return meaning_of_death(record.exit_cause)
+    return Meaning.PERSON if state in _FOR_A_PERSON else None
+
+
+def meaning_of_death(cause: str | None) -> Meaning:
+    """The colour of a death, by its cause."""
+    return Meaning.FAILURE if cause in FAULTS else Meaning.PAST
+
+
+def meaning_of_message(message: Message) -> Meaning | None:
+    """The colour of a message in a log: all that no model is shown is past."""
+    if message.kind == Kind.ERROR or message.data.get("is_error"):
+        return Meaning.FAILURE
+    if message.kind == Kind.APPROVAL:
+        return Meaning.PERSON
+    return None if message.kind in CONVERSATION else Meaning.PAST

@@ -1,0 +1,286 @@
+"""Pages about one agent, as text. Pure: data of the library in, lines out."""
+
+import json
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ikigai_actors.attachments import name_and_size
+from ikigai_actors.providers.base import CUT_BY_BUDGET
+from ikigai_actors.records.agents.identity import is_agent_uuid
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.agents.words import words_of
+from ikigai_actors.records.mail.mail import preview
+from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
+from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
+from ikigai_actors.records.messages.replies import reply_of
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.text.words import counted, in_thousands
+
+if TYPE_CHECKING:
+    from ikigai_actors.system.context import Context
+
+_BROKE_OFF = "[the reply broke off; asking again]"
+_INTERRUPTED = "[interrupted]"
+_SILENT_STOPS = frozenset({"end_turn", "stop_sequence", "tool_use", "output"})
+
+_INDENT = " " * 20
+
+
+NameOf = Callable[[str], str | None]
+"""A function that gives the label of an agent by its uuid; None where it knows none."""
+
+
+def no_name(uuid: str) -> None:
+    """The `NameOf` of who knows no agent."""
+
+
+class MessageView(NamedTuple):
+    """A message as it is shown."""
+
+    text: str
+    spoken: bool
+    """Whether the model sees it: the rest is shown dim."""
+
+
+class MessageWords(NamedTuple):
+    """A message in words."""
+
+    entry: str
+    """The text beside the name of its kind, in a list of messages: one line or several."""
+    line: str | None = None
+    """On its own, between answers: one harmless line; None when it is shown otherwise there, or not at all."""
+    rule: bool = False
+    """Whether it parts what came before from what follows, so that a rule is beside its line."""
+
+
+class ForkWords(NamedTuple):
+    """A fork in words, of which several can be joined on one line."""
+
+    verb: str
+    """``forked``, or ``inherited:``."""
+    what: str
+    """What comes before the name, with a blank after it."""
+    name: str
+    """The other agent."""
+
+
+def fork_words(message: Message, called: NameOf = no_name) -> ForkWords | None:
+    """The words for a fork, in the log of the parent or of the child; None for any other message."""
+    if message.kind != Kind.FORK or ("child" in message.data and "number" in message.data):  # a trial
+        return None
+    if "child" in message.data:
+        return ForkWords("forked", "", _called(message.data, "child", called))
+    return ForkWords(
+        "inherited:", f"{counted(message.id - 1, 'message')} from ", _called(message.data, "parent", called)
+    )
+
+
+def history_page(
+    messages: Sequence[Message], uuid: str, most: int, command: str, called: NameOf = no_name
+) -> list[MessageView]:
+    """The latest messages of a history, oldest first; ``<`` marks inherited ones. The command shows all of it."""
+    left_out = len(messages) - most
+    head = [MessageView(f"({left_out} earlier; {command} shows all)", False)] if left_out > 0 else []
+    return [*head, *(_entry(message, uuid, called) for message in messages[-most:])]
+
+
+def _entry(message: Message, uuid: str, called: NameOf) -> MessageView:
+    inherited = "<" if message.agent_uuid != uuid else " "
+    lines = message_words(message, called).entry.split("\n")
+    text = "\n".join([lines[0], *(f"{_INDENT}{line}".rstrip() for line in lines[1:])])
+    return MessageView(f"{inherited}{message.id:>4}  {message.kind:<11}  {text}", message.kind in CONVERSATION)
+
+
+def message_words(message: Message, called: NameOf = no_name) -> MessageWords:
+    """The words for a message, for line mode and the application."""
+    data, content = message.data, message.content
+    match message.kind:
+        case Kind.ASSISTANT if data.get("stop_reason") == "interrupted":
+            return MessageWords(f"{content.rstrip()} {_INTERRUPTED}")
+        case Kind.ASSISTANT:
+            calls = reply_of(message).tool_calls
+            lines = [f"{call.name} {json.dumps(dict(call.input), ensure_ascii=False)}" for call in calls]
+            return MessageWords("\n".join([content, *lines] if content else lines))
+        case Kind.TOOL_CALL:
+            return MessageWords(f"{content} started")
+        case Kind.TOOL_RESULT:
+            return MessageWords("\n".join([f"{data.get('name', 'tool')}: {content}", *attached_lines(message)]))
+        case Kind.USER | Kind.STEER | Kind.APPROVAL | Kind.ERROR:
+            return MessageWords("\n".join([content, *attached_lines(message)]))
+        case Kind.REPAIR:
+            return MessageWords(content, f"[asked again] {one_line(content)}")
+        case Kind.OUTPUT:
+            return MessageWords(content, f"result: {one_line(content)}")
+        case Kind.RETRY if "next" in data:
+            entry = f"[asking {data['next']} instead] {content}"
+            return MessageWords(entry, one_line(entry))
+        case Kind.RETRY if "until" in data:
+            entry = f"[asking {data.get('service') or 'again'} again at {_clock(data['until'], message)}] {content}"
+            return MessageWords(entry, one_line(entry))
+        case Kind.RETRY:
+            return MessageWords(_BROKE_OFF, _BROKE_OFF)
+        case Kind.INTERRUPTED:
+            return MessageWords(content, _INTERRUPTED)
+        case Kind.CONFIGURE:
+            entry = ", ".join(f"{key} = {value!r}" for key, value in data.items())
+            return MessageWords(entry, one_line(entry))
+        case Kind.CLEAR:
+            entry, line = content, "cleared: the history starts over"
+        case Kind.MARK:
+            entry, line = content or "(no label)", f"mark {content!r}" if content else "mark"
+        case Kind.REWIND if "before" in data:
+            entry = f"to before the prompt at {data['before']}"
+            line = f"took back the prompt at {data['before']}; everything after it, too"
+        case Kind.REWIND if content:
+            entry, line = f"to mark {content!r}", f"rewound to mark {content!r}"
+        case Kind.REWIND:
+            entry, line = f"to the mark at {data.get('mark', '?')}", "rewound to the latest mark"
+        case Kind.SUMMARY if content:
+            told = f"messages up to {data.get('keep_from', 1) - 1}"
+            entry, line = f"of {told}: {content}", f"summarised: {told}{_saved(data)}"
+        case Kind.SUMMARY:
+            told = f"long results before message {data.get('elide', 0)}"
+            entry, line = f"by reference: {told}", f"by reference from now on: {told}"
+        case Kind.UNCOMPACT:
+            told = f"the summary at {data.get('summary', '?')}"
+            entry, line = f"took off {told}", f"took off {told}: the messages are back"
+        case Kind.MERGE:
+            entry, line = _merged(message, called)
+        case Kind.OMITTED:
+            entry, line = "", "left out: it was cleared before these agents were exported"
+        case Kind.FORK if "child" in data and "number" in data:
+            trial = f"trial {data['number']}"
+            asked = one_line(preview(str(data.get("prompt") or "go on")))
+            child = _called(data, "child", called)
+            entry, line = f"{trial}, forked {child}: {asked}", f"{trial} ({child}): {asked}"
+        case Kind.NOTE if isinstance(data.get("verdicts"), list):
+            verdicts = [_verdict(one) for one in data["verdicts"]]
+            entry, line = "\n".join(verdicts) or "no verdict yet", "; ".join(verdicts) or "no verdict yet"
+        case Kind.NOTE if isinstance(data.get("terms"), dict):
+            entry = f"experiment {json.dumps(data['terms'], ensure_ascii=False)}"
+            line = f"experiment: {data['terms'].get('verb')}"
+        case Kind.NOTE:
+            entry = f"note {json.dumps(dict(data), ensure_ascii=False)}"
+            line = entry
+        case Kind.FORK:
+            fork = fork_words(message, called)
+            assert fork is not None  # it is no trial
+            line = f"{fork.verb} {fork.what}{fork.name}"
+            entry = line if "child" in data else f"forked from {fork.name}"
+        case _:
+            return MessageWords(content, f"{message.kind}: {one_line(content)}")
+    return MessageWords(entry, one_line(line), rule=True)
+
+
+def attached_lines(message: Message) -> list[str]:
+    """A line for each picture and the like that belongs to a message: its name, type and size."""
+    listed = message.data.get(ATTACHMENTS_KEY) or ()
+    return [f"[attached: {one_line(name_and_size(one))}]" for one in listed]
+
+
+def _clock(until: int, message: Message) -> str:
+    """A time after a message, as the clock of this place shows it; with the date where it is another day's."""
+    at, written = (datetime.fromtimestamp(each / 1000) for each in (until, message.created_at))
+    return f"{at:%H:%M:%S}" if at.date() == written.date() else f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+def _verdict(said: object) -> str:
+    """A verdict in the book of an experiment."""
+    match said:
+        case [number, None, str(why), *_]:
+            return f"trial {number}: not judged {one_line(why)}".rstrip()
+        case [number, float() | int() as score, str(why), *_]:
+            return f"trial {number}: {score:g} {one_line(why)}".rstrip()
+    return json.dumps(said, ensure_ascii=False)
+
+
+def _called(data: Mapping[str, Any], which: str, called: NameOf) -> str:
+    """The name of an agent in a message, for people; from the message itself where nothing else has one."""
+    uuid = str(data.get(which, "?"))
+    name = called(uuid) or data.get("name")
+    return str(name or (words_of(uuid) if is_agent_uuid(uuid) else uuid))
+
+
+def _merged(message: Message, called: NameOf) -> tuple[str, str]:
+    """The words for a merge: in full, and on one line."""
+    data = message.data
+    positions = (
+        ", ".join(map(str, data.get("positions") or ())) or f"{data.get('since', 0) + 1}–{data.get('head', '?')}"
+    )
+    told = f"{_called(data, 'from', called)}, messages {positions}"
+    documents = [merged_document(one) for one in data.get("documents") or ()]
+    entry = "\n".join([f"of {told}: {message.content}", *documents])
+    return entry, "; ".join([f"merged: {told}", *documents])
+
+
+def merged_document(one: Mapping[str, Any]) -> str:
+    """A document of a branch that was merged, as its message has it: its path and version, and a conflict."""
+    conflict = f", a conflict: somebody else has written version {one['other']}" if one.get("other") else ""
+    return f"{one['path']}, version {one['version']}{conflict}"
+
+
+def _saved(data: Mapping[str, Any]) -> str:
+    """The tokens that a summary has saved, if it says so."""
+    before, after = data.get("before"), data.get("after")
+    if not isinstance(before, int) or not isinstance(after, int):
+        return ""
+    return f", {in_thousands(before)} → {in_thousands(after)} tokens (/uncompact brings them back)"
+
+
+def stop_note(stop_reason: str, empty: bool) -> str | None:
+    """The note after a reply that stopped for an unusual reason, or is empty; None after all others."""
+    if stop_reason == "interrupted":
+        return _INTERRUPTED
+    if stop_reason == CUT_BY_BUDGET:
+        return "[the answer ends here: a strict budget has no more tokens for it (/budget)]"
+    if stop_reason not in _SILENT_STOPS:
+        return f"[the answer ends here: {stop_reason}]"
+    return "[an empty answer]" if empty else None
+
+
+def written(value: object) -> str:
+    """The value of a setting as a person writes it: text unchanged, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def context_page(record: AgentRecord, state: str, context: "Context", called: NameOf) -> list[str]:
+    """The meaning of an agent's history now."""
+    settings = context.settings
+    others = {key: value for key, value in settings.items() if key not in ("model", "system")}
+    rows = {
+        "agent": called(record.uuid) or record.short,
+        "uuid": record.uuid,
+        "state": state,
+        "model": settings.get("model", "the default of this shell"),
+        "system": textwrap.shorten(str(settings.get("system", "none")), 70, placeholder=" …"),
+        "settings": ", ".join(f"{key} = {value!r}" for key, value in others.items()) or None,
+        "messages": f"{context.inherited} inherited + {context.own} own in its context",
+        "tokens": _tokens(context.usage),
+        "window": f"{context.window:,} tokens" if context.window else None,
+        "filled": "\n".join(_filled(context)),
+        "marks": ", ".join(f"{label or '(no label)'} at {place}" for label, place in context.marks) or "none",
+        "ranges": ", ".join(
+            f"{_called({'of': stored.agent_uuid}, 'of', called)} {stored.start_id + 1} to {stored.end_id or 'the end'}"
+            for stored in context.ranges
+        ),
+    }
+    lines = [f"{title:<9} {text}" for title, text in rows.items() if text is not None]
+    return [line for text in lines for line in text.split("\n")]
+
+
+def _filled(context: "Context") -> Iterator[str]:
+    """The contents of the window: the sum, and a line for each part with its share of it, or of the sum."""
+    filled = sum(context.parts.values())
+    whole = context.window or filled or 1
+    yield f"about {filled:,} tokens" + (f", {filled / whole:.0%} of the window" if context.window else "")
+    for name, tokens in context.parts.items():
+        yield f"{'':9} {name:<8}{tokens:>9,}{tokens / whole:>6.0%}"
+    if "tools" not in context.parts:
+        yield f"{'':9} and the tools, which only the host knows"
+
+
+def _tokens(usage: Mapping[str, Any]) -> str:
+    told = [f"{many} {name.removesuffix('_tokens').replace('_', ' ')}" for name, many in usage.items() if many]
+    return f"{', '.join(told)}, as last reported" if told else "none reported"

@@ -1,0 +1,67 @@
+"""Records as objects of JSON output: their fields by name, times as people and programs read them."""
+
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ikigai_actors.frozen import as_dict
+from ikigai_actors.text import iso_time
+
+if TYPE_CHECKING:
+    from ikigai_actors.records.mail.timers import Timer
+    from ikigai_actors.store.hosts.rows import HostRecord
+    from ikigai_actors.system.handles.ref import AgentRef
+
+
+def as_row(record: Any) -> dict[str, Any]:
+    """The fields of a record by name, its times in ISO 8601. What a model or person wrote stays as it is stored."""
+    return {name: _shown(name, value) for name, value in as_dict(record).items()}
+
+
+def _shown(name: str, value: Any) -> Any:
+    if name.endswith("_at") or name == "deadline":
+        return iso_time(value) if value else None  # 0 of `active_at`: never
+    return value
+
+
+def as_value(value: object) -> object:
+    """A value as JSON has it: records by their fields, times in ISO 8601."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: as_value(one) for name, one in as_row(value).items()}
+    if isinstance(value, Mapping):
+        return {str(name): as_value(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_value(one) for one in value]
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def agent_row(agent: "AgentRef") -> dict[str, Any]:
+    """Which agent is meant, in JSON."""
+    from ikigai_actors.verbs.text.naming import named
+
+    return {"agent_uuid": agent.uuid, "name": agent.name, "label": named(agent)}
+
+
+def timer_row(timer: "Timer", label: str) -> dict[str, Any]:
+    """A timer in JSON; ``label`` is that of its agent."""
+    return {
+        "agent_uuid": timer.agent_uuid,
+        "label": label,
+        "id": timer.id,
+        "due_at": iso_time(timer.due_at),
+        "every": timer.schedule,
+        "zone": timer.zone,
+        "as": timer.fires_as,
+        "sender": timer.sender,
+        "text": timer.body,
+    }
+
+
+_INNER = {"lease_until", "now", "waits"}
+"""The columns of a host's row that are for other hosts alone."""
+
+
+def host_row(host: "HostRecord") -> dict[str, Any]:
+    """A host in JSON."""
+    return {name: value for name, value in as_row(host).items() if name not in _INNER} | {"state": host.state}

@@ -1,0 +1,76 @@
+"""Words of the shell for agents and for trouble."""
+
+from ikigai_actors.agent.subscriptions import HostChanged, HostEnded, SystemTrouble, ToolTrouble, WindowNearlyFull
+from ikigai_actors.agent.turn.calls import PendingCall
+from ikigai_actors.agent.turn.machine import failed_turn
+from ikigai_actors.errors import ProviderError, TurnInterrupted
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.log.scrollback import Scrollback
+from ikigai_actors.system.handles.ref import AgentRef
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.text.hosts import host_changed, host_ended
+from ikigai_actors.verbs.text.naming import named
+from supervisors.signals import Status
+
+
+def inherited(agent: AgentRef) -> str:
+    """How many messages of its ancestors a child began with, after clears and rewinds."""
+    count = Scrollback(agent.system._store, agent.uuid).remembered()
+    return "1 message" if count == 1 else f"{count} messages"
+
+
+def ended(agent: AgentRef, outcome: object) -> str:
+    """The line about a turn that ended in the background."""
+    match outcome:
+        case Reply():
+            return f"{named(agent)} has answered: /switch {agent.record.short} and /history show it"
+        case TurnInterrupted():
+            return f"{named(agent)}: its turn was interrupted"
+        case ProviderError() as error:
+            return f"{named(agent)}: its turn ended with an error: {error}"
+        case _:
+            return f"{named(agent)}: {outcome}"
+
+
+def resume_waits(agent: AgentRef) -> bool:
+    """Whether there is a turn to resume, but its agent is stopped."""
+    record = agent.record
+    if record.status != Status.STOPPED:
+        return False
+    return bool(record.turn or agent.system._log_cache.find_in(agent.uuid, lambda log: failed_turn(log.newest_first())))
+
+
+def nothing_to_resume(agent: AgentRef) -> str:
+    """The answer to a person who wants to resume an agent that has no turn to go on with."""
+    return f"Nothing to resume: the latest turn of {named(agent)} was neither cut off nor ended by an error."
+
+
+def waits_for_cont(agent: AgentRef, what: str, current: AgentRef | None = None) -> str:
+    """The line about something that a stopped agent takes up when it goes on."""
+    short = agent.record.short
+    return f"{short} is stopped: {what} waits for CONT (/signal CONT{'' if agent == current else f' {short}'})"
+
+
+def explained(trouble: SystemTrouble) -> str:
+    """Trouble, in words for a person."""
+    if isinstance(trouble, ToolTrouble):
+        return f"{trouble.toolset}: {one_line(trouble.text)}"
+    if isinstance(trouble, WindowNearlyFull):
+        takes, name = f"of the {trouble.window:,} tokens that its model takes", one_line(trouble.label)
+        if 3 * trouble.fixed > trouble.window:
+            return f"{name}: its system prompt and tools alone have about {trouble.fixed:,} {takes}; give it fewer"
+        return f"{name}: its conversation has about {trouble.tokens:,} {takes}; /compact summarises it"
+    if isinstance(trouble, HostChanged):
+        return host_changed(trouble)
+    if isinstance(trouble, HostEnded):
+        return host_ended(trouble)
+    if trouble.reason is None:
+        return "The database answers again."
+    return f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"
+
+
+def decided(number: int, call: PendingCall, agent: AgentRef, in_time: bool, approved: bool) -> str:
+    """The line about a decision on a call of another agent, or on one that waited no more."""
+    if not in_time:
+        return f"{number}: that call no longer waits"
+    return f"{number}: {named(agent)} {'runs' if approved else 'does not run'} {call.tool}"

@@ -1,0 +1,109 @@
+"""A place where nobody stays: a script or a program gives one command, and waits for what it asks for.
+
+What the process that runs the agents has not done in time is taken back: it is not done later either.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from ikigai_actors.verbs import text as words
+from ikigai_actors.verbs.place import Printer, ScriptPlace
+
+if TYPE_CHECKING:
+    from ikigai_actors.actors.futures import Future
+    from ikigai_actors.records.agents.registry import AgentRecord
+    from ikigai_actors.records.mail.mail import Mail
+    from ikigai_actors.system.handles.commands.forks import ForkOptions
+    from ikigai_actors.system.handles.ref import AgentRef, System
+    from ikigai_actors.system.remote.client import Client
+
+T = TypeVar("T")
+
+_TAKEN_BACK_WITHIN = 5.0
+"""Seconds within which something that was taken back is known to be done, or not to be."""
+
+
+class Unattended(ScriptPlace):
+    """The place of one command."""
+
+    def __init__(self, system: "System", screen: Printer, timeout: float | None = None) -> None:
+        """Make it; ``timeout`` is how many seconds it waits for the process that runs the agents."""
+        self.system, self.screen, self._timeout = system, screen, timeout
+
+    def spelled(self, verb: str, agent: "AgentRef", rest: str = "") -> str:
+        return verb
+
+    def wait_for(self, work: Callable[[], T]) -> T:
+        return work()
+
+    def outcome(self, ask: "Callable[[], Future[T]]") -> T:
+        from ikigai_actors.actors.futures import TimedOut
+        from ikigai_actors.errors import NoHost
+
+        future = ask()
+        try:
+            return future.get(timeout=self._timeout)
+        except TimedOut:
+            future.take_back()
+            with suppress(NoHost, TimedOut):  # the answer of what was taken back
+                return future.get(timeout=_TAKEN_BACK_WITHIN)
+            raise TimedOut(f"Not done within {self._timeout:g} s, and not done later either.") from None
+
+    def change(self, agent: "AgentRef", what: str, ask: "Callable[[], Future[T]]", text: str | Callable[[T], str]) -> T:
+        done = self.outcome(ask)
+        self.screen.line(text if isinstance(text, str) else text(done))
+        return done
+
+    def make_child(
+        self, agent: "AgentRef", prompt: str | None, name: str | None, how: "ForkOptions", follow: bool | None = None
+    ) -> object:
+        child = self.outcome(lambda: agent.aio.fork(prompt, name=name, **how)).sync
+        self.screen.line(f"{words.named(child)}: forked from {words.named(agent)}; inherits {words.inherited(child)}")
+        return words.agent_row(child) | {"parent_uuid": agent.uuid}
+
+    def leave_prompt(self, agent: "AgentRef", text: str, attach: Sequence[str]) -> object:
+        client, record = self._client(), agent.record
+        mail = self._store_prompt(client, record, text, attach)
+        self._note_delay(record, is_hosted=client.host() is not None)
+        self.screen.line(f"prompt {mail.id} to {words.named(agent)}")
+        return words.agent_row(agent) | {"mail": mail.id}
+
+    def leave_word(self, agent: "AgentRef", text: str, *, now: bool) -> object:
+        mail = agent.steer(text, now=now).kept.get()
+        self._note_delay(agent.record, is_hosted=self._client().host() is not None)
+        self.screen.line(f"word {mail} to {words.named(agent)}")
+        return words.agent_row(agent) | {"mail": mail}
+
+    def resume_turn(self, agent: "AgentRef") -> bool:
+        if words.resume_waits(agent):
+            self.screen.error(words.waits_for_cont(agent, "the resume"))
+        resumed = self.outcome(agent.aio.resume)
+        self.screen.line(
+            f"{words.named(agent)} goes on with its latest turn" if resumed else words.nothing_to_resume(agent)
+        )
+        return resumed
+
+    def leave_the_dead(self) -> None:
+        """Nobody is here."""
+
+    def _client(self) -> "Client":
+        from ikigai_actors.system.remote.client import Client
+
+        return Client(self.system._store, self.system._clock)
+
+    def _store_prompt(self, client: "Client", to: "AgentRecord", text: str, attach: Sequence[str]) -> "Mail":
+        from ikigai_actors.attachments import attachments
+        from ikigai_actors.records.messages.blob_references import stored_in
+
+        given = attachments(attach)
+        return client.prompt(to.uuid, text, stored_in(given), given)
+
+    def _note_delay(self, to: "AgentRecord", is_hosted: bool) -> None:
+        """Say when a prompt may wait for long."""
+        if not is_hosted:
+            self.screen.error("No process runs these agents now: the prompt waits until one does, as ikigai does.")
+        elif to.status == "stopped":
+            self.screen.error(
+                f"{to.short} is stopped: the prompt waits until it goes on (ikigai signal CONT {to.short})."
+            )

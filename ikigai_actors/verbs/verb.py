@@ -1,0 +1,173 @@
+"""A verb: what a person, a script or a program has an agent do. It is declared once.
+
+    @verb("kill", slash="[ID]")
+    @click.option("--cascade", is_flag=True, help="All its descendants too, at once.")
+    def kill(place: Place, agent: AgentRef, cascade: bool) -> object:
+        '''End an agent at once.'''
+        dead = place.wait_for(lambda: agent.kill(cascade=cascade))
+        place.screen.line(f"{words.named(agent)} is dead")
+        return words.agent_row(agent) | {"dead": [one.uuid for one in dead]}
+
+From this follow the slash command ``/kill [ID]`` (`slash`), the subcommand ``ikigai kill AGENT`` (``one_command`` of
+the command line), and a tool with a JSON schema (`tools`). The Tab key, ``--help`` and errors of usage are click's,
+from the same parameters. The help is the docstring. `table` lists every verb with its module, so a list of verbs
+imports none of them. To keep help fast, the module of a verb imports click and `ikigai_actors.verbs.text` at its head,
+and all else where it is used.
+
+The function gets a `Place`, which is where it runs, and the agent that it is about:
+
+- In line mode and in the application that is the current agent, or the one that ``slash`` lets a person name. Lines are
+  printed for the person, into the transcript of the agent in the application.
+- In one command of a script it is the agent that ``script`` has the script name. Lines go to standard output; with
+  ``--json`` only the value that the function returns.
+- As a tool it is the argument ``agent``. The caller gets the lines and the value.
+
+A function reports failure by an exception of the library, or by ``click.UsageError`` when arguments do not go together.
+A shell prints either on a line and goes on. A subcommand prints it on standard error: exit status 1, or 2 for wrong
+usage; 3 when ``--timeout`` was over, 130 after Ctrl-C. A tool raises it to its caller. Nothing that was refused has
+changed anything.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import click
+
+ACTED_ON = "acted_on"
+"""The parameter that names the agent, as click passes it."""
+
+ACTS = "The agent that acts; else a person outside of any agent."
+"""The help of an option that names the agent."""
+
+
+class ShellOption(click.Option):
+    """An option that only a shell has."""
+
+
+class ShellArgument(click.Argument):
+    """An argument that only a shell has."""
+
+
+class ScriptOption(click.Option):
+    """An option that only a subcommand has."""
+
+
+class Naming(NamedTuple):
+    """How a command names the agent that its verb is about."""
+
+    text: str
+    """``AGENT`` is an argument, ``[AGENT]`` one that may be left out, ``--as`` an option; empty when it names none."""
+    last: bool = False
+    """Whether the argument comes after all others."""
+
+    @classmethod
+    def of(cls, text: str) -> "Naming":
+        """Read a declaration: ``… AGENT`` comes after the other arguments."""
+        return cls(text.removeprefix("… "), text.startswith("… "))
+
+    @property
+    def is_option(self) -> bool:
+        """Whether an option names the agent."""
+        return self.text.startswith("--")
+
+    @property
+    def is_required(self) -> bool:
+        """Whether the agent must be named."""
+        return bool(self.text) and not self.is_option and not self.text.startswith("[")
+
+    def among(
+        self, others: Sequence[click.Parameter], kind: "click.ParamType[object] | None", told: str
+    ) -> list[click.Parameter]:
+        """The parameters of a command: the others, and the one that names the agent.
+
+        Args:
+            others: the parameters that the verb declares.
+            kind: the type of the name.
+            told: the help of an option that names the agent.
+        """
+        if not self.text:
+            return [*others]
+        if self.is_option:
+            return [*others, click.Option([self.text, ACTED_ON], metavar="ID", type=kind, help=told)]
+        named = click.Argument([ACTED_ON], metavar=self.text, type=kind, required=self.is_required)
+        return [*others, named] if self.last else [named, *others]
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One verb, as `verb` declares it."""
+
+    name: str
+    work: Callable[..., object]
+    params: tuple[click.Parameter, ...]
+    slash: Naming
+    script: Naming
+    waits: bool
+    """Whether the process that runs the agent must answer, which a script may wait for no longer than it says."""
+    timeout: float | None
+    """How long a script waits for that when it does not say; None has no end."""
+    opens_turn: bool
+    """Whether a turn follows, whose end a script may wait for."""
+    is_free: bool
+    """Whether a word that looks like an option is a value."""
+
+    @property
+    def help(self) -> str:
+        """The docstring."""
+        return inspect.cleandoc(self.work.__doc__ or "")
+
+    @property
+    def needs_agent(self) -> bool:
+        """Whether the function takes an agent."""
+        return bool(self.script.text)
+
+    def params_of_shell(self) -> list[click.Parameter]:
+        """The parameters that the function has in a shell."""
+        return [one for one in self.params if not isinstance(one, ScriptOption)]
+
+    def params_of_script(self) -> list[click.Parameter]:
+        """The parameters that the function has elsewhere."""
+        return [one for one in self.params if not isinstance(one, ShellOption | ShellArgument)]
+
+
+@dataclass(frozen=True)
+class VerbGroup:
+    """Verbs that share their first word, such as ``doc show`` and ``doc write``."""
+
+    name: str
+    help: str
+    verbs: tuple[Verb, ...]
+    usual: Verb
+    """The verb that a shell runs without a second word."""
+
+
+def verb(
+    name: str,
+    *,
+    slash: str = "",
+    script: str = "AGENT",
+    waits: bool = False,
+    timeout: float | None = None,
+    opens_turn: bool = False,
+    is_free: bool = False,
+) -> Callable[[Callable[..., object]], Verb]:
+    """Declare a verb by a function; its arguments and options are decorators below, as of a click command.
+
+    Args:
+        slash: how a slash command names another agent than the current one; see `Naming.text`. A ``…`` in front stands
+            for the arguments that come before it.
+        script: how a subcommand names the agent. An option names who acts, and without it the function gets None, a
+            person. Empty for a verb that is about no agent: its function takes none.
+        waits: see `Verb.waits`.
+        timeout: see `Verb.timeout`.
+        opens_turn: see `Verb.opens_turn`.
+        is_free: see `Verb.is_free`.
+    """
+
+    def declare(work: Callable[..., object]) -> Verb:
+        params: list[click.Parameter] = [*reversed(getattr(work, "__click_params__", []))]
+        return Verb(name, work, tuple(params), Naming.of(slash), Naming.of(script), waits, timeout, opens_turn, is_free)
+
+    return declare

@@ -1,1 +1,0 @@
-"""Tests of `ikigai_actors.shell.text`."""

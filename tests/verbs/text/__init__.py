@@ -1,0 +1,1 @@
+"""Tests of `ikigai_actors.verbs.text`."""
