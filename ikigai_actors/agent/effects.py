@@ -550,7 +550,7 @@ class Effects:
             )
 
         key = effect_key(self._uuid, call.reply, call.id)
-        current = CurrentCall(key, call.attempt, self._uuid, call.id, call.reply, own_files)
+        current = CurrentCall(key, call.attempt, self._uuid, call.id, call.reply, own_files, call.by_pattern)
         handle = self._runtime.processes.handle(self._uuid)
         tool = self._runtime.toolbox[call.name]
 

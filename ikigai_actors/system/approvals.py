@@ -131,8 +131,9 @@ def _why_not(call: PendingCall, always: str) -> str:
     """Why an approval of a call does not hold for later ones."""
     if call.compound:
         return (
-            "This command of bash is compound: it expands, redirects or chains something, so it is approved once "
-            "only. A rule can allow all of bash, where a fence holds: set_rule('allow', 'bash')."
+            "This command of bash is compound: it expands, redirects or chains something, or changes the shell that "
+            "later commands run in. So it is approved once only. A rule can allow all of bash, where a fence holds: "
+            "set_rule('allow', 'bash')."
         )
     if always == EXACT:
         return f"always='exact' is for commands of bash. Approve this call alone, or all of {call.tool}: always='tool'."

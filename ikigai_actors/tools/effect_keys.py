@@ -33,6 +33,10 @@ class CurrentCall:
     """The position of the reply that asks for it."""
     own_files: bool = False
     """Whether it may change no files but those that fork with its agent, since that is a trial."""
+    by_pattern: bool = False
+    """Whether nobody was asked, and nothing but the pattern of a rule allows it. A pattern sees the arguments alone: so
+    what earlier calls have defined must not change what this one does.
+    """
 
 
 def current_call() -> CurrentCall:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentDead, AgentRef, BadInput, Reply
+from ikigai_actors import ActorSystem, AgentDead, AgentRef, BadInput, Reply, Workspace
 from ikigai_actors.errors import RuleNotFound
 from ikigai_actors.records.agents.rules import MOST_RULES
 from ikigai_actors.system.attached import AttachedSystem
@@ -352,3 +353,54 @@ def test_an_approval_holds_for_later_calls_as_far_as_a_rule_can_say(
             system.approvals.deny(one)
         assert reply.get(timeout=DEADLINE).text == "well"
         assert shown(system.root) == ([f"allow bash {command}"] if words else [])
+
+
+FUNCTION, LOOK = "git() { echo EVIL; }", "git --version"
+
+
+@pytest.mark.parametrize(
+    ("rules", "approvals", "seen", "marked"),
+    [
+        ([("allow", "bash", "git *")], "approve", "git version", True),
+        ([("allow", "bash", "git --version"), ("ask", "bash", "git push *")], "approve", "git version", True),
+        ([("allow", "bash", "git *"), ("ask", "bash", "git --version")], "approve", "EVIL", False),
+        ([("allow", "bash", "git *"), ("allow", "bash")], "approve", "EVIL", False),
+        ([("allow", "bash", "git *"), ("allow", "b*h")], "approve", "EVIL", False),
+        ([("allow", "bash", "git *")], "allow", "EVIL", False),
+        ([], "approve", "EVIL", False),
+    ],
+)
+def test_what_only_a_pattern_allows_finds_nothing_of_what_earlier_commands_have_defined(
+    durable: str, tmp_path: Path, rules: list[tuple[str, ...]], approvals: str, seen: str, marked: bool
+) -> None:
+    script = scripted([bash(FUNCTION), bash(LOOK), "well"])
+    how: Any = "allow" if approvals == "allow" else lambda call: True
+    tools = [Workspace(tmp_path, fence="none")]
+    with ActorSystem.open(durable, script, tools=tools, rules=rules, approvals=how) as system:
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "well"
+        log = system.root.history()
+    [_, result] = [message.content for message in log if message.kind == "tool_result"]
+    [_, begun] = [message.data for message in log if message.kind == "tool_call"]
+    assert seen in result
+    assert begun.get("by_pattern", False) is marked
+
+
+def test_what_is_to_change_the_shell_is_asked_about_and_no_pattern_is_set_for_it(durable: str) -> None:
+    ran: list[str] = []
+    script = scripted([bash("cd src", "ls src"), "well"])
+    with ActorSystem.open(durable, script, tools=[shell(ran, False)], approvals="ask") as system:
+        with pytest.raises(
+            BadInput, match=r"No pattern allows 'cd \*': it is to change the shell .* such a command asks"
+        ):
+            system.root.set_rule("allow", "bash", "cd *")
+        with pytest.raises(BadInput, match="No pattern allows 'command export A'"):
+            ActorSystem.open(":memory:", script, rules=[("allow", "bash", "command export A")])
+        system.root.set_rule("ask", "bash", "cd /tmp")
+        system.root.set_rule("allow", "bash", "* src")
+        reply = system.root.prompt("go")
+        eventually(system.approvals.pending, "a question")
+        [call] = system.approvals.pending()
+        assert (call.input["command"], call.always) == ("cd src", ())
+        system.approvals.approve(call)
+        assert reply.get(timeout=DEADLINE).text == "well"
+    assert sorted(ran) == ["cd src", "ls src"]

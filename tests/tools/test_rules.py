@@ -32,6 +32,14 @@ def test_the_strictest_rule_that_fits_decides_wherever_it_stands(order: tuple[Po
     assert found is rules[order.index(found.decision)]
 
 
+def test_of_rules_that_allow_a_call_one_without_a_pattern_decides() -> None:
+    rules = [rule(ALLOW, "bash", "git *", 1), rule(ALLOW, "b*", "", 2), rule(ALLOW, "bash", "", 3)]
+    assert deciding(rules, "bash", command("git log")) is rules[1]
+    assert deciding([*rules, rule(ASK, "bash", "git log", 4)], "bash", command("git log")) == rule(
+        ASK, "bash", "git log", 4
+    )
+
+
 def test_where_no_rule_fits_none_decides() -> None:
     rules = [rule(DENY, "write"), rule(ALLOW, "bash", "git *"), rule(ASK, "b")]
     assert deciding(rules, "bash", command("ls")) is None
@@ -45,6 +53,10 @@ def test_where_no_rule_fits_none_decides() -> None:
         (ALLOW, "git log *", "git log; id", False),
         (ALLOW, "", "git log; id", True),
         (ALLOW, "*", "X=1 git log", False),
+        (ALLOW, "*", "cd src", False),
+        (ALLOW, "cd *", "cd src", False),
+        (ALLOW, "", "cd src", True),
+        (DENY, "cd *", "cd src", True),
         (DENY, "git push *", "ls; git push", True),
         (ASK, "git push *", "ls; git push", True),
         (DENY, "git push *", "git pull", False),

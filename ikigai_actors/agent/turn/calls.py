@@ -105,6 +105,8 @@ class Call:
     """The digest of its tool's definition, about which somebody was asked; empty while nobody was."""
     former: str = ""
     """The definition about which somebody was asked before, where it has changed since."""
+    by_pattern: bool = False
+    """Whether it was started since the pattern of a rule allows it; see `CurrentCall.by_pattern`."""
 
     @property
     def question(self) -> dict[str, Any]:
@@ -159,7 +161,10 @@ class PendingCall:
 
     @property
     def compound(self) -> bool:
-        """Whether it is a command of bash that a rule cannot allow by itself: it expands, redirects or chains."""
+        """Whether it is a command of bash that no pattern can allow.
+
+        It expands, redirects or chains something, or changes the shell that later commands run in.
+        """
         return self.tool == SHELL and exact_pattern(self.tool, self.input) is None
 
     @property
@@ -206,6 +211,8 @@ def recover(messages: Iterable[Message]) -> Calls:
                     calls = marked_unfenced(calls, {message.data.get("tool_use_id")})
             case Kind.TOOL_CALL:
                 calls = progress(calls, (message.data.get("tool_use_id"),), Progress.RUNNING)
+                if message.data.get("by_pattern"):
+                    calls = marked_by_pattern(calls, {message.data.get("tool_use_id")})
                 if message.data.get(STARTED_ELSEWHERE):
                     calls = tuple(replace(one, elsewhere=one.progress is Progress.RUNNING) for one in calls)
             case Kind.TOOL_RESULT:
@@ -278,6 +285,21 @@ def asked_again(calls: Calls, again: Calls) -> Calls:
 def marked_approved(calls: Calls, id_: Any, approved: str) -> Calls:
     """The calls, of which the one with this id is marked as the one with this digest, which somebody approved."""
     return tuple(replace(call, approved=approved) if call.id == id_ else call for call in calls)
+
+
+def marked_by_pattern(calls: Calls, ids: Collection[Any]) -> Calls:
+    """The calls, of which those with these ids are marked as started since the pattern of a rule allows them."""
+    return tuple(replace(call, by_pattern=True) if call.id in ids else call for call in calls)
+
+
+def allowed_by_pattern(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
+    """Those of some calls, each with its rule, that nothing but the pattern of a rule allows."""
+    return tuple(
+        call
+        for call in calls
+        if call.rule is not None and call.rule.pattern and not call.approved
+        and _policy(replace(call, rule=None), tools) is not Policy.ALLOW
+    )  # fmt: skip
 
 
 def changed_since(calls: Calls) -> Calls:

@@ -17,6 +17,7 @@ from ikigai_actors.agent.turn.calls import (
     Call,
     Calls,
     Progress,
+    allowed_by_pattern,
     asked_again,
     asking,
     changed_since,
@@ -24,6 +25,7 @@ from ikigai_actors.agent.turn.calls import (
     denied,
     digest_of,
     marked_approved,
+    marked_by_pattern,
     marked_unfenced,
     next_builtin_call,
     pending,
@@ -96,7 +98,10 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
         bodies = tuple(Definition(each.definition, name, each.definition_body) for name, each in sorted(kept.items()))
         return _ask(replace(state, calls=asked), shown, unfenced, now, bodies)
     if chosen := startable(calls, tools):
-        return _start(state, tuple(replace(call, definition=tools[call.name].definition) for call in chosen), now)
+        by_pattern = {call.id for call in allowed_by_pattern(chosen, tools)}
+        state = replace(state, calls=marked_by_pattern(state.calls, by_pattern))
+        chosen = tuple(replace(call, definition=tools[call.name].definition) for call in chosen)
+        return _start(state, marked_by_pattern(chosen, by_pattern), now)
     if running(state.calls) or waits(state.calls):
         return Step(state)
     if state.status is Status.STOPPED:
@@ -271,7 +276,9 @@ def _record(
     unfenced: Collection[str] = (),
 ) -> Step:
     def data_of(call: Call) -> dict[str, Any]:
-        begun = {"definition": call.definition} if call.definition else {}
+        begun: dict[str, Any] = {"definition": call.definition} if call.definition else {}
+        if call.by_pattern:
+            begun["by_pattern"] = True
         data = call.question if kind is Kind.APPROVAL else {**call.data, **begun}
         return {**data, "unfenced": True} if call.id in unfenced else data
 

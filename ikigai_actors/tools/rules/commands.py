@@ -2,7 +2,9 @@
 
 A command is *plain* when bash runs exactly one simple command with exactly the words that are written there: no
 expansion, redirection, grouping, chain or assignment. Only a plain command can be allowed by a pattern, so
-`plain_words` errs towards None. A test compares it with bash itself.
+`plain_words` errs towards None. A test compares it with bash itself. The words are all that a pattern sees, so such a
+command runs apart from the shell of its agent (see `ikigai_actors.tools.workspace.apart`), and one that is to change
+that shell (`of_shell`) is none that a pattern can allow.
 
 `may_run` errs the other way: it looks for a command that any part of the text could run. It is a courtesy to a model
 that means well. A program can call any other program, so a rule that denies is no fence.
@@ -41,6 +43,14 @@ SOME = "\0"
 _GIT_VALUES = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path"})
 """Options of git before its subcommand, each followed by a value."""
 
+_OF_SHELL = frozenset({
+    ".", "alias", "bg", "bind", "cd", "complete", "compopt", "declare", "dirs", "disown", "enable", "eval", "exec",
+    "exit", "export", "fc", "fg", "getopts", "hash", "history", "jobs", "let", "local", "logout", "mapfile", "popd",
+    "pushd", "read", "readarray", "readonly", "return", "set", "shift", "shopt", "source", "suspend", "trap", "typeset",
+    "ulimit", "umask", "unalias", "unset", "wait",
+})  # fmt: skip
+"""Commands of bash that change the shell in which they run, or show what it alone has."""
+
 _BEFORE = _KEYWORDS | {"!", "{"}
 """Words after which a command begins."""
 
@@ -61,6 +71,11 @@ def plain_words(text: str) -> tuple[str, ...] | None:
     if not first or "=" in first or first.startswith("%") or first in _KEYWORDS:
         return None  # an assignment, a job, or the beginning of something else
     return words
+
+
+def of_shell(words: Sequence[CommandWord]) -> bool:
+    """Whether a command is to change the shell in which it runs, or shows what that alone has."""
+    return next((word in _OF_SHELL for word in words if word not in ("builtin", "command", "--", "-p")), False)
 
 
 def pattern_words(text: str) -> tuple[CommandWord, ...] | None:

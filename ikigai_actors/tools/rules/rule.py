@@ -21,7 +21,7 @@ from ikigai_actors.arguments import check_choice, check_type, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import check_text
 from ikigai_actors.tools.policy import READ, SHELL, Asked, Compared, Policy
-from ikigai_actors.tools.rules.commands import fits, may_run, pattern_words, plain_words
+from ikigai_actors.tools.rules.commands import fits, may_run, of_shell, pattern_words, plain_words
 
 LONGEST_PATTERN = 2_000
 """Characters of a pattern."""
@@ -83,7 +83,7 @@ class Rule:
             return self.decision is not Policy.ALLOW
         words = plain_words(asked.text)
         if words is not None and fits(pattern, words):
-            return True
+            return self.decision is not Policy.ALLOW or not of_shell(words)
         return self.decision is not Policy.ALLOW and may_run(pattern, asked.text)
 
 
@@ -142,6 +142,8 @@ def allows_whole(decision: Policy, tool: str, pattern: str) -> bool:
 def deciding(rules: Iterable[Rule], tool: str, asked: Asked | None, unfenced: bool = False) -> Rule | None:
     """The rule that decides on a call: the first of the strictest that fit; None where none does.
 
+    Of those that allow it, one without a pattern comes first: a call that only a pattern allows may do less.
+
     Args:
         rules: those of the agent, and of all agents above it.
         tool: the name of the tool.
@@ -150,7 +152,7 @@ def deciding(rules: Iterable[Rule], tool: str, asked: Asked | None, unfenced: bo
     """
     about = rules.about(tool) if isinstance(rules, RuleSet) else rules
     fit = [rule for rule in about if rule.fits(tool, asked) and not (unfenced and rule.is_whole)]
-    return next((rule for strict in _STRICTEST_FIRST for rule in fit if rule.decision is strict), None)
+    return min(fit, key=lambda rule: (_STRICTEST_FIRST.index(rule.decision), bool(rule.pattern)), default=None)
 
 
 def withholding(rules: Iterable[Rule], tool: str, asked: Asked, contents: bool) -> Rules:
@@ -179,7 +181,7 @@ def exact_pattern(tool: str, arguments: Mapping[str, Any]) -> str | None:
     """The pattern that fits this command of bash alone; None for other tools, and where no pattern can."""
     command = arguments.get("command")
     words = plain_words(command) if tool == SHELL and isinstance(command, str) else None
-    pattern = None if words is None else shlex.join(words)
+    pattern = None if words is None or of_shell(words) else shlex.join(words)
     return pattern if pattern is not None and len(pattern) <= LONGEST_PATTERN else None
 
 
@@ -196,7 +198,19 @@ def as_rules(rules: object) -> list[NewRule]:
             raise BadInput(
                 f"Expected each of rules to be (decision, tool), or with a pattern and a scope; got {shown(one)}."
             )
-        made.append(NewRule(*check_rule(*one)))
+        made.append(new_rule(*one))
+    return made
+
+
+def new_rule(decision: str, tool: str, pattern: str = "", scope: str = Scope.BELOW) -> NewRule:
+    """A rule that is to be set. Raises `BadInput`: it is none, or would have no effect."""
+    made = NewRule(*check_rule(decision, tool, pattern, scope))
+    words = pattern_words(pattern) if made.tool == SHELL and made.decision is Policy.ALLOW else None
+    if words is not None and of_shell(words):
+        raise BadInput(
+            f"No pattern allows {pattern!r}: it is to change the shell that later commands run in, and a command that "
+            "a pattern allows runs apart from that. Leave the rule out: such a command asks."
+        )
     return made
 
 

@@ -22,9 +22,9 @@ With ``on_fork="overlay"`` an agent that forks, and its child, have files of the
 directory beneath layers of changes (see `ikigai_actors.tools.trees`). With ``on_fork="worktree"`` the child has a
 worktree of git (see `ikigai_actors.tools.workspace.worktrees`).
 
-The modules: `bash` and `shells` run commands, `files` and `grep` are the other tools, `withheld` is what rules keep
-from these, `beneath` confines them, `merging` brings changes from child to parent, `pruned_files` removes those of
-agents that nobody needs, and `worktree_scripts` is what git does for worktrees.
+The modules: `bash` and `shells` run commands, and `apart` those that only a pattern allows; `files` and `grep` are the
+other tools, `withheld` is what rules keep from these, `beneath` confines them, `merging` brings changes from child to
+parent, `pruned_files` removes those of agents that nobody needs, and `worktree_scripts` is what git does for worktrees.
 
 All processes in a shell end with it, background jobs too: TERM, and after two seconds KILL. When the host is killed, a
 guard sees its pipe close and kills the rest. Without a fence that is every process of the shell's session: one that

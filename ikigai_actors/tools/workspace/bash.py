@@ -3,6 +3,11 @@
 A command is given to bash as one quoted word for ``eval``. So a quote that is not closed is a syntax error at once, and
 the shell does not wait for its other half. A line with a random number marks the end of the output.
 
+Two processes of bash do that. The *clean shell* reads what we write, and has never run a command itself. The shell of
+the agent reads what the clean shell hands on to it: commands run there, and leave in it what they define. A command
+*apart* runs in a subshell of the clean shell, so it finds nothing that earlier ones have defined. When either ends, so
+does the other.
+
 A command must not spoil the next one. So our own words are quoted, which keeps aliases off, and called through
 ``builtin``, which keeps functions off; a function of that name is removed, as long as one of ``unset`` and ``command``
 is itself. The mark goes through a descriptor of its own, which no command gets. A shell that is spoiled all the same
@@ -15,7 +20,8 @@ import re
 import resource
 import secrets
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
 from pathlib import Path
 from subprocess import STDOUT
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -39,12 +45,48 @@ _MARKS = 219
 lower one where a process may not have that many.
 """
 
+_BEGIN = (
+    "exec 3<&0 {marks}>&1; exec < <(exec {bash} <&3 3<&- {kept}>&1 >/dev/null 2>&1 {marks}>&{marks}); exec {bash} 3<&-"
+)
+"""The script that becomes the shell of the agent; the clean shell writes its input."""
+
+_HAND_ON = (
+    "if ((BASH_VERSINFO > 3)); then IFS= LC_ALL=C read -r -N {length} _ikigai; "  # in pieces, not byte by byte
+    "else IFS= LC_ALL=C read -r -d '' -n {length} _ikigai; fi; printf %s \"$_ikigai\" >&{kept}\n"
+)
+"""The line by which the clean shell hands on this many bytes that follow it."""
+
+_APART = (
+    '[ "$_top" ] || {{ cd -P . && _top=$PWD; }}; cd -P -- "$_top"; _ikigai={elsewhere}; '
+    'if ! [ "$_top" ]; then _ikigai={gone}; '
+    'elif cd -P -- "/proc/$PPID/cwd" || ! [ -d /proc/self ]; then case $PWD in "/proc/$PPID/"*) _ikigai={gone};; '
+    '"$_top") _ikigai={top};; "${{_top%/}}"/*) _ikigai={beneath};; esac; else _ikigai={gone}; fi; '
+    "case $_ikigai in {where}) ( unset -v OLDPWD; eval {command} ) </dev/null >&{marks} 2>&1 {kept}>&- {marks}>&-; "
+    "_ikigai=$?;; *) printf '\\0%s' \"$PWD\" >&{marks};; esac; printf '\\n%s:%d\\n' {nonce} \"$_ikigai\" >&{marks}\n"
+)
+"""The line by which it runs a command where the shell of the agent is, if that is one of some places.
+
+Where nothing shows where that is, as on macOS, it runs in the directory where the shell began.
+"""
+
 _BUILTIN = r"\unset -f builtin {marks}>&- >/dev/null 2>&1; \command unset -f builtin {marks}>&- >/dev/null 2>&1; "
 _LINE = (
     rf"{_BUILTIN}\builtin eval {{command}} </dev/null 2>&1 {{marks}}>&-; _ikigai=$?; "
     rf"{_BUILTIN}\builtin printf '\n%s:%d\n' {{nonce}} " + '"$_ikigai"' + " >&{marks}\n"
 )
 """The line that runs a command."""
+
+
+class PlaceOfShell(IntEnum):
+    """Where the shell of an agent is. The numbers are no exit codes."""
+
+    TOP = 256
+    """In the directory where it began."""
+    BENEATH = 257
+    """In another one beneath that."""
+    ELSEWHERE = 258
+    GONE = 259
+    """In one that has been removed, or that it may not enter any more."""
 
 
 class CommandOutput(NamedTuple):
@@ -55,7 +97,11 @@ class CommandOutput(NamedTuple):
     dropped: int
     """Bytes before it that were not kept."""
     code: int | None
-    """Its exit code; None when it did not end in time."""
+    """Its exit code; None when it did not end in time, or was not begun."""
+    place: PlaceOfShell | None = None
+    """Where the shell of the agent is, if that has kept the command from being begun; ``output`` is its directory
+    then.
+    """
 
 
 class Bash(ChildProcess):
@@ -64,6 +110,10 @@ class Bash(ChildProcess):
     def __init__(self, exits: ExitWaiter) -> None:
         """Use `start`."""
         super().__init__()
+        self.used = False
+        """Whether the shell of the agent has run a command, and may hold what that has defined."""
+        self.told_apart = False
+        """Whether a result has said what does not hold for commands apart."""
         self._exits = exits
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._marks = _MARKS if most == resource.RLIM_INFINITY else min(_MARKS, most - 1)
@@ -96,7 +146,8 @@ class Bash(ChildProcess):
             OSError: it cannot be started.
         """
         shell = cls(exits)
-        script = f"exec {shlex.quote(program)} --noprofile --norc {shell._marks}>&1"
+        own = f"{shlex.quote(program)} --noprofile --norc"
+        script = _BEGIN.format(bash=own, marks=shell._marks, kept=shell._marks - 1)
         return await shell.spawn(
             [program, "--noprofile", "--norc", "-c", script],
             environment=environment, directory=directory, stderr=STDOUT, guard=program, fence=fence,
@@ -121,20 +172,50 @@ class Bash(ChildProcess):
             command: the command for bash.
             seconds: how long it may take.
         """
-        self._said = None
+        self.used = True
+        given = {"nonce": self._expect_mark(), "marks": self._marks, "kept": self._marks - 1}
+        # No braces around it: after a syntax error in an eval, bash does not know the next `{` for what it is.
+        line = _LINE.format(command=shlex.quote(command), **given).encode(errors="replace")
+        return await self._hear(_HAND_ON.format(length=len(line), **given).encode() + line, seconds)
+
+    async def run_apart(self, command: str, seconds: float, where: Iterable[PlaceOfShell]) -> CommandOutput:
+        """As `run`, but the command finds nothing that earlier ones have defined, and defines nothing for later ones.
+
+        Args:
+            command: the command for bash.
+            seconds: how long it may take.
+            where: where the shell of the agent may be, or it is not begun.
+        """
+        line = _APART.format(
+            command=shlex.quote(command), where="|".join(f"{one:d}" for one in where),
+            nonce=self._expect_mark(), marks=self._marks, kept=self._marks - 1,
+            **{one.name.lower(): f"{one:d}" for one in PlaceOfShell},
+        )  # fmt: skip
+        return await self._hear(line.encode(errors="replace"), seconds)
+
+    def _expect_mark(self) -> str:
+        """Look from now on for the mark at the end of a command; return what it begins with."""
         nonce = secrets.token_hex(16)
+        self._said = None
         self._end_of_command = re.compile(rb"\n%b:(\d+)\n" % nonce.encode())
         self._code = asyncio.get_running_loop().create_future()
+        return nonce
+
+    async def _hear(self, line: bytes, seconds: float) -> CommandOutput:
+        """Have a line carried out, and wait for the mark at its end."""
         if not self.over:
-            # No braces around it: after a syntax error in an eval, bash does not know the next `{` for what it is.
-            line = _LINE.format(command=shlex.quote(command), nonce=nonce, marks=self._marks)
             assert self.stdin is not None
-            self.stdin.write(line.encode(errors="replace"))
+            self.stdin.write(line)
             await asyncio.wait({self._code}, timeout=seconds)
+        code = self._code.result() if self._code.done() else None
         said = self._output if self._said is None else self._said
+        if code is not None and code >= PlaceOfShell.TOP:
+            jobs, _, directory = said.rpartition(b"\0")
+            self._output[:0] = jobs  # for the next result
+            return CommandOutput(directory.decode(errors="replace"), 0, None, PlaceOfShell(code))
         kept = said[-OUTPUT_KEPT:]
         dropped, self._dropped = self._dropped + len(said) - len(kept), 0
-        return CommandOutput(kept.decode(errors="replace"), dropped, self._code.result() if self._code.done() else None)
+        return CommandOutput(kept.decode(errors="replace"), dropped, code)
 
     def stop(self) -> "asyncio.Task[None]":
         """End the shell and every process in it; the task is done when that has happened."""

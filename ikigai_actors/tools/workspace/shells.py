@@ -24,6 +24,7 @@ from ikigai_actors.tools.policy import Policy, ToolTraits
 from ikigai_actors.tools.process import ChildProcess, ExitWaiter
 from ikigai_actors.tools.trees.places import Stack, TreePlaces
 from ikigai_actors.tools.trees.tree import WORKTREE, FileTree, TreeRows
+from ikigai_actors.tools.workspace.apart import run_apart
 from ikigai_actors.tools.workspace.bash import Bash, CommandOutput
 from ikigai_actors.tools.workspace.beneath import acting_top
 from ikigai_actors.tools.workspace.worktrees import FileSnapshot, Mount, Worktrees
@@ -167,7 +168,13 @@ class Shells:
             shell, current = slot.shell, acting_call.get(None)
             slot.call = current.id if current is not None else ""
             try:
-                ran = await shell.run(command, seconds)
+                if current is not None and current.by_pattern:
+                    apart, ran = await run_apart(shell, command, seconds)
+                else:
+                    apart, ran = "", await shell.run(command, seconds)
+            except ToolError as error:
+                self._rest_later(slot)
+                return _after(news, Result(str(error), True))
             except BaseException:
                 await self._end(slot, shell, "the one before was ended with a call that was cancelled")
                 raise
@@ -175,7 +182,7 @@ class Shells:
                 slot.call = ""
             if ran.code is not None:
                 self._rest_later(slot)
-                news = "\n".join(one for one in (news, self._missing.made()) if one)
+                news = "\n".join(one for one in (news, self._missing.made(), apart) if one)
                 return _result(news, ran, f"exit code {ran.code}" if ran.code else "")
             by_itself = shell.over
             await self._end(slot, shell, "the one before had ended")

@@ -5,7 +5,7 @@ from ikigai_actors.arguments import check_count
 from ikigai_actors.records.agents.rules import AddRule, RemoveRule
 from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.base import CommandBase
-from ikigai_actors.tools.rules.rule import NewRule, Rule, Scope, check_rule
+from ikigai_actors.tools.rules.rule import Rule, Scope, new_rule
 
 
 class RuleCommands(CommandBase[H]):
@@ -26,7 +26,8 @@ class RuleCommands(CommandBase[H]):
             decision: ``allow``, ``ask`` or ``deny``.
             tool: the name of the tool; ``*`` in it is any text, as in ``git__*``.
             pattern: which calls it fits; empty for all. For bash the words of a command, as ``"git log *"``: ``*`` is
-                any one word, and as the last one any further words. Only a command of plain words can be allowed so;
+                any one word, and as the last one any further words. Only a command of plain words can be allowed so,
+                which does not change the shell as ``cd`` does, and it runs apart from what earlier ones have defined;
                 a denial looks at whatever the text may run, and is no fence. For tools of files a path beneath the
                 directory: ``*`` is any text within a name, ``**`` any names. Other tools have no patterns: a rule with
                 one fits every call that it denies or asks about, and allows none.
@@ -41,7 +42,7 @@ class RuleCommands(CommandBase[H]):
             BadInput: it is no rule, or the agent has 200; or it allows all of bash, which runs here without the fence
                 that it was to have.
         """
-        new = NewRule(*check_rule(decision, tool, pattern, scope))
+        new = new_rule(decision, tool, pattern, scope)
         self.system._check_new_rule(new)
         return self._write(AddRule(self.uuid, new, self.system._clock.now_ms()), timeout)
 

@@ -1,0 +1,64 @@
+"""Commands apart: those that nothing but the pattern of a rule allows, and about which nobody was asked.
+
+A pattern sees words. In a shell that goes on, an earlier command may have changed what they mean: a function or alias
+of that name, ``hash -p``, a trap, an option, ``enable -f``, PATH or any other variable. So such a command runs in a
+subshell of the clean shell (see `ikigai_actors.tools.workspace.bash`):
+
+    law      For the same directory and files it does what it would do as the first command of a new shell.
+    returns  Nothing that it defines holds for later commands. One that is to change the shell of the agent, as ``cd``,
+             is none that a pattern allows (`commands.of_shell`).
+
+Of the shell of the agent the directory alone holds for it. The pattern of a rule was written for the workspace, so
+outside of its directory no such command runs; and one whose program is named by a path from the current directory runs
+in the workspace's directory alone. Variables do not hold, for no list is complete of those that change what a program
+does; `Workspace` has ``environment`` for those that are to hold. Files, and background jobs, are what earlier commands
+have made of them.
+"""
+
+import shlex
+
+from ikigai_actors.tools.function import ToolError
+from ikigai_actors.tools.rules.commands import plain_words
+from ikigai_actors.tools.workspace.bash import Bash, CommandOutput, PlaceOfShell
+
+_NOTE = (
+    "[run apart from your shell, since nothing but a pattern allows it: variables, functions and aliases of your shell "
+    "do not hold there]"
+)
+
+
+async def run_apart(shell: Bash, command: str, seconds: float) -> tuple[str, CommandOutput]:
+    """Run a command apart, while nothing else runs in this shell.
+
+    Returns:
+        What the result is to say of that, or nothing; and what came of the command.
+
+    Raises:
+        ToolError: the pattern does not hold where the shell is. The command was not begun.
+    """
+    ran = await shell.run_apart(command, seconds, places_for(command))
+    if ran.place is not None:
+        raise ToolError(why_not(ran.place, ran.output, command))
+    if not shell.used or (shell.told_apart and ran.code == 0):
+        return "", ran
+    shell.told_apart = True
+    return _NOTE, ran
+
+
+def places_for(command: str) -> tuple[PlaceOfShell, ...]:
+    """Where the shell of an agent may be when the pattern of a rule allows a plain command."""
+    program = (plain_words(command) or ("./",))[0]
+    relative = "/" in program and not program.startswith("/")
+    return (PlaceOfShell.TOP,) if relative else (PlaceOfShell.TOP, PlaceOfShell.BENEATH)
+
+
+def why_not(place: PlaceOfShell, directory: str, command: str) -> str:
+    """Why it does not allow the command there."""
+    if place is PlaceOfShell.GONE:
+        return "Nothing was run: the directory of your shell is gone, or closed to it. Go to another one with cd."
+    means = "holds only within it" if place is PlaceOfShell.ELSEWHERE else "means the program in its top directory"
+    where = "outside of the workspace" if place is PlaceOfShell.ELSEWHERE else "beneath the workspace's directory"
+    return (
+        f"Nothing was run: your shell is in {directory}, {where}, and the pattern of a rule that allows this "
+        f"command {means}. Go back with cd, or begin it with `cd {shlex.quote(directory)} &&`: then it asks."
+    )
