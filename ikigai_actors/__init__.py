@@ -33,4 +33,4 @@ command, a screen, a part of fsck. The rooms, top first; each knows those below 
 
 from ikigai_actors.lazy import handed_on
 
-__getattr__, __all__ = handed_on(__name__)
+__getattr__, __dir__, __all__ = handed_on(__name__)

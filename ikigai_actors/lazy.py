@@ -1,6 +1,6 @@
 """Packages that hand on the names of their modules. A module is imported when one of its names is first used.
 
-    __getattr__, __all__ = handed_on(__name__)      # in the __init__.py of a package
+    __getattr__, __dir__, __all__ = handed_on(__name__)      # in the __init__.py of a package
 
 The names are only in the stub beside that file (``__init__.pyi``), where type checkers and editors look, too: a
 line ``from package.module import name as name`` for each. So a program that uses one name does not import the modules
@@ -13,14 +13,15 @@ from importlib import import_module
 from typing import Any
 
 
-def handed_on(package: str) -> tuple[Callable[[str], Any], list[str]]:
+def handed_on(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Make what a package needs to hand on the names of its stub.
 
     Args:
         package: ``__name__`` of the package.
 
     Returns:
-        Its ``__getattr__``, which imports and keeps a name, and its ``__all__``, sorted.
+        Its ``__getattr__``, which imports and keeps a name, its ``__dir__``, which has all names also before they are
+        used, and its ``__all__``, sorted.
     """
     module: Any = sys.modules[package]
     stub = module.__spec__.loader.get_data(module.__file__ + "i").decode()
@@ -35,4 +36,4 @@ def handed_on(package: str) -> tuple[Callable[[str], Any], list[str]]:
         setattr(module, name, value)
         return value
 
-    return find, sorted(homes)
+    return find, lambda: sorted({*vars(module), *homes}), sorted(homes)

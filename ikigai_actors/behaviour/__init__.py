@@ -32,4 +32,4 @@ nothing that its model calls is done outside. Killed in the middle, the same cal
 
 from ikigai_actors.lazy import handed_on
 
-__getattr__, __all__ = handed_on(__name__)
+__getattr__, __dir__, __all__ = handed_on(__name__)

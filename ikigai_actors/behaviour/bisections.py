@@ -154,7 +154,7 @@ def bisect(
     if probe is not None and not check_text(probe, "probe").strip():
         raise BadInput("Expected probe to be a question, or None; got blank text.")
     check_flag(steps, "steps")
-    config = RunConfig(**({"parallel": 1} | how))
+    config = RunConfig.of(bisect, {"parallel": 1} | how)
     system = agent.system
     check_judge(judge, system)
     end = position(system, agent.uuid, at)

@@ -202,7 +202,7 @@ def regress(
     check_flag(baseline, "baseline")
     _check_margin(margin)
     _check_at_least(at_least)
-    config = RunConfig(**how)
+    config = RunConfig.of(regress, how)
     terms = checked_terms(turns, change, {}, each, run, samples, missing)
     arms = [CHANGED, BASELINE] if baseline and at_least is None else [CHANGED]
     least = 1 - margin if at_least is None else at_least
@@ -274,7 +274,7 @@ def evaluate(
     _check_at_least(at_least)
     if baseline and at_least is not None:
         raise BadInput("Give one of baseline and at_least: a rate is held to one of them.")
-    config = RunConfig(**how)
+    config = RunConfig.of(evaluate, how)
     if isinstance(cases, str) or not isinstance(cases, Sequence) or not cases:
         raise BadInput(f"Expected cases to be a list of prompts, one or more; got {shown(cases)}.")
     prompts = [check_text(one, "case") for one in cases]

@@ -193,7 +193,7 @@ def replay(
         HistoryPruned: the history of a turn was deleted.
     """
     terms = checked_terms(turns, change, edit, each, run, samples, missing)
-    config = RunConfig(**how)
+    config = RunConfig.of(replay, how)
     experiment, played = replay_cases("replay", terms, [CHANGED], _differs, config)
     found = [
         ReplayedTurn(one.recorded, one.again, one.agent, differences(one.recorded, one.again), one.number)

@@ -1,7 +1,8 @@
 """How an experiment is run, whatever it tries: what the five verbs have in common."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any, TypedDict
 
 from ikigai_actors.arguments import check_count, check_flag, check_optional, check_plain_function
@@ -58,6 +59,17 @@ class RunConfig:
     fresh: bool = False
     dry_run: bool = False
     on_trial: OnTrial | None = None
+
+    @classmethod
+    def of(cls, verb: Callable[..., object], how: Mapping[str, Any]) -> "RunConfig":
+        """The options that a function of this package got. Raises `TypeError` in its name for one that it has not."""
+        known = [one.name for one in fields(cls)]
+        if unknown := how.keys() - set(known):
+            own = [name for name in inspect.signature(verb).parameters if name != "how"]
+            raise TypeError(
+                f"{verb.__name__}() takes no argument {min(unknown)!r}. It takes {', '.join([*own, *known])}."
+            )
+        return cls(**how)
 
     def __post_init__(self) -> None:
         if self.name is not None:

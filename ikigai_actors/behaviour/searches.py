@@ -161,7 +161,7 @@ def search(
     if not isinstance(plan, BestOf | Beam | MCTS):
         raise BadInput(f"Expected plan to be a BestOf, a Beam or an MCTS; got {shown(plan)}.")
     check_count(seed, "seed")
-    config = RunConfig(**how)
+    config = RunConfig.of(search, how)
     given = (
         check_plain_function(options, "options", "a function of a node")
         if callable(options)

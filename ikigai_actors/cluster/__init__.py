@@ -22,4 +22,4 @@ only whether a host that ended is started again. A program needs no connection t
 
 from ikigai_actors.lazy import handed_on
 
-__getattr__, __all__ = handed_on(__name__)
+__getattr__, __dir__, __all__ = handed_on(__name__)

@@ -31,4 +31,4 @@ What a program needs of them this package hands on; none is loaded before it is 
 
 from ikigai_actors.lazy import handed_on
 
-__getattr__, __all__ = handed_on(__name__)
+__getattr__, __dir__, __all__ = handed_on(__name__)

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Collection, Generator
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from ikigai_actors.actors.beside import Beside
 from ikigai_actors.actors.futures import Future
@@ -197,6 +197,10 @@ class AsyncSystem(_Beside[_System]):
         await _to_its_end(lambda: self._blocking.__exit__(kind, error, traceback))
 
 
+_GIVEN_UP = 1.0
+"""Seconds that a cancelled opening waits until the database is free again."""
+
+
 class Opening(Generic[_Face]):
     """A system that is being opened: to be used by ``async with``, or awaited."""
 
@@ -204,6 +208,14 @@ class Opening(Generic[_Face]):
         """Open it by a function that may block."""
         self._make = make
         self._opened: _Face | None = None
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(
+                f"The system is not open yet, so it has no {name}: use `async with AsyncActorSystem.open(…) as "
+                "system`, or `system = await AsyncActorSystem.open(…)`."
+            )
 
     def __await__(self) -> Generator[object, None, _Face]:
         return self._open().__await__()
@@ -231,13 +243,15 @@ class Opening(Generic[_Face]):
                     return
             opened.sync.close()
 
+        opening = asyncio.ensure_future(in_thread(make, "ikigai-opening"))
         try:
-            await in_thread(make, "ikigai-opening")
-        except asyncio.CancelledError:  # a wait for another host would last forever: the thread closes it
+            await asyncio.shield(opening)
+        except asyncio.CancelledError:
             with lock:
                 given_up = True
             for opened in made:
                 await opened.close()
+            await asyncio.wait([opening], timeout=_GIVEN_UP)  # the thread closes it; it may wait for another host
             raise
         return made[0]
 

@@ -69,4 +69,4 @@ Inside: `simulation/` is the world, `machine/` draws programs and judges them; `
 
 from ikigai_actors.lazy import handed_on
 
-__getattr__, __all__ = handed_on(__name__)
+__getattr__, __dir__, __all__ = handed_on(__name__)

@@ -16,4 +16,4 @@ Its modules:
 
 from ikigai_actors.lazy import handed_on
 
-__getattr__, __all__ = handed_on(__name__)
+__getattr__, __dir__, __all__ = handed_on(__name__)

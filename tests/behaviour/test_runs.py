@@ -68,6 +68,8 @@ def test_a_wrong_argument_is_refused_by_every_verb_before_anything_is_made(verb:
         for how in [*wrong, {"under": other.root}]:
             with pytest.raises(BadInput):
                 VERBS[verb](agent, **how)
+        with pytest.raises(TypeError, match=rf"^{verb}\(\) takes no argument 'ask'. It takes .*, parallel, "):
+            VERBS[verb](agent, ask="?")
         assert len(system.agents()) == 2
 
 

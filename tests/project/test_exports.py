@@ -164,6 +164,13 @@ def raised(member: object) -> list[str]:
     return re.findall(r"^    (\w+):", section[1], re.MULTILINE) if section else re.findall(r"Raises `(\w+)`", said)
 
 
+def test_a_prompt_of_python_completes_every_name_before_it_is_used() -> None:
+    rooms = ("", ".behaviour", ".budgets", ".events", ".providers", ".tools", ".types")
+    code = "import importlib\nfor room in {rooms}:\n m = importlib.import_module('ikigai_actors' + room)\n"
+    code = code.format(rooms=rooms) + " print(*(set(m.__all__) - set(dir(m))), end='')"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == ""
+
+
 def test_whatever_a_signature_an_event_or_a_docstring_names_can_be_imported() -> None:
     known = {*EVERY, *INNER, *dir(builtins)}
     every = [(name, member) for name in EVERY for member in members(name)]

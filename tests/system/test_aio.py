@@ -178,6 +178,8 @@ def test_an_opening_that_is_cancelled_leaves_the_database_free(tmp_path: Path) -
         task = asyncio.ensure_future(opening)
         await asyncio.to_thread(asked.wait, DEADLINE)
         task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()  # who cancels twice does not wait for it
         with pytest.raises(asyncio.CancelledError):
             await task
         gate.set()
@@ -190,6 +192,31 @@ def test_an_opening_that_is_cancelled_leaves_the_database_free(tmp_path: Path) -
 
     asyncio.run(program())
     eventually(is_free, "the end of the system that nobody waited for")
+
+
+def test_when_a_cancelled_opening_is_over_the_database_is_free(tmp_path: Path) -> None:
+    database, asked = tmp_path / "ship.db", threading.Event()
+
+    def noted(database: Any) -> Store:
+        asked.set()
+        return open_store(database)
+
+    async def program() -> None:
+        opening = AsyncActorSystem.open(database, "offline", parts=replace(SYSTEM_PLATFORM, open_store=noted))
+        task = asyncio.ensure_future(opening)
+        await asyncio.to_thread(asked.wait, DEADLINE)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        ActorSystem.open(database, "offline", on_wait=None).close()
+
+    asyncio.run(program())
+
+
+def test_a_system_that_nobody_has_awaited_says_so() -> None:
+    opening: Any = AsyncActorSystem.open(":memory:", "offline")
+    with pytest.raises(AttributeError, match=r"not open yet, so it has no root: use `async with"):
+        _ = opening.root
 
 
 def test_both_faces_of_a_system_lead_to_each_other(durable: str) -> None:
