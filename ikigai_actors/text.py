@@ -1,8 +1,9 @@
 """Text that can be stored and shown: a caller's text is checked, a text from elsewhere is repaired."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
@@ -53,6 +54,14 @@ def binary_size(count: int) -> str:
         if count and count % size == 0:
             return f"{count // size:,} {unit}"
     return f"{count:,} bytes"
+
+
+def unambiguous(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, for ``object_pairs_hook``. Raises `ValueError` where a key is there twice."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a key is twice in an object")
+    return made
 
 
 def unused(name: str, used: set[str], longest: int) -> str:

@@ -16,6 +16,7 @@ from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Delta, OnDelta, Reply
 from ikigai_actors.providers.event_stream import EventStream, is_heartbeat
 from ikigai_actors.providers.malformed import MalformedStreamError
+from ikigai_actors.text import unambiguous
 
 SILENT = "The model fell silent in the middle of its reply and was given up: /resume, or resume(), asks again."
 CUT = "The connection broke in the middle of the reply: /resume, or resume(), asks again."
@@ -114,7 +115,7 @@ def read_arguments(name: str, text: str, cut: bool) -> dict[str, Any]:
     if cut and not text.strip():
         raise HalfACallError(name)
     try:
-        value = json.loads(text) if text.strip() else {}
+        value = json.loads(text, object_pairs_hook=unambiguous) if text.strip() else {}
     except (ValueError, RecursionError) as error:
         if cut:
             raise HalfACallError(name) from error

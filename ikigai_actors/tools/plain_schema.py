@@ -10,7 +10,8 @@ rules of Anthropic's and OpenAI's services together, as their refusals state the
     arrays           have ``items``
     everywhere       JSON Schema 2020-12, and references lead to a place within the schema
 
-What is dropped at the top stays as words in the description of the schema. The tool itself still checks its arguments.
+What is dropped at the top stays as words in the description of the schema, and a ``pattern`` that Python does not know
+in that of its part. The tool itself still checks its arguments.
 """
 
 import json
@@ -124,6 +125,18 @@ def _modernise(part: dict[str, Any]) -> None:
             part[strict] = part.pop(bound)
     if "array" in _types(part):
         part.setdefault("items", {})
+    if isinstance(pattern := part.get("pattern"), str) and not _is_regex(pattern):
+        del part["pattern"]
+        part.update(_noted(part, f"It must match the regular expression {pattern}"))
+
+
+def _is_regex(pattern: str) -> bool:
+    """Whether Python knows a pattern. Those of JSON Schema are of JavaScript, which has some that Python has not."""
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return True
 
 
 def _types(part: Mapping[str, Any], usual: str = "") -> Iterable[Any]:

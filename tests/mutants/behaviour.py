@@ -52,7 +52,7 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "samples of a turn start with a cold cache",
         "behaviour/regressions.py",
-        "config = RunConfig(**how)\n    terms = checked_terms",
+        "config = RunConfig.of(regress, how)\n    terms = checked_terms",
         'config = RunConfig(**{**how, "warm": False})\n    terms = checked_terms',
         test=_REGRESSIONS,
     ),

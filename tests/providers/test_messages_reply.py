@@ -38,7 +38,15 @@ def read(*events: Mapping[str, Any]) -> Reply:
 
 
 @pytest.mark.parametrize(
-    "pieces", [['{"only": "/tmp/scr'], ['{"tea": "Assam", ', '"kilos": 1'], ['{"n":'], ["[1]"], ['{"a": 1} rm']]
+    "pieces",
+    [
+        ['{"only": "/tmp/scr'],
+        ['{"tea": "Assam", ', '"kilos": 1'],
+        ['{"n":'],
+        ["[1]"],
+        ['{"a": 1} rm'],
+        ['{"a": 1, ', '"a": 2}'],
+    ],
 )
 def test_half_a_call_never_runs_and_is_asked_for_again(pieces: list[str]) -> None:
     closed = {"type": "content_block_stop", "index": 0}

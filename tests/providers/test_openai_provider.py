@@ -240,7 +240,9 @@ def test_a_call_without_arguments_has_none(server: OpenAIServer, nothing: str) -
     )
 
 
-@pytest.mark.parametrize("arguments", ['{"path": "/tmp/x', '{"path": "/"} rm', "[1]", "0", "5"])
+@pytest.mark.parametrize(
+    "arguments", ['{"path": "/tmp/x', '{"path": "/", "path": "/x"}', '{"path": "/"} rm', "[1]", "0", "5"]
+)
 def test_arguments_that_are_no_object_never_run_and_are_asked_for_again(server: OpenAIServer, arguments: str) -> None:
     server.answers.append(Streams([chunk(call_piece(0, arguments, "read", "c")), chunk({}, "tool_calls")]))
     error = failure(server)
@@ -648,6 +650,7 @@ def test_a_model_without_reasoning_is_asked_without_it_from_then_on(server: Open
         ([{"nothing": 1}], "the type of an event is None", False),
         (response_events({"no": "type"}), "an item has no type", False),
         (response_events(call_item("read", '{"a')), "are no JSON", True),
+        (response_events(call_item("read", '{"a": {"b": 1, "b": 2}}')), "a key is twice in an object", True),
         (
             response_events(
                 call_item("read", '{"a'), status="incomplete", incomplete_details={"reason": "max_output_tokens"}

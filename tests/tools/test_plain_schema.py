@@ -76,6 +76,15 @@ def test_what_is_combined_at_the_top_stays_as_words() -> None:
     assert told == 'Either.\n\nThe arguments must also fit this schema: {"not": {"required": ["x"]}}'
 
 
+@pytest.mark.parametrize("pattern", [r"(?<year>\d{4})", r"^\p{L}+$", r"\u{1F600}", "["])
+def test_a_pattern_that_python_does_not_know_stays_as_words(pattern: str) -> None:
+    schema = {"type": "object", "properties": {"x": {"type": "array", "items": {**TEXT, "pattern": pattern}}}}
+    told = f"It must match the regular expression {pattern}"
+    assert plain(schema).schema["properties"]["x"]["items"] == {**TEXT, "description": told}
+    known = {"type": "object", "properties": {"x": {**TEXT, "pattern": r"^(?:a|b)\d+$"}}}
+    assert plain(known).schema == known
+
+
 def test_names_that_services_refuse_are_replaced_and_found_again() -> None:
     names = ["$top", "_top", "a b", "größe", LONG, f"{LONG}y", "", "ok.it-is"]
     schema = {

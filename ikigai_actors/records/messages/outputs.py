@@ -15,13 +15,13 @@ Objects of a schema that name their properties take no others, unless the type s
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ikigai_actors.arguments import check_type, shown
 from ikigai_actors.errors import BadInput, OutputError
-from ikigai_actors.text import described
+from ikigai_actors.text import described, unambiguous
 from ikigai_actors.tools.plain_schema import Unsuitable, plain
 
 MOST_SHOWN = 20
@@ -134,7 +134,7 @@ def given_in(arguments: object, wanted: Expected) -> tuple[Any, list[str]]:
 def given_as_text(text: str, wanted: Expected) -> tuple[Any, list[str]]:
     """The value that a text gives as JSON, in the form of a call's arguments; and what is wrong with it."""
     try:
-        arguments = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
+        arguments = json.loads(text, object_pairs_hook=unambiguous, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         return None, [f"the answer is no JSON ({error})"]
     return given_in(arguments, wanted)
@@ -173,7 +173,7 @@ def read_output(text: str, output: object) -> Any:
     check_type(text, str, "text", "text")
     expected(output)
     try:
-        value = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=unambiguous, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise OutputError(f"Expected the result as JSON, got {shown(text)}: {error}") from error
     return as_output(output, value)
@@ -301,13 +301,6 @@ def _against_type(adapter: Any, text: str) -> list[str]:
     except Exception as error:  # of the type's own validators
         return [f"its validator failed: {described(error)}"]
     return []
-
-
-def _without_doubles(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError("a key is twice in an object")
-    return made
 
 
 def _no_constant(name: str) -> None:
