@@ -195,7 +195,7 @@ class InboxFull(AgentError):
 
 
 class Withdrawn(AgentError):
-    """The word was withdrawn before the agent read it."""
+    """The word was withdrawn before the agent read it, or the command before the agent carried it out."""
 
 
 class MailNotFound(AgentError):

@@ -61,6 +61,7 @@ from ikigai_actors.agent.messages import (
     Restarted,
     RulesRead,
     Sleep,
+    TakeBack,
     TakenIn,
     Wake,
     WholeRead,
@@ -106,6 +107,7 @@ from ikigai_actors.errors import (
     StoreError,
     SystemClosed,
     TurnInterrupted,
+    Withdrawn,
 )
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.records.agents.identity import new_agent_uuid
@@ -293,6 +295,8 @@ class AgentActor(PooledActor):
                 self._effects.finish(message.finished)
             case TakenIn():
                 message.done.settle(None)
+            case TakeBack():
+                self._take_back(message)
             case Departed():
                 self._depart()
                 self._stop()
@@ -363,6 +367,12 @@ class AgentActor(PooledActor):
             interrupt.caller.settle(False)
         else:
             prompt.caller.add_done_callback(partial(_answer_interrupt, interrupt.caller))
+
+    def _take_back(self, asked: TakeBack) -> None:
+        waits = self.backlog.take_back(asked.command)
+        if waits:
+            asked.command.settle(Withdrawn("The command was taken back.", self.state.uuid))
+        asked.caller.settle(waits)
 
     def _answered(self, completion: _Answered) -> None:
         asked = self._effects.is_asking

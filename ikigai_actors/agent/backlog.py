@@ -190,6 +190,18 @@ class Backlog:
         """Drop the prompt of this caller, which could not be kept as mail."""
         self._remove(self._place(caller))
 
+    def take_back(self, caller: on.Caller) -> bool:
+        """Drop the command of this caller, unless it is a prompt that is kept as mail; return whether it was here."""
+        for place, command in enumerate(self._forks):
+            if getattr(command, "caller", None) is caller:
+                del self._forks[place]
+                return True
+        for place, command in enumerate(self._commands):
+            if getattr(command, "caller", None) is caller and not _mail_of(command):
+                self._remove(place)
+                return True
+        return False
+
     def discard_remote(self) -> None:
         """Drop the prompts of other processes, and words. They stay in the mailbox."""
         self._forget((*self._remote, *self._words))

@@ -71,6 +71,16 @@ class TakenIn:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeBack:
+    """The one who gave a command takes it back: it is dropped, unless the agent has begun it."""
+
+    command: Future[Any]
+    """The caller of the command, who gets `Withdrawn`."""
+    caller: Future[bool]
+    """Answered with whether it still waited."""
+
+
+@dataclass(frozen=True, slots=True)
 class NewMail:
     """Mail has come of which the agent gets a notice when it is idle."""
 

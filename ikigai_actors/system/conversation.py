@@ -23,6 +23,7 @@ from time import monotonic
 from typing import Any
 
 from ikigai_actors.actors.futures import Future, TimedOut
+from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.subscriptions import (
     Event,
     PromptKept,
@@ -34,7 +35,7 @@ from ikigai_actors.agent.subscriptions import (
 )
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.agent.turn.events import Prompt
-from ikigai_actors.agent.turn.state import is_working
+from ikigai_actors.agent.turn.state import WORKING, Phase, is_interrupted, is_working
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import BadInput, IkigaiError, NoHost, ProviderError, TurnInterrupted, Withdrawn
 from ikigai_actors.providers.base import Reply
@@ -287,16 +288,24 @@ class Questions:
 
 
 class Words:
-    """The texts that a person said here to busy agents, as long as these have not read them. Thread-safe."""
+    """The texts and commands that a person gave here to busy agents, as long as these have not begun them. Thread-safe.
+
+    A command that waits is in memory alone, or a row for another process. Whether it was taken back is decided where it
+    waits, so one that has begun is never said to be.
+    """
 
     def __init__(self) -> None:
-        self._said: list[tuple[str, str, Receipt | PromptReply]] = []
+        self._said: list[tuple[str, str, Future[Any]]] = []  # a `Receipt` of a word, a `PromptReply`, or of a command
         self._saying = threading.Lock()
+
+    def commands(self, uuid: str) -> list[str]:
+        """The lines whose commands wait for the end of an agent's turn, oldest first."""
+        return [line for agent, line, done in self._said if agent == uuid and _is_command(done) and not done.done()]
 
     def say(self, agent: AgentRef, text: str) -> Receipt:
         """Say something into the turn of an agent. Raises what `AgentRef.steer` does."""
         receipt = agent.steer(text)
-        self._keep(agent, text, receipt)
+        self.keep(agent, text, receipt)
         return receipt
 
     def prompt(
@@ -308,7 +317,7 @@ class Words:
     ) -> "PromptReply":
         """Prompt an agent, as the function `say` does; a busy one answers after its turn."""
         reply = say(agent, text, attach, changed)
-        self._keep(agent, text, reply)
+        self.keep(agent, text, reply)
         return reply
 
     def awaits(self, uuid: str) -> bool:
@@ -323,29 +332,61 @@ class Words:
         """
         with self._saying:
             mine = [one for one in self._said if one[0] == uuid]
-            self._said = [one for one in self._said if one[0] != uuid or isinstance(one[2], PromptReply)]
+            self._said = [one for one in self._said if one[0] != uuid or not isinstance(one[2], Receipt)]
         return [text for _, text, receipt in mine if isinstance(receipt, Receipt) and receipt.withdraw()]
 
     def take_back_latest(self, agent: AgentRef) -> str | None:
-        """Withdraw the latest prompt or word that waits for an agent; return its text, or None where none waits.
+        """Take back the latest prompt, word or command that waits for an agent; return its text, or None for none.
 
-        It may have been said before this process began, which outlives a crash. Raises `StoreError`.
+        A prompt or word may have been said before this process began, which outlives a crash. Raises `StoreError`.
         """
+        with self._saying:
+            mine = [(text, said) for uuid, text, said in self._said if uuid == agent.uuid and not said.done()]
+        commands = [*mine]
+        while commands and _is_command(commands[-1][1]):  # what was given since the latest text
+            text, done = commands.pop()
+            if agent.system._take_back(agent.uuid, done):
+                return text
+        if (taken := self._withdraw_latest(agent)) is not None:
+            return taken
+        return next((text for text, done in reversed(commands) if self._takes_back(agent, done)), None)
+
+    def _takes_back(self, agent: AgentRef, done: Future[Any]) -> bool:
+        return _is_command(done) and agent.system._take_back(agent.uuid, done)
+
+    def _withdraw_latest(self, agent: AgentRef) -> str | None:
+        """Withdraw the latest prompt or word that waits in the database; return its text, or None for none."""
         system = agent.system
         found: tuple[NewPrompt, ...] = system._store.read(lambda tx: waiting_prompts(tx, agent.uuid))
         for waiting in reversed(found):
             if system._writer.perform(WithdrawPrompt(agent.uuid, waiting.mail)):
                 with self._saying:
-                    mine = [one for uuid, _, one in self._said if uuid == agent.uuid and one.stored_as == waiting.mail]
-                for one in mine:
-                    one.settle(Withdrawn("The prompt was withdrawn.", agent.uuid))
+                    mine = [said for uuid, _, said in self._said if uuid == agent.uuid]
+                for said in mine:
+                    if isinstance(said, Receipt | PromptReply) and said.stored_as == waiting.mail:
+                        said.settle(Withdrawn("The prompt was withdrawn.", agent.uuid))
                 taken: str = waiting.text
                 return taken
         return None
 
-    def _keep(self, agent: AgentRef, text: str, said: "Receipt | PromptReply") -> None:
+    def keep(self, agent: AgentRef, text: str, said: Future[Any]) -> None:
+        """Note what was given: a text with its receipt or reply, or a line with the future of its command."""
         with self._saying:
             self._said = [*(one for one in self._said if not one[2].done()), (agent.uuid, text, said)]
+
+
+def _is_command(said: Future[Any]) -> bool:
+    return not isinstance(said, Receipt | PromptReply)
+
+
+def is_busy(agent: AgentRef) -> bool:
+    """Whether a turn of the agent is in progress, also while the agent is stopped, or waits for a person."""
+    record = agent.record
+    if record.status == Status.STOPPED:
+        actor = agent.system._target(agent.uuid)
+        return bool(record.turn) and (not isinstance(actor, AgentActor) or actor.state.phase in WORKING)
+    state = agent.system.state_of(record)
+    return record.status == Status.RUNNING and state != Phase.IDLE and not is_interrupted(state)
 
 
 def reads_at_once(agent: AgentRef) -> bool:

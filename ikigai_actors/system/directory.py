@@ -23,9 +23,10 @@ from ikigai_actors.actors.beside import Beside
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
-from ikigai_actors.actors.futures import may_block, refuse_to_block
+from ikigai_actors.actors.futures import Future, may_block, refuse_to_block
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.actors.wait_registry import WaitRegistry
+from ikigai_actors.agent.messages import TakeBack
 from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
 from ikigai_actors.agent.subscriptions import (
     CALLBACK,
@@ -664,6 +665,15 @@ class Directory(OfOneProcess, ABC):
                 return latest
             before = latest
         raise AgentDead(f"Agent {uuid} is dead, or no longer runs on this host.", uuid)
+
+    def _take_back(self, uuid: str, command: Future[Any]) -> bool:
+        """Drop a command of this process, by its future, unless its agent has begun it; return whether it waited.
+
+        The future raises `Withdrawn` then. Raises what `_tell` raises.
+        """
+        waited = Future[bool]()
+        self._tell(uuid, TakeBack(command, waited))
+        return waited.get()
 
     def _steer(self, uuid: str, text: str, now: bool = False, key: str | None = None) -> "Receipt":
         """As `AgentRef.steer`."""

@@ -63,6 +63,15 @@ def test_a_fork_needs_no_log_unless_the_log_is_being_read_or_its_head_is_unknown
     assert backlog.next(UNLOADED) is child
 
 
+def test_a_command_or_a_fork_is_taken_back_once_and_a_prompt_that_is_mail_is_not() -> None:
+    undo, child, asked, kept = on.Undo(Future()), fork(), on.GetOutcome(Future()), prompt(mail=7)
+    backlog = backlog_of(undo, child, asked, kept)
+    taken = [backlog.take_back(one.caller) for one in (undo, child, undo, child, kept)]
+    assert taken == [True, True, False, False, False]
+    assert backlog.next(IN_TURN) is asked  # it may still pass what is left
+    assert [backlog.next(IDLE), backlog.next(IDLE)] == [kept, None]
+
+
 @pytest.mark.parametrize("asked", [on.GetOutcome(Future()), on.Interrupt(Future())])
 def test_what_waits_for_no_turn_passes_what_does(asked: on.Deferrable) -> None:
     waiting = prompt()

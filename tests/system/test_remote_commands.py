@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import Any
 
 import pytest
@@ -36,6 +36,7 @@ from ikigai_actors.errors import (
     StoreUnavailable,
     StoreUnusable,
     SystemClosed,
+    Withdrawn,
 )
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.hosts.remote_commands import (
@@ -47,6 +48,7 @@ from ikigai_actors.records.hosts.remote_commands import (
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.system.conversation import Words
 from ikigai_actors.system.handles.ref import AgentRef
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually, sql
@@ -411,3 +413,31 @@ def test_a_decision_goes_on_with_a_turn_that_was_cut_off(durable: str) -> None:
         assert system.approvals.deny(call, "not today", timeout=DEADLINE) is True
         eventually(lambda: system.root.state == "idle", "the end of the turn")
         assert any("not today" in message.content for message in host.root.history())
+
+
+@pytest.mark.parametrize("attached", [False, True], ids=["here", "another process"])
+def test_a_command_that_waits_for_a_turn_is_taken_back_and_one_that_has_begun_is_not(
+    durable: str, gate: Gate, attached: bool
+) -> None:
+    with ActorSystem.open(durable, gate.provider) as host:
+        with AttachedSystem.open(durable) if attached else nullcontext(host) as system:
+            root, words = system.agent(host.root.uuid), Words()
+            answer = host.root.prompt("work")
+            gate.wait_until_asked()
+            undo, here, there = root.aio.undo(), root.aio.mark("here"), root.aio.mark("there")
+            lines = {"/undo": undo, "/mark here": here, "/mark there": there}
+            for line, done in lines.items():
+                words.keep(root, line, done)
+            assert words.commands(root.uuid) == [*lines]
+            assert words.take_back_latest(root) == "/mark there"
+            with pytest.raises(Withdrawn):
+                lines["/mark there"].get(timeout=DEADLINE)
+            reply = words.prompt(root, "more")
+            reply.stored.get(timeout=DEADLINE)
+            assert [words.take_back_latest(root), words.take_back_latest(root)] == ["more", "/mark here"]
+            gate.open()
+            lines["/undo"].get(timeout=DEADLINE)
+            assert (words.take_back_latest(root), words.commands(root.uuid)) == (None, [])
+            answer.get(timeout=DEADLINE)
+            assert kinds(root) == ["user", "assistant", "rewind"]
+        assert check(host._store) == []

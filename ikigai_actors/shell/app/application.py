@@ -152,7 +152,7 @@ class Application(App[int]):
         """The events of the system."""
         self.questions, self.words = self.events.questions, self.events.words
         self._snapshots = Snapshots(
-            system, self.questions, first.uuid, self._prepare_to_show, self._fail, prices, spent
+            system, self.questions, self.words, first.uuid, self._prepare_to_show, self._fail, prices, spent
         )
         self.events.changed = self._snapshots.poke
         for notice in (*notices, *trouble):

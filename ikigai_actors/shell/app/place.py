@@ -11,11 +11,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.service import Worker
-from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import (
     AgentDead,
@@ -28,7 +27,7 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.shell import slash
 from ikigai_actors.shell.person_command import with_outputs
-from ikigai_actors.system.conversation import Questions, Words, reads_at_once
+from ikigai_actors.system.conversation import Questions, Words, is_busy, reads_at_once
 from ikigai_actors.system.handles.commands.forks import ForkOptions
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 from ikigai_actors.verbs.place import Printer, ShellPlace
@@ -106,9 +105,11 @@ class AppPlace(ShellPlace):
         self.system, self.questions, self.words = window.system, window.questions, window.words
         self.attended = window.attended
         self.current, self.screen = current, screen
+        self._line = ""
 
     def do(self, line: str) -> None:
         """Do one line. Raises `SystemClosed`; all other errors are printed."""
+        self._line = line
         try:
             if is_command(line):
                 slash.run(self, line)
@@ -143,11 +144,11 @@ class AppPlace(ShellPlace):
 
         given = attachments_in(prompt or "")
         future = parent.aio.fork(prompt, name=name, **how | {"attach": given})
-        self._later("the fork", future, born, "the next step boundary")
+        self._later(agent, "the fork", future, born, "the next step boundary")
 
     def change(self, agent: AgentRef, what: str, ask: Callable[[], Future[T]], text: str | Callable[[T], str]) -> None:
         """Let an agent change. The log shows most changes, so they are not printed as well."""
-        self._later(what, ask(), lambda _: None)
+        self._later(agent, what, ask(), lambda _: None)
 
     def resume_turn(self, agent: AgentRef) -> None:
         def resumed(there_was_one: bool) -> None:
@@ -157,7 +158,7 @@ class AppPlace(ShellPlace):
         stands, future = resume_waits(agent), agent.aio.resume()
         if stands:
             self.screen.line(waits_for_cont(agent, "the resume", self.current), dim=True)
-        self._later("the resume", future, resumed)
+        self._later(agent, "the resume", future, resumed)
 
     def go_to(self, agent: AgentRef) -> None:
         self._window.visit(agent.uuid)
@@ -233,11 +234,25 @@ class AppPlace(ShellPlace):
         return failed
 
     def _later(
-        self, what: str, future: Future[Any], done: Callable[[Any], None], until: str = "the end of the turn"
+        self,
+        agent: AgentRef,
+        what: str,
+        future: Future[T],
+        done: Callable[[T], None],
+        until: str = "the end of the turn",
     ) -> None:
-        if is_working(self.system.state_of(self.current.record)) and not future.done():
-            self.screen.line(f"{what} waits for {until}", dim=True)
-        self._window.tell_when_done(future, done, lambda error: self.screen.error(f"{what}: {self._said(error)}"))
+        """Do something with what a command gives. Where it waits for a turn, the person hears how to take it back."""
+        if is_busy(agent) and not future.done():
+            self.words.keep(agent, self._line, future)
+            here = agent == self.current
+            whose = "" if here else f" of {agent.record.short}"
+            self.screen.line(f"{what} waits for {until}{whose}{' · Up takes it back' if here else ''}", dim=True)
+
+        def failed(error: IkigaiError) -> None:
+            if not isinstance(error, Withdrawn):  # whoever took it back knows
+                self.screen.error(f"{what}: {self._said(error)}")
+
+        self._window.tell_when_done(future, done, failed)
 
     def _said(self, error: BaseException) -> str:
         return said_by(error, shown_name_in(self.system._store))

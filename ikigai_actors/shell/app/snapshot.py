@@ -31,7 +31,7 @@ from ikigai_actors.records.mail.prompts import NewPrompt, waiting_prompts
 from ikigai_actors.records.spending import Expenses, branch_spendings, in_all
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import host_names, owners
-from ikigai_actors.system.conversation import Questions
+from ikigai_actors.system.conversation import Questions, Words
 from ikigai_actors.system.handles.ref import System
 from ikigai_actors.verbs.text.naming import shown_name_in
 
@@ -74,6 +74,8 @@ class Snapshot:
     """Its supervisors, the nearest first."""
     waiting: tuple[NewPrompt, ...] = ()
     """The prompts and words of people that it has not taken up."""
+    commands: tuple[str, ...] = ()
+    """The lines that were given here and whose commands wait for the end of its turn."""
     heir: AgentRecord | None = None
     """Its nearest living ancestor, when it is dead."""
     attached: str = ""
@@ -113,6 +115,11 @@ class Snapshot:
         return 0 if self.census is None else max(0, self.census.living - sum(one.living for one in self.listed))
 
     @property
+    def waits(self) -> int:
+        """How many texts and commands wait for it."""
+        return len(self.waiting) + len(self.commands)
+
+    @property
     def works(self) -> bool:
         """Whether the agent is in a turn, or cannot begin one."""
         return self.state not in (Phase.IDLE, Phase.UNLOADED)
@@ -138,13 +145,14 @@ class Snapshots(Service):
     """Takes snapshots, one after another."""
 
     def __init__(
-        self, system: System, questions: Questions, current: str, deliver: Callable[[Snapshot], None],
+        self, system: System, questions: Questions, words: Words, current: str, deliver: Callable[[Snapshot], None],
         failed: Callable[[IkigaiError], None], prices: Prices, spent: Expenses,
     ) -> None:  # fmt: skip
         """Prepare; `start` begins.
 
         Args:
             questions: gives the questions their numbers.
+            words: knows the commands that wait.
             current: uuid of the agent to begin with.
             deliver: takes each snapshot, on the thread of the snapshots.
             failed: called when the system is closed.
@@ -153,6 +161,7 @@ class Snapshots(Service):
         """
         super().__init__("ikigai-snapshots")
         self._system, self._questions, self._deliver, self._failed = system, questions, deliver, failed
+        self._words = words
         self._prices, self._spent = prices, spent
         self._current: str = current
         self._wish: Wish | None = None
@@ -220,6 +229,7 @@ class Snapshots(Service):
             all_cost=self._prices.cost(sums.everybody) if sums is not None else None,
             budget=found.budget,
             waiting=found.waiting,
+            commands=tuple(self._words.commands(uuid)),
             printed=system._printed(uuid),
             questions=questions,
             heir=heir,

@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 
 from ikigai_actors.agent.statistics import SystemStatistics
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
-from ikigai_actors.shell import slash
 from ikigai_actors.shell.line.session import Shell
 from ikigai_actors.shell.line.turn import shortened
 from ikigai_actors.shell.person_command import typed_command
@@ -67,7 +66,7 @@ class LineMode:
         """Do one line. Raises only what ends the session: `SystemClosed`, output that cannot be written, a signal."""
         self._asked = False
         if is_command(line):
-            self._try(lambda: slash.run(self._shell, line))
+            self._try(lambda: self._shell.do_command(line))
         elif self._shell.attended and (command := typed_command(line)) is not None:
             self._try(lambda: self._shell.run_command(command))
         elif line.strip():

@@ -16,16 +16,16 @@ from typing import Any, TypeVar
 import click
 
 from ikigai_actors.actors.futures import Future, TimedOut
-from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn.calls import PendingCall
-from ikigai_actors.agent.turn.state import WORKING, Phase, is_interrupted
-from ikigai_actors.errors import BadInput, IkigaiError, StoreError, SystemClosed
+from ikigai_actors.agent.turn.state import is_interrupted
+from ikigai_actors.errors import BadInput, IkigaiError, StoreError, SystemClosed, Withdrawn
+from ikigai_actors.shell import slash
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
 from ikigai_actors.shell.person_command import PersonCommand, TypedCommand, with_outputs
-from ikigai_actors.system.conversation import outcome_of_future, reads_at_once
+from ikigai_actors.system.conversation import is_busy, outcome_of_future, reads_at_once
 from ikigai_actors.system.handles.commands.forks import ForkOptions
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 from ikigai_actors.verbs.place import ShellPlace, last_active
@@ -73,6 +73,7 @@ class Shell(ShellPlace):
         self.questions, self.words = self._turns.questions, self._turns.words
         self._along: list[str] = []  # outputs that go along with the next prompt
         self._background: list[BackgroundCommand] = []
+        self._line = ""  # the command that is done
         self._follow = follow
         self._interrupted_at = float("-inf")
         record = last_active(system)
@@ -157,6 +158,11 @@ class Shell(ShellPlace):
     def find(self, text: str) -> bool:
         return False
 
+    def do_command(self, line: str) -> None:
+        """Do a line that begins with a slash."""
+        self._line = line
+        slash.run(self, line)
+
     def put_back(self, text: str) -> None:
         self.screen.line(f"[taken back: {one_line(text)}]", dim=True)
 
@@ -182,7 +188,7 @@ class Shell(ShellPlace):
         self, agent: AgentRef, prompt: str | None, name: str | None, how: ForkOptions, follow: bool | None
     ) -> None:
         """Fork an agent. The fork of a busy one waits in the background, and does not go to the child."""
-        parent, busy = agent, how.get("at") is None and self.is_busy(agent)
+        parent, busy = agent, how.get("at") is None and is_busy(agent)
         follow = self._follow if follow is None else follow
 
         def go(child: AgentRef) -> None:
@@ -206,7 +212,7 @@ class Shell(ShellPlace):
         self._do(parent, "the fork", busy, future, of(go if follow else tell), of(tell), "the next step boundary in")
 
     def change(self, agent: AgentRef, what: str, ask: Callable[[], Future[T]], text: str | Callable[[T], str]) -> None:
-        busy = self.is_busy(agent) or any(command.agent == agent for command in self._background)
+        busy = is_busy(agent) or any(command.agent == agent for command in self._background)
 
         def tell(value: T) -> None:
             told = text if isinstance(text, str) else text(value)
@@ -255,19 +261,10 @@ class Shell(ShellPlace):
             tell(f"it is stopped{why}: prompts wait for CONT; /signal CONT lets it go on")
         elif is_interrupted(self.system.state_of(record)):
             tell(_CUT_OFF)
-        elif self.is_busy(self.current):
+        elif is_busy(self.current):
             if self.attended or not self.system.attached:  # a script does not wait for the turns of other processes
                 self._turns.watch(self.current)
             tell("it is in the middle of a turn: Enter shows its answer, Ctrl-C interrupts it")
-
-    def is_busy(self, agent: AgentRef) -> bool:
-        """Whether a turn of the agent is in progress, also while the agent is stopped."""
-        record = agent.record
-        if record.status == Status.STOPPED:
-            actor = self.system._target(agent.uuid)
-            return bool(record.turn) and (not isinstance(actor, AgentActor) or actor.state.phase in WORKING)
-        state = self.system.state_of(record)
-        return record.status == Status.RUNNING and state != Phase.IDLE and not is_interrupted(state)
 
     def interrupt(self) -> bool:
         """Ctrl-C: end the turn of the current agent, if there is one; return whether. Twice: `KeyboardInterrupt`."""
@@ -275,7 +272,7 @@ class Shell(ShellPlace):
         if now - self._interrupted_at < _TWICE:
             raise KeyboardInterrupt
         self._interrupted_at = now
-        if not (self.is_busy(self.current) or self.words.awaits(self.current.uuid)):
+        if not (is_busy(self.current) or self.words.awaits(self.current.uuid)):
             return False
         for text in self._turns.take_back(self.current):  # it would open a turn that nobody wants
             self.screen.line(f"[taken back, unread: {one_line(text)}]", dim=True)
@@ -328,6 +325,8 @@ class Shell(ShellPlace):
                 command.done(command.future.get())
             except SystemClosed:
                 raise
+            except Withdrawn:  # whoever took it back knows
+                continue
             except IkigaiError as error:
                 self.screen.error(f"{command.what}: {said_by(error, shown_name_in(self.system._store))}")
         with contextlib.suppress(StoreError):  # a `StoreTrouble` reports a database that does not answer
@@ -356,7 +355,7 @@ class Shell(ShellPlace):
         agent = command.agent
         if command.future.done() or self._turns.has(agent):
             return command.future.done()
-        if self.is_busy(agent) or self._is_stopped(agent):
+        if is_busy(agent) or self._is_stopped(agent):
             return command.future.done()
         return self._waited(command.future)
 
@@ -391,6 +390,7 @@ class Shell(ShellPlace):
             now(future.get())
             return
         self._background.append(BackgroundCommand(agent, what, future, later))
+        self.words.keep(agent, self._line, future)
         stopped = ", which is stopped" if self._is_stopped(agent) else ""
         turn = f"the turn of {agent.record.short}{stopped}"
         self.screen.line(f"{what} waits for {until} {turn}; a notice will say when it is done")

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.actors.futures import Future, may_block
 from ikigai_actors.actors.threads import current_threads
+from ikigai_actors.agent.messages import TakeBack
 from ikigai_actors.agent.remote_commands import RemoteCaller, RemoteCommand, encode
 from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.succession import Heir
@@ -45,6 +46,7 @@ from ikigai_actors.errors import (
     NoTurn,
     SystemClosed,
     TurnInterrupted,
+    Withdrawn,
 )
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.agents import registry
@@ -294,6 +296,8 @@ class RemoteAgents:
             case on.Interrupt():
                 change = self._client.signal(uuid, Signal.INT, cascade=False, reason="", grace=0)
                 command.caller.settle(not change.ignored)
+            case TakeBack():
+                command.caller.settle(self._takes_back(uuid, command.command))
             case _:
                 self._remote_command(uuid, command)
 
@@ -409,6 +413,14 @@ class RemoteAgents:
                     caller.settle(caller.refusal)
         except IkigaiError as error:  # then it is done, and nobody waits for it
             logger.info("A request could not be taken back: %s", error)
+
+    def _takes_back(self, uuid: str, caller: Future[Any]) -> bool:
+        """Take back a command that its agent has not carried out; return whether that was in time."""
+        for key in [key for key, future in self._asked.items() if future is caller]:
+            if self._client.withdraw(key, Withdrawn("The command was taken back.", uuid)):
+                self._asked.pop(key).settle(Withdrawn("The command was taken back.", uuid))
+                return True
+        return False
 
     def _withdraw(self) -> None:
         """Take back the remote commands that nobody has answered: the answer is `NoHost` then."""

@@ -20,7 +20,7 @@ from ikigai_actors.shell.app.theme import DARK, LIGHT, Palette
 from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
 from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks, chunked
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, few, pieces_of, progress_of
-from ikigai_actors.system.conversation import Questions
+from ikigai_actors.system.conversation import Questions, Words
 from ikigai_actors.verbs.place import last_active
 from tests.kit.blocking_provider import DEADLINE, Hanging
 
@@ -203,7 +203,7 @@ def test_looking_at_an_agent_reads_no_log(tmp_path: Path) -> None:
         system.root.fork(name="kid").fork(name="grandkid")
     with ActorSystem.open(database, OfflineProvider()) as system:
         snapshots = Snapshots(
-            system, Questions(system.approvals), last_active(system).uuid, print, print, Prices({}), Expenses()
+            system, Questions(system.approvals), Words(), last_active(system).uuid, print, print, Prices({}), Expenses()
         )
         snapshot = snapshots._take(system.agent("grandkid").uuid, Wish())
         assert snapshot.model == "offline:slow-not"
@@ -221,7 +221,7 @@ def test_of_an_agent_that_is_summarised_a_snapshot_tells_of_how_many_messages() 
         summary = system.root.aio.compact()
         hanging.wait_until_asked()
         snapshots = Snapshots(
-            system, Questions(system.approvals), system.root.uuid, print, print, Prices({}), Expenses()
+            system, Questions(system.approvals), Words(), system.root.uuid, print, print, Prices({}), Expenses()
         )
         assert snapshots._take(system.root.uuid, None).state == "summarising 6 messages"
         assert system.root.signal(Signal.INT)

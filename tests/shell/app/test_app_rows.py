@@ -16,7 +16,7 @@ from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.theme import DARK, variables
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.store import open_store
-from ikigai_actors.system.conversation import Questions
+from ikigai_actors.system.conversation import Questions, Words
 from tests.kit.databases import eventually
 from tests.kit.faults import FaultyStore
 from tests.kit.open_on import open_on
@@ -107,7 +107,9 @@ def test_a_click_chooses_the_row_in_that_place_and_below_the_last_one_nothing() 
 def watching(
     system: ActorSystem, deliver: Callable[[Snapshot], None] = print, fail: Callable[[IkigaiError], None] = print
 ) -> Snapshots:
-    return Snapshots(system, Questions(system.approvals), system.root.uuid, deliver, fail, Prices({}), Expenses())
+    return Snapshots(
+        system, Questions(system.approvals), Words(), system.root.uuid, deliver, fail, Prices({}), Expenses()
+    )
 
 
 def test_snapshots_go_on_when_the_store_is_back() -> None:

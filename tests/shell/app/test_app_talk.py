@@ -61,6 +61,31 @@ def test_a_prompt_to_a_busy_agent_waits_in_sight() -> None:
         on_stage(system, play)
 
 
+def test_a_command_that_waits_for_a_call_to_be_approved_is_told_and_up_takes_it_back() -> None:
+    @tool(policy="ask")
+    def risk() -> str:
+        return "done it"
+
+    async def play(stage: Stage) -> None:
+        await stage.say("go")
+        await stage.expect("asks you")
+        await stage.say("/undo")
+        await stage.expect("the undo waits for the end of the turn · Up takes it back")
+        await stage.expect("1 waiting · Up takes back")
+        await stage.press("up")
+        await stage.expect("› /undo")
+        await stage.expect_gone("1 waiting")
+        await stage.press("ctrl+u")
+        await stage.say("/approve")
+        await stage.expect("all is well")
+        assert "✗" not in stage.transcript
+
+    model = ScriptedProvider([Reply(tool_calls=(ToolCall("risk", {}),), stop_reason="tool_use"), "all is well"])
+    with open_memory(model, tools=[risk], approvals="ask") as system:
+        on_stage(system, play)
+        assert [message.kind for message in system.root.history()][-1] == "assistant"
+
+
 def test_calls_are_folded_with_their_results_and_unfold() -> None:
     async def play(stage: Stage) -> None:
         await stage.say('@agents\n@no_such_tool {"a": 1}')

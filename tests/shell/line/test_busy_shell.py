@@ -44,6 +44,17 @@ def test_the_fork_of_a_busy_agent_waits_without_blocking_and_is_told(open_sessio
     assert late.parent == root
 
 
+def test_commands_that_wait_are_taken_back_the_latest_first_and_say_nothing_later(open_session: OpenSession) -> None:
+    gate = Gate()
+    session = open_session(gate.provider)
+    root = session.system.root
+    root.prompt("work")
+    gate.wait_until_asked()
+    printed = session("/mark one", "/undo", "/queue --take-back", "/queue --take-back", "/queue --take-back", gate.open)
+    assert printed[2:5] == ["[taken back: /undo]", "[taken back: /mark one]", f"Nothing waits for {short(root)}."]
+    assert (printed[5:], [message.kind for message in root.history()]) == (["done"], ["user", "assistant"])
+
+
 def test_one_can_go_to_a_busy_agent_and_away_and_hears_when_it_has_answered(open_session: OpenSession) -> None:
     gate = Gate()
     session = open_session(gate.provider)

@@ -253,7 +253,7 @@ class MainScreen(Screen[None]):
             return
         if tree is not None:
             self._tree.update_from(snapshot, tree)
-        self.page.prompt.waiting = bool(snapshot.waiting)
+        self.page.prompt.waiting = bool(snapshot.waits)
         self.page.transcript.show_waiting([one.text for one in snapshot.waiting[-_SHOWN_WAITING:]])
         self._show_bars()
 
@@ -632,7 +632,7 @@ class MainScreen(Screen[None]):
             began = transcript.turn.began
             seconds = max(0.0, (self._system._clock.now_ms() - began) / 1000) if began else None
             work = Underway(snapshot.state, seconds, transcript.speaks, rate)
-        turn, waiting = transcript.turn, len(snapshot.waiting) if snapshot is not None else 0
+        turn, waiting = transcript.turn, snapshot.waits if snapshot is not None else 0
         after = took(turn.seconds, turn.tokens) if turn.tokens else ""
         return talk_lines.work_line(work, after, waiting, self._spin, width, colours)
 
