@@ -90,6 +90,31 @@ def test_parent_and_child_do_not_see_what_the_other_changes_and_the_directory_st
         assert files(work) == before
 
 
+@pytest.mark.parametrize("on_fork", ["overlay", "worktree"])
+def test_what_only_a_pattern_allows_sees_the_files_and_jobs_of_its_agent_and_no_function(
+    work: Path, on_fork: str
+) -> None:
+    if on_fork == "worktree":
+        subprocess.run(["git", "init", "-q", work], check=True)
+    tools, rules = [Workspace(work, fence="required", on_fork=on_fork)], [("allow", "bash", "cat *")]
+    script = ScriptedProvider(told)
+    with ActorSystem.open(work.parent / "d.db", script, tools=tools, approvals=lambda _: True, rules=rules) as system:
+        kid = system.root.fork(name="kid")
+        assert bash(kid, "cat() { echo EVIL; }; echo mine >> a; sleep 100 & echo $! > /tmp/job; cd d; cat x") == "EVIL"
+        for _ in range(2):
+            *_, text = bash(kid, "cat ../a").splitlines()
+            assert text == "mine"
+        job = bash(kid, "cat /tmp/job").splitlines()[-1]
+        assert "sleep" in bash(kid, f"cat /proc/{job}/cmdline")
+        assert bash(system.root, "cat a") == "a"
+        kid.fork(
+            name="grandchild"
+        )  # with layers, the files of kid are in another one from now on, and its shell is new
+        assert bash(kid, "echo more >> ../a; command cat ../a") == "a\nmine\nmore"
+        assert bash(kid, "cat ../a").splitlines()[-1] == "more"
+    assert (work / "a").read_text() == "a\n"
+
+
 @pytest.mark.thorough("another way to read what a shell sees")
 def test_the_file_tools_see_what_the_shell_of_their_agent_sees(work: Path) -> None:
     with opened(work) as system:

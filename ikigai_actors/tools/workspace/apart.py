@@ -38,7 +38,7 @@ async def run_apart(shell: Bash, command: str, seconds: float) -> tuple[str, Com
     """
     ran = await shell.run_apart(command, seconds, places_for(command))
     if ran.place is not None:
-        raise ToolError(why_not(ran.place, ran.output, command))
+        raise ToolError(why_not(ran.place, ran.output))
     if not shell.used or (shell.told_apart and ran.code == 0):
         return "", ran
     shell.told_apart = True
@@ -52,8 +52,8 @@ def places_for(command: str) -> tuple[PlaceOfShell, ...]:
     return (PlaceOfShell.TOP,) if relative else (PlaceOfShell.TOP, PlaceOfShell.BENEATH)
 
 
-def why_not(place: PlaceOfShell, directory: str, command: str) -> str:
-    """Why it does not allow the command there."""
+def why_not(place: PlaceOfShell, directory: str) -> str:
+    """Why the pattern of a rule does not allow a command there."""
     if place is PlaceOfShell.GONE:
         return "Nothing was run: the directory of your shell is gone, or closed to it. Go to another one with cd."
     means = "holds only within it" if place is PlaceOfShell.ELSEWHERE else "means the program in its top directory"
