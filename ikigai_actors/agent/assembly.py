@@ -32,6 +32,7 @@ def conversation_of(
     limits: AttachmentLimits | None = None,
     further: Sequence[Message] = (),
     end: int | None = None,
+    gone: frozenset[str] | None = None,
 ) -> Passage:
     """The conversation up to a position, as a model sees it.
 
@@ -40,37 +41,44 @@ def conversation_of(
         limits: what its service takes of attachments; None where nothing is known of it.
         further: messages that are in no log, and come last.
         end: where the conversation ends that the model is shown; None for the position.
+        gone: the tools to which no result may refer; None where results refer to none.
 
     Returns:
         The conversation, the user's side last.
     """
     new: list[Spoken] = []
     last: Passage | None = None
-    key = _key(log, head, model, limits)
+    key = _key(log, head, model, limits, gone)
     for spoken in log.conversation(head, end):
         if (last := _kept(spoken, key)) is not None:
             break
         new.append(spoken)
     sent = _Sent(log, head, key)
-    turns = Turns(last, model, sent, log.elided(head), limits)
+    turns = Turns(last, model, sent, log.elided(head), limits, gone=gone)
     if last is None:
         turns.open_with(*log.opening(head))
     made = _made(turns, sent, key, new, further)
     if turns.attached.is_made:
         return made
     sent = _Sent(log, head, key)
-    turns = Turns(None, model, sent, log.elided(head), limits, turns.attached.due)
+    turns = Turns(None, model, sent, log.elided(head), limits, turns.attached.due, gone)
     turns.open_with(*log.opening(head))
     return _made(turns, sent, key, list(log.conversation(head, end)), further)
 
 
 def conversation_in_words(
-    log: Log, head: int, model: str, limits: AttachmentLimits | None, further: Sequence[Message], end: int
+    log: Log,
+    head: int,
+    model: str,
+    limits: AttachmentLimits | None,
+    further: Sequence[Message],
+    end: int,
+    gone: frozenset[str] | None = None,
 ) -> Passage:
     """The conversation as for `conversation_of`, with all attachments by reference."""
-    whole = conversation_of(log, head, model, limits, further, end)
+    whole = conversation_of(log, head, model, limits, further, end, gone)
     attaches = whole.blobs or whole.hidden
-    return conversation_of(log, head, model, NOTHING_ATTACHED, further, end) if attaches else whole
+    return conversation_of(log, head, model, NOTHING_ATTACHED, further, end, gone) if attaches else whole
 
 
 def passage_of(messages: Sequence[Message], model: str) -> Passage:
@@ -103,7 +111,14 @@ def _made(turns: Turns, sent: "_Sent", key: Hashable, new: Sequence[Spoken], fur
     return turns.finish()
 
 
-def shared_blocks(log: Log, head: int, model: str, limits: AttachmentLimits | None = None, hidden: int = 0) -> int:
+def shared_blocks(
+    log: Log,
+    head: int,
+    model: str,
+    limits: AttachmentLimits | None = None,
+    hidden: int = 0,
+    gone: frozenset[str] | None = None,
+) -> int:
     """How many blocks of `conversation_of`, which was called before, every sibling sends too.
 
     Those up to the end of the last reply before the fork. What follows it is still open at the fork: the results of
@@ -113,17 +128,17 @@ def shared_blocks(log: Log, head: int, model: str, limits: AttachmentLimits | No
     lens = log.view(head).lens
     if not log.fork or (lens is not None and lens.id > log.fork):
         return 0
-    key = _key(log, head, model, limits)
+    key = _key(log, head, model, limits, gone)
     for spoken in log.conversation(head, log.fork):
         if (chain := _kept(spoken, key)) is not None:
             return chain.replied if chain.hidden == hidden else 0
     return 0
 
 
-def _key(log: Log, head: int, model: str, limits: AttachmentLimits | None) -> Hashable:
+def _key(log: Log, head: int, model: str, limits: AttachmentLimits | None, gone: frozenset[str] | None) -> Hashable:
     """The inputs of a chain beside the messages themselves."""
     lens = log.view(head).lens
-    return (model, limits, lens.agent, lens.id) if lens is not None else (model, limits)
+    return (model, limits, gone, lens.agent, lens.id) if lens is not None else (model, limits, gone)
 
 
 def _kept(spoken: Spoken, key: Hashable) -> Passage | None:

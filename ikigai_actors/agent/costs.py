@@ -24,10 +24,11 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.agent.agent_log import AgentLog
 from ikigai_actors.agent.runtime import Runtime
-from ikigai_actors.agent.toolbox import size_as_json
+from ikigai_actors.agent.toolbox import finds, size_as_json
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.compaction import answer_tokens
 from ikigai_actors.agent.turn.elision import text_to_model
+from ikigai_actors.agent.turn.found import NOTHING_FOUND, FoundTools, found_in
 from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.providers.base import Reply, Spent, Usage, reply_tokens
@@ -75,6 +76,8 @@ class Model(NamedTuple):
     thinking: int = 0
     overhead: int = 0
     """Bytes of the system prompt and of the tools."""
+    by_reference: bool = False
+    """Whether its service loads tools where results refer to them."""
 
 
 class Costs:
@@ -117,13 +120,14 @@ class Costs:
 
     def _need(self, state: State, unit: LogUnit) -> Need:
         turn, asked = unit.turn or state.turn, self._asked(state)
-        model = self._model(asked)
+        found = self._found(asked, unit.messages)
+        model = self._model(asked, found)
         if state.side is not None and model is not None and model.own_code:
             model = None
         if model is None:  # the request will fail before it leaves
             return Need(state.head, turn, Amount(0, 0), Amount(0, 0))
         further = talk_behind(asked) if state.side is not None else ()
-        known, added, blocks = self._input(asked, unit.messages, further, model)
+        known, added, blocks = self._input(asked, unit.messages, further, model, found)
         tools = _OF_TOOLS if model.overhead else 0
         base = 0 if known is None else known.all_tokens
         if known is None:
@@ -156,15 +160,22 @@ class Costs:
             return state
         return asked_agent(state, child.view(state.merging.source.head))
 
-    def _model(self, state: State) -> Model | None:
-        """The model that will be asked; None when none can be."""
+    def _found(self, state: State, new: tuple[Message, ...]) -> FoundTools:
+        """The tools that the model has found; ``new`` are the messages of the unit, which are in no log."""
+        log = self._log.current if state.merging is None else self._log.child
+        head = state.head - len(new)
+        return NOTHING_FOUND if log is None or not head else found_in(log, head, new)
+
+    def _model(self, state: State, found: FoundTools = NOTHING_FOUND) -> Model | None:
+        """The model that will be asked, with the tools that it has found; None when none can be asked."""
         runtime = self._runtime
         settings = {**runtime.providers.settings, **state.view.settings}
         try:
             models = runtime.providers.asked(settings, summary=state.side is not None)
             chosen = models[min(state.passed, len(models) - 1)]
             counts, own_code, name = chosen.counts, chosen.own_code, str(chosen)
-            overhead = 0 if counts is False else self._overhead(settings, state.output)
+            by_reference = chosen.refers_to_tools
+            overhead = 0 if counts is False else self._overhead(settings, state.output, found, by_reference)
             most = usual_output(settings, chosen.provider) if state.side is None else answer_tokens(settings)
         except BaseException:  # other people's code; the request reports it
             return None
@@ -181,26 +192,31 @@ class Costs:
             price,
             reserved if isinstance(reserved, int) else 0,
             overhead,
+            by_reference,
         )
 
-    def _overhead(self, settings: Mapping[str, Any], output: Mapping[str, Any] | None) -> int:
-        """The bytes of the system prompt and of the tools, in a turn that is to give this."""
+    def _overhead(
+        self, settings: Mapping[str, Any], output: Mapping[str, Any] | None, found: FoundTools, by_reference: bool
+    ) -> int:
+        """The bytes of the system prompt and of the tools that the model reads, in a turn that is to give this."""
         wanted = None if output is None else expected_in({"output": output})
         system = len(str(settings.get("system", "")).encode(errors="replace"))
-        return system + self._runtime.toolbox.size(settings, wanted)
+        return system + self._runtime.toolbox.size(settings, wanted, found if finds(settings, by_reference) else None)
 
-    def _grown(self, log: Log, spoken: Message, state: State, model: Model) -> int:
+    def _grown(self, log: Log, spoken: Message, state: State, model: Model, found: FoundTools) -> int:
         """By how many bytes the system prompt and the tools have grown since a reply of the same model."""
         settings, output = log.view(spoken.id).settings, state.output if spoken.id > state.turn else None
-        if settings == state.view.settings and output == state.output:
+        before = found_in(log, spoken.id)
+        if settings == state.view.settings and output == state.output and before == found:
             return 0
         try:
-            return max(0, model.overhead - self._overhead({**self._runtime.providers.settings, **settings}, output))
+            settings = {**self._runtime.providers.settings, **settings}
+            return max(0, model.overhead - self._overhead(settings, output, before, model.by_reference))
         except BaseException:  # other people's code, whose tools are gone
             return model.overhead
 
     def _input(
-        self, state: State, new: tuple[Message, ...], further: tuple[Message, ...], model: Model
+        self, state: State, new: tuple[Message, ...], further: tuple[Message, ...], model: Model, found: FoundTools
     ) -> tuple[Usage | None, int, int]:
         """The usage of the model's latest reply; the bytes that were added since, or all; and in how many blocks.
 
@@ -220,7 +236,7 @@ class Costs:
             own = own and log.is_shown_as(head, message.id)
             spent = spent_of(message) if own else None
             if spent is not None:
-                grown = 0 if model.counts is False else self._grown(log, message, state, model)
+                grown = 0 if model.counts is False else self._grown(log, message, state, model, found)
                 return spent.usage, size + grown, blocks
             if own and model.counts is False:
                 break

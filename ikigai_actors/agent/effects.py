@@ -7,7 +7,7 @@ another host, which begins what is postponed here.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -25,9 +25,11 @@ from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.sizes import fit_of, fixed_tokens, puts_off, report_tokens, request_tokens
 from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.agent.subscriptions import Streamed, WindowNearlyFull
+from ikigai_actors.agent.toolbox import Offer, finds, gone_from
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Call, pending
 from ikigai_actors.agent.turn.compaction import answer_tokens
+from ikigai_actors.agent.turn.found import found_in
 from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
 from ikigai_actors.agent.turn.record import has_own_files
 from ikigai_actors.agent.turn.request import assemble
@@ -81,7 +83,10 @@ class _Chosen(NamedTuple):
     following: str
     """The next of the agent's models, if this one is not available; empty for none."""
     settings: Mapping[str, Any]
-    tools: Sequence[Mapping[str, Any]]
+    offer: Offer
+    """Its tools."""
+    gone: frozenset[str] | None
+    """The tools to which no result may refer; None where results refer to none."""
     is_typed: bool
     """Whether the turn must give a value, by the last of the tools."""
     cut_by_budget: bool
@@ -90,6 +95,11 @@ class _Chosen(NamedTuple):
     """How many tokens the model takes; 0 when it is not known."""
     limits: AttachmentLimits | None
     """The attachments that its service takes; None when they are not known."""
+
+    @property
+    def fixed(self) -> int:
+        """How many tokens are sent beside the conversation, about."""
+        return fixed_tokens(self.settings, self.offer.read)
 
     @property
     def service(self) -> str:
@@ -300,7 +310,7 @@ class Effects:
         if chosen.window and (full := self._window_full(chosen, state, log)) is not None:
             self._inbox.put_urgent(full)
             return
-        conversation = conversation_of(log, state.head, chosen.name, chosen.limits)
+        conversation = conversation_of(log, state.head, chosen.name, chosen.limits, gone=chosen.gone)
         blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
         question = assemble(
             conversation,
@@ -308,10 +318,10 @@ class Effects:
             agent=self._uuid,
             name=self._name,
             model=chosen.name,
-            tools=chosen.tools,
+            tools=chosen.offer.sent,
             blobs=blobs,
-            shared=shared_blocks(log, state.head, chosen.name, chosen.limits, conversation.hidden),
-            output=chosen.tools[-1] if chosen.is_typed else None,
+            shared=shared_blocks(log, state.head, chosen.name, chosen.limits, conversation.hidden, chosen.gone),
+            output=chosen.offer.sent[-1] if chosen.is_typed else None,
             once=held_output(state) is not None,
             cut_by_budget=chosen.cut_by_budget,
         )
@@ -346,7 +356,7 @@ class Effects:
         Subscribers are warned of one that leaves and nearly fills the window, once in a turn; where the system prompt
         and the tools are the cause, once a model.
         """
-        fixed = fixed_tokens(chosen.settings, chosen.tools)
+        fixed = chosen.fixed
         fit = fit_of(log, state.head, chosen.name, chosen.settings, fixed, chosen.window)
         own_code = chosen.own_code and not chosen.settings.get("compact_model")
         if chosen.settings.get("compact") != "off" and not own_code and puts_off(fit, state.squeezed, state.left_at):
@@ -387,7 +397,7 @@ class Effects:
         except ProviderError as error:
             inbox.put_urgent(on.SummaryFailed(request, error))
             return
-        fixed = fixed_tokens(chosen.settings, chosen.tools)
+        fixed = chosen.fixed
         if state.compaction is not None and not state.compaction.plan.is_part and chosen.window:
             fit = fit_of(log, end, chosen.name, chosen.settings, fixed, chosen.window)
             if fit.readable < 1:  # it does not leave: some services cut silently
@@ -407,7 +417,8 @@ class Effects:
         # The list that a turn goes on with: another agent's models and those for summaries alone are none of it.
         following = "" if state.merging is not None or chosen.settings.get("compact_model") else chosen.following
         if part is None:
-            conversation = conversation_in_words(log, state.head, chosen.name, chosen.limits, talk_behind(state), end)
+            talk = talk_behind(state)
+            conversation = conversation_in_words(log, state.head, chosen.name, chosen.limits, talk, end, chosen.gone)
         else:
             conversation = passage_of((*part.messages, *talk_behind(state)), chosen.name)
         blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
@@ -417,7 +428,7 @@ class Effects:
             agent=uuid,
             name=name,
             model=chosen.name,
-            tools=chosen.tools,
+            tools=chosen.offer.sent,
             blobs=blobs,
             once=held_output(state) is not None,
             cut_by_budget=cut,
@@ -451,7 +462,10 @@ class Effects:
             models = self._runtime.providers.asked(settings, summary)
             chosen, *others = models[min(state.passed, len(models) - 1) :]
             wanted = None if state.output is None else expected_in({"output": state.output})
-            tools = self._runtime.toolbox.describe(settings, wanted)
+            by_reference = chosen.refers_to_tools
+            found = found_in(log, state.head) if finds(settings, by_reference) else None
+            offer = self._runtime.toolbox.offer(settings, found, by_reference, wanted)
+            gone = gone_from(offer, found) if found is not None and by_reference else None
             following = str(others[0]) if others else ""
             own_code = chosen.own_code
             if most == 0 and not own_code:
@@ -464,7 +478,7 @@ class Effects:
             window = settings.get("context_window") or self._runtime.providers.window_of(chosen)
             is_typed, limits = wanted is not None, chosen.attachments
             return _Chosen(
-                chosen.provider, own_code, str(chosen), following, sent, tools, is_typed, cut, window, limits
+                chosen.provider, own_code, str(chosen), following, sent, offer, gone, is_typed, cut, window, limits
             )
         except ProviderError:
             raise

@@ -1,15 +1,18 @@
 """The tools of an agent: those of the system, less those that its settings leave out; and whether they may be used."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
+from ikigai_actors.agent.builtin_calls.base import BuiltinCall
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call
+from ikigai_actors.agent.turn.found import ALWAYS_THERE, FoundTools, words_about
 from ikigai_actors.agent.turn.typed import EXIT, begin_result, described_exit, form_of
 from ikigai_actors.errors import BadInput, ProviderError
+from ikigai_actors.providers.base import FIND_TOOLS
 from ikigai_actors.records.messages.outputs import Expected
 from ikigai_actors.records.messages.settings import complaint, misfits
 from ikigai_actors.tools.definitions import definition_of
@@ -23,8 +26,18 @@ from ikigai_actors.tools.trees.tree import Copied
 FORBIDDEN = "{name} may not be called here. Do without it, or ask the person to allow it by a rule."
 """The result of a call that the tool's own policy denies."""
 
+T = TypeVar("T", bound=ToolTraits)
 _UNREADABLE = "The setting tools of this agent cannot be read, so {name} is denied. Ask the person to set it again."
 _GIVE_RESULT = BuiltinTraits(begin=begin_result)
+
+
+class Offer(NamedTuple):
+    """The descriptions of the tools of a request."""
+
+    sent: tuple[Mapping[str, Any], ...]
+    """Those that it has, some of them with ``defer_loading``."""
+    read: tuple[Mapping[str, Any], ...]
+    """Those that the model reads, here or where a result refers to them: they count for its size."""
 
 
 class Toolbox:
@@ -45,11 +58,10 @@ class Toolbox:
         self._left_out: set[str] = set()
         self._ask = ask
         self._sized: tuple[tuple[Mapping[str, Any], ...], int] = ((), 2)
+        self._deferred: dict[str, Mapping[str, Any]] = {}
         self.copied: tuple[Copied, ...] = ()
         """The directories of which children get trees of their own."""
-        self._traits: dict[str, ToolTraits] = {
-            name: BuiltinTraits(begin=call.begin, asks=ask) for name, call in BUILTIN_CALLS.items()
-        }
+        self._traits: dict[str, ToolTraits] = {name: _builtin(call, ask) for name, call in BUILTIN_CALLS.items()}
         for name, why in self.add(tools).items():
             raise BadInput(f"{name!r} cannot be a tool: {why}.")
 
@@ -73,9 +85,10 @@ class Toolbox:
             except Unsuitable as error:
                 unsuitable[tool.name] = str(error)
                 continue
+            described = self._tools[tool.name].describe()
             digest, _, body = definition_of(tool.describe(), tool.traits)
             here = self._here(tool.name, tool.traits)
-            self._traits[tool.name] = replace(here, definition=digest, definition_body=body)
+            self._traits[tool.name] = _found_by(replace(here, definition=digest, definition_body=body), described)
         self._left_out |= unsuitable.keys()
         return unsuitable
 
@@ -85,15 +98,17 @@ class Toolbox:
     def names(self, settings: Mapping[str, Any]) -> list[str]:
         """The names of an agent's tools, sorted: all of them, or those that its setting ``tools`` names.
 
+        The tool that finds others is none of them: it is there where others are to be found.
+
         Raises `ProviderError` when the setting names a tool that is not registered.
         """
-        known = sorted({*self._tools, *BUILTIN_CALLS})
+        known = sorted({*self._tools, *BUILTIN_CALLS} - {FIND_TOOLS})
         allowed = settings.get("tools")
         if (wrong := complaint({"tools": allowed})) is not None:
             raise ProviderError(wrong)
         if allowed is None:
             return known
-        if missing := sorted(set(allowed) - set(known) - self._left_out):
+        if missing := sorted(set(allowed) - {FIND_TOOLS} - set(known) - self._left_out):
             raise ProviderError(
                 f"The setting tools names {', '.join(missing)}, not registered now. Registered: {', '.join(known)}. "
                 "Change the setting, or open the system with these tools."
@@ -137,33 +152,90 @@ class Toolbox:
                 found[call.id] = Asked(subject.compared, subject.of(agent, call.input))
         return found
 
-    def describe(self, settings: Mapping[str, Any], wanted: Expected | None = None) -> tuple[Mapping[str, Any], ...]:
-        """An agent's tools for its model, in an order that never changes. Raises `ProviderError` as `names` does.
+    def offer(
+        self,
+        settings: Mapping[str, Any],
+        found: FoundTools | None = None,
+        by_reference: bool = False,
+        wanted: Expected | None = None,
+    ) -> Offer:
+        """An agent's tools for its model. What was sent before stays as it was when more are found.
 
         Args:
+            settings: those of the agent.
+            found: the tools that the model has found; None where all tools are before it, as `finds` says.
+            by_reference: whether its service loads tools where results refer to them.
             wanted: what the turn must give. The tool for it is the last then, and ``exit`` takes it too.
+
+        Raises:
+            ProviderError: as for `names`.
         """
         names = self.names(settings)
-        tools = [
-            BUILTIN_CALLS[name].described if name in BUILTIN_CALLS else self._tools[name].describe() for name in names
-        ]
-        if wanted is None:
-            return tuple(tools)
-        return (*(described_exit(one, wanted) if one["name"] == EXIT else one for one in tools), form_of(wanted))
+        if found is None:
+            every = self._typed([self._described(name) for name in names], wanted)
+            return Offer(every, every)
+        there = [name for name in names if not self._traits[name].deferred]
+        here = [*sorted([*there, FIND_TOOLS]), *(name for name in found.kept if name in names and name not in there)]
+        shown = [name for name in found.shown if name in names and name not in here]
+        read = self._typed([self._described(name) for name in (*here, *shown)], wanted)
+        if not by_reference:
+            return Offer(read, read)
+        later = [self._later(name) for name in names if name not in here]
+        return Offer(self._typed([*(self._described(name) for name in here), *later], wanted), read)
 
-    def size(self, settings: Mapping[str, Any], wanted: Expected | None = None) -> int:
-        """The bytes of an agent's tools as JSON. Raises as `describe` does."""
-        described = self.describe(settings, wanted)
+    def size(self, settings: Mapping[str, Any], wanted: Expected | None = None, found: FoundTools | None = None) -> int:
+        """The bytes of the tools that an agent's model reads, as JSON. Raises as `offer` does."""
+        described = self.offer(settings, found, wanted=wanted).read
         latest, size = self._sized
         if described != latest:  # agents that ask one after the other mostly have the same tools
             size = size_as_json(described)
             self._sized = described, size
         return size
 
+    def _described(self, name: str) -> Mapping[str, Any]:
+        return BUILTIN_CALLS[name].described if name in BUILTIN_CALLS else self._tools[name].describe()
+
+    def _later(self, name: str) -> Mapping[str, Any]:
+        """The description of a tool that is not before the model, always the same for each."""
+        if name not in self._deferred:
+            self._deferred[name] = {**self._described(name), "defer_loading": True}
+        return self._deferred[name]
+
+    def _typed(self, tools: Sequence[Mapping[str, Any]], wanted: Expected | None) -> tuple[Mapping[str, Any], ...]:
+        if wanted is None:
+            return tuple(tools)
+        return (*(described_exit(one, wanted) if one["name"] == EXIT else one for one in tools), form_of(wanted))
+
     def _here(self, name: str, traits: ToolTraits) -> ToolTraits:
         """The traits of a tool in this process."""
         denial = FORBIDDEN.format(name=name) if traits.policy is Policy.DENY else ""
         return replace(traits, asks=self._ask, denial=denial)
+
+
+def finds(settings: Mapping[str, Any], by_reference: bool) -> bool:
+    """Whether a model finds its tools, in place of having all of them before it.
+
+    Args:
+        settings: those of its agent.
+        by_reference: whether its service loads tools where results refer to them.
+    """
+    defer = settings.get("defer") or "auto"
+    return settings.get("tools") is None and (defer == "on" or (defer == "auto" and by_reference))
+
+
+def gone_from(offer: Offer, found: FoundTools) -> frozenset[str]:
+    """The tools that were found, and to which no result may refer: a service refuses such a request."""
+    return frozenset(found.all) - {one["name"] for one in offer.sent if one.get("defer_loading")}
+
+
+def _builtin(call: BuiltinCall, ask: Policy) -> BuiltinTraits:
+    traits = BuiltinTraits(begin=call.begin, asks=ask, deferred=call.name not in ALWAYS_THERE)
+    return _found_by(traits, call.described)
+
+
+def _found_by(traits: T, described: Mapping[str, Any]) -> T:
+    """The traits of a tool, with the words by which it is found, if it is to be found."""
+    return replace(traits, about=words_about(described)) if traits.deferred else traits
 
 
 def size_as_json(value: Any) -> int:

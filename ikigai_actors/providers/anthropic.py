@@ -12,6 +12,7 @@ The package ``anthropic`` is imported at the first request, on a thread: it take
 """
 
 import os
+import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -46,6 +47,8 @@ _NO_KEY = (
     "There is no key for the Anthropic API: set ANTHROPIC_API_KEY, or use the model 'offline', which needs none. "
     "(A key can also be given as AnthropicProvider(api_key=...).)"
 )
+_VERSION = re.compile(r"claude-(?P<family>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d{1,2}))?(?!\d)")
+"""The version in the name of a model. A date after it is none."""
 _PIECE = 262_144
 """Bytes of a body that are written at once."""
 
@@ -68,6 +71,8 @@ class AnthropicProvider:
         json_output: Have the service itself write the value of a typed turn as JSON, where it takes the schema as it
             is: without references, bounds, defaults and the like. None does so at Anthropic's own address. Else the
             model gives the value by a tool.
+        tool_references: Have the service load tools where results refer to them, so that what it has cached stays as it
+            was when a model finds some. None does so at Anthropic's own address, for the models that take references.
         client_spans: Let the client itself make a span of OpenTelemetry for each request, where the program has set
             that up. `ikigai_actors.sight.trace_turns` exports one of each request without it.
     """
@@ -86,12 +91,14 @@ class AnthropicProvider:
         timeout: float | None = None,
         prompt_cache: bool = True,
         json_output: bool | None = None,
+        tool_references: bool | None = None,
         client_spans: bool = False,
     ) -> None:
         self.model = check_optional(model, str, "model", "text") or DEFAULT_MODEL
         self.max_tokens = check_count(max_tokens, "max_tokens", least=1)
         self._prompt_cache = check_flag(prompt_cache, "prompt_cache")
         self._json_output = None if json_output is None else check_flag(json_output, "json_output")
+        self._tool_references = None if tool_references is None else check_flag(tool_references, "tool_references")
         check_optional(api_key, str, "api_key", "text")
         check_optional(base_url, str, "base_url", "text")
         given = {"api_key": api_key, "base_url": base_url}
@@ -139,6 +146,12 @@ class AnthropicProvider:
     def window(self, model: str) -> int:
         """How many tokens a model takes; 0 when it is not known."""
         return anthropic_window(model or self.model)
+
+    def refers_to_tools(self, model: str) -> bool:
+        """Whether tools are loaded where results refer to them: by Anthropic's own service, for newer models."""
+        if self._tool_references is not None:
+            return self._tool_references
+        return not self._address() and _loads_tools(model or self.model)
 
     async def close(self) -> None:
         """Close the connections. A later request opens new ones."""
@@ -277,6 +290,15 @@ async def _spliced(request: "APIRequest", call_next: "AsyncCallNext") -> "AsyncA
     sized = request.copy(body=None, headers={**request.headers, "content-length": str(body.size)})
     sized.options.content = body
     return await call_next(sized)
+
+
+def _loads_tools(model: str) -> bool:
+    """Whether a model takes references to tools: Sonnet and Opus from 4.5 on, and all from 5 on."""
+    named = _VERSION.match(model)
+    if named is None:
+        return False
+    version = int(named["major"]), int(named["minor"] or 0)
+    return version >= ((5, 0) if named["family"] == "haiku" else (4, 5))
 
 
 def _has_key(client: "AsyncAnthropic") -> bool:

@@ -68,6 +68,10 @@ class Usage:
 NO_TOKENS = Usage()
 
 
+FIND_TOOLS = "find_tools"
+"""The tool by which a model finds others (see `ikigai_actors.agent.turn.found`)."""
+
+
 REFUSAL = "refusal"
 """Why a reply stopped of a model that does not want to answer."""
 
@@ -122,7 +126,9 @@ class Request:
     then, so the last ones cost the same whatever the history. Where a list is needed, for JSON too, make a list of it.
     """
     tools: Sequence[Mapping[str, Any]] = ()
-    """Descriptions of the tools on offer, as Messages-API dicts."""
+    """Descriptions of the tools on offer, as Messages-API dicts. Those with ``defer_loading`` are not before the model
+    yet: a result of `FIND_TOOLS` refers to them. Only a provider that says so gets such (`Provider`).
+    """
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The agent's other settings, e.g. ``max_tokens`` and ``thinking``."""
     shared: int = 0
@@ -216,6 +222,10 @@ class Provider(Protocol):
 
     A provider may have a method ``check_ready()``: it raises `ProviderMissing` where there is no key. An experiment
     calls it before it makes anything.
+
+    A provider may have a method ``refers_to_tools(model)``: whether its service loads the description of a tool where
+    a result refers to it (`ResultBlock.found`), and leaves what is cached as it was. Where it is missing, tools that
+    were found are sent with the others.
 
     A provider may have a method ``window(model)``: how many tokens a model takes, 0 where it does not know. A
     conversation that comes near it is summarised.

@@ -106,6 +106,8 @@ class ResultBlock:
     is_error: bool = False
     attached: tuple[Attached, ...] = ()
     """Pictures and the like that the tool gave beside the text. An error has none: they follow the results."""
+    found: tuple[str, ...] = ()
+    """The tools to which it refers, so that the service loads their descriptions here; the text names them, too."""
 
 
 @dataclass(frozen=True, slots=True)

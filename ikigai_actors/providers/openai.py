@@ -13,6 +13,7 @@ on a thread.
 """
 
 import os
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,9 @@ CHAT, RESPONSES = "chat", "responses"
 _OFFICIAL = "api.openai.com"
 _KEYLESS = "none"
 """The key for servers that need none: the client insists on one."""
+_VERSION = re.compile(r"gpt-(?P<major>\d+)(?:\.(?P<minor>\d+))?(?![\d.])")
+_LOADS_TOOLS = (5, 4)
+"""The first version of a model that takes ``tool_search``."""
 _FORMS = {"response_format", "text"}
 """The arguments by which the service writes a value itself."""
 _REFUSED_FORM = ("response_format", "text.format", "schema")
@@ -63,6 +67,8 @@ class OpenAIProvider:
         json_output: Have the service itself write the value of a typed turn as JSON, where it takes the schema as it
             is: every property required, and no defaults, dicts or tuples. None does so at OpenAI's own address. Else,
             and for a model that refuses that, the model gives the value by a tool.
+        tool_search: With Responses, have the service load tools where a search has found them, so that what it has
+            cached stays as it was. None does so at OpenAI's own address, for the models that take it.
     """
 
     name = "openai"
@@ -78,6 +84,7 @@ class OpenAIProvider:
         max_tokens: int | None = None,
         timeout: float | None = None,
         json_output: bool | None = None,
+        tool_search: bool | None = None,
     ) -> None:
         self.model = check_optional(model, str, "model", "text") or ""
         self._base_url = check_optional(base_url, str, "base_url", "text")
@@ -85,6 +92,7 @@ class OpenAIProvider:
         self._api_key = check_optional(api_key, str, "api_key", "text")
         self._max_tokens = None if max_tokens is None else check_count(max_tokens, "max_tokens", least=1)
         self._json_output = None if json_output is None else check_flag(json_output, "json_output")
+        self._tool_search = None if tool_search is None else check_flag(tool_search, "tool_search")
         self._options = client_options(timeout)
         self._client: ServiceClient[AsyncOpenAI] = ServiceClient(_import_client)
         self._plain: set[str] = set()
@@ -125,6 +133,17 @@ class OpenAIProvider:
     def load(self) -> None:
         """Import the client. Blocks."""
         _import_client()
+
+    def refers_to_tools(self, model: str) -> bool:
+        """Whether tools are loaded where results refer to them: by Responses of OpenAI itself, for newer models."""
+        address, _ = self._address()
+        if not self._speaks_responses(address):
+            return False
+        if self._tool_search is not None:
+            return self._tool_search
+        named = _VERSION.match(model or self.model)
+        known = named is not None and (int(named["major"]), int(named["minor"] or 0)) >= _LOADS_TOOLS
+        return known and _is_official(address)
 
     async def close(self) -> None:
         """Close the connections. A later request opens new ones."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ikigai_actors.providers.base import Delta, Reply, Request, Spent, ToolCall, Usage
+from ikigai_actors.providers.base import FIND_TOOLS, Delta, Reply, Request, Spent, ToolCall, Usage
 from ikigai_actors.providers.blocks import (
     Attached,
     AudioBlock,
@@ -41,6 +41,7 @@ ENCRYPTED = "reasoning.encrypted_content"
 """What is asked for so that reasoning can be sent back. Models that do not reason refuse it."""
 
 _OF_THE_STORE = {"id", "status"}
+_SEARCH = {"execution": "client", "status": "completed"}
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 _STOP_REASONS = {"max_output_tokens": "max_tokens", "content_filter": "refusal"}
 
@@ -56,7 +57,8 @@ def responses_arguments(
         json_output: whether the service writes the value of a typed turn, if it takes the schema.
     """
     settings = request.settings
-    items = [item for message in request.conversation for item in _items(message, request.blobs)]
+    later = {tool["name"]: _function(tool) for tool in request.tools if tool.get("defer_loading")}
+    items = [item for message in request.conversation for item in _items(message, request.blobs, later)]
     arguments: dict[str, Any] = {"model": model, "input": items, "stream": True, "store": False}
     if encrypted:
         arguments["include"] = [ENCRYPTED]
@@ -72,14 +74,36 @@ def responses_arguments(
     if form is not None:
         arguments["text"] = {"format": {"type": "json_schema", **form}}
     if tools:
-        arguments["tools"] = [{"type": "function", **function_form(tool), "strict": False} for tool in tools]
+        arguments["tools"] = [_offered(tool, bool(later)) for tool in tools if tool["name"] not in later]
     return arguments
 
 
-def _items(message: ModelMessage, blobs: Blobs) -> Iterator[dict[str, Any]]:
+def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
+    later = {"defer_loading": True} if tool.get("defer_loading") else {}
+    return {"type": "function", **function_form(tool), "strict": False, **later}
+
+
+def _offered(tool: Mapping[str, Any], searched: bool) -> dict[str, Any]:
+    """A tool that is before the model. By the one that finds others it searches those that are loaded later."""
+    form = _function(tool)
+    if not searched or tool["name"] != FIND_TOOLS:
+        return form
+    shown = {"description": form["description"], "parameters": form["parameters"]}
+    return {"type": "tool_search", "execution": "client", **shown}
+
+
+def _items(message: ModelMessage, blobs: Blobs, later: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The items of a message. ``later`` are the tools that are loaded where a search has found them, by name."""
     said: list[dict[str, Any]] = []
     for block in message.blocks:
         match block:
+            case CallBlock(name=name) if name == FIND_TOOLS and later:
+                yield {**_SEARCH, "type": "tool_search_call", "call_id": block.id, "arguments": dict(block.input)}
+            case ResultBlock(name=name) if name == FIND_TOOLS and later:
+                loaded = [later[one] for one in block.found if one in later]
+                yield {**_SEARCH, "type": "tool_search_output", "call_id": block.call_id, "tools": loaded}
+            case CallBlock(own={"item": {"type": "tool_search_call"}}):
+                yield _call(block)
             case ThinkingBlock(own={"item": Mapping() as item}) | ServiceBlock(own={"item": Mapping() as item}):
                 yield dict(item)
             case TextBlock(own={"item": Mapping() as item}):
@@ -90,12 +114,7 @@ def _items(message: ModelMessage, blobs: Blobs) -> Iterator[dict[str, Any]]:
             case TextBlock() if message.role == "assistant":
                 yield {"role": "assistant", "content": block.text}
             case CallBlock():
-                yield {
-                    "type": "function_call",
-                    "call_id": block.id,
-                    "name": sent_name(block.name),
-                    "arguments": json.dumps(block.input, ensure_ascii=False),
-                }
+                yield _call(block)
             case ResultBlock():
                 text = f"Error: {block.text}" if block.is_error else block.text
                 parts = [_text(text), *(_attached(one, blobs) for one in block.attached)]
@@ -107,6 +126,11 @@ def _items(message: ModelMessage, blobs: Blobs) -> Iterator[dict[str, Any]]:
                 said.append(_attached(block, blobs))
     if said:
         yield {"role": "user", "content": said}
+
+
+def _call(block: CallBlock) -> dict[str, Any]:
+    given = json.dumps(block.input, ensure_ascii=False)
+    return {"type": "function_call", "call_id": block.id, "name": sent_name(block.name), "arguments": given}
 
 
 def _unstored(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,6 +231,12 @@ class ResponsesReply(OpenAIReply):
                 given = read_arguments(sent, expect(str, item.get("arguments") or "", "arguments"), bool(self._cut))
                 name, call_id = self._names.get(sent, sent), expect(str, item.get("call_id"), "call_id of a call")
                 return {"type": "tool_use", "id": call_id, "name": name, "input": given, "item": item}
+            case "tool_search_call" if item.get("execution") == "client":
+                told = item.get("arguments") or {}
+                text = told if isinstance(told, str) else json.dumps(expect(dict, told, "arguments of a search"))
+                given = read_arguments(FIND_TOOLS, text, bool(self._cut))
+                call_id = expect(str, item.get("call_id"), "call_id of a search")
+                return {"type": "tool_use", "id": call_id, "name": FIND_TOOLS, "input": given, "item": item}
             case "reasoning":
                 return {"type": "reasoning", "thinking": _summary(item), "item": item}
             case str():

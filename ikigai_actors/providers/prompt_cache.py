@@ -6,7 +6,8 @@ one begins with the same blocks and has a breakpoint there, or less than 20 bloc
     tools  system|  …  user|  assistant|  …  user|
                  1         2           3         4
 
-1. The end of the system prompt, which covers the tools; of the tools, when there is none.
+1. The end of the system prompt, which covers the tools; of the tools, when there is none. The service leaves out of
+   it those that are loaded later, and refuses a mark on one of them.
 2. The last user message before the fork's assistant message: what the parent wrote when it asked for that reply.
 3. The end of the assistant message at the fork: the last that parent and siblings share.
 4. The last message: what the agent's next request begins with, and its forks' requests.
@@ -35,7 +36,10 @@ def marked(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if first is None:
         return dict(arguments)
     blocks: Sequence[_Block] = arguments[first]
-    return {**arguments, first: [*blocks[:-1], {**blocks[-1], "cache_control": MARK}]}
+    place = max((at for at, block in enumerate(blocks) if not block.get("defer_loading")), default=None)
+    if place is None:
+        return dict(arguments)
+    return {**arguments, first: [*blocks[:place], {**blocks[place], "cache_control": MARK}, *blocks[place + 1 :]]}
 
 
 def breakpoints(last: Passage, shared: int) -> list[Breakpoint]:

@@ -44,6 +44,12 @@ class Choice(NamedTuple):
         return limits if isinstance(limits, AttachmentLimits) else None
 
     @property
+    def refers_to_tools(self) -> bool:
+        """Whether its service loads tools where a result refers to them. Other people's code may raise anything."""
+        asked = getattr(self.provider, "refers_to_tools", None)
+        return callable(asked) and asked(self.model) is True
+
+    @property
     def own_code(self) -> bool:
         """Whether the agent's own code answers."""
         return bool(getattr(self.provider, "own_code", False))

@@ -17,7 +17,7 @@ class ListAgents(Tool):
 
     name = "agents"
     timeout = 30.0
-    traits = ToolTraits(idempotent=True, read_only=True)
+    traits = ToolTraits(idempotent=True, read_only=True, deferred=True)
     is_async = False
 
     def describe(self) -> Mapping[str, Any]:

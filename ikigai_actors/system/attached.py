@@ -32,6 +32,7 @@ from ikigai_actors.arguments import check_optional, check_type
 from ikigai_actors.providers.base import NO_TOKENS
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.log.log import Log
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
@@ -139,6 +140,10 @@ class AttachedSystem(System):
         self._check_open()
         check_optional(model, str, "model", "a model setting")
         return 0  # only the host knows
+
+    def _tools_read(self, log: Log) -> Sequence[Mapping[str, Any]]:
+        self._check_open()
+        raise self._others.refusal()
 
     def _models_asked(self, settings: Mapping[str, Any], summary: bool) -> "tuple[PricedModel, ...]":
         return ()  # only the host knows

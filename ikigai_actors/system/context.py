@@ -40,7 +40,7 @@ def context_of(
     ranges: tuple[ReplayRange, ...],
     defaults: Mapping[str, Any],
     window_of: Callable[[str | None], int],
-    tools_of: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]] | None],
+    tools_of: Callable[[Log], Sequence[Mapping[str, Any]] | None],
 ) -> Context:
     """The context of the agent that has this log, at its head.
 
@@ -49,7 +49,7 @@ def context_of(
         ranges: where it is stored.
         defaults: the settings of agents that have not set them.
         window_of: gives the window of a model.
-        tools_of: gives the descriptions of the tools that settings allow; None where they are not known.
+        tools_of: gives the descriptions of the tools that its model reads; None where they are not known.
     """
     from ikigai_actors.agent.sizes import parts_of
 
@@ -65,5 +65,5 @@ def context_of(
         ranges=ranges,
         usage=dict(used) if isinstance(used, Mapping) else {},
         window=view.settings.get("context_window") or window_of(view.settings.get("model")),
-        parts=parts_of(log, in_force, tools_of(in_force)),
+        parts=parts_of(log, in_force, tools_of(log)),
     )

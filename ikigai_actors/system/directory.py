@@ -60,6 +60,7 @@ from ikigai_actors.records.budgets.spendings import Spending, spending
 from ikigai_actors.records.hosts.liveness import Sign, latest_signs
 from ikigai_actors.records.lives.delivery import delivery
 from ikigai_actors.records.lives.membership import GroupSent
+from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.mail.mail import Mail
 from ikigai_actors.records.mail.prompts import WithdrawPrompt
@@ -200,6 +201,15 @@ class Directory(OfOneProcess, ABC):
 
         Args:
             model: as a ``model`` setting; None for an agent that has none.
+        """
+
+    @abstractmethod
+    def _tools_read(self, log: "Log") -> "Sequence[Mapping[str, Any]]":
+        """The descriptions of the tools that the model of the agent with this log reads now.
+
+        Raises:
+            HostElsewhere: only another process knows.
+            ProviderError: a setting is wrong, or names a provider that is not there or breaks.
         """
 
     def _asked_models(self, settings: Mapping[str, Any], summary: bool = False) -> "tuple[PricedModel, ...]":

@@ -42,8 +42,9 @@ from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.service_gate import ServiceGates
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.agent.subscriptions import AS_EVENT, Mailed, StoreTrouble, ToolTrouble
-from ikigai_actors.agent.toolbox import Toolbox
+from ikigai_actors.agent.toolbox import Toolbox, finds
 from ikigai_actors.agent.turn.calls import Approver
+from ikigai_actors.agent.turn.found import found_in
 from ikigai_actors.agent.turn.state import Phase, waits_for
 from ikigai_actors.arguments import check_optional, check_timeout, check_type
 from ikigai_actors.errors import (
@@ -77,6 +78,7 @@ from ikigai_actors.records.lives.deaths import LifecycleChange
 from ikigai_actors.records.lives.membership import GroupSent
 from ikigai_actors.records.lives.moves import UNSHARED
 from ikigai_actors.records.log.append import AppendCompleted, CallAppended
+from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.mail.mail import PROMPT, Mail
 from ikigai_actors.records.mail.timers import Fired, Timer
 from ikigai_actors.records.mail.words import KeptWord
@@ -688,6 +690,17 @@ class ActorSystem(System):
         except (Exception, SystemExit) as error:  # other people's code
             named = model or self._default_model
             raise ProviderError(f"The window of {named} is not known: its provider breaks ({error!r}).") from error
+
+    def _tools_read(self, log: Log) -> Sequence[Mapping[str, Any]]:
+        settings = {**self._default_settings, **log.view(log.head).settings}
+        try:
+            by_reference = self._runtime.providers.asked(settings)[0].refers_to_tools
+        except ProviderError:
+            by_reference = False
+        except (Exception, SystemExit) as error:  # other people's code
+            raise ProviderError(f"The tools are not known: the provider breaks ({error!r}).") from error
+        found = found_in(log, log.head) if finds(settings, by_reference) else None
+        return self._toolbox.offer(settings, found, by_reference).read
 
     def _models_asked(self, settings: Mapping[str, Any], summary: bool) -> tuple[PricedModel, ...]:
         try:

@@ -175,6 +175,7 @@ def tool(
     read_only: bool = False,
     alone: bool = False,
     policy: str = Policy.ALLOW,
+    defer: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
 
@@ -189,6 +190,7 @@ def tool(
     read_only: bool = False,
     alone: bool = False,
     policy: str = Policy.ALLOW,
+    defer: bool = False,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a function; a decorator, with or without arguments.
 
@@ -205,6 +207,8 @@ def tool(
         alone: whether it never runs beside other calls of the same reply.
         policy: ``allow``; ``ask``, so that a person approves each call; or ``deny``. An agent's settings may say
             otherwise.
+        defer: whether a model has to find it, by ``find_tools``, before its requests have its description; see the
+            setting ``defer``.
 
     Raises:
         BadInput: the signature gives no schema, the name is not allowed, or an argument cannot be used.
@@ -213,7 +217,8 @@ def tool(
     check_optional(description, str, "description", "text")
     check_seconds(timeout, "timeout", zero=False)
     reads = check_flag(read_only, "read_only")
-    traits = ToolTraits(_runs_again(idempotent) or reads, reads, check_flag(alone, "alone"), _policy(policy))
+    again, deferred = _runs_again(idempotent) or reads, check_flag(defer, "defer")
+    traits = ToolTraits(again, reads, check_flag(alone, "alone"), _policy(policy), deferred=deferred)
 
     def make(plain: Callable[..., Any]) -> FunctionTool:
         from ikigai_actors.tools.signature import Signature  # only who defines tools waits for pydantic

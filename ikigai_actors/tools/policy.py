@@ -72,6 +72,10 @@ class ToolTraits:
     """What the patterns of rules are compared with; None where it has no patterns."""
     confined: bool = False
     """Whether it changes nothing outside but files that fork with its agent."""
+    deferred: bool = False
+    """Whether a model has to find it before requests have its description."""
+    about: str = ""
+    """The words by which it is found; empty for a tool that every request has."""
     definition: str = ""
     """The digest of its definition in this process; empty where it has none, as a built-in call."""
     definition_body: str = ""

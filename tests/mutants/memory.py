@@ -153,5 +153,47 @@ MEMORY_MUTANTS = (
         "record.created_at if adopted else record.fork_message_id, record.born)",
         test="tests/system/test_fork_at.py",
     ),
+    Mutant(
+        "tools that were found before an undo stay found",
+        "records/log/log.py",
+        "                yield from (one for one in reversed(log._finds) if low < one.id <= upper)",
+        "                yield from (one for one in reversed(log._finds) if one.id <= upper)",
+        test="tests/agent/test_found_tools.py",
+    ),
+    Mutant(
+        "a summary forgets the tools that were found",
+        "agent/turn/compaction.py",
+        "    found = {FOUND_NAMES: [*plan.found]} if plan.found else {}",
+        "    found: dict[str, object] = {}",
+        test="tests/agent/test_found_tools.py",
+    ),
+    Mutant(
+        "tools that were found come in the order of their names",
+        "agent/toolbox.py",
+        "        shown = [name for name in found.shown if",
+        "        shown = [name for name in sorted(found.shown) if",
+        test="tests/agent/test_toolbox.py",
+    ),
+    Mutant(
+        "a tool that is loaded later has the mark of the cache",
+        "providers/prompt_cache.py",
+        'if not block.get("defer_loading")), default',
+        "if block), default",
+        test="tests/providers/test_found_tools.py",
+    ),
+    Mutant(
+        "a result refers to a tool that is gone",
+        "agent/turn/request.py",
+        "for one in named_in(message.data) if one not in gone)",
+        "for one in named_in(message.data))",
+        test="tests/providers/test_found_tools.py",
+    ),
+    Mutant(
+        "a strict budget does not see tools that were found",
+        "agent/costs.py",
+        "        return NOTHING_FOUND if log is None or not head else found_in(log, head, new)",
+        "        return NOTHING_FOUND",
+        test="tests/agent/test_found_tools.py",
+    ),
 )
 """All of them."""

@@ -6,6 +6,7 @@ from ikigai_actors.agent.builtin_calls import (
     branches,
     budgets,
     documents,
+    finding,
     fork,
     groups,
     lifecycle,
@@ -20,7 +21,7 @@ from ikigai_actors.records.log.append import AppendCall, FencingToken
 
 BUILTIN_CALLS: Mapping[str, BuiltinCall] = {
     call.name: call
-    for file in (fork, branches, lifecycle, mail, wait, timers, groups, documents, budgets, memory)
+    for file in (fork, branches, lifecycle, mail, wait, timers, groups, documents, budgets, memory, finding)
     for call in file.CALLS
 }
 """The built-in calls by name. No other tool may have such a name."""

@@ -6,6 +6,7 @@ Its modules:
     state, events       what that is decided on, and what it decides; what can happen: commands and completions
     tool_steps, calls   the calls of a reply: which run, wait, are asked about; what a crash leaves of them
     builtin             how a call begins that the runtime carries out itself
+    found               which tools the model has found, and which are always before it
     fork                a child, from the history up to a position
     record              calls that are answered from a record
     recorded_words      words that a trial is given again

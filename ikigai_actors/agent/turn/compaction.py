@@ -31,6 +31,7 @@ from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.found import FOUND_NAMES
 from ikigai_actors.agent.turn.plan import LEAST_FREED, Elision, SummaryPlan
 from ikigai_actors.agent.turn.state import (
     NOT_ASKED,
@@ -400,7 +401,8 @@ def _write(state: State, text: str, data: dict[str, object], now: int, first: tu
 def _cut_of(plan: SummaryPlan) -> dict[str, object]:
     """The place where a summary cuts the history, as its message has it."""
     words = {"words": [*plan.words]} if plan.words else {}
-    return {"keep_from": plan.keep_from, "prompt": plan.prompt, "saw": plan.upto, **words}
+    found = {FOUND_NAMES: [*plan.found]} if plan.found else {}
+    return {"keep_from": plan.keep_from, "prompt": plan.prompt, "saw": plan.upto, **words, **found}
 
 
 def _sizes_of(plan: SummaryPlan, length: int) -> dict[str, object]:

@@ -621,6 +621,8 @@ class Continue:
     """What the calls ask for that rules may look at, by id. The actor looks that up where there are rules."""
     recorded: Mapping[str, RecordedResult] = field(default_factory=dict)
     """The recorded results of these calls, by id, where nothing runs. The actor looks them up in the log."""
+    found: Sequence[str] = ()
+    """The tools that the model has found, where a call is to find more."""
 
 
 Command = (

@@ -65,6 +65,7 @@ from ikigai_actors.agent.turn.calls import (
 from ikigai_actors.agent.turn.elision import RECALL
 from ikigai_actors.agent.turn.events import Needs, TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command, fork_trials
+from ikigai_actors.agent.turn.found import found_in
 from ikigai_actors.agent.turn.plan import READABLE, History, SummaryPlan, elision_of, less_of, plan_in_place, plan_of
 from ikigai_actors.agent.turn.record import from_record
 from ikigai_actors.agent.turn.state import (
@@ -117,7 +118,7 @@ from ikigai_actors.agent.turn.tool_steps import (
 from ikigai_actors.agent.turn.typed import exit_typed, take_reply
 from ikigai_actors.agent.turn.ways import SUMMARY
 from ikigai_actors.errors import BadInput, MarkNotFound, NoTurn, ProviderError, ProviderMissing, TurnInterrupted
-from ikigai_actors.providers.base import Reply, Spent
+from ikigai_actors.providers.base import FIND_TOOLS, Reply, Spent
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.agents.labels import joined
 from ikigai_actors.records.budgets.amounts import Held, Paused
@@ -175,6 +176,8 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
     """An event, completed with what only the log has."""
     if isinstance(event, on.Continue) and (effects := state.view.settings.get("effects")) is not None:
         event = replace(event, recorded=from_record(effects, log.messages, state.calls))
+    if isinstance(event, on.Continue) and any(call.name == FIND_TOOLS for call in state.calls):
+        event = replace(event, found=found_in(log, state.head).all)
     match event:
         case on.Undo():
             return replace(event, prompt=latest.id if (latest := log.latest_prompt()) is not None else 0)

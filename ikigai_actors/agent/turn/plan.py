@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ikigai_actors.agent.turn.elision import ELIDED_TOKENS, is_elided
+from ikigai_actors.agent.turn.found import Findings, named_in
 from ikigai_actors.agent.turn.tokens import Replies, tokens_in, tokens_of, tokens_per_byte
 from ikigai_actors.records.log.boundaries import is_boundary
 from ikigai_actors.records.messages.messages import Kind, Message
@@ -39,7 +40,7 @@ _DIGEST = "(Nobody could summarise what was said; this is what was asked. recall
 """How a digest begins."""
 
 
-class History(Replies, Protocol):
+class History(Replies, Findings, Protocol):
     """The log of an agent; see `ikigai_actors.records.log.log.Log`."""
 
     @property
@@ -78,6 +79,8 @@ class SummaryPlan(NamedTuple):
     """Whether the rest of the past is left out, since the model cannot read all of it at once."""
     words: Sequence[Mapping[str, str]] = ()
     """The words of the open turn that stay beside the prompt."""
+    found: Sequence[str] = ()
+    """The tools that were found in what it replaces."""
 
 
 class Elision(NamedTuple):
@@ -162,6 +165,7 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
         per_byte,
         part < 1,
         words,
+        list(dict.fromkeys(name for one in (*opening, *past) for name in named_in(one.data))),
     )
 
 
@@ -183,6 +187,7 @@ def plan_in_place(log: History, head: int) -> SummaryPlan | None:
         "",
         per_byte,
         words=words_beside(summary),
+        found=named_in(summary.data),
     )
 
 

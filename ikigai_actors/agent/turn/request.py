@@ -31,6 +31,7 @@ from typing import Any
 
 from ikigai_actors.agent.turn.calls import FORK
 from ikigai_actors.agent.turn.elision import text_to_model
+from ikigai_actors.agent.turn.found import named_in
 from ikigai_actors.agent.turn.shown_attachments import Said, ShownAttachments, attachments_of
 from ikigai_actors.providers.attachment_limits import AttachmentLimits
 from ikigai_actors.providers.base import GO_ON, OPEN_PROMPT, OPENING, Request, ToolCall
@@ -128,6 +129,7 @@ class Turns:
         elide: int = 0,
         limits: AttachmentLimits | None = None,
         hidden: int = 0,
+        gone: Container[str] | None = None,
     ) -> None:
         """Go on where a chain ends.
 
@@ -138,12 +140,13 @@ class Turns:
             elide: Long results before this position are shown by reference (`agent.turn.elision`).
             limits: What the service takes of attachments; None where nothing is known of it.
             hidden: How many of the first attachments are shown by reference (`agent.turn.shown_attachments`).
+            gone: The tools to which no result may refer; None where results refer to none.
         """
         self.attached = ShownAttachments(limits, last, hidden)
         """The attachments that are shown."""
         self.last = last
         """The chain so far."""
-        self._model, self._sent, self._elide = model, sent, elide
+        self._model, self._sent, self._elide, self._gone = model, sent, elide, gone
         self._open: dict[str, tuple[str, str]] = {}  # id in the log → id in the request and name, of the last reply
         if last is not None:
             self._open = {own: (sent_as, name) for own, sent_as, name in last.calls}
@@ -255,12 +258,26 @@ class Turns:
         if not (self._open or self._said):
             return
         forks_last = sorted(self._open, key=lambda call_id: self._open[call_id][1] == FORK)  # sorted() is stable
-        answers = [_answer(*self._open[call_id], self._results.get(call_id), self._elide) for call_id in forks_last]
+        answers = [self._answer(*self._open[call_id], self._results.get(call_id)) for call_id in forks_last]
         if answers or self._said:
             results = [said for answer in answers for said in answer[:1]]
             beside = [said for answer in answers for said in answer[1:]]
             self._append("user", self.attached.sent([*results, *beside, *self._said]))
         self._open, self._results, self._said = {}, {}, []
+
+    def _answer(self, call_id: str, name: str, message: Message | None) -> list[Said]:
+        """The block that answers a call, and what of an error follows all of these."""
+        if message is None:
+            return [(None, ResultBlock(call_id, name, NOT_RUN, is_error=True))]
+        text = text_to_model(message, self._elide) if message.content.strip() else NO_OUTPUT
+        if not message.data.get("is_error"):
+            beside, gone = tuple(map(attached, blobs_of(message))), self._gone
+            found = () if gone is None else tuple(one for one in named_in(message.data) if one not in gone)
+            return [(message, ResultBlock(call_id, name, text, attached=beside, found=found))]
+        answer: list[Said] = [(message, ResultBlock(call_id, name, text, is_error=True))]
+        if further := attachments_of(message):
+            answer += [(message, TextBlock(f"What {name} gave beside its text:")), *further]
+        return answer
 
     def _append(self, role: str, blocks: Sequence[Block], calls: Sequence[tuple[str, str, str]] = ()) -> None:
         self.last = extended(self.last, role, tuple(blocks), calls, self.attached.hidden)
@@ -302,16 +319,3 @@ def tagged(tag: str, told: Mapping[str, str], text: str) -> str:
 
 def _escape(value: str) -> str:
     return value.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _answer(call_id: str, name: str, message: Message | None, elide: int) -> list[Said]:
-    """The block that answers a call, and what of an error follows all of these."""
-    if message is None:
-        return [(None, ResultBlock(call_id, name, NOT_RUN, is_error=True))]
-    text = text_to_model(message, elide) if message.content.strip() else NO_OUTPUT
-    if not message.data.get("is_error"):
-        return [(message, ResultBlock(call_id, name, text, attached=tuple(map(attached, blobs_of(message)))))]
-    answer: list[Said] = [(message, ResultBlock(call_id, name, text, is_error=True))]
-    if beside := attachments_of(message):
-        answer += [(message, TextBlock(f"What {name} gave beside its text:")), *beside]
-    return answer

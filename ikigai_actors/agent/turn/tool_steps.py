@@ -44,6 +44,7 @@ from ikigai_actors.agent.turn.state import Answer, AskApproval, CallUnit, Phase,
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput, ProviderError, ReplayDiverged
+from ikigai_actors.providers.base import FIND_TOOLS
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY, stored_in
@@ -78,7 +79,7 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
         state = replace(state, calls=asked_again(state.calls, again))
     calls = ruled(state.calls, tools, state.rules or (), event.asked)
     if missing := unknown(state.calls, tools):
-        known = ", ".join(sorted(tools)) or "none"
+        known = ", ".join(sorted(name for name in tools if name != FIND_TOOLS)) or "none"
         return _results(state, missing, f"There is no such tool. Tools on offer: {known}.", now)
     if forbidden := denied(calls, tools):
         drafts = (_result(call, denial(call, tools), True) for call in forbidden)

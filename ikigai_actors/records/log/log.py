@@ -46,6 +46,7 @@ class Log:
         "_apart",
         "_base_view",
         "_controls",
+        "_finds",
         "_is_whole",
         "_messages",
         "_spoken",
@@ -99,6 +100,7 @@ class Log:
         self._base_view = View(cleared, None, None, {}) if cleared else EMPTY if parent is None else parent.view(fork)
         self._controls: list[int] = []
         self._spoken: list[Message] = []  # the conversation alone: a request must not look at 10,000 forks of a parent
+        self._finds: list[Message] = []  # a request looks at these, however long the history
         self._views: list[View] = []
         self.passages: dict[Hashable, Passages] | None = None
         """Its own messages as models see them, by model and lens (`ikigai_actors.agent.assembly`)."""
@@ -177,6 +179,8 @@ class Log:
             following += 1
             if message.kind in CONVERSATION:
                 self._spoken.append(message)
+                if message.kind == Kind.TOOL_RESULT and "found" in message.data:
+                    self._finds.append(message)
             self._messages.append(message)
             if message.kind in CONTROL:
                 self._follow(message)
@@ -256,6 +260,17 @@ class Log:
                     yield Spoken(log, place, spoken[place])
                 if low < log.start:
                     raise NotHeld
+
+    def finds(self, position: int) -> Iterator[Message]:
+        """The results of `spoken` that name tools which the model has found, newest first. All others cost nothing."""
+        view = self.view(position)
+        closed: Segment | None = Segment(view.start, position, view.closed)
+        while closed is not None and closed.end > view.floor:
+            start, high, closed = closed
+            for log, low, upper in self._stretches(max(start, view.floor), high):
+                if low < log.start:
+                    raise NotHeld
+                yield from (one for one in reversed(log._finds) if low < one.id <= upper)
 
     def latest_prompt(self, end: int | None = None) -> Message | None:
         """The latest prompt of the folded history, an inherited one too; None when there is none.

@@ -156,6 +156,7 @@ SETTINGS: Mapping[str, Setting] = {
     ),
     "compact_model": Setting(lambda value: isinstance(value, str), "'provider:model'", written=WrittenAs.TEXT),
     "context_window": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more"),
+    "defer": Setting(lambda value: value in ("auto", "on", "off"), "'auto', 'on' or 'off'", written=WrittenAs.TEXT),
     "effects": Setting(_is_effects, "a dict with record, run and missing, as an experiment makes it"),
     "max_agents": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),
     "max_steps": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),

@@ -115,12 +115,11 @@ class Readings(BaseRef[H]):
         return self.system._store.read(lambda tx: read_diff(tx, self.uuid, uuid))
 
     def tools(self) -> list[Mapping[str, Any]]:
-        """The descriptions of its tools that its model gets, as Messages-API dicts.
+        """The descriptions of the tools that its model reads now, as Messages-API dicts.
 
-        Raises `ProviderError` for a wrong setting.
+        Those that it would have to find are left out. Raises `ProviderError` for a wrong setting.
         """
-        log = self.system._log_cache.load(self.uuid)
-        return list(self.system._toolbox.describe(log.view(log.head).settings))
+        return list(self.system._tools_read(self.system._log_cache.load(self.uuid)))
 
     def ranges(self) -> tuple[ReplayRange, ...]:
         """Where its history is stored, oldest first."""
@@ -130,15 +129,15 @@ class Readings(BaseRef[H]):
         """The meaning of its history now: counts, settings, marks, ranges, tokens."""
         ranges, system = self.ranges(), self.system
 
-        def tools_of(settings: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
+        def tools_of(log: Log) -> Sequence[Mapping[str, Any]] | None:
             with suppress(HostElsewhere, ProviderError):
-                return system._toolbox.describe(settings)
+                return system._tools_read(log)
             return None
 
-        def found(log: Log) -> Context:
+        def read(log: Log) -> Context:
             return context_of(log, ranges, system._default_settings, system._window_of, tools_of)
 
-        return system._log_cache.find_in(self.uuid, found)
+        return system._log_cache.find_in(self.uuid, read)
 
     def check_mail(self, timeout: float | None = None) -> Mailbox:
         """Its unread mail: how many mails, from which senders, and how the oldest begin. Marks nothing as read.

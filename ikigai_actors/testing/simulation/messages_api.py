@@ -54,6 +54,7 @@ def violations(request: Mapping[str, Any]) -> list[str]:
         *_of_system(request.get("system", "")),
         *_of_messages(request.get("messages"), request.get("model")),
         *_of_pictures(request.get("messages")),
+        *_of_references(request),
         *_of_breakpoints(request),
     ]
 
@@ -77,7 +78,11 @@ def _of_tools(tools: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     names = [tool.get("name") for tool in tools]
     if len(names) != len(set(names)):
         yield "tools: Tool names must be unique."
+    if tools and all(tool.get("defer_loading") for tool in tools):
+        yield "tools: At least one tool must have defer_loading=false."
     for place, tool in enumerate(tools):
+        if tool.get("defer_loading") and "cache_control" in tool:
+            yield f"tools.{place}: a tool cannot have both defer_loading and cache_control"
         where, schema = f"tools.{place}.custom", tool.get("input_schema")
         if not isinstance(tool.get("name"), str) or not _NAME.fullmatch(tool["name"]):
             yield f"{where}.name: should match {_NAME.pattern}"
@@ -88,6 +93,22 @@ def _of_tools(tools: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{where}.input_schema: no {', '.join(sorted(combined))} is supported at the top level"
         if not all(map(_PROPERTY.fullmatch, schema.get("properties", ()))):
             yield f"{where}.input_schema.properties: keys should match {_PROPERTY.pattern}"
+
+
+def _of_references(request: Mapping[str, Any]) -> Iterator[str]:
+    """A result may refer to tools that are loaded later, and then has nothing else."""
+    later = {tool.get("name") for tool in request.get("tools", ()) if tool.get("defer_loading")}
+    messages = request.get("messages")
+    for message in messages if isinstance(messages, list) else ():
+        for block in message["content"] if isinstance(message["content"], list) else ():
+            parts = block.get("content") if isinstance(block, Mapping) else None
+            types = {part.get("type") for part in parts} if isinstance(parts, list) else set()
+            if "tool_reference" not in types or not isinstance(parts, list):
+                continue
+            if types != {"tool_reference"}:
+                yield f"tool_result: a result with references has nothing else, got {sorted(map(str, types))}"
+            named = {part.get("tool_name") for part in parts}
+            yield from (f"Tool reference {one!r} not found in available tools" for one in named - later)
 
 
 def _of_system(system: Any) -> Iterator[str]:

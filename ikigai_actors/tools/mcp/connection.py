@@ -361,12 +361,13 @@ def _meta_of_call() -> RequestParamsMeta | None:
     return cast("RequestParamsMeta", {"ikigai-actors/key": current.key, "ikigai-actors/attempt": current.attempt})
 
 
-def traits_of(listed: Listed, policy: Policy | None) -> ToolTraits:
+def traits_of(listed: Listed, policy: Policy | None, deferred: bool = False) -> ToolTraits:
     """The traits of a listed tool. If it may change the world, its calls ask, unless a policy is given."""
     hints = listed.annotations
     reads = hints is not None and hints.read_only_hint is True
     again = reads or (hints is not None and hints.idempotent_hint is True)
-    return ToolTraits(idempotent=again, read_only=reads, policy=policy or (Policy.ALLOW if reads else Policy.ASK))
+    decided = policy or (Policy.ALLOW if reads else Policy.ASK)
+    return ToolTraits(idempotent=again, read_only=reads, policy=decided, deferred=deferred)
 
 
 async def list_tools(client: Client) -> list[Listed]:

@@ -31,7 +31,15 @@ from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.actors.threads import in_thread
-from ikigai_actors.arguments import check_count, check_optional, check_seconds, check_type, check_variables, shown
+from ikigai_actors.arguments import (
+    check_count,
+    check_flag,
+    check_optional,
+    check_seconds,
+    check_type,
+    check_variables,
+    shown,
+)
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import unused
 from ikigai_actors.tools.base import Tell, Toolset
@@ -56,6 +64,9 @@ LINE_LIMIT = 4 * 1024 * 1024
 """Bytes of a line that a server may write: a message, such as the result of a call. What a model reads of one is cut at
 50,000 characters anyway; a picture takes more, and is then left out.
 """
+
+MOST_BEFORE_A_MODEL = 10
+"""The most tools of a server that a model has before it without looking for them, where nobody says."""
 
 WINDOW = 600.0
 """Seconds for which an end counts; both ends of the period belong to it, as in OTP."""
@@ -100,6 +111,7 @@ class McpServer(Toolset):
         fence: Fence | None = None,
         start_timeout: float = START_TIMEOUT,
         line_limit: int = LINE_LIMIT,
+        defer: bool | None = None,
         clock: Clock | None = None,
     ) -> None:
         """Describe a server; it is started by `ActorSystem.open`.
@@ -115,6 +127,8 @@ class McpServer(Toolset):
             fence: what it may reach, in a fence of its own; it then begins in a private home. None for no fence.
             start_timeout: seconds until it must have listed its tools.
             line_limit: bytes of a line that it may write; one that writes a longer one is ended.
+            defer: whether models have to find its tools before their requests have the descriptions; None where it
+                has more than `MOST_BEFORE_A_MODEL`.
             clock: decides when it may be started again; the machine's own when None.
 
         Raises:
@@ -130,6 +144,7 @@ class McpServer(Toolset):
         self._timeout = check_seconds(timeout, "timeout", zero=False)
         self._start_timeout = check_seconds(start_timeout, "start_timeout", zero=False)
         self._line_limit = check_count(line_limit, "line_limit", least=1)
+        self._defer = None if defer is None else check_flag(defer, "defer")
         self._env = check_variables(env, "env")
         self._fence = check_optional(fence, Fence, "fence", "a Fence")
         self._enclosure: Enclosure | None = None
@@ -176,9 +191,12 @@ class McpServer(Toolset):
             raise
         misfits = {name: why for name, why in run.misfits.items() if name not in listed}
         names = tool_names(self.name, [*listed, *misfits])
+        deferred = len(listed) > MOST_BEFORE_A_MODEL if self._defer is None else self._defer
         return [
             *(
-                parts.McpTool(tool, names[remote], self._call, self._timeout, parts.traits_of(tool, self._policy))
+                parts.McpTool(
+                    tool, names[remote], self._call, self._timeout, parts.traits_of(tool, self._policy, deferred)
+                )
                 for remote, tool in listed.items()
             ),
             *(parts.Misfit(names[remote], why) for remote, why in misfits.items()),

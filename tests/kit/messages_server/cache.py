@@ -3,7 +3,8 @@
 A prefix is the model, then the blocks of ``tools``, ``system`` and ``messages`` in this order, without their
 ``cache_control``. A request reads the longest prefix that an earlier one wrote and that ends at one of its breakpoints
 or less than `LOOKBACK` blocks before one; what lies between there and its last breakpoint it writes, at each
-breakpoint. The real cache also forgets after minutes, and does not take prefixes that are very short.
+breakpoint. Tools with ``defer_loading`` are read where a result refers to them. The real cache also forgets after
+minutes, and does not take prefixes that are very short.
 """
 
 import hashlib
@@ -61,12 +62,21 @@ class PromptCache:
 
 def _blocks(request: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """All blocks of a request in the cache's order, each with where it stands: a message's role and number, say."""
-    yield from (("tools", tool) for tool in request.get("tools", ()))
+    later = {tool["name"]: tool for tool in request.get("tools", ()) if tool.get("defer_loading")}
+    yield from (("tools", tool) for tool in request.get("tools", ()) if tool["name"] not in later)
     system = request.get("system", ())
     for block in [{"type": "text", "text": system}] if isinstance(system, str) else system:
         yield "system", block
     for number, message in enumerate(request["messages"]):
-        yield from ((f"{message['role']} {number}", block) for block in message["content"])
+        yield from ((f"{message['role']} {number}", _loaded(block, later)) for block in message["content"])
+
+
+def _loaded(block: Mapping[str, Any], later: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """A block, with the descriptions of the tools to which it refers in place of the references."""
+    parts = block.get("content")
+    if not isinstance(parts, list) or not any(part.get("type") == "tool_reference" for part in parts):
+        return block
+    return {**block, "content": [later.get(part.get("tool_name", ""), part) for part in parts]}
 
 
 def _prefixes(model: str, blocks: list[tuple[str, Mapping[str, Any]]]) -> list[str]:

@@ -122,6 +122,11 @@ def _of_tools(tools: list[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{where}: parameters are no JSON Schema 2020-12"
 
 
+def _is_search(tool: Mapping[str, Any]) -> bool:
+    keys = {"type", "execution", "description", "parameters"}
+    return tool.get("type") == "tool_search" and tool.get("execution") == "client" and tool.keys() == keys
+
+
 def _arrays_without_items(part: Any) -> Iterator[Any]:
     if isinstance(part, Mapping):
         if part.get("type") == "array" and "items" not in part:
@@ -168,13 +173,21 @@ def _of_responses(body: Mapping[str, Any]) -> Iterator[str]:
     if (text := body.get("text")) is not None:
         form = dict(text["format"])
         yield from _of_format(form, form.pop("type"))
+    searches = False
     if (tools := body.get("tools")) is not None:
-        yield from _of_tools(tools)
+        functions = [tool for tool in tools if tool.get("type") == "function"]
+        yield from _of_tools(functions)
+        searches = any(_is_search(tool) for tool in tools)
+        yield from (f"tools: unknown {tool}" for tool in tools if tool not in functions and not _is_search(tool))
+        if any("defer_loading" in tool for tool in functions):
+            yield "tools.defer_loading: here no tool is loaded later"
     waiting: list[str] = []
     after_reasoning = False
     for place, item in enumerate(body.get("input") or [{}]):
         where, kind = f"input.{place}", item.get("type", "message")
-        if after_reasoning and not (kind in ("function_call", "reasoning") or item.get("role") == "assistant"):
+        if after_reasoning and not (
+            kind in ("function_call", "tool_search_call", "reasoning") or item.get("role") == "assistant"
+        ):
             yield f"{where}: reasoning was provided without its required following item"
         after_reasoning = kind == "reasoning"
         match kind:
@@ -186,6 +199,23 @@ def _of_responses(body: Mapping[str, Any]) -> Iterator[str]:
                 waiting.append(item.get("call_id", ""))
                 if not 0 < len(item.get("call_id", "")) <= 64:
                     yield f"{where}: call_id"
+            case "tool_search_call" | "tool_search_output" if not searches or item.get("execution") != "client":
+                yield f"{where}: {kind} requires tools.tool_search"
+            case "tool_search_call":
+                if not isinstance(item.get("arguments"), dict):
+                    yield f"{where}: arguments are an object"
+                waiting.append(item.get("call_id", ""))
+            case "tool_search_output":
+                if item.get("call_id") not in waiting:
+                    yield f"{where}: no search {item.get('call_id')!r} waits"
+                else:
+                    waiting.remove(item["call_id"])
+                loaded = item["tools"]
+                if not all(tool.get("type") == "function" and tool.get("defer_loading") is True for tool in loaded):
+                    yield f"{where}: tools that are loaded later are functions with defer_loading"
+                yield from _of_tools(loaded) if loaded else ()
+                known = {tool.get("name") for tool in body.get("tools") or ()}
+                yield from (f"{where}: {tool['name']} is there twice" for tool in loaded if tool["name"] in known)
             case "function_call_output":
                 if item.get("call_id") not in waiting:
                     yield f"{where}: no call {item.get('call_id')!r} waits"

@@ -1,0 +1,84 @@
+"""The built-in call by which a model finds further tools: find_tools. `ikigai_actors.agent.turn.found` has its laws."""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import ClassVar
+
+from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, text
+from ikigai_actors.agent.turn.calls import Call, Progress, progress
+from ikigai_actors.agent.turn.events import Continue
+from ikigai_actors.agent.turn.found import FOUND_NAMES, mates_of
+from ikigai_actors.agent.turn.state import State, Step
+from ikigai_actors.agent.turn.steps import advance, messages_of
+from ikigai_actors.providers.base import FIND_TOOLS
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.tools.policy import ToolTraits
+
+MOST_HITS = 4
+"""How many tools a query finds, beside those that are found with them."""
+_STEM = 5
+"""Letters of a word that are compared: ``remind`` finds ``reminder``."""
+_NAMED = 3
+"""A word of a tool's name counts as much as this many others."""
+_USUAL_WORDS = 60
+"""A description that is longer than this counts less for each of its words."""
+_NO_HELP = frozenset(
+    "a an and are as at be by do for from i in into is it me my of on or that the this to with you".split()  # noqa: SIM905
+)
+
+
+class FindToolsCall(BuiltinCall):
+    """Put further tools before the model, from its next request on."""
+
+    name = FIND_TOOLS
+    description = (
+        "Find further tools; you have them from your next step on. There are tools for documents that all agents "
+        "share, timers, the tree of agents (list, kill, watch, rename, exit, merge, compare, grant), groups, memory "
+        "(recall, compact), mail, and those of connected servers."
+    )
+    arguments: ClassVar = {"query": Argument("string", "What you want to do, or a tool's name.", required=True)}
+
+    def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+        """Write the result, which names what was found. Nothing else remembers it."""
+        self.check(call.input)
+        hits = ranked(text(call.input, "query"), {name: traits.about for name, traits in tools.items() if traits.about})
+        fitting = dict.fromkeys(name for hit in hits[:MOST_HITS] for name in mates_of(hit) if name in tools)
+        found = [name for name in fitting if name not in event.found]
+        told = _NOTHING if not fitting else f"You have these already: {', '.join(fitting)}."
+        data = call.data
+        if found:
+            told, data = f"From your next step on you have {', '.join(found)}.", {**data, FOUND_NAMES: found}
+        messages = messages_of(state.uuid, state.head, now, ((Kind.TOOL_RESULT, told, data),))
+        done = progress(state.calls, (call.id,), Progress.DONE)
+        return Step(advance(state, messages, calls=done), LogUnit(state.uuid, messages))
+
+
+CALLS = (FindToolsCall(),)
+
+_NOTHING = "No further tool fits that. Ask with other words, or do without."
+
+
+def ranked(query: str, about: Mapping[str, str]) -> list[str]:
+    """The tools that fit a query, the best first, as far as they come near the best.
+
+    Args:
+        query: what is looked for.
+        about: the words about each tool, in small letters; those of its name are among them.
+    """
+    wanted = {word[:_STEM] for word in _words(query.lower()) if word not in _NO_HELP}
+    texts = {name: [word[:_STEM] for word in _words(words)] for name, words in about.items()}
+    scores: dict[str, float] = {}
+    for word in wanted:
+        holders = [name for name, words in texts.items() if word in words]
+        for name in holders:
+            weight = _NAMED if word in {part[:_STEM] for part in _words(name.lower())} else 1
+            rare = math.log(1 + len(texts) / len(holders))
+            scores[name] = scores.get(name, 0) + rare * weight / (1 + len(texts[name]) / _USUAL_WORDS)
+    best = max(scores.values(), default=0)
+    return sorted((name for name in scores if scores[name] >= best / 2), key=lambda name: (-scores[name], name))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text)

@@ -1,0 +1,119 @@
+"""Tools that a model has found: the others are on offer, and their descriptions are in no request. Pure.
+
+A request has the five calls of `ALWAYS_THERE`, the agent's own functions and its workspace. The call ``find_tools``
+finds the rest. Its result names the tools that it found, in ``data.found``, and nothing else remembers them: so the set
+is the same after a fork, a restart and on another host, and is gone with an undo. A summary carries what was found
+before its cut. While one is in force ``recall`` is there too, since references name it.
+
+    always      the same in each request, sorted
+    kept        carried by the summary in force: sent like those that are always there
+    shown       named by results that the model sees: a service may load them where they are named
+
+A find only appends: what was sent before it stays as it was, and a service's cache keeps that. Which tools were found
+is a matter of context, not of rights: a tool that was not found runs all the same.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from ikigai_actors.agent.turn.elision import RECALL
+from ikigai_actors.providers.base import FIND_TOOLS
+from ikigai_actors.records.log.history import View
+from ikigai_actors.records.messages.messages import Message
+
+ALWAYS_THERE = frozenset({"fork", "wait", "send", "read_mail", FIND_TOOLS})
+"""The calls of the runtime that every request has."""
+
+FOUND_NAMES = "found"
+"""The key of the names in the data of a result, and of a summary."""
+
+
+class ToolGroup(NamedTuple):
+    """Tools that are found together."""
+
+    tools: tuple[str, ...]
+    words: str
+    """What else people call this."""
+
+
+TOOL_GROUPS: Mapping[str, ToolGroup] = {
+    "documents": ToolGroup(
+        ("document_write", "document_read", "document_list", "document_delete"),
+        "share file files note notes plan text store save wiki",
+    ),
+    "timers": ToolGroup(
+        ("remind", "cancel_reminder", "monitor"),
+        "timer alarm cron schedule daily weekly later tomorrow clock time date watch",
+    ),
+    "tree": ToolGroup(
+        ("agents", "kill", "rename", "exit", "merge", "diff", "grant"),
+        "list child children agent stop end budget tokens money branch history compare take over finish",
+    ),
+    "groups": ToolGroup(("join_group", "leave_group"), "group member members broadcast topic subscribe"),
+    "memory": ToolGroup((RECALL, "compact"), "remember earlier past context shorten summarise summary free"),
+    "mail": ToolGroup(("check_mail",), "mailbox unread inbox message messages"),
+}
+"""The other tools of the runtime."""
+
+
+class FoundTools(NamedTuple):
+    """The tools that an agent has found, each once, in the order in which they are sent."""
+
+    kept: tuple[str, ...] = ()
+    """Those of the summary in force."""
+    shown: tuple[str, ...] = ()
+    """Those that results name which the model sees."""
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Both."""
+        return (*self.kept, *self.shown)
+
+
+NOTHING_FOUND = FoundTools()
+
+
+class Findings(Protocol):
+    """The part of a log that says what was found; see `ikigai_actors.records.log.log.Log`."""
+
+    def view(self, position: int) -> View:
+        """The view of the history up to a position."""
+
+    def opening(self, position: int) -> tuple[Message | None, Message | None]:
+        """The summary whose text is shown, and the prompt that was open then."""
+
+    def finds(self, position: int) -> Iterator[Message]:
+        """The results of the folded history that name tools, newest first."""
+
+
+def found_in(log: Findings, head: int, new: Iterable[Message] = ()) -> FoundTools:
+    """The tools that were found in a history as it is shown.
+
+    Args:
+        head: the position of its latest message.
+        new: messages that follow it, and are not in the log yet.
+    """
+    summary, _ = log.opening(head)
+    recall = [RECALL] if log.view(head).lens is not None else []
+    kept = tuple(dict.fromkeys([*recall, *(named_in(summary.data) if summary is not None else ())]))
+    results = [*reversed(list(log.finds(head))), *new]
+    shown = dict.fromkeys(name for result in results for name in named_in(result.data))
+    return FoundTools(kept, tuple(name for name in shown if name not in kept))
+
+
+def named_in(data: Mapping[str, Any]) -> list[str]:
+    """The names in the data of a message. What is no name, in an edited database, is left out."""
+    named = data.get(FOUND_NAMES)
+    return [one for one in named if isinstance(one, str)] if isinstance(named, list) else []
+
+
+def mates_of(name: str) -> tuple[str, ...]:
+    """The tools that are found with one, itself among them."""
+    return next((group.tools for group in TOOL_GROUPS.values() if name in group.tools), (name,))
+
+
+def words_about(described: Mapping[str, Any]) -> str:
+    """The words by which a tool is found: its name, those of its group, and its description."""
+    name = str(described["name"])
+    group = next((f"{title} {group.words}" for title, group in TOOL_GROUPS.items() if name in group.tools), "")
+    return f"{name} {group} {described.get('description') or ''}".lower().replace("_", " ")
