@@ -19,6 +19,8 @@
     stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
     service_retries how often a request is sent again that a service refuses for the moment; 5 when it is not set
     tools           the names of its tools; without it, all
+    defer           whether its model has to find most of its tools (`ikigai_actors.agent.turn.found`): ``on``,
+                    ``off``, or ``auto``, as when it is not set: where that leaves what its service has cached as it is
     compact         whether its model summarises by itself what was said when that comes near its window: ``auto``, as
                     when it is not set, or ``off``
     compact_at      when it does so: a part of the window, 0.8 when it is not set, or a number of tokens
