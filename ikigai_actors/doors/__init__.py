@@ -2,7 +2,6 @@
 
     program             a door as a process
     mcp, mcp_tasks      the Model Context Protocol, and turns as tasks
-    mcp_catalog, mcp_tools          its tools: what each takes and gives, and what it does
     acp                 the Agent Client Protocol, for editors
     agui                AG-UI, for web applications
     hosting             the host that runs the agents

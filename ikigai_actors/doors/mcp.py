@@ -27,9 +27,9 @@ from ikigai_actors.doors.json_rpc import (
 from ikigai_actors.errors import IkigaiError, NoHost
 
 if TYPE_CHECKING:
-    from ikigai_actors.doors.mcp_catalog import DoorTool
-    from ikigai_actors.doors.mcp_tools import AgentTools, Begun
     from ikigai_actors.reach.access import Access
+    from ikigai_actors.verbs.act import Act
+    from ikigai_actors.verbs.acts.turns import Begun
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +59,12 @@ _SETTLES = 0.01
 """Seconds after the bell has rung until turns are looked at: agents that work hard ring it all the time."""
 
 THREADS = 8
+
+OFFERED = (
+    "fork", "prompt", "wait", "send", "read_mail", "agents", "history", "diff", "merge", "documents", "signal", "kill",
+    "decide", "grant",
+)  # fmt: skip
+"""The acts that are tools, in the order in which they are listed."""
 
 INSTRUCTIONS = (
     "A tree of durable LLM agents. Each has a history, a mailbox and children; all of that survives crashes. "
@@ -91,18 +97,16 @@ class McpDoor:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ikigai-door")
 
     @cached_property
-    def _agents(self) -> "AgentTools":
-        from ikigai_actors.doors.mcp_tools import AgentTools
-
-        return AgentTools(self._access())
+    def _reach(self) -> "Access":
+        return self._access()
 
     @cached_property
-    def _tools(self) -> "dict[str, DoorTool]":
-        from ikigai_actors.doors.mcp_catalog import TOOLS
+    def _tools(self) -> "dict[str, Act]":
+        from ikigai_actors.verbs.acts import ACTS
 
-        return {tool.name: tool for tool in TOOLS if tool.reads or not self._read_only}
+        return {name: ACTS[name] for name in OFFERED if ACTS[name].reads or not self._read_only}
 
-    async def _offered(self) -> "dict[str, DoorTool]":
+    async def _offered(self) -> "dict[str, Act]":
         """The tools, by name; they are imported on another thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: self._tools)
 
@@ -164,7 +168,7 @@ class McpDoor:
 
         works = {"get": mcp_tasks.task_at, "update": mcp_tasks.answer_task, "cancel": mcp_tasks.cancel_task}
         work = works[request.method.removeprefix("tasks/")]
-        told = await asyncio.get_running_loop().run_in_executor(self._pool, work, self._agents, request.params)
+        told = await asyncio.get_running_loop().run_in_executor(self._pool, work, self._reach, request.params)
         return {**told, "result": _result_of(told["result"])} if "result" in told else told
 
     async def _call(
@@ -186,21 +190,21 @@ class McpDoor:
 
     async def _value(
         self,
-        tool: "DoorTool",
+        tool: "Act",
         given: object,
         progress: Callable[[float, float, str], object] | None,
         *,
         as_task: bool,
     ) -> Any:
         from ikigai_actors.doors.mcp_tasks import task_of
-        from ikigai_actors.doors.mcp_tools import Begun
+        from ikigai_actors.verbs.acts.turns import Begun
 
         loop = asyncio.get_running_loop()
-        value = await loop.run_in_executor(self._pool, lambda: tool.work(self._agents, tool.checked(given)))
+        value = await loop.run_in_executor(self._pool, lambda: tool.call(self._reach, given, by_model=True))
         if not isinstance(value, Begun):
             return value
         if as_task and value.is_task:
-            return await loop.run_in_executor(self._pool, task_of, self._agents, value.handles[0])
+            return await loop.run_in_executor(self._pool, task_of, self._reach, value.handles[0])
         begun, seen = loop.time(), list[dict[str, Any]]()
         reported = begun
         while True:
@@ -220,7 +224,7 @@ class McpDoor:
 
     def _look(self, begun: "Begun", before: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """How the turns are; those that were over at the look before are not read again."""
-        turns = self._agents.turns
+        turns = self._reach.turns
         known = {place: one for place, one in enumerate(before) if is_over(one)}
         return [known[place] if place in known else turns.look_at(one) for place, one in enumerate(begun.handles)]
 

@@ -7,27 +7,28 @@ forever; nothing is remembered. A call that asks is a question to the client, wh
 from collections.abc import Mapping
 from typing import Any
 
-from ikigai_actors.doors.mcp_tools import AgentTools
 from ikigai_actors.errors import BadInput, TurnInterrupted
-from ikigai_actors.reach.turns import ASKS, FAILED, MAIL, WAITING_FOR_BUDGET, WORKING, TurnHandle
+from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.turns import ASKS, FAILED, WAITING_FOR_BUDGET, WORKING, TurnHandle
 from ikigai_actors.records.log.heads import latest_times
-from ikigai_actors.records.mail.prompts import WithdrawPrompt
 from ikigai_actors.text import iso_time
+from ikigai_actors.verbs.acts.changes import decide_named_call
+from ikigai_actors.verbs.acts.turns import end_or_take_back
 
 POLL = 2_000
 """Milliseconds from one look of a client at a task to the next."""
 
 
-def task_of(agents: AgentTools, handle: TurnHandle) -> dict[str, Any]:
+def task_of(reach: Access, handle: TurnHandle) -> dict[str, Any]:
     """The task that a call gives in place of its turn."""
-    return {"resultType": "task", **_task(agents, handle, agents.turns.look_at(handle))}
+    return {"resultType": "task", **_task(reach, handle, reach.turns.look_at(handle))}
 
 
-def task_at(agents: AgentTools, params: Mapping[str, Any]) -> dict[str, Any]:
+def task_at(reach: Access, params: Mapping[str, Any]) -> dict[str, Any]:
     """A task as it is; ``result`` is what its turn has given. Raises `BadInput` for an id that nobody gave."""
-    handle = _handle(agents, params)
-    turn = agents.turns.look_at(handle)
-    told = _task(agents, handle, turn)
+    handle = _handle(reach, params)
+    turn = reach.turns.look_at(handle)
+    told = _task(reach, handle, turn)
     match told["status"]:
         case "input_required":
             return {**told, "inputRequests": {call["call"]: _question(turn, call) for call in turn["asks"]}}
@@ -36,43 +37,40 @@ def task_at(agents: AgentTools, params: Mapping[str, Any]) -> dict[str, Any]:
     return told
 
 
-def answer_task(agents: AgentTools, params: Mapping[str, Any]) -> dict[str, Any]:
+def answer_task(reach: Access, params: Mapping[str, Any]) -> dict[str, Any]:
     """Decide on the calls of a task that ask; one that the client declines to decide on stays open."""
-    handle, answers = agents.turns.settled(_handle(agents, params)), params.get("inputResponses")
+    handle, answers = reach.turns.settled(_handle(reach, params)), params.get("inputResponses")
     if not isinstance(answers, dict):
         raise BadInput("Expected inputResponses as an object.")
     for call, answer in answers.items():
         given = answer.get("content") if isinstance(answer, dict) and answer.get("action") == "accept" else None
         if isinstance(given, dict) and isinstance(given.get("allow"), bool):
-            agents.decide({"agent": handle.agent, "call": call, "allow": given["allow"]})
+            decide_named_call.work(reach, handle.agent, call, given["allow"])
     return {}
 
 
-def cancel_task(agents: AgentTools, params: Mapping[str, Any]) -> dict[str, Any]:
+def cancel_task(reach: Access, params: Mapping[str, Any]) -> dict[str, Any]:
     """End the turn of a task; one that has not begun is taken back."""
-    handle = agents.turns.settled(_handle(agents, params))
-    client = agents.access.client
-    agents.access.check_hosted(agents.access.quick)
-    withdrawn = handle.kind == MAIL and client.write(WithdrawPrompt(handle.agent, handle.number))
-    if not withdrawn and (seen := agents.turns.seen(handle)).is_open:
-        client.interrupt(handle.agent, seen.record.turn)
+    handle = reach.turns.settled(_handle(reach, params))
+    reach.check_hosted(reach.quick)
+    end_or_take_back(reach, handle)
     return {}
 
 
-def _handle(agents: AgentTools, params: Mapping[str, Any]) -> TurnHandle:
+def _handle(reach: Access, params: Mapping[str, Any]) -> TurnHandle:
     handle = TurnHandle.parse(str(params.get("taskId")))
-    agents.access.check(handle.agent)
+    reach.check(handle.agent)
     return handle
 
 
-def _task(agents: AgentTools, handle: TurnHandle, turn: Mapping[str, Any]) -> dict[str, Any]:
+def _task(reach: Access, handle: TurnHandle, turn: Mapping[str, Any]) -> dict[str, Any]:
     """A task, by the turn as it is."""
-    record = agents.access.client.get(turn["agent"])
-    latest = agents.access.client.read(lambda tx: latest_times(tx, [record.uuid])).get(record.uuid, record.created_at)
+    record = reach.client.get(turn["agent"])
+    latest = reach.client.read(lambda tx: latest_times(tx, [record.uuid])).get(record.uuid, record.created_at)
     status = {WORKING: "working", WAITING_FOR_BUDGET: "working", ASKS: "input_required"}.get(
         turn["status"], "completed"
     )
-    if turn["status"] == FAILED and isinstance(agents.turns.seen(handle).end, TurnInterrupted):
+    if turn["status"] == FAILED and isinstance(reach.turns.seen(handle).end, TurnInterrupted):
         status = "cancelled"
     waits = "It waits for a budget: grant more of it."
     return {

@@ -1,26 +1,30 @@
 """What a door reaches: the agents of a database, or a part of the tree; and how it asks for something once.
 
-access = Access(hosting, under="team")
-access.find("kid")                                          # an agent of the team, else `AgentNotFound`
-access.once(KeyedCall("k1", "send", given), unit, gave)     # committed under the key, or its answer of before
+    access = Access(hosting, under="team")
+    access.find("kid")                          # an agent of the team, else `AgentNotFound`
+    keyed = access.under(KeyedCall("k1", "send", given))
+    keyed.once(unit, gave)                      # committed under the key, or its answer of before
+
+An act (`ikigai_actors.verbs.act`) gets one, and knows of no key.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property, partial
 from threading import Event
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ikigai_actors.errors import AmbiguousAgent
+from ikigai_actors.reach.turns import TurnReader
 from ikigai_actors.records.agents import lists, registry
 from ikigai_actors.records.agents.lists import Age, age_of
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.hosts.keyed import Keyed, KeyedAnswer, KeyedCall, answer_under
-from ikigai_actors.records.hosts.remote_commands import Answered, RemoteCommandKey, answer_of
+from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, Answered, RemoteCommandKey, answer_of
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Unit
-from ikigai_actors.system.attached import AttachedSystem
-from ikigai_actors.system.handles.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.system.remote.client import Client
 
 U = TypeVar("U", bound=Unit)
@@ -40,10 +44,11 @@ class Access:
 
     def __init__(
         self,
-        attached: Callable[[float], AttachedSystem],
+        attached: Callable[[float], System],
         check_hosted: Callable[[float], object],
         under: str | None,
         quick: float = QUICK,
+        by: str = "",
     ) -> None:
         """Reach all agents, or one and those below it.
 
@@ -52,11 +57,26 @@ class Access:
             check_hosted: raises `NoHost` unless a host runs the agents within some seconds.
             under: what the topmost agent is called that can be reached; None for agent 0.
             quick: seconds that a call waits for what is usually done at once.
+            by: who decides on calls, for the log; empty where nobody is named.
         """
         self._attached, self.check_hosted, self._under, self.quick = attached, check_hosted, under, quick
+        self.by = by
+        self._call: KeyedCall | None = None
+
+    @classmethod
+    def of(cls, system: System, quick: float = QUICK, by: str = "") -> Self:
+        """Reach all agents of a system that runs them, or knows who does."""
+        return cls(lambda timeout: system, lambda timeout: None, None, quick, by)
+
+    def under(self, call: KeyedCall) -> Self:
+        """The same reach for one call under a key, which `once` heeds."""
+        assert self.system  # so that the copy shares it
+        keyed = copy(self)
+        keyed._call = call
+        return keyed
 
     @cached_property
-    def system(self) -> AttachedSystem:
+    def system(self) -> System:
         """The system. Raises `NoHost` while there is none."""
         return self._attached(ATTACH)
 
@@ -64,6 +84,11 @@ class Access:
     def client(self) -> Client:
         """Reads and writes its database."""
         return Client(self.system._store, self.system._clock)
+
+    @cached_property
+    def turns(self) -> TurnReader:
+        """How turns are."""
+        return TurnReader(self.system._store, self.system.approvals.pending)
 
     @cached_property
     def top(self) -> str:
@@ -114,6 +139,11 @@ class Access:
         """Return a uuid. Raises `AgentNotFound` unless that agent exists and can be reached."""
         return self.find(uuid).uuid
 
+    def reaches(self, uuid: str) -> bool:
+        """Whether an agent can be reached."""
+        top = self.top
+        return self.client.read(lambda tx: self._reaches(tx, top, uuid))
+
     def _reaches(self, tx: Transaction, top: str, uuid: str) -> bool:
         return self._under is None or uuid == top or registry.is_below(tx, uuid, top)
 
@@ -130,31 +160,42 @@ class Access:
             raise registry.nobody_called(text)
         return found
 
+    def was_done(self) -> bool:
+        """Whether the call was done before under whose key this reach is."""
+        call = self._call
+        return call is not None and self.client.read(lambda tx: answer_under(tx, call)) is not None
+
     def once(
-        self,
-        call: KeyedCall | None,
-        unit: Callable[[], U],
-        gave: Callable[[U, Any], Mapping[str, Any]],
-        *,
-        hosted: bool = False,
+        self, unit: Callable[[], U], gave: Callable[[U, Any], Mapping[str, Any]], *, hosted: bool = False
     ) -> dict[str, Any]:
-        """Commit a unit, once under the key of the call; return what it gave. Raises what the unit raises.
+        """Commit a unit, once if this reach is `under` a key; return what it gave. Raises what the unit raises.
 
         Args:
-            call: the call; None for one without a key.
             unit: makes the unit, if it is not committed already.
             gave: makes of the unit and its answer what JSON can hold of it.
             hosted: whether it must be carried out by a host; then it raises `NoHost` where there is none.
         """
+        call = self._call
         if call is not None and (known := self.client.read(lambda tx: answer_under(tx, call))) is not None:
             return known
         act = unit()
         if hosted:
             self.check_hosted(self.quick)
         if call is None:
-            return dict(gave(act, self.client.write(act)))
-        answer: KeyedAnswer = self.client.write(Keyed(act, call, self.client.now_ms(), partial(gave, act)))
+            return dict(gave(act, self.commit(act)))
+        answer: KeyedAnswer = self.commit(Keyed(act, call, self.client.now_ms(), partial(gave, act)))
         return answer.gave
+
+    def commit(self, unit: Unit) -> Any:
+        """Commit a unit as the system does; what it leaves for an agent that runs here is looked at now."""
+        done = self.system._writer.perform(unit)
+        self.system._look_at_rows()
+        return done
+
+    def asked(self, unit: Callable[[], AddRemoteCommand]) -> RemoteCommandKey:
+        """Ask an agent to do something itself, once if this reach is `under` a key. Raises what the unit raises."""
+        kept = self.once(unit, lambda unit, number: {"agent": unit.agent, "request": number}, hosted=True)
+        return RemoteCommandKey(self.check(kept["agent"]), kept["request"])
 
     def answer(self, asked: RemoteCommandKey, seconds: float) -> Answered | None:
         """The answer of a remote command; None when it has not come within this many seconds."""

@@ -9,8 +9,8 @@ A handle means the same to every client, forever. Nothing here waits, and nothin
 """
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, NotRequired, Self, TypedDict
 
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.errors import AgentDead, BadInput, IkigaiError
@@ -62,6 +62,23 @@ class TurnHandle(NamedTuple):
         if found is None or not is_agent_uuid(found[1]) or (found[4] is not None) is not (found[2] == REQUEST):
             raise BadInput(f"Expected a handle that fork or prompt gave, such as {'A' * 22}/m7; got {text[:80]!r}.")
         return cls(found[1], found[2], int(found[3]), int(found[4] or 0))
+
+
+class SpentAmounts(TypedDict):
+    """What an agent has spent in its life."""
+
+    tokens: int
+    usd: float
+
+
+class AskingCall(TypedDict):
+    """A call that waits for a decision."""
+
+    call: str
+    tool: str
+    arguments: Mapping[str, Any]
+    tool_has_changed: NotRequired[str]
+    """The difference of the tool's definitions, where it has changed since somebody was asked."""
 
 
 class SeenTurn(NamedTuple):
@@ -227,12 +244,12 @@ def _unknown(handle: TurnHandle) -> BadInput:
     return BadInput(f"There is no turn {handle}: use a handle that fork or prompt gave.")
 
 
-def spent_by(record: AgentRecord) -> dict[str, float]:
+def spent_by(record: AgentRecord) -> SpentAmounts:
     """What an agent has spent in its life."""
     return {"tokens": record.spent_tokens, "usd": shown_amount("usd", record.spent_usd)}
 
 
-def call_that_asks(call: PendingCall) -> dict[str, Any]:
+def call_that_asks(call: PendingCall) -> AskingCall:
     """A call that waits for a decision."""
-    changed = {"tool_has_changed": call.change} if call.former else {}
-    return {"call": call.full_name, "tool": call.tool, "arguments": dict(call.input), **changed}
+    shown: AskingCall = {"call": call.full_name, "tool": call.tool, "arguments": dict(call.input)}
+    return {**shown, "tool_has_changed": call.change} if call.former else shown

@@ -3,7 +3,7 @@
 Its modules:
 
     observer                  serves the page of a system until it is closed
-    server, acting            its requests
+    server                    its requests
     watch                     hears the system while a page is open
     metrics                   what Prometheus scrapes
     streams                   what pages get, and in which order

@@ -1,4 +1,4 @@
-"""The server of the page, by aiohttp. Its requests are functions of `reach.reading`, `behaviour.listing` and `acting`.
+"""The server of the page, by aiohttp. It reads by `reach.reading` and `behaviour.listing`, and acts by `verbs.acts`.
 
     GET  /                  the page            GET /page/NAME      its files, read once
     GET  /api/tree          all rows            GET /api/events     the stream of a page
@@ -31,19 +31,29 @@ from ikigai_actors.errors import (
     IkigaiError,
     StoreError,
 )
+from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.reading import READINGS, PageQuery, messages_after
 from ikigai_actors.reach.rows import ROW_COLUMNS
-from ikigai_actors.sight.acting import PAGE_ACTS, PageBody
 from ikigai_actors.sight.metrics import EXPOSITION, exposition, read_metrics
 from ikigai_actors.sight.streams import compact_json, page_stream
 from ikigai_actors.sight.watch import PAGE_TICK, ObserverWatch
+from ikigai_actors.system.approvals import person
 from ikigai_actors.system.handles.ref import System
+from ikigai_actors.verbs.act import Act
+from ikigai_actors.verbs.acts import ACTS
+from ikigai_actors.verbs.acts.turns import Begun, begun_turn
 
 _LARGEST_BODY = 1 << 20
 """The largest body of a request, in bytes."""
 
 _QUIET = 15.0
 """Seconds without news after which a stream says that it is there: proxies close what is silent."""
+
+PAGE_ACTS = ("prompt", "steer", "fork", "decide", "signal", "send", "grant")
+"""The acts that a page asks for."""
+
+_PATIENCE = 20.0
+"""Seconds that a request waits for its commit."""
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 _STATUSES: tuple[tuple[type[IkigaiError], int], ...] = (
@@ -72,8 +82,8 @@ class PageServer:
         app.router.add_get("/api/events", self._events)
         for name, read in {**READINGS, **EXPERIMENT_READINGS}.items():
             app.router.add_get(f"/api/{name}", partial(self._reading, read))
-        for name, act in PAGE_ACTS.items():
-            app.router.add_post(f"/api/{name}", partial(self._acting, act))
+        for name in PAGE_ACTS:
+            app.router.add_post(f"/api/{name}", partial(self._acting, ACTS[name]))
         app.on_shutdown.append(self._end_streams)
         return app
 
@@ -124,7 +134,7 @@ class PageServer:
     async def _reading(self, read: Callable[[System, PageQuery], object], request: web.Request) -> web.Response:
         return _answer(await self._watch.read(partial(read, self._watch.system, request.query)))
 
-    async def _acting(self, act: Callable[[System, PageBody], object], request: web.Request) -> web.Response:
+    async def _acting(self, act: Act, request: web.Request) -> web.Response:
         if self._read_only:
             return _error(403, "This observer was started with --read-only.")
         if request.headers.get("X-Ikigai") != "1" or request.content_type != "application/json":
@@ -135,8 +145,13 @@ class PageServer:
             return _error(400, f"Expected a JSON object: {error}.")
         if not isinstance(body, dict):
             return _error(400, "Expected a JSON object.")
-        done = await asyncio.to_thread(act, self._watch.system, body)
-        return _answer({"done": done})
+        return _answer({"done": await asyncio.to_thread(self._do, act, body)})
+
+    def _do(self, act: Act, body: object) -> object:
+        """Do what a page asks for, as the person who has begun the observer. A turn is known by its handle."""
+        reach = Access.of(self._watch.system, _PATIENCE, person())
+        done = act.call(reach, body)
+        return begun_turn(reach, done) if isinstance(done, Begun) else done
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         watch = self._watch

@@ -299,6 +299,9 @@ class Directory(OfOneProcess, ABC):
     def _statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
         """The counters of an agent, without its restarts. Reads nothing when it is given the record."""
 
+    def _look_at_rows(self) -> None:
+        """Look at what this process has left as rows for agents that it runs. Never waits."""
+
     @abstractmethod
     def _parts(self) -> Sequence[SystemPart]:
         """The parts, in the order in which they start. They are closed in the opposite order."""

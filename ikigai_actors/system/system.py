@@ -447,6 +447,9 @@ class ActorSystem(System):
         if self._rebalancer is not None:
             self._rebalancer.look_again()
 
+    def _look_at_rows(self) -> None:
+        self._supervision.look_at_rows()
+
     def _on_commit(self, answer: object) -> None:
         """Carry out what a committed unit did to agents other than its own. Never waits."""
         match answer:

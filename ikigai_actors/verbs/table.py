@@ -1,10 +1,10 @@
-"""Every verb: where it is declared, what it does in a line, and who may call it. Imports nothing else.
+"""Every verb: where it is declared, what it does in a line, who may call it, and by what right. Imports nothing else.
 
 The line is the first sentence of the verb's docstring (held by a test), and ``usage`` is what follows the word in a
 script. For more, load the verb.
 """
 
-from enum import Flag, auto
+from enum import Flag, IntEnum, auto
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +24,18 @@ class Callers(Flag):
     ALL = PEOPLE | SCRIPTS | PROTOCOLS
 
 
+class Right(IntEnum):
+    """A right of a person or a program that asks for something. Each has those before it."""
+
+    LOOK = 0
+    PROMPT = 1
+    """Have agents work, and talk to them."""
+    APPROVE = 2
+    """Decide on calls of their models."""
+    OPERATE = 3
+    """Set what they may do and spend, and end them."""
+
+
 class VerbLine(NamedTuple):
     """The entry of a verb in the table."""
 
@@ -33,156 +45,288 @@ class VerbLine(NamedTuple):
     """The arguments of its subcommand."""
     line: str
     callers: Callers = Callers.ALL
+    needs: Right = Right.OPERATE
+    """The right to change something by it. `Right.LOOK` alone is shown what there is, and changes nothing."""
 
 
 TABLE = {
-    "approvals": VerbLine("verbs.approvals", "", "List the calls that wait for approval."),
-    "approve": VerbLine("verbs.approvals", "AGENT", "Let a call run that waits for approval."),
-    "bad": VerbLine("behaviour.verbs", "AGENT", "Call the latest answer of a bisection bad."),
+    "approvals": VerbLine("verbs.approvals", "", "List the calls that wait for approval.", needs=Right.LOOK),
+    "approve": VerbLine("verbs.approvals", "AGENT", "Let a call run that waits for approval.", needs=Right.APPROVE),
+    "bad": VerbLine("behaviour.verbs", "AGENT", "Call the latest answer of a bisection bad.", needs=Right.PROMPT),
     "bisect": VerbLine(
         "behaviour.verbs",
         "",
         "Find the first bad turn of this agent: forks of it are asked a QUESTION, and you judge the answers.",
         Callers.PEOPLE,
+        needs=Right.PROMPT,
     ),
     "budget": VerbLine(
-        "verbs.budgets", "[ID] [+AMOUNT|LIMIT]", "Show the nearest budget of an agent, or grant more of it."
+        "verbs.budgets",
+        "[ID] [+AMOUNT|LIMIT]",
+        "Show the nearest budget of an agent, or grant more of it.",
+        needs=Right.OPERATE,
     ),
-    "check-mail": VerbLine("verbs.mail", "AGENT", "Show how much mail the agent has not read."),
-    "delete-mail": VerbLine("verbs.mail", "AGENT MAIL-ID", "Delete a mail for good."),
-    "deny": VerbLine("verbs.approvals", "AGENT [N] [REASON]", "Refuse a call that waits for approval."),
+    "check-mail": VerbLine("verbs.mail", "AGENT", "Show how much mail the agent has not read.", needs=Right.LOOK),
+    "delete-mail": VerbLine("verbs.mail", "AGENT MAIL-ID", "Delete a mail for good.", needs=Right.OPERATE),
+    "deny": VerbLine(
+        "verbs.approvals", "AGENT [N] [REASON]", "Refuse a call that waits for approval.", needs=Right.APPROVE
+    ),
     "doc": VerbLine(
-        "verbs.documents", "COMMAND [ARGS]...", "List, show, write and delete the documents that all agents share."
+        "verbs.documents",
+        "COMMAND [ARGS]...",
+        "List, show, write and delete the documents that all agents share.",
+        needs=Right.PROMPT,
     ),
     "experiments": VerbLine(
-        "behaviour.verbs", "", "Show the experiments that live: what each looks at, and how far it is."
+        "behaviour.verbs",
+        "",
+        "Show the experiments that live: what each looks at, and how far it is.",
+        needs=Right.LOOK,
     ),
     "export": VerbLine(
         "verbs.files",
         "",
         "Write an agent, else the current one, and all below it to a new file, for /import or ikigai import.",
         Callers.PEOPLE,
+        needs=Right.OPERATE,
     ),
-    "filter-mail": VerbLine("verbs.mail", "AGENT", "List the agent's latest mail, read or not."),
-    "good": VerbLine("behaviour.verbs", "AGENT", "Call the latest answer of a bisection good."),
-    "group": VerbLine("verbs.groups", "[join|leave] [NAME]", "Show all groups, or let an agent join or leave one."),
-    "hosts": VerbLine("verbs.hosts", "", "Show which processes run the agents, or did within the last hour."),
+    "filter-mail": VerbLine("verbs.mail", "AGENT", "List the agent's latest mail, read or not.", needs=Right.LOOK),
+    "good": VerbLine("behaviour.verbs", "AGENT", "Call the latest answer of a bisection good.", needs=Right.PROMPT),
+    "group": VerbLine(
+        "verbs.groups",
+        "[join|leave] [NAME]",
+        "Show all groups, or let an agent join or leave one.",
+        needs=Right.OPERATE,
+    ),
+    "hosts": VerbLine(
+        "verbs.hosts", "", "Show which processes run the agents, or did within the last hour.", needs=Right.LOOK
+    ),
     "import": VerbLine(
-        "verbs.files", "", "Bring the agents of a file of /export here: all of them, or none.", Callers.PEOPLE
+        "verbs.files",
+        "",
+        "Bring the agents of a file of /export here: all of them, or none.",
+        Callers.PEOPLE,
+        needs=Right.OPERATE,
     ),
-    "monitor": VerbLine("verbs.groups", "AGENT ID", "Send an agent a mail when another one dies."),
+    "monitor": VerbLine("verbs.groups", "AGENT ID", "Send an agent a mail when another one dies.", needs=Right.OPERATE),
     "move": VerbLine(
-        "verbs.hosts", "AGENT HOST", "Move an agent to another host, with those below it that live on the same host."
+        "verbs.hosts",
+        "AGENT HOST",
+        "Move an agent to another host, with those below it that live on the same host.",
+        needs=Right.OPERATE,
     ),
     "notify": VerbLine(
-        "verbs.mail", "AGENT {on|off}", "Give the agent a line when it is idle and has unread mail; or stop that."
+        "verbs.mail",
+        "AGENT {on|off}",
+        "Give the agent a line when it is idle and has unread mail; or stop that.",
+        needs=Right.OPERATE,
     ),
-    "read-mail": VerbLine("verbs.mail", "AGENT [MAIL-ID]", "Read the oldest unread mail, all of it, or one."),
+    "read-mail": VerbLine(
+        "verbs.mail", "AGENT [MAIL-ID]", "Read the oldest unread mail, all of it, or one.", needs=Right.PROMPT
+    ),
     "replay": VerbLine(
         "behaviour.verbs",
         "",
         "Replay the turns of this agent, with other settings, and show what differs.",
         Callers.PEOPLE,
+        needs=Right.PROMPT,
     ),
     "rules": VerbLine(
         "verbs.rules",
         "AGENT [add|remove] [allow|ask|deny|N] [TOOL] [PATTERN]",
         "List the rules in force for an agent, add one, or remove one by its number.",
+        needs=Right.OPERATE,
     ),
-    "send": VerbLine("verbs.mail", "ID TEXT...", "Send a mail, now or later."),
-    "skip": VerbLine("behaviour.verbs", "AGENT", "Say of the latest answer of a bisection that it cannot be judged."),
+    "send": VerbLine("verbs.mail", "ID TEXT...", "Send a mail, now or later.", needs=Right.PROMPT),
+    "skip": VerbLine(
+        "behaviour.verbs",
+        "AGENT",
+        "Say of the latest answer of a bisection that it cannot be judged.",
+        needs=Right.PROMPT,
+    ),
     "timer": VerbLine(
-        "verbs.timers", "", "Remind an agent of something later; without TEXT its timers are listed.", Callers.PEOPLE
+        "verbs.timers",
+        "",
+        "Remind an agent of something later; without TEXT its timers are listed.",
+        Callers.PEOPLE,
+        needs=Right.PROMPT,
     ),
     "timers": VerbLine(
         "verbs.timers",
         "[AGENT] [TEXT]...",
         "Show the timers of all agents, or of an AGENT; with a TEXT remind the AGENT of it later.",
         Callers.SCRIPTS | Callers.PROTOCOLS,
+        needs=Right.PROMPT,
     ),
     "wait": VerbLine(
         "verbs.mail",
         "AGENT SECONDS [ID…]",
         "Wait until each of these agents has sent mail, has nothing to do, or has ended.",
+        needs=Right.LOOK,
     ),
-    "agents": VerbLine("shell.walking", "", "Show the tree of agents.", Callers.PEOPLE),
-    "child": VerbLine("shell.walking", "", "Go down: to the newest child of this agent.", Callers.PEOPLE),
-    "clear": VerbLine("verbs.memory", "AGENT", "Start over: the agent forgets the conversation."),
+    "agents": VerbLine("shell.walking", "", "Show the tree of agents.", Callers.PEOPLE, needs=Right.LOOK),
+    "child": VerbLine(
+        "shell.walking", "", "Go down: to the newest child of this agent.", Callers.PEOPLE, needs=Right.LOOK
+    ),
+    "clear": VerbLine("verbs.memory", "AGENT", "Start over: the agent forgets the conversation.", needs=Right.PROMPT),
     "compact": VerbLine(
         "verbs.memory",
         "AGENT [WHAT MATTERS]",
         "Let the model summarise the history, so that the next request is smaller.",
+        needs=Right.PROMPT,
     ),
-    "context": VerbLine("verbs.memory", "AGENT", "Show the agent's context."),
+    "context": VerbLine("verbs.memory", "AGENT", "Show the agent's context.", needs=Right.LOOK),
     "diff": VerbLine(
-        "verbs.branches", "AGENT ID", "Show where an agent's history and another's part, and what each has said since."
+        "verbs.branches",
+        "AGENT ID",
+        "Show where an agent's history and another's part, and what each has said since.",
+        needs=Right.LOOK,
     ),
-    "exit": VerbLine("shell.walking", "", "Leave.", Callers.PEOPLE),
+    "exit": VerbLine("shell.walking", "", "Leave.", Callers.PEOPLE, needs=Right.LOOK),
     "fork": VerbLine(
-        "verbs.branches", "AGENT [PROMPT]...", "Fork an agent: make a child that remembers all that was said before."
+        "verbs.branches",
+        "AGENT [PROMPT]...",
+        "Fork an agent: make a child that remembers all that was said before.",
+        needs=Right.PROMPT,
     ),
     "help": VerbLine(
-        "shell.walking", "", "List the first commands, explain one, or list all under headings.", Callers.PEOPLE
+        "shell.walking",
+        "",
+        "List the first commands, explain one, or list all under headings.",
+        Callers.PEOPLE,
+        needs=Right.LOOK,
     ),
-    "editor": VerbLine("verbs.editing", "", "Write a prompt in your editor.", Callers.PEOPLE),
-    "find": VerbLine("verbs.finding", "", "Find a TEXT in what was said, in capitals or not.", Callers.PEOPLE),
-    "history": VerbLine("verbs.memory", "AGENT [N]", "Show the latest N messages of the agent's history."),
-    "mark": VerbLine("verbs.memory", "AGENT [LABEL]...", "Set a mark to which rewind comes back."),
+    "editor": VerbLine("verbs.editing", "", "Write a prompt in your editor.", Callers.PEOPLE, needs=Right.LOOK),
+    "find": VerbLine(
+        "verbs.finding", "", "Find a TEXT in what was said, in capitals or not.", Callers.PEOPLE, needs=Right.LOOK
+    ),
+    "history": VerbLine(
+        "verbs.memory", "AGENT [N]", "Show the latest N messages of the agent's history.", needs=Right.LOOK
+    ),
+    "mark": VerbLine("verbs.memory", "AGENT [LABEL]...", "Set a mark to which rewind comes back.", needs=Right.PROMPT),
     "merge": VerbLine(
         "verbs.branches",
         "AGENT ID",
         "Take in what an agent below this one has said, as a quotation that the model sees from then on.",
+        needs=Right.PROMPT,
     ),
-    "model": VerbLine("verbs.settings", "AGENT [NAME]", "Show the agent's model, or set it as provider:model."),
-    "next": VerbLine("shell.walking", "", "Go to the next sibling, from the last to the first.", Callers.PEOPLE),
-    "parent": VerbLine("shell.walking", "", "Go up: to the supervisor of this agent.", Callers.PEOPLE),
-    "prev": VerbLine("shell.walking", "", "Go to the previous sibling, from the first to the last.", Callers.PEOPLE),
-    "prompt": VerbLine("verbs.branches", "AGENT TEXT...", "Prompt an agent.", Callers.SCRIPTS | Callers.PROTOCOLS),
-    "quit": VerbLine("shell.walking", "", "Leave: the same as /exit.", Callers.PEOPLE),
+    "model": VerbLine(
+        "verbs.settings",
+        "AGENT [NAME]",
+        "Show the agent's model, or set it as provider:model.",
+        needs=Right.OPERATE,
+    ),
+    "next": VerbLine(
+        "shell.walking",
+        "",
+        "Go to the next sibling, from the last to the first.",
+        Callers.PEOPLE,
+        needs=Right.LOOK,
+    ),
+    "parent": VerbLine(
+        "shell.walking", "", "Go up: to the supervisor of this agent.", Callers.PEOPLE, needs=Right.LOOK
+    ),
+    "prev": VerbLine(
+        "shell.walking",
+        "",
+        "Go to the previous sibling, from the first to the last.",
+        Callers.PEOPLE,
+        needs=Right.LOOK,
+    ),
+    "prompt": VerbLine(
+        "verbs.branches",
+        "AGENT TEXT...",
+        "Prompt an agent.",
+        Callers.SCRIPTS | Callers.PROTOCOLS,
+        needs=Right.PROMPT,
+    ),
+    "quit": VerbLine("shell.walking", "", "Leave: the same as /exit.", Callers.PEOPLE, needs=Right.LOOK),
     "copy": VerbLine(
         "verbs.copying",
         "",
         "Copy the latest answer to the clipboard of the terminal, or the Nth latest.",
         Callers.PEOPLE,
+        needs=Right.LOOK,
     ),
     "queue": VerbLine(
-        "verbs.queue", "", "Prompt this agent after its turn, or list the prompts that wait.", Callers.PEOPLE
+        "verbs.queue",
+        "",
+        "Prompt this agent after its turn, or list the prompts that wait.",
+        Callers.PEOPLE,
+        needs=Right.PROMPT,
     ),
     "resume": VerbLine(
-        "verbs.branches", "AGENT", "Go on with the latest turn: one that a crash cut off, or that ended with an error."
+        "verbs.branches",
+        "AGENT",
+        "Go on with the latest turn: one that a crash cut off, or that ended with an error.",
+        needs=Right.PROMPT,
     ),
-    "rewind": VerbLine("verbs.memory", "AGENT [LABEL]...", "Go back to the latest mark, or to the one named LABEL."),
-    "set": VerbLine("verbs.settings", "AGENT NAME [VALUE]...", "Show one of the agent's settings, or set it."),
+    "rewind": VerbLine(
+        "verbs.memory",
+        "AGENT [LABEL]...",
+        "Go back to the latest mark, or to the one named LABEL.",
+        needs=Right.PROMPT,
+    ),
+    "set": VerbLine(
+        "verbs.settings",
+        "AGENT NAME [VALUE]...",
+        "Show one of the agent's settings, or set it.",
+        needs=Right.OPERATE,
+    ),
     "settings": VerbLine(
         "verbs.settings",
         "AGENT",
         "Show the settings that are in force, and where each comes from: an agent, or the start of ikigai.",
+        needs=Right.LOOK,
     ),
-    "switch": VerbLine("shell.walking", "", "Go to an agent.", Callers.PEOPLE),
-    "system": VerbLine("verbs.settings", "AGENT [TEXT]...", "Show the agent's system prompt, or set it."),
+    "switch": VerbLine("shell.walking", "", "Go to an agent.", Callers.PEOPLE, needs=Right.LOOK),
+    "system": VerbLine(
+        "verbs.settings", "AGENT [TEXT]...", "Show the agent's system prompt, or set it.", needs=Right.OPERATE
+    ),
     "tools": VerbLine(
         "verbs.settings",
         "AGENT [NAME]",
         "List the tools that the agent's model is offered, or explain one.",
         Callers.PEOPLE,  # only the process that runs the agents knows them
+        needs=Right.LOOK,
     ),
     "uncompact": VerbLine(
         "verbs.memory",
         "AGENT",
         "Take off the latest summary: the model sees the messages again that it replaced, and everything since.",
+        needs=Right.PROMPT,
     ),
-    "undo": VerbLine("verbs.memory", "AGENT", "Take back the latest prompt, and everything after it."),
-    "adopt": VerbLine("verbs.life", "AGENT ID", "Let an agent supervise another one, which goes on if it was stopped."),
-    "finish": VerbLine("verbs.life", "AGENT [TEXT]...", "End an agent after its turn: the normal end."),
-    "kill": VerbLine("verbs.life", "AGENT", "End an agent at once."),
+    "undo": VerbLine(
+        "verbs.memory", "AGENT", "Take back the latest prompt, and everything after it.", needs=Right.PROMPT
+    ),
+    "adopt": VerbLine(
+        "verbs.life",
+        "AGENT ID",
+        "Let an agent supervise another one, which goes on if it was stopped.",
+        needs=Right.OPERATE,
+    ),
+    "finish": VerbLine(
+        "verbs.life", "AGENT [TEXT]...", "End an agent after its turn: the normal end.", needs=Right.OPERATE
+    ),
+    "kill": VerbLine("verbs.life", "AGENT", "End an agent at once.", needs=Right.OPERATE),
     "orphans": VerbLine(
         "verbs.life",
         "AGENT [reparent|cascade|stop|continue]",
         "Show or set what becomes of an agent's children when it dies.",
+        needs=Right.OPERATE,
     ),
-    "rename": VerbLine("verbs.life", "AGENT NAME", "Give an agent another name, unique among the living."),
-    "signal": VerbLine("verbs.life", "INT|STOP|CONT|TERM|KILL AGENT", "Send a signal to an agent."),
-    "supervise": VerbLine("verbs.life", "AGENT", "Show or set how an agent restarts its children when they crash."),
+    "rename": VerbLine(
+        "verbs.life", "AGENT NAME", "Give an agent another name, unique among the living.", needs=Right.OPERATE
+    ),
+    "signal": VerbLine(
+        "verbs.life", "INT|STOP|CONT|TERM|KILL AGENT", "Send a signal to an agent.", needs=Right.OPERATE
+    ),
+    "supervise": VerbLine(
+        "verbs.life",
+        "AGENT",
+        "Show or set how an agent restarts its children when they crash.",
+        needs=Right.OPERATE,
+    ),
 }
 
 

@@ -12,7 +12,7 @@ from mcp_types import CallToolResult, DiscoverResult, InitializeResult, ListTool
 
 from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, tool
 from ikigai_actors.doors.mcp import HANDSHAKE, INSTRUCTIONS, STATELESS, VERSION_KEY, McpDoor
-from ikigai_actors.doors.mcp_catalog import TOOLS
+from ikigai_actors.doors.mcp import OFFERED as TOOLS
 from ikigai_actors.reach.access import QUICK, Access
 from ikigai_actors.tools import ToolError
 from tests.kit.blocking_provider import DEADLINE, Gate
@@ -38,7 +38,7 @@ def test_the_official_client_lists_the_tools_and_takes_their_answers(durable: st
             begun = await session.initialize()
             assert (begun.server_info.name, begun.instructions) == ("ikigai", INSTRUCTIONS)
             listed = (await session.list_tools()).tools
-            assert [one.name for one in listed] == [one.name for one in TOOLS]
+            assert [one.name for one in listed] == [*TOOLS]
             assert all(one.title and one.output_schema and one.annotations for one in listed)
             given: dict[str, dict[str, Any]] = {
                 "fork": {"prompt": "tea", "name": "kid"},

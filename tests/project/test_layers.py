@@ -40,7 +40,7 @@ LIBRARIES = {
     "rich": {"shell", "verbs"},
     "textual textual_serve aiohttp_jinja2 jinja2 PIL": {"shell"},
     "hypothesis pytest": {"testing"},
-    "jsonschema": {"records", "tools", "doors"},
+    "jsonschema": {"records", "tools", "verbs"},
     "referencing cronsim": {"records"},
     "ray": {"cluster"},
     "opentelemetry": {"sight"},

@@ -39,7 +39,7 @@ class Ties(NamedTuple):
 WAIST: Mapping[str, Ties] = {
     "behaviour": Ties(51, 38, 15, 14),
     "cluster": Ties(4, 8, 0, 0),
-    "doors": Ties(39, 10, 4, 8),
+    "doors": Ties(23, 5, 1, 4),
     "guests": Ties(7, 3, 1, 16),
     "recordings": Ties(30, 15, 0, 1),
     "shell": Ties(137, 75, 24, 27),
@@ -54,7 +54,7 @@ CALLED: Mapping[str, frozenset[str]] = {
 }
 """By which names of methods and units an act is asked for."""
 
-PLACES: Mapping[str, int] = {"fork": 14, "send": 5, "kill": 11, "budget": 4}
+PLACES: Mapping[str, int] = {"fork": 11, "send": 4, "kill": 10, "budget": 3}
 """In how many places the rooms above the kernel ask for an act."""
 
 

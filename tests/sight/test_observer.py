@@ -14,6 +14,7 @@ from ikigai_actors.sight.served_pages import published
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.tools import Policy
 from tests.kit.blocking_provider import Gate
+from tests.kit.databases import eventually
 
 TIMEOUT = 60
 
@@ -153,7 +154,7 @@ def test_a_request_of_a_form_changes_nothing_and_bad_input_says_what_is_expected
         assert asker.ask("/api/prompt", body)[0] == status
     assert asker.ask("/api/signal", {"agent": "ann", "signal": "HUP"})[0] == 400
     assert asker.ask_with("/api/prompt", b"[" * 100_000)[0] == 400
-    assert asker.ask("/api/fork", {"agent": "ann", "at": 999})[0] in (400, 409)
+    assert asker.ask("/api/fork", {"of": "ann", "at": 999})[0] in (400, 409)
 
 
 def test_the_tree_a_log_and_any_moment_are_told(system: ActorSystem, asker: Asker) -> None:
@@ -233,13 +234,17 @@ def test_a_page_of_another_server_takes_the_table_first(asker: Asker) -> None:
 
 
 def test_what_a_page_does_a_handle_does(system: ActorSystem, asker: Asker) -> None:
-    child = asker.post("fork", agent="ann", name="kid", at=2)
-    kid = system.agent("kid")
-    assert (kid.uuid, kid.record.fork_message_id) == (child, 2)
-    asker.post("prompt", agent="kid", text="look")
+    born = asker.post("fork", of="ann", name="kid", at=2)
+    kid, child = system.agent("kid"), born["agent"]
+    assert (kid.uuid, kid.record.fork_message_id, born["handle"]) == (child, 2, None)
+    begun = asker.post("prompt", agent="kid", text="look")
+    assert begun == {"agent": child, "handle": f"{child}/m1"}
+    eventually(lambda: kid.history()[-1].kind == "assistant", "the reply")
     assert kid.reply(timeout=TIMEOUT).text
-    assert asker.post("send", agent="ann", text="The keel is laid.") == 1
-    assert asker.post("signal", agent="kid", signal="KILL") is True
+    assert asker.post("send", agent="ann", text="The keel is laid.") == {"agent": system.agent("ann").uuid, "mail": 1}
+    assert asker.post("fork", of="ann", prompt="look", name="son")["handle"].startswith(system.agent("son").uuid)
+    assert asker.post("steer", agent="son", text="and tell me")["agent"] == system.agent("son").uuid
+    assert asker.post("signal", agent="kid", signal="KILL") == [child]
     assert asker.ask("/api/prompt", {"agent": child, "text": "still there?"})[0] == 409
     found = asker.get(f"diff?a=ann&b={child}")
     assert found["common"] == 2
@@ -264,10 +269,10 @@ def test_a_call_that_waits_is_decided_on() -> None:
         stream.close()
         [call] = asker.get("approvals")
         assert (call["agent"], call["tool"], call["input"]) == (ann.uuid, "launch", {"where": "noon"})
-        assert asker.post("decide", agent=ann.uuid, call="call_1", approve=True) is False
-        assert asker.post("decide", agent=ann.uuid, call=call["call"], approve=True) is True
+        assert asker.post("decide", agent=ann.uuid, call="call_1", allow=True) is False
+        assert asker.post("decide", agent=ann.uuid, call=call["call"], allow=True) is True
         assert reply.get(timeout=TIMEOUT).text == "done"
-        assert asker.post("decide", agent=ann.uuid, call=call["call"], approve=True) is False
+        assert asker.post("decide", agent=ann.uuid, call=call["call"], allow=True) is False
 
 
 def test_a_page_leads_to_the_shell_in_the_browser_unless_nothing_may_be_done_on_it(

@@ -6,14 +6,14 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Any
 
-from ikigai_actors.agent.turn.calls import CHANGED, EXACT, PendingCall
+from ikigai_actors.agent.turn.calls import CHANGED, PendingCall
 from ikigai_actors.doors.acp.session_tree import Route
-from ikigai_actors.doors.acp.sessions import BIRTH
 from ikigai_actors.doors.acp.updates import call_title
 from ikigai_actors.doors.acp.view import ClientView
 from ikigai_actors.doors.json_rpc import Params, RpcError
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.reach.access import Access
+from ikigai_actors.verbs.acts.changes import decide_on
 
 ALWAYS = "allow_always"
 OPTIONS = (
@@ -79,10 +79,6 @@ class Permissions:
                 await self._loop.run_in_executor(self._pool, self._decide, call, outcome.get("optionId"))
 
     def _decide(self, call: PendingCall, option: object) -> None:
-        approvals = self._access.system.approvals
-        if option == "allow_once":
-            approvals.approve(call, timeout=BIRTH)
-        elif option == ALWAYS:
-            approvals.approve(call, always=EXACT if EXACT in call.always else True, timeout=BIRTH)
-        elif option == "reject_once":
-            approvals.deny(call, timeout=BIRTH)
+        allow, always = option in ("allow_once", ALWAYS), option == ALWAYS
+        if allow or option == "reject_once":
+            decide_on(self._access, call.agent, call.full_name, allow, always=always)

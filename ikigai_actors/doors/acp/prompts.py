@@ -10,7 +10,6 @@ import json
 import secrets
 from concurrent.futures import Executor
 from contextlib import suppress
-from functools import cached_property
 from typing import Any
 
 from ikigai_actors.doors.acp.client_prompt import prompt_of
@@ -20,18 +19,18 @@ from ikigai_actors.doors.acp.view import ClientView
 from ikigai_actors.doors.json_rpc import Params, RequestId, RpcRequest
 from ikigai_actors.errors import IkigaiError, ProviderError, StoreError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.reach.access import EVERY_PROMPT, Access
-from ikigai_actors.reach.turns import MAIL, TurnHandle, TurnReader
+from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.turns import TurnHandle, TurnReader
 from ikigai_actors.records.hosts.keyed import KeyedCall
-from ikigai_actors.records.mail.prompts import KeepPrompt, WithdrawPrompt
-from ikigai_actors.system.lifecycle import data_of, prompt_text
+from ikigai_actors.system.lifecycle import data_of
+from ikigai_actors.verbs.acts.turns import end_or_take_back, kept_prompt, take_back
 
 _LOOK = 0.5
 """Seconds between two looks at the turns that a client waits for: not all that ends one is a message."""
 
 MOST_REQUESTS = "max_turn_requests"
 STOP_REASONS = {"max_tokens": "max_tokens", "refusal": "refusal", MOST_REQUESTS: MOST_REQUESTS}
-"""Why a turn has ended, as the protocol says it; any other reason is ``end_turn``."""
+"""Why a turn has ended, as the protocol says it; any other reason is ``end_or_take_back``."""
 
 
 class Prompts:
@@ -46,10 +45,9 @@ class Prompts:
         self._kept: dict[RequestId | None, tuple[object, asyncio.Future[TurnHandle]]] = {}
         """The session of each request that is not answered, and the handle of its prompt, once that is kept."""
 
-    @cached_property
+    @property
     def _turns(self) -> TurnReader:
-        system = self._access.system
-        return TurnReader(system._store, system.approvals.pending)
+        return self._access.turns
 
     async def watch(self) -> None:
         """Look at the turns again and again."""
@@ -85,19 +83,14 @@ class Prompts:
         """Keep a prompt, once for a request: one that the client sends again is the same prompt."""
         uuid, said = session_of(self._access, params).uuid, prompt_of(params.get("prompt"))
         data, blobs = data_of(None, list(said.attached))
-        text = prompt_text(said.text)
-
-        def unit() -> KeepPrompt:
-            return KeepPrompt(uuid, text, self._access.client.now_ms(), EVERY_PROMPT, data, blobs)
-
         digest = hashlib.sha256(json.dumps([self._connection, number]).encode()).hexdigest()
         call = KeyedCall(f"acp {digest}", "session/prompt", {"agent": uuid, "prompt": params.get("prompt")})
-        mail = self._access.once(call, unit, lambda unit, kept: {"mail": kept.mail})["mail"]
+        handle = kept_prompt(self._access.under(call), uuid, said.text, data=data, blobs=blobs)
         if self._access.find(uuid).turn:
             waits = "Your prompt waits until the turn in progress is over."
             with self._view.lock:
-                self._view.show(uuid, [text_chunk("agent_thought_chunk", waits, f"{uuid}:m{mail}")])
-        return TurnHandle(uuid, MAIL, mail)
+                self._view.show(uuid, [text_chunk("agent_thought_chunk", waits, f"{uuid}:m{handle.number}")])
+        return handle
 
     def _look(self) -> None:
         with self._view.lock:
@@ -158,16 +151,14 @@ class Prompts:
         session = self._kept.get(request.id)
         with suppress(IkigaiError):
             handle = None if session is None else await _outcome(session[1])
-            if handle is None or await self._withdraw(handle):
-                return
-            seen = await self._loop.run_in_executor(self._pool, self._turns.seen, handle)
-            if seen.is_open:
-                await self._interrupt(handle.agent, seen.record.turn)
+            if handle is not None and await self._loop.run_in_executor(
+                self._pool, end_or_take_back, self._access, handle
+            ):
+                self._settle(handle, TurnInterrupted("withdrawn", handle.agent))
 
     async def _withdraw(self, handle: TurnHandle) -> bool:
         """Take a prompt back, if its turn has not begun; return whether it was."""
-        unit = WithdrawPrompt(handle.agent, handle.number)
-        withdrawn = bool(await self._loop.run_in_executor(self._pool, self._access.client.write, unit))
+        withdrawn = await self._loop.run_in_executor(self._pool, take_back, self._access, handle)
         if withdrawn:
             self._settle(handle, TurnInterrupted("withdrawn", handle.agent))
         return withdrawn

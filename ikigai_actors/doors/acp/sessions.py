@@ -4,19 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ikigai_actors.agent.remote_commands import encode
 from ikigai_actors.doors.acp.view import ClientView
 from ikigai_actors.doors.json_rpc import Params
-from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.errors import BadInput
 from ikigai_actors.reach.access import Access
-from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.agents.lists import Age, age_of
 from ikigai_actors.records.agents.registry import AgentRecord
-from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey
 from ikigai_actors.records.log.heads import latest_times
-from ikigai_actors.system.lifecycle import GRACE, new_children, new_fork
 from ikigai_actors.text import iso_time, storable
-from supervisors.signals import Signal
+from ikigai_actors.verbs.acts.changes import kill
+from ikigai_actors.verbs.acts.turns import asked_fork, born
 
 BIRTH = 20.0
 """Seconds within which a host has made the agent of a new session."""
@@ -87,8 +84,7 @@ class Sessions:
 
     def delete(self, params: Params) -> dict[str, Any]:
         """End the agent of a session."""
-        uuid = session_of(self._access, params).uuid
-        self._access.client.signal(uuid, Signal.KILL, cascade=False, reason="", grace=GRACE)
+        kill.work(self._access, session_of(self._access, params).uuid)
         return {}
 
     def set_option(self, params: Params) -> dict[str, Any]:
@@ -132,19 +128,8 @@ class Sessions:
 
     def _forked(self, parent: str, at: object) -> str:
         """The uuid of a new child."""
-
-        def unit() -> AddRemoteCommand:
-            children = new_children(lambda: new_agent_uuid(self._access.system._random_bytes))
-            fork = new_fork(children, at=at if at is None or isinstance(at, int) else -1, on_orphan="reparent")
-            return AddRemoteCommand(parent, *encode(fork(None)), self._access.client.now_ms())
-
-        kept = self._access.once(None, unit, lambda unit, number: {"request": number}, hosted=True)
-        answer = self._access.answer(RemoteCommandKey(parent, kept["request"]), BIRTH)
-        if answer is None:
-            raise BadInput("The agent is busy: the fork happens after its step. List the sessions later.")
-        if isinstance(answer.value, IkigaiError):
-            raise answer.value
-        return str(answer.value)
+        place = at if at is None or isinstance(at, int) else -1
+        return born(self._access, asked_fork(self._access, parent, at=place, on_orphan="reparent"), BIRTH)
 
 
 def session_of(access: Access, params: Params) -> AgentRecord:

@@ -25,14 +25,14 @@ from ikigai_actors.doors.agui.transcript import ClientMessages, WebEvent, call_i
 from ikigai_actors.doors.sent_events import SentEvents
 from ikigai_actors.errors import BadInput, IkigaiError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.reach.access import EVERY_PROMPT, Access
-from ikigai_actors.reach.turns import MAIL, TURN, SeenTurn, TurnHandle, TurnReader
+from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.turns import TURN, SeenTurn, TurnHandle, TurnReader
 from ikigai_actors.records.hosts.keyed import KeyedCall
 from ikigai_actors.records.log.heads import heads_of
-from ikigai_actors.records.mail.prompts import KeepPrompt
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.replies import calls_in
-from ikigai_actors.system.lifecycle import prompt_text
+from ikigai_actors.verbs.acts.changes import decide_on
+from ikigai_actors.verbs.acts.turns import kept_prompt
 
 _LONGEST_PAUSE = 8.0
 """Seconds between two looks at a turn of which nothing comes, at most: not all that ends one is a message."""
@@ -80,7 +80,6 @@ class WebRuns:
 
     def __init__(self, access: Access) -> None:
         self._access, self._feed = access, WebFeed(access)
-        self._turns: TurnReader | None = None
 
     async def post(self, request: web.Request) -> web.StreamResponse:
         """Prompt an agent, or decide on its calls, and stream the run."""
@@ -152,9 +151,7 @@ class WebRuns:
         return self._access.client.read(lambda tx: heads_of(tx, [agent]))[0].position
 
     def _reader(self) -> TurnReader:
-        if self._turns is None:
-            self._turns = TurnReader(self._access.system._store, self._access.system.approvals.pending)
-        return self._turns
+        return self._access.turns
 
     def _begun(self, text: str, asked: Any) -> BegunRun:
         """The run that is asked for: its prompt is committed, or its decisions."""
@@ -166,16 +163,10 @@ class WebRuns:
             handle, after = self._resumed(text, asked["resume"])
             return BegunRun(handle, names, has, after)
         said, is_new = _latest_text(asked.get("messages"))
-
-        def unit() -> KeepPrompt:
-            if not is_new:
-                raise BadInput("Expected the latest of messages to be what the user says.")
-            to = self._access.find(text).uuid
-            return KeepPrompt(to, prompt_text(said), self._access.client.now_ms(), EVERY_PROMPT)
-
-        call = KeyedCall(run, "agui", {"agent": text, "text": said})
-        kept = self._access.once(call, unit, lambda unit, kept: {"agent": unit.recipient, "mail": kept.mail})
-        return BegunRun(TurnHandle(self._access.check(kept["agent"]), MAIL, kept["mail"]), names, has)
+        keyed = self._access.under(KeyedCall(run, "agui", {"agent": text, "text": said}))
+        if not is_new and not keyed.was_done():
+            raise BadInput("Expected the latest of messages to be what the user says.")
+        return BegunRun(kept_prompt(keyed, text, said), names, has)
 
     def _resumed(self, text: str, entries: Any) -> tuple[TurnHandle, int]:
         """The turn that goes on, and the reply that asked."""
@@ -190,10 +181,8 @@ class WebRuns:
             entry = given[call.full_name]
             payload = entry.get("payload")
             allowed = payload.get("approved") if isinstance(payload, dict) else payload
-            if entry.get("status") == "resolved" and allowed is True:
-                approvals.approve(call, timeout=LOOK_AGAIN)
-            else:
-                approvals.deny(call, timeout=LOOK_AGAIN)
+            allow = entry.get("status") == "resolved" and allowed is True
+            decide_on(self._access, record.uuid, call.full_name, allow)
         scrollback = self._access.client.scrollback(record.uuid)
         return TurnHandle(record.uuid, TURN, latest_of(scrollback, asked, {Kind.USER})), asked
 

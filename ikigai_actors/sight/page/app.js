@@ -159,10 +159,10 @@ class Page {
 
   async fork() {
     const at = this.reader.position ?? (this.at === null ? undefined : this.reader.last), text = $("text").value.trim();
-    const child = await this.act("fork", { agent: this.chosen, ...(at === undefined ? {} : { at }), ...(text ? { prompt: text } : {}) });
+    const child = await this.act("fork", { of: this.chosen, ...(at === undefined ? {} : { at }), ...(text ? { prompt: text } : {}) });
     if (!child) return;
     $("text").value = "";
-    this.awaited = child;
+    this.awaited = child.agent;
     if (this.at !== null) await this.go(null);
   }
 
@@ -268,7 +268,7 @@ function keys(event) {
     ArrowLeft: () => entry?.open && page.board.toggle(entry), ArrowRight: () => entry && !entry.open && page.board.toggle(entry),
     Enter: () => { page.panels.show("talk"); $("talk").focus(); }, "/": () => $("find").focus(), w: () => $("working").click(),
     p: () => $("text").focus(), f: () => page.fork(), d: () => { page.panels.other = page.chosen; page.panels.show("diff"); },
-    y: () => page.panels.decide({ approve: true }), n: () => page.panels.decide({ approve: false }), a: () => page.panels.always && page.panels.decide({ approve: true, always: page.panels.always }),
+    y: () => page.panels.decide({ allow: true }), n: () => page.panels.decide({ allow: false }), a: () => page.panels.always && page.panels.decide({ allow: true, always: page.panels.always }),
     "[": () => page.walk(-1), "]": () => page.walk(1), l: () => page.go(null), "+": () => page.zoom(-1), "-": () => page.zoom(1),
     t: () => $("theme").click(), "?": () => $("help").click(),
   };

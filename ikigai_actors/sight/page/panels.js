@@ -87,7 +87,7 @@ export class Panels {
     if (!mine) return;
     const buttons = element("div", ""), text = mine.tool === "bash" ? mine.input.command : JSON.stringify(mine.input, null, 1);
     const always = { tool: `Always ${mine.tool}`, exact: "Always this command" }[this.always];
-    for (const [key, word, decide] of [["y", "Yes, once", { approve: true }], ["n", "No", { approve: false }], ["a", always, { approve: true, always: this.always }]]) {
+    for (const [key, word, decide] of [["y", "Yes, once", { allow: true }], ["n", "No", { allow: false }], ["a", always, { allow: true, always: this.always }]]) {
       if (!word) continue;
       const button = element("button", "", `${word} (${key})`);
       button.addEventListener("click", () => this.decide(decide));

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ikigai_actors.doors.mcp_catalog import TOOLS
+from ikigai_actors.doors.mcp import OFFERED
+from ikigai_actors.verbs.acts import ACTS
 
 LISTED = Path(__file__).with_name("mcp_tools.json")
 
@@ -21,6 +22,7 @@ def bare(schema: Any) -> Any:
 
 def test_the_tools_are_listed_as_clients_know_them() -> None:
     known = json.loads(LISTED.read_text(encoding="utf-8"))
-    for tool, listed in zip(TOOLS, known, strict=True):
-        assert bare(tool.listed()) == bare(listed)
-        assert tool.listed()["title"] == listed["title"]
+    for name, listed in zip(OFFERED, known, strict=True):
+        tool = ACTS[name].listed()
+        assert bare(tool) == bare(listed)
+        assert tool["title"] == listed["title"]

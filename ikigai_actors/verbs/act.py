@@ -1,0 +1,221 @@
+"""An act: what a program asks of agents by a request, as a typed function. It is declared once.
+
+    @act("kill", "End an agent", verb="kill", gives=list[str], hints=ENDS)
+    def kill(reach: Access, agent: NamedAgent, cascade: bool = False, reason: str = "") -> list[str]:
+        '''End an agent at once. Answers with the agents that died.
+
+Args:
+            cascade: Whether all below it die, too.
+        '''
+
+From this follow the tool of MCP with both of its schemas, and the request of the observer's page; ACP and AG-UI call
+the function. The words of the docstring are for models; those for people are the docstring of the `Verb` that the act
+names, and the table says what right that needs.
+
+No act knows of keys: `Act.call` puts the key into the reach, whose `once` heeds it. So an act commits one unit at most.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.reach.access import Access
+from ikigai_actors.records.hosts.keyed import KeyedCall
+from ikigai_actors.verbs.table import TABLE, Right
+
+Schema = Mapping[str, Any]
+
+ONLY_READS = {"readOnlyHint": True, "idempotentHint": True}
+REPEATABLE = {"readOnlyHint": False, "idempotentHint": True, "destructiveHint": False}
+ENDS = {"readOnlyHint": False, "idempotentHint": True, "destructiveHint": True}
+"""Hints for clients: an act that changes nothing, one that may be repeated, and one that ends something."""
+
+FOR_MODELS = "for_models"
+"""In the schema of an argument: what a model sees in place of the type, of which the rest is for people."""
+
+_UNIONS = ("anyOf", "enum", "type")
+_KEY: Schema = {
+    "type": "string",
+    "description": "A text of your own, new for each new call. The same call again under it does nothing and has the "
+    "same answer.",
+    "minLength": 1,
+    "maxLength": 200,
+}
+_NAMES: Mapping[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+
+
+@dataclass(frozen=True)
+class Act:
+    """One act, as `act` declares it."""
+
+    name: str
+    title: str
+    work: Callable[..., Any]
+    verb: str
+    """The verb of the table that does the same for people."""
+    gives: object
+    """The type of its answer."""
+    keyed: bool
+    """Whether a call may have a key, under which it is done once."""
+    hints: Mapping[str, bool] = field(default_factory=dict)
+    required: Sequence[str] = ()
+    """The arguments that a model must give, beside those without a default."""
+
+    @property
+    def needs(self) -> Right:
+        """The right that a caller needs."""
+        return TABLE[self.verb].needs
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return self.hints.get("readOnlyHint", False)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The schema of its arguments."""
+        import docstring_parser
+        from pydantic import create_model
+
+        hints = get_type_hints(self.work, include_extras=True)
+        params = [*inspect.signature(self.work).parameters.values()][1:]
+        fields: dict[str, Any] = {
+            one.name: (hints[one.name], ... if one.default is one.empty else one.default) for one in params
+        }
+        model = create_model(self.name, **fields)
+        words = {one.arg_name: one.description for one in docstring_parser.parse(self.work.__doc__ or "").params}
+        made = model.model_json_schema()
+        properties: dict[str, Schema] = {
+            name: {"description": words[name], **_given(one)} if name in words else _given(one)
+            for name, one in made["properties"].items()
+        }
+        if self.keyed:
+            properties["key"] = _KEY
+        required = [name for name in properties if name in made.get("required", ())]
+        return {**_object(properties, required), "additionalProperties": False}
+
+    @cached_property
+    def schema_for_models(self) -> Schema:
+        """The schema as models see it: what is for people alone is left out."""
+        properties = {
+            name: {key: value for key, value in one.items() if key not in _UNIONS} | one[FOR_MODELS]
+            if FOR_MODELS in one
+            else one
+            for name, one in self.schema["properties"].items()
+        }
+        properties = {name: {key: one[key] for key in one if key != FOR_MODELS} for name, one in properties.items()}
+        required = {*self.schema["required"], *self.required}
+        return {**self.schema, "properties": properties, "required": [name for name in properties if name in required]}
+
+    def listed(self) -> dict[str, Any]:
+        """The act as a tool of MCP."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": " ".join(inspect.cleandoc(self.work.__doc__ or "").partition("\n\nArgs:")[0].split()),
+            "inputSchema": dict(self.schema_for_models),
+            "outputSchema": answer_schema(self.gives),
+            "annotations": {"title": self.title, "openWorldHint": False, **self.hints},
+        }
+
+    def _checked(self, given: object, schema: Schema) -> dict[str, Any]:
+        """The arguments of a call. Raises `BadInput`."""
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import best_match
+
+        if isinstance(given, dict):  # models give null for what they leave out
+            known, needs = schema["properties"], schema["required"]
+            given = {
+                name: _meant(known.get(name, {}), value)
+                for name, value in given.items()
+                if value is not None or name in needs
+            }
+        wrong = best_match(Draft202012Validator(schema).iter_errors(given))
+        if wrong is not None:
+            where = "".join(f"{place}: " for place in wrong.absolute_path)
+            raise BadInput(f"{self.name}: {where}{wrong.message[:300]}.")
+        assert isinstance(given, dict)
+        return given
+
+    def call(self, reach: Access, given: object, *, by_model: bool = False) -> Any:
+        """Do it, once if there is a key among the arguments. Raises `BadInput`, and what the act raises."""
+        arguments = self._checked(given, self.schema_for_models if by_model else self.schema)
+        key = arguments.pop("key", None)
+        return self.work(reach if key is None else reach.under(KeyedCall(key, self.name, arguments)), **arguments)
+
+
+def act(
+    name: str,
+    title: str,
+    *,
+    verb: str,
+    gives: object,
+    keyed: bool = False,
+    hints: Mapping[str, bool] = REPEATABLE,
+    required: Sequence[str] = (),
+) -> Callable[[Callable[..., Any]], Act]:
+    """Declare an act by a function, which takes what is reached and then the arguments; see `Act`."""
+    return lambda work: Act(name, title, work, verb, gives, keyed, hints, required)
+
+
+def _meant(schema: Schema, value: object) -> object:
+    """The value of an argument; some clients give lists, numbers and flags as texts."""
+    kinds = schema.get("type", "string")
+    if not isinstance(value, str) or "string" in kinds:
+        return value
+    with suppress(ValueError, RecursionError):
+        read = json.loads(value)
+        if not isinstance(read, str):
+            return read
+    return value
+
+
+def _given(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an argument that is given: None means that it is left out."""
+    kinds = [one for one in schema.pop("anyOf", ()) if one != {"type": "null"}]
+    return {**schema, **kinds[0]} if len(kinds) == 1 else {**schema, **({"anyOf": kinds} if kinds else {})}
+
+
+def answer_schema(kind: object) -> dict[str, Any]:
+    """The schema of an answer, which is an object: a list or a flag is its ``result``."""
+    if get_origin(kind) in (UnionType, Union):  # one, or a list of such
+        one, listed = get_args(kind)
+        made = schema_of(one)
+        return {**made, "required": [], "properties": {**made["properties"], "result": schema_of(listed)}}
+    made = schema_of(kind)
+    return made if made["type"] == "object" else _object({"result": made}, ["result"])
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    """The schema of a type that answers are made of."""
+    if get_origin(kind) is Annotated:
+        described, words = get_args(kind)
+        return {**schema_of(described), "description": words}
+    if is_typeddict(kind):
+        fields = get_type_hints(kind, include_extras=True)
+        properties = {name: schema_of(one) for name, one in fields.items()}
+        return _object(properties, [name for name in fields if name in kind.__required_keys__])
+    parts = get_args(kind)
+    match get_origin(kind):
+        case origin if origin is NotRequired:
+            return schema_of(parts[0])
+        case origin if origin is list:
+            return {"type": "array", "items": schema_of(parts[0])}
+        case origin if origin is Literal:
+            return {"type": "string", "enum": [*parts]}
+        case origin if origin in (UnionType, Union):
+            return {"type": [_NAMES[one] for one in parts]}
+        case origin if origin is Mapping:
+            values = parts[1]
+            return _object({}, []) if values is Any else {"type": "object", "additionalProperties": schema_of(values)}
+    return {"type": _NAMES[kind]}
+
+
+def _object(properties: Mapping[str, Schema], required: Sequence[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(properties), "required": [*required]}

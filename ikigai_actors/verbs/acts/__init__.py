@@ -1,0 +1,35 @@
+"""The acts, as `ikigai_actors.verbs.act` declares them.
+
+turns      fork, prompt, steer, wait
+talk       send, read_mail, documents
+looking    agents, history, diff, approvals
+changes    merge, signal, kill, decide, grant
+"""
+
+from collections.abc import Mapping
+
+from ikigai_actors.verbs.act import Act
+from ikigai_actors.verbs.acts import changes, looking, talk, turns
+
+ACTS: Mapping[str, Act] = {
+    each.name: each
+    for each in (
+        turns.fork,
+        turns.prompt,
+        turns.steer,
+        turns.wait,
+        talk.send,
+        talk.read_mail,
+        looking.agents,
+        looking.history,
+        looking.diff,
+        looking.approvals,
+        changes.merge_from_below,
+        talk.documents,
+        changes.signal,
+        changes.kill,
+        changes.decide_named_call,
+        changes.grant,
+    )
+}
+"""Every act, by its name."""

@@ -1,0 +1,181 @@
+"""Acts that change what an agent may do, or whether it lives."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+from pydantic import Field, WithJsonSchema
+
+from ikigai_actors.agent.remote_commands import encode
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import EXACT
+from ikigai_actors.agent.turn.ways import WAYS
+from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.reach.access import Access
+from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.records.budgets.grants import Grant, Served
+from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand
+from ikigai_actors.verbs.act import ENDS, FOR_MODELS, act
+from ikigai_actors.verbs.acts.looking import SHOWN_LENGTH
+from ikigai_actors.verbs.acts.turns import MOST_POSITION, NamedAgent
+from supervisors.signals import Signal
+
+Always = Annotated[
+    bool | Literal["tool", "exact"], Field(json_schema_extra={FOR_MODELS: {"type": "boolean"}}, union_mode="smart")
+]
+"""A flag for a model; a person says which of the words that the call takes."""
+
+
+class MergeSeen(TypedDict):
+    """A merge that was asked for, and its message once it is done."""
+
+    agent: str
+    request: int
+    done: bool
+    position: NotRequired[int]
+    text: NotRequired[str]
+
+
+class GrantedBudget(TypedDict):
+    """A budget as it is now."""
+
+    agent: str
+    granted: Mapping[str, float]
+    spent: Mapping[str, float]
+
+
+@act("merge", "Merge a child", verb="merge", gives=MergeSeen, keyed=True)
+def merge_from_below(
+    reach: Access,
+    agent: NamedAgent,
+    child: NamedAgent,
+    how: Annotated[str, WithJsonSchema({"type": "string", "enum": [*WAYS]})] = WAYS[0],
+    positions: list[int] | None = None,
+) -> MergeSeen:
+    """Let an agent take in what one below it has said, as a quotation.
+
+    A busy agent does it after its turn: call again with the same key until done is true.
+
+    Args:
+        how: Its result, a summary by its model, or some of its messages.
+        positions: For pick: the messages.
+    """
+
+    def unit() -> AddRemoteCommand:
+        kind, body = encode(on.Merge(reach.find(child).uuid, how, tuple(positions or ()), None))
+        return AddRemoteCommand(reach.find(agent).uuid, kind, body, reach.client.now_ms())
+
+    asked = reach.asked(unit)
+    answer = reach.answer(asked, reach.quick)
+    if answer is None:
+        return {"agent": asked.agent, "request": asked.id, "done": False}
+    if isinstance(answer.value, IkigaiError):
+        raise answer.value
+    merged, text = answer.value["position"], answer.value["text"][:SHOWN_LENGTH]
+    return {"agent": asked.agent, "request": asked.id, "done": True, "position": merged, "text": text}
+
+
+@act("signal", "Send a signal", verb="signal", gives=list[str], hints=ENDS)
+def signal(
+    reach: Access,
+    agent: NamedAgent,
+    signal: Annotated[str, WithJsonSchema({"type": "string", "enum": [*Signal]})],
+    cascade: bool = False,
+    reason: str = "",
+) -> list[str]:
+    """INT ends the turn of an agent. STOP pauses it after its step, CONT lets it go on.
+
+    TERM lets it finish its turn and die. KILL ends it at once. Answers with the agents that died.
+
+    Args:
+        signal: The signal.
+        cascade: Whether all below it get it, too.
+        reason: Why, for the registry.
+    """
+    return _signalled(reach, agent, Signal(signal), cascade, reason)
+
+
+@act("kill", "End an agent", verb="kill", gives=list[str], hints=ENDS)
+def kill(reach: Access, agent: NamedAgent, cascade: bool = False, reason: str = "") -> list[str]:
+    """End an agent at once. Answers with the agents that died.
+
+    Args:
+        cascade: Whether all below it die, too.
+        reason: Why.
+    """
+    return _signalled(reach, agent, Signal.KILL, cascade, reason)
+
+
+def _signalled(reach: Access, agent: str, sent: Signal, cascade: bool, reason: str) -> list[str]:
+    ref = reach.ref(agent)
+    if sent is Signal.INT:  # the process that runs the agent ends its turn by itself
+        ref.signal(sent, cascade=cascade, reason=reason)
+        return []
+    done = reach.system._lifecycle.signal(ref.uuid, sent, lambda change: change.dead, cascade=cascade, reason=reason)
+    return [*done.get()]
+
+
+@act("decide", "Decide on a call", verb="approve", gives=bool)
+def decide_named_call(
+    reach: Access, agent: NamedAgent, call: str, allow: bool, reason: str = "", always: Always = False
+) -> bool:
+    """Let a call of a tool run that waits for a decision (asks), or refuse it. Answers whether it was open.
+
+    Args:
+        call: The call, by the text that asks has for it: its reply, id and digest.
+        allow: Whether it runs.
+        reason: Why not, for the agent's model.
+        always: Whether such calls run from now on, for this agent and all below it.
+    """
+    uuid = reach.find(agent).uuid
+    if reach.system.approvals.find(uuid, call) is None:
+        return False
+    reach.check_hosted(reach.quick)
+    return decide_on(reach, uuid, call, allow, reason=reason, always=always)
+
+
+def decide_on(
+    reach: Access, uuid: str, call: str, allow: bool, *, reason: str = "", always: bool | str = False
+) -> bool:
+    """Decide on a call of an agent, by its full name; without a host that is done when there is one.
+
+    ``always`` True allows the narrowest of what `PendingCall.always` has for it.
+    """
+    approvals = reach.system.approvals
+    if (asking := approvals.find(uuid, call)) is None:
+        return False
+    if not allow:
+        return approvals.deny(asking, reason, by=reach.by, timeout=reach.quick)
+    if always is True and EXACT in asking.always:
+        always = EXACT
+    return approvals.approve(asking, always=always, by=reach.by, timeout=reach.quick)
+
+
+@act("grant", "Grant a budget", verb="budget", gives=GrantedBudget, keyed=True)
+def grant(
+    reach: Access,
+    agent: NamedAgent,
+    usd: Annotated[float, Field(ge=0)] | None = None,
+    tokens: Annotated[int, Field(ge=0, le=MOST_POSITION)] | None = None,
+) -> GrantedBudget:
+    """Grant more of what the nearest budget of an agent limits; those who wait for it go on.
+
+    Args:
+        usd: How many more dollars.
+        tokens: How many more tokens.
+    """
+
+    def unit() -> Grant:
+        more = Budget(tokens=tokens, usd=usd).limits()
+        if not any(more.values()):
+            raise BadInput("Say how much to grant: usd or tokens.")
+        return Grant(reach.find(agent).uuid, more)
+
+    granted = reach.once(unit, _budget)
+    return {"agent": granted["agent"], "granted": granted["granted"], "spent": granted["spent"]}
+
+
+def _budget(unit: Grant, served: Served) -> GrantedBudget:
+    assert served.status is not None
+    return {
+        "agent": served.status.owner, "granted": dict(served.status.granted), "spent": dict(served.status.spent),
+    }  # fmt: skip

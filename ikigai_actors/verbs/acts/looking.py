@@ -1,0 +1,166 @@
+"""Acts that look: at the tree, at histories, and at calls that wait for a decision."""
+
+import json
+from typing import Annotated, NotRequired, TypedDict
+
+from pydantic import Field
+
+from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.turns import AskingCall, SpentAmounts, call_that_asks, spent_by
+from ikigai_actors.records.log.diff import Tail
+from ikigai_actors.records.log.heads import latest_times
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import calls_in
+from ikigai_actors.text import iso_time
+from ikigai_actors.verbs.act import ONLY_READS, act
+from ikigai_actors.verbs.acts.turns import MOST_POSITION, Name, NamedAgent
+
+MOST_SHOWN, MOST_AGENTS, SHOWN_LENGTH = 200, 1_000, 4_000
+"""The most messages and agents that are listed, and characters of a message."""
+
+
+class AgentOfTree(TypedDict):
+    """An agent of the tree."""
+
+    agent: str
+    name: Name
+    state: str
+    parent: Name
+    spent: SpentAmounts
+    last_activity: str
+
+
+class AgentTree(TypedDict):
+    """The nearest agents below one."""
+
+    result: list[AgentOfTree]
+    more: NotRequired[Annotated[int, "How many more there are."]]
+
+
+class ShownCall(TypedDict):
+    """A call of a reply."""
+
+    id: str
+    tool: str
+    arguments: Annotated[str, "As JSON."]
+
+
+class ShownMessage(TypedDict):
+    """A message of a history."""
+
+    position: int
+    kind: str
+    text: str
+    calls: NotRequired[list[ShownCall]]
+    id: NotRequired[Annotated[str, "Of a result: the call that it answers."]]
+    tool: NotRequired[str]
+    is_error: NotRequired[bool]
+    cut: NotRequired[bool]
+
+
+class TailPart(TypedDict):
+    """The messages that one of two agents has and the other has not."""
+
+    agent: str
+    name: NotRequired[Name]
+    messages: list[ShownMessage]
+
+
+class HistoryDifference(TypedDict):
+    """Where two histories part."""
+
+    common: int
+    a: TailPart
+    b: TailPart
+
+
+class AskingCalls(TypedDict):
+    """The calls of an agent that wait."""
+
+    agent: str
+    asks: list[AskingCall]
+
+
+@act("agents", "List agents", verb="agents", gives=AgentTree, hints=ONLY_READS)
+def agents(reach: Access, under: str | None = None, dead: bool = False) -> AgentTree:
+    """List the agents as a tree: each after the one that supervises it.
+
+    Args:
+        under: Only this one and those below it.
+        dead: Whether the dead are listed, too.
+    """
+    shown, more = reach.below(under, MOST_AGENTS, dead)
+    times = reach.client.read(lambda tx: latest_times(tx, [one.uuid for one in shown]))
+    found: list[AgentOfTree] = [
+        {
+            "agent": one.uuid,
+            "name": one.name,
+            "state": str(reach.system.state_of(one)),
+            "parent": one.supervisor_uuid if one.uuid != reach.top else None,
+            "spent": spent_by(one),
+            "last_activity": iso_time(times.get(one.uuid, one.created_at)),
+        }
+        for one in shown
+    ]
+    return {"result": found, "more": more}
+
+
+@act("history", "Show a history", verb="history", gives=list[ShownMessage], hints=ONLY_READS)
+def history(
+    reach: Access,
+    agent: NamedAgent,
+    before: Annotated[int, Field(ge=1, le=MOST_POSITION)] | None = None,
+    last: Annotated[int, Field(ge=1, le=MOST_SHOWN)] = 20,
+) -> list[ShownMessage]:
+    """Show the latest messages of an agent's history, with calls and their results, each text cut at 4,000 characters.
+
+    Args:
+        before: Only messages before this position.
+        last: How many messages. Default: 20.
+    """
+    scrollback = reach.client.scrollback(reach.find(agent).uuid)
+    return [_message(one) for one in (scrollback.latest(last) if before is None else scrollback.before(before, last))]
+
+
+@act("diff", "Compare two histories", verb="diff", gives=HistoryDifference, hints=ONLY_READS)
+def diff(reach: Access, a: NamedAgent, b: NamedAgent) -> HistoryDifference:
+    """Show up to which position two agents have the same history, and what each has said since."""
+    found = reach.ref(a).diff(reach.ref(b))
+    return {"common": found.common, "a": _part(found.a), "b": _part(found.b)}
+
+
+@act("approvals", "List calls that ask", verb="approvals", gives=list[AskingCalls], hints=ONLY_READS)
+def approvals(reach: Access) -> list[AskingCalls]:
+    """List the calls of tools that wait for a decision, by agent."""
+    found: dict[str, list[AskingCall]] = {}
+    for call in reach.system.approvals.pending():
+        found.setdefault(call.agent, []).append(call_that_asks(call))
+    return [{"agent": uuid, "asks": calls} for uuid, calls in found.items() if reach.reaches(uuid)]
+
+
+def _message(message: Message) -> ShownMessage:
+    """A message, with the calls of a reply, and of a result the call that it answers."""
+    made = calls_in(message) if message.kind == Kind.ASSISTANT else ()
+    calls = [(call, json.dumps(dict(call.input), ensure_ascii=False)) for call in made]
+    cut = any(len(text) > SHOWN_LENGTH for text in (message.content, *(given for _, given in calls)))
+    shown: ShownMessage = {"position": message.id, "kind": str(message.kind), "text": message.content[:SHOWN_LENGTH]}
+    if calls:
+        shown["calls"] = [
+            {"id": call.id, "tool": call.name, "arguments": given[:SHOWN_LENGTH]} for call, given in calls
+        ]
+    if message.kind == Kind.TOOL_RESULT:
+        shown["id"], shown["tool"] = str(message.data.get("tool_use_id")), str(message.data.get("name"))
+        if message.data.get("is_error"):
+            shown["is_error"] = True
+    if cut:
+        shown["cut"] = True
+    return shown
+
+
+def _part(tail: Tail) -> TailPart:
+    """The latest messages that one of two agents has and the other has not."""
+    return {
+        "agent": tail.agent,
+        "name": tail.name,
+        "messages": [_message(one) for one in tail.messages[-MOST_SHOWN:]],
+    }

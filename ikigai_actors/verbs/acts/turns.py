@@ -1,0 +1,260 @@
+"""Acts that open turns, and wait for them. Each gives handles of turns, and so does each further call under its key.
+
+Nothing here waits but for what is done at once: who asks waits for the turns of `Begun` as it can.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
+
+from pydantic import Field, WithJsonSchema
+
+from ikigai_actors.agent.remote_commands import encode
+from ikigai_actors.errors import BadInput, IkigaiError, NameTaken
+from ikigai_actors.reach.access import EVERY_PROMPT, Access
+from ikigai_actors.reach.turns import MAIL, REQUEST, AskingCall, SpentAmounts, TurnHandle, first_turn
+from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey, answer_of
+from ikigai_actors.records.mail.prompts import KeepPrompt, WithdrawPrompt
+from ikigai_actors.system.lifecycle import new_children, new_fork, prompt_text
+from ikigai_actors.verbs.act import ONLY_READS, act
+
+LONGEST_TURN_WAIT = 45.0
+"""Seconds after which a wait answers with what it has: clients drop answers that take a minute."""
+
+MOST_HANDLES = 100
+"""The most handles that are waited for, and children that are made at once."""
+
+MOST_POSITION = 2**53
+"""A position that no history comes to: the largest number that every client can write."""
+
+NamedAgent = Annotated[
+    str, Field(description="An agent: its name, its two words, or its uuid or the beginning of that.")
+]
+Name = str | None
+Position = Annotated[int, Field(ge=0, le=MOST_POSITION)]
+
+
+class TurnAnswer(TypedDict):
+    """A turn at this moment."""
+
+    handle: str
+    agent: str
+    name: Name
+    status: Literal["working", "asks", "waiting_for_budget", "done", "failed"]
+    text: NotRequired[str]
+    error: NotRequired[str]
+    asks: NotRequired[list[AskingCall]]
+    spent: SpentAmounts
+    existed: NotRequired[bool]
+
+
+class Begun(NamedTuple):
+    """Turns that an act gives: as they are when they are over, or when the time is."""
+
+    handles: Sequence[TurnHandle]
+    give: Callable[[list[dict[str, Any]]], Any]
+    """Makes the answer of the turns, in the order of the handles."""
+    seconds: float
+    any: bool = False
+    """Whether one that is over is enough."""
+    is_task: bool = False
+    """Whether it is one turn, which may be a task."""
+    is_silent: bool = False
+    """Whether it is a birth without a prompt, which opens no turn."""
+
+
+class LeftWord(TypedDict):
+    """A word that was left for an agent within its turn."""
+
+    agent: str
+    mail: int
+
+
+Grants = Annotated[
+    Mapping[str, float],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {
+                "usd": {"type": "number", "minimum": 0},
+                "tokens": {"type": "integer", "minimum": 0},
+                "agents": {"type": "integer", "minimum": 0},
+            },
+            "additionalProperties": False,
+        }
+    ),
+]
+
+
+@act("fork", "Fork an agent", verb="fork", gives=TurnAnswer | list[TurnAnswer], keyed=True, required=("prompt",))
+def fork(
+    reach: Access,
+    prompt: str | None = None,
+    name: str | None = None,
+    of: str | None = None,
+    at: Position | None = None,
+    model: str | None = None,
+    system: str | None = None,
+    budget: Grants | None = None,
+    count: Annotated[int, Field(ge=1, le=MOST_HANDLES)] | None = None,
+) -> Begun:
+    """Make a child that inherits the history of an agent, and prompt it.
+
+    Answers at once with the handle of its turn; wait for it. A living child of the same name and prompt is returned
+    instead, with existed: true.
+
+    Args:
+        prompt: What the child is to do.
+        name: A name for the child, unique among the living.
+        of: The agent to fork. Default: the topmost one.
+        at: The child inherits the history up to this position. Default: all of it.
+        model: Its model, as provider:model. Default: its parent's.
+        system: Its system prompt. Default: its parent's.
+        budget: The most that the child and all below it may spend.
+        count: How many such children to make; then the answer is a list.
+    """
+    said = None if prompt is None else prompt_text(prompt)
+    asked = asked_fork(reach, of, said, name=name, count=count, model=model, system=system, at=at, budget=budget)
+    handles = [TurnHandle(asked.agent, REQUEST, asked.id, child) for child in range(count or 1)]
+
+    def give(seen: list[dict[str, Any]]) -> Any:
+        answer = reach.client.read(lambda tx: answer_of(tx, asked))
+        if answer is not None and isinstance(answer.value, IkigaiError):
+            return {**reach.turns.look_at(_existing(reach, asked.agent, answer.value, said)), "existed": True}
+        known = [{**turn, "handle": str(reach.turns.settled(one))} for turn, one in zip(seen, handles, strict=True)]
+        return known[0] if count is None else known
+
+    return Begun(handles, give, reach.quick, is_task=count is None, is_silent=said is None)
+
+
+def asked_fork(
+    reach: Access,
+    of: str | None,
+    prompt: str | None = None,
+    *,
+    name: str | None = None,
+    count: int | None = None,
+    **how: Any,
+) -> RemoteCommandKey:
+    """Ask an agent to fork, once under the key; ``how`` is as `new_fork` takes it."""
+
+    def unit() -> AddRemoteCommand:
+        parent, random_bytes = reach.find(of), reach.system._random_bytes
+        children = new_children(lambda: new_agent_uuid(random_bytes), prompt, name, count=count)
+        kind, body = encode(new_fork(children, **how)(None))
+        return AddRemoteCommand(parent.uuid, kind, body, reach.client.now_ms())
+
+    return reach.asked(unit)
+
+
+def born(reach: Access, asked: RemoteCommandKey, seconds: float) -> str:
+    """The uuid of the child of a fork, once it is born. Raises why there is none, or `BadInput` after a time."""
+    answer = reach.answer(asked, seconds)
+    if answer is None:
+        raise BadInput("The agent is busy: the fork happens after its step. List the agents later.")
+    if isinstance(answer.value, IkigaiError):
+        raise answer.value
+    return str(answer.value)
+
+
+class OpenedTurn(TypedDict):
+    """A turn that was begun, by who asked for it without waiting for its end."""
+
+    agent: str
+    handle: str | None
+    """None for a child without a prompt, which has no turn yet."""
+
+
+def begun_turn(reach: Access, begun: Begun) -> OpenedTurn:
+    """The first of the turns that an act gives, once its agent is there. Raises why that is not born."""
+    handle = begun.handles[0]
+    if handle.kind != REQUEST:
+        return {"agent": handle.agent, "handle": str(handle)}
+    child = born(reach, RemoteCommandKey(handle.agent, handle.number), reach.quick)
+    return {"agent": child, "handle": None if begun.is_silent else str(reach.turns.settled(handle))}
+
+
+def _existing(reach: Access, parent: str, refusal: IkigaiError, prompt: str | None) -> TurnHandle:
+    """The first turn of the living child that has the name already and began so. Raises why there was no fork."""
+    if not isinstance(refusal, NameTaken) or parent not in refusal.above:
+        raise refusal
+    try:
+        handle, said = reach.client.read(lambda tx: first_turn(tx, refusal.holder))
+    except IkigaiError:
+        raise refusal from None
+    if said != prompt:
+        raise refusal
+    return handle
+
+
+@act("prompt", "Prompt an agent", verb="prompt", gives=TurnAnswer, keyed=True)
+def prompt(reach: Access, agent: NamedAgent, text: str) -> Begun:
+    """Open a turn of an agent; a busy one takes the prompt up after its turn. Answers at once with a handle.
+
+    Args:
+        text: The prompt.
+    """
+    return Begun([kept_prompt(reach, agent, text)], lambda seen: seen[0], reach.quick, is_task=True)
+
+
+def kept_prompt(reach: Access, agent: str, text: str, **further: Any) -> TurnHandle:
+    """The handle of the turn of a prompt that is left for an agent, once under the key.
+
+    ``further``: data and blobs of the message that it will be.
+    """
+    said = prompt_text(text)
+
+    def unit() -> KeepPrompt:
+        return KeepPrompt(reach.find(agent).uuid, said, reach.client.now_ms(), EVERY_PROMPT, **further)
+
+    kept = reach.once(unit, lambda unit, kept: {"agent": unit.recipient, "mail": kept.mail})
+    return TurnHandle(reach.check(kept["agent"]), MAIL, kept["mail"])
+
+
+def take_back(reach: Access, handle: TurnHandle) -> bool:
+    """Take a prompt back whose turn has not begun; return whether it had not."""
+    return handle.kind == MAIL and bool(reach.commit(WithdrawPrompt(handle.agent, handle.number)))
+
+
+def end_or_take_back(reach: Access, handle: TurnHandle) -> bool:
+    """End a turn, or take its prompt back; return whether it was taken back."""
+    if take_back(reach, handle):
+        return True
+    if (seen := reach.turns.seen(handle)).is_open:
+        reach.client.interrupt(handle.agent, seen.record.turn)
+    return False
+
+
+@act("steer", "Say a word to an agent", verb="prompt", gives=LeftWord)
+def steer(reach: Access, agent: NamedAgent, text: str) -> LeftWord:
+    """Say something to an agent within the turn that it is in: its model reads it before its next request.
+
+    An idle agent begins a turn with it.
+
+    Args:
+        text: The word, at most 64 KiB.
+    """
+    uuid = reach.find(agent).uuid
+    return {"agent": uuid, "mail": reach.system._steer(uuid, text, False, None).kept.get()}
+
+
+@act("wait", "Wait for turns", verb="wait", gives=list[TurnAnswer], hints=ONLY_READS)
+def wait(
+    reach: Access,
+    handles: Annotated[list[str], Field(min_length=1, max_length=MOST_HANDLES)],
+    seconds: Annotated[float, Field(ge=0, le=LONGEST_TURN_WAIT)] = 30,
+    any: bool = False,  # noqa: A002 (the name that clients know)
+) -> Begun:
+    """Wait until turns are over, or ask something, or the time is over; working means: wait again.
+
+    A wait of 0 seconds shows how they are. Handles are valid forever, also after a restart.
+
+    Args:
+        handles: What fork and prompt gave.
+        seconds: Seconds to wait. Default: 30.
+        any: True: return when one turn is over. Default: wait for all.
+    """
+    known = [TurnHandle.parse(text) for text in handles]
+    for uuid in {handle.agent for handle in known}:
+        reach.check(uuid)
+    return Begun(known, lambda seen: seen, min(float(seconds), LONGEST_TURN_WAIT), any)
