@@ -100,6 +100,10 @@ class Transaction(Protocol):
     def schema(self) -> SchemaTransaction:
         """The same transaction, for what is done to whole tables."""
 
+    @property
+    def heard(self) -> int:
+        """The latest stamp in the rows that it has read, in milliseconds since 1970; 0 for none."""
+
     def run(self, query: str, **parameters: Any) -> list[Row]:
         """Run the named statement; return its rows (none for a statement without rows).
 
@@ -197,6 +201,12 @@ class Store(Protocol):
         An exception from the work rolls back and passes through. Raises `StoreConflict`, `StoreUnavailable`,
         `StoreUnusable`, and `CommitUnknown` when COMMIT gave no good answer, though the database may have carried it
         out.
+        """
+
+    def listen(self, hear: Callable[[int], object]) -> None:
+        """Have a function called with the latest stamp that a transaction has read; it replaces the one before.
+
+        It is called when the work of the transaction is done, before anybody gets what that returned.
         """
 
     def checkpoint(self) -> None:

@@ -1,4 +1,4 @@
-"""The time of a database, which all processes share that use it.
+"""The time of a database, which all processes share that use it, and the stamps that are made of it.
 
 Processes compare times: when an agent must be killed, which restarts count, who died since some moment. The clocks of
 two machines differ, so on a server it is the server's time that counts. A process asks the server, and counts on by its
@@ -7,7 +7,13 @@ own monotonic clock: when its own wall clock is set, nothing changes.
 An answer proves two bounds. The server read its clock after the question was sent, and before the answer came. What
 this process believes moves only as far as the bounds ask for. So an answer that took long, and proves little, spoils
 nothing.
+
+So the clocks of two processes are nearly the same. What one reads, another one may have stamped a moment later than its
+own time. `HybridClock` makes the stamps: they never fall, and none is earlier than a stamp that the process has read
+before (`Store.listen`). So whatever was stamped up to a time is closed under causes, over any number of hosts.
 """
+
+import threading
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.store.base import Store
@@ -45,14 +51,53 @@ class DatabaseClock(Clock):
         self.hear(asked, told)
 
 
-def clock_of(store: Store, clock: Clock) -> Clock:
+SET_BACK = 10_000
+"""Milliseconds by which stamps may be ahead of the calendar.
+
+Beyond that somebody has set a clock back, and the calendar is believed: else timers would wait until it has caught up.
+"""
+
+
+class HybridClock(Clock):
+    """A `Clock` for what is stored. Its time never falls, and is never before a stamp that was read."""
+
+    def __init__(self, clock: Clock) -> None:
+        """Begin with the time of another clock."""
+        self.calendar = clock
+        """The clock that it follows."""
+        self._latest = 0
+        self._lock = threading.Lock()
+
+    def now_ms(self) -> int:
+        now = self.calendar.now_ms()
+        with self._lock:
+            if not 0 < self._latest - now <= SET_BACK:
+                self._latest = now
+            return self._latest
+
+    def monotonic(self) -> float:
+        return self.calendar.monotonic()
+
+    def hear(self, stamp: int) -> None:
+        """Have no later stamp be earlier than this one, which the process has read."""
+        if stamp > self._latest:
+            with self._lock:
+                if self._latest < stamp <= self.calendar.now_ms() + SET_BACK:
+                    self._latest = stamp
+
+
+def clock_of(store: Store, clock: Clock) -> HybridClock:
     """The clock for times that are stored: on a server the server's, asked now, else this machine's.
+
+    From now on it hears what the process reads from the store.
 
     Raises:
         StoreError: the server does not answer.
     """
-    if not store.leases:
-        return clock
-    shared = DatabaseClock(clock)
-    shared.ask(store)
-    return shared
+    calendar = clock
+    if store.leases:
+        calendar = DatabaseClock(clock)
+        calendar.ask(store)
+    stamps = HybridClock(calendar)
+    store.listen(stamps.hear)
+    return stamps

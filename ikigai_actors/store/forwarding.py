@@ -23,6 +23,9 @@ class ForwardingStore(Store):
     def write(self, work: Callable[[Transaction], T]) -> T:
         return self._use(lambda: self._store.write(work))
 
+    def listen(self, hear: Callable[[int], object]) -> None:
+        self._store.listen(hear)
+
     def checkpoint(self) -> None:
         self._use(self._store.checkpoint)
 

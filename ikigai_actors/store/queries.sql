@@ -1,6 +1,6 @@
 -- Every statement that ikigai runs, for SQLite and PostgreSQL alike. A line "-- name:" begins one, comment lines say why it is
 -- as it is, then comes the statement, without a semicolon. Parameters are :name; a list is given as = ANY(:name); the time is
--- now_ms(). Lists of columns that several statements read stand once, behind "-- columns:", and {name} stands for them. What
+-- now_ms(). A last column AS heard is a stamp that its process hears (HybridClock), and not given on. Lists of columns that several statements read stand once, behind "-- columns:", and {name} stands for them. What
 -- queries.py makes of these for each database is written there. Two traps: PostgreSQL must be told the type of a
 -- parameter that stands alone (CAST(:x AS TEXT) IS NULL), and its SUM of BIGINT is no integer (CAST(SUM(n) AS BIGINT)).
 
@@ -705,7 +705,7 @@ SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:kind AS TEXT), CAST
 
 -- name: new_remote_commands
 -- What other processes asked of the living of a host, or of all, and nobody has answered. By requests_new.
-SELECT r.agent_uuid, r.id, r.kind, r.body, r.mailed FROM requests r JOIN agents a ON a.uuid = r.agent_uuid
+SELECT r.agent_uuid, r.id, r.kind, r.body, r.mailed, r.created_at AS heard FROM requests r JOIN agents a ON a.uuid = r.agent_uuid
   JOIN shards s ON s.id = a.shard
  WHERE r.answered_at IS NULL AND a.status <> 'dead' AND (CAST(:host AS TEXT) IS NULL OR s.host = :host) ORDER BY r.id
 
@@ -719,7 +719,7 @@ UPDATE requests SET answer = :answer, answered_at = :now
  WHERE agent_uuid = :agent AND id = :id AND answered_at IS NULL RETURNING id
 
 -- name: remote_command_answer
-SELECT r.answer, a.status, a.exit_reason FROM requests r JOIN agents a ON a.uuid = r.agent_uuid
+SELECT r.answer, a.status, a.exit_reason, r.answered_at AS heard FROM requests r JOIN agents a ON a.uuid = r.agent_uuid
  WHERE r.agent_uuid = :agent AND r.id = :id
 
 -- name: remote_commands
@@ -806,18 +806,18 @@ SELECT COUNT(*) FROM mail WHERE recipient = :recipient AND read_at IS NULL AND k
 
 -- name: new_prompts
 -- What agents of a host, or all, were prompted by mail, and nobody has taken up. By mail_prompt.
-SELECT m.recipient, m.id, m.body, m.data, m.interrupted FROM mail m JOIN agents a ON a.uuid = m.recipient
+SELECT m.recipient, m.id, m.body, m.data, m.interrupted, m.created_at AS heard FROM mail m JOIN agents a ON a.uuid = m.recipient
   JOIN shards s ON s.id = a.shard
  WHERE m.kind = 'prompt' AND m.read_at IS NULL AND a.status <> 'dead' AND (CAST(:host AS TEXT) IS NULL OR s.host = :host) ORDER BY m.id
 
 -- name: prompts_between
 -- Those of an agent that nobody has taken up. By mail_prompt.
-SELECT recipient, id, body, data, interrupted FROM mail
+SELECT recipient, id, body, data, interrupted, created_at AS heard FROM mail
  WHERE recipient = :recipient AND kind = 'prompt' AND read_at IS NULL AND id > :after AND id < :before ORDER BY id
 
 -- name: take_prompt
 -- Under the lock of the recipient's row; no row when it was taken up before, or is interrupted and the turn does not end with it.
-UPDATE mail SET read_at = now_ms()
+UPDATE mail SET read_at = :now
  WHERE recipient = :recipient AND id = :id AND kind = 'prompt' AND read_at IS NULL AND interrupted <= CAST(:ends AS BIGINT) RETURNING id
 
 -- name: interrupted_prompt
@@ -845,7 +845,7 @@ SELECT id FROM mail
 
 -- name: take_words
 -- Under the lock of the recipient's row, behind waiting_words.
-UPDATE mail SET read_at = now_ms()
+UPDATE mail SET read_at = :now
  WHERE recipient = :recipient AND kind = 'prompt' AND read_at IS NULL AND CAST(id AS TEXT) = ANY(:ids)
 
 -- name: withdraw_prompt

@@ -9,7 +9,7 @@ when the disk is full, and the later statements of the work would be committed a
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Row, SchemaTransaction, Transaction
@@ -68,17 +68,53 @@ class Requirement(NamedTuple):
     parameters: Parameters
 
 
+STAMPS = frozenset({"applied_at", "changed_at", "created_at", "ended_at", "imported_at", "read_at", "removed_at"})
+"""The columns that say when something was done."""
+
+HEARD = "heard"
+"""The name of a last column that is a stamp, and is not given to who reads the rows."""
+
+
 class BaseTransaction(Transaction, SchemaTransaction, ABC):
     """A `Transaction`. An adapter adds how to run a statement, and how to translate its driver's errors."""
 
     DRIVER_ERRORS: tuple[type[Exception], ...]
     """The errors that a call of the driver may raise."""
+    _stamps: ClassVar[dict[str, tuple[tuple[int, ...], bool]]]
+    """By statement, the columns of its rows that are stamps, and whether the last one is for `hear` alone."""
 
     def __init__(self) -> None:
         self._failure: StoreError | None = None
         self._deferred: dict[str, list[Parameters]] = {}
         self._appended: dict[str, list[Row]] = {}
         self._required: Requirement | None = None
+        self._heard = 0
+
+    @property
+    def heard(self) -> int:
+        return self._heard
+
+    def hear(self, query: str, rows: list[Row], names: Callable[[], Iterable[str]]) -> list[Row]:
+        """Note the latest stamp in the rows of a statement; return those that its caller gets.
+
+        Args:
+            query: the name of the statement.
+            rows: its rows.
+            names: gives the names of their columns.
+        """
+        if (places := self._stamps.get(query)) is None:
+            named = list(names())
+            found = tuple(place for place, name in enumerate(named) if name in STAMPS)
+            places = self._stamps[query] = (found, HEARD in named[-1:])
+        columns, is_last = places
+        if is_last:
+            self._heard = max([self._heard, *(row[-1] for row in rows if row[-1] is not None)])
+            return [row[:-1] for row in rows]
+        for column in columns:
+            for row in rows:
+                if type(stamp := row[column]) is int and stamp > self._heard:  # a damaged database has others
+                    self._heard = stamp
+        return rows
 
     @property
     def schema(self) -> SchemaTransaction:

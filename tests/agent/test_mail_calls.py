@@ -217,6 +217,26 @@ def test_effect_and_result_are_one_wherever_the_store_fails(store: Store, act: C
         assert kind == Kind.TOOL_RESULT
 
 
+def test_what_a_clock_that_is_ahead_has_stamped_is_read_and_reported_no_earlier(store: Store) -> None:
+    plant(store, "host")
+    store.write(lambda tx: tx.run("register_host", id="host", hostname="h", pid=1, lease=0))
+    store.write(lambda tx: tx.run("claim_shards", host="host"))
+    write_alone(store, Send("a", None, "hello", 400))
+    data = {"tool_use_id": "1", "name": "read_mail"}
+    answer = write_alone(
+        store,
+        AppendCall(
+            "a",
+            ReadMail("a", None, LIMIT, 100),
+            lambda answer: new_message("a", 1, Kind.TOOL_RESULT.value, answer, data, 100),
+            FencingToken("host", 1),
+        ),
+    )
+    assert answer.message.created_at == 400
+    assert store.read(lambda tx: sql(tx, "SELECT read_at FROM mail")) == [(400,)]
+    assert store.read(lambda tx: sql(tx, "SELECT created_at FROM messages WHERE agent_uuid = 'a'")) == [(400,)]
+
+
 WORKER = """
     import sys, threading
     from ikigai_actors import ActorSystem, Message, ScriptedProvider

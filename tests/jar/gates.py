@@ -68,6 +68,10 @@ class _Forwarding(Transaction, Protocol):
     def schema(self) -> SchemaTransaction:
         return self._tx.schema
 
+    @property
+    def heard(self) -> int:
+        return self._tx.heard
+
     def run(self, query: str, **parameters: Any) -> list[Row]:
         return self._tx.run(query, **parameters)
 

@@ -125,6 +125,10 @@ class Noting:
         self.ask, self.require = tx.ask, tx.require
         self.hold, self.held, self.share_tree = tx.hold, tx.held, tx.share_tree
 
+    @property
+    def heard(self) -> int:
+        return self._tx.heard
+
     def run(self, query: str, **parameters: object) -> list[Row]:
         self._statements.append(query)
         return self._tx.run(query, **parameters)

@@ -21,6 +21,12 @@ HOST_MUTANTS = (
         (_OWNER,),
     ),
     Mutant(
+        "a process does not hear the stamps that it reads",
+        "store/database_clock.py",
+        "        if stamp > self._latest:\n",
+        "        if stamp > self._latest and self._latest == 0:\n",
+    ),
+    Mutant(
         "hosts write into an older copy",
         "store/queries.sql",
         "WHERE id = :host AND ended_at IS NULL AND batch = :last",

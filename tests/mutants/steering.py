@@ -25,7 +25,7 @@ STEERING_MUTANTS = (
     Mutant(
         "the mail of a word is not marked as read",
         "records/log/append.py",
-        "            take_words(tx, unit.agent, unit.words)\n",
+        "            take_words(tx, unit.agent, unit.words, unit.messages[-1].created_at)\n",
         "            pass\n",
     ),
     Mutant(

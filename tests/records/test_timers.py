@@ -70,7 +70,7 @@ def test_a_schedule_goes_on_from_when_it_was_due_and_says_what_was_missed(desk: 
     assert fire(desk, HOUR + 5) == ["prompt tea"]
     [timer] = desk.store.read(lambda tx: timers_of(tx, "b"))
     assert (timer.due_at, timer.latest, timer.missed) == (2 * HOUR, 1, 0)
-    desk.store.write(lambda tx: tx.run("take_prompt", recipient="b", id=1, ends=0))
+    desk.store.write(lambda tx: tx.run("take_prompt", recipient="b", id=1, now=1, ends=0))
     assert fire(desk, 5 * HOUR) == ["prompt tea\n\n(Missed 3 times since 1970-01-01 02:00, UTC.)"]
     assert first(desk).due_at == 6 * HOUR
 
@@ -85,7 +85,7 @@ def test_while_the_latest_one_is_unread_no_other_one_is_added(desk: Desk, fires_
     if fires_as == NOTICE:
         read(desk, "b")
     else:
-        desk.store.write(lambda tx: tx.run("take_prompt", recipient="b", id=1, ends=0))
+        desk.store.write(lambda tx: tx.run("take_prompt", recipient="b", id=1, now=1, ends=0))
     assert fire(desk, 5 * HOUR) == [f"{fires_as} tea\n\n(Missed 3 times since 1970-01-01 02:00, UTC.)"]
     assert desk.store.read(lambda tx: timers_of(tx, "b"))[0].missed == 0
 

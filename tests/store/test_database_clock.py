@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.store import open_store
-from ikigai_actors.store.database_clock import DatabaseClock, clock_of
+from ikigai_actors.store import Store, open_store
+from ikigai_actors.store.database_clock import DatabaseClock, HybridClock, clock_of
 from ikigai_actors.testing import ManualClock
 from tests.conftest import NewDatabase
+from tests.kit.databases import add_agents
 from tests.kit.hosts import Hosts
 
 HOUR = 3_600_000
@@ -86,7 +87,45 @@ def test_a_host_on_a_machine_with_a_wrong_clock_tells_the_time_of_the_server(
     assert abs(host.clock.now_ms() - time.time() * 1000) < HOUR
 
 
+def test_stamps_never_fall_when_a_calendar_is_corrected() -> None:
+    machine = ManualClock(1_000.0)
+    clock = HybridClock(machine)
+    first = clock.now_ms()
+    machine.jump(-0.01)
+    assert clock.now_ms() == first
+    machine.advance(0.02)
+    assert clock.now_ms() == first + 10
+
+
+def test_no_stamp_is_earlier_than_one_that_was_read(store: Store) -> None:
+    machine = ManualClock(1_000.0)
+    clock = HybridClock(machine)
+    now = clock.now_ms()
+    store.listen(clock.hear)
+    store.write(lambda tx: add_agents(tx, root=None))
+    store.write(lambda tx: tx.append([("root", 1, "user", "from a host whose clock is ahead", None, now + 300, b"")]))
+    store.write(lambda tx: tx.append([("root", 1, "alice", "prompt", "hello", now + 500, None, None, 0)], "mail"))
+    assert clock.now_ms() == now
+    assert store.read(lambda tx: tx.run("latest_before", uuid="root", position=9, kinds=["user"]))
+    assert clock.now_ms() == now + 300
+    [prompt] = store.read(lambda tx: tx.run("prompts_between", recipient="root", after=0, before=9))
+    assert prompt == ("root", 1, "hello", None, 0)  # without what only the clock hears
+    assert clock.now_ms() == now + 500
+    machine.advance(1.0)
+    assert clock.now_ms() == now + 1_000
+
+
+def test_a_calendar_that_is_set_back_for_long_is_believed_and_what_was_stamped_before_is_not() -> None:
+    machine = ManualClock(1_000.0)
+    clock = HybridClock(machine)
+    stamp = clock.now_ms()
+    machine.jump(-3_600)
+    assert clock.now_ms() == stamp - HOUR
+    clock.hear(stamp)
+    assert clock.now_ms() == stamp - HOUR
+
+
 def test_in_a_file_the_time_is_that_of_the_machine() -> None:
     store, machine = open_store("sqlite:///:memory:"), SystemClock()
-    assert clock_of(store, machine) is machine
+    assert clock_of(store, machine).calendar is machine
     store.close()

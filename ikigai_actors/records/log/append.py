@@ -109,6 +109,8 @@ class AppendCall(Around):
         except RunAlone as alone:
             raise RunAlone(self.around(alone.unit)) from None
         message = self._to_message(answer)
+        if message.created_at < tx.heard:  # the act has read what another clock stamped
+            message = replace(message, created_at=tx.heard)
         tx.append(locked.part(HashChain, HashChain).link(tx, [message.row()], row.head_hash))
         locked.others.add(uuid)
         return CallAppended(message, answer)
@@ -159,7 +161,7 @@ class Append(Unit):
         if unit.merged is not None:
             add_merge(tx, locked, unit.agent, unit.merged)
         if unit.prompt:
-            take_prompt(tx, unit.agent, unit.prompt, ends=unit.turn == 0)
+            take_prompt(tx, unit.agent, unit.prompt, unit.messages[-1].created_at, ends=unit.turn == 0)
         if unit.rule is not None:
             write_rule(tx, unit.agent, unit.rule, unit.messages[-1].created_at)
             unit = replace(unit, rules=rules_for(tx, unit.agent))
@@ -181,7 +183,7 @@ class Append(Unit):
         if unit.resumed_at:
             tx.run("go_on_cut_off", uuid=unit.agent, at=unit.resumed_at)
         if unit.words:
-            take_words(tx, unit.agent, unit.words)
+            take_words(tx, unit.agent, unit.words, unit.messages[-1].created_at)
         write_blobs(tx, unit.blobs)
         if unit.definitions:
             locked.part(Definitions, Definitions).keep(unit.definitions)

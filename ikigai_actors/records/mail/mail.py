@@ -212,6 +212,7 @@ def take_mail(
     row = locked.existing(recipient)
     mails = _unread(tx, recipient, sender) if limit is None else _unread_within(tx, recipient, sender, limit, size)
     if mails:
+        now = max(now, tx.heard)  # other clocks have stamped them
         tx.run("mark_read", recipient=recipient, sender=sender, last=mails[-1].id, now=now)
         row = locked.count(recipient, unread=-len(mails))
     return Taken(tuple(replace(mail, read_at=now) for mail in mails), row.unread)
@@ -223,6 +224,7 @@ def take_one(tx: Transaction, locked: LockedRows, recipient: str, number: int, n
     mail = one(tx, recipient, number)
     if mail.read_at is not None:
         return mail
+    now = max(now, tx.heard)
     tx.run("mark_one_read", recipient=recipient, id=number, now=now)
     locked.count(recipient, unread=-1)
     return replace(mail, read_at=now)

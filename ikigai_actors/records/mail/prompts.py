@@ -85,12 +85,12 @@ class WithdrawPrompt(Unit):
         return bool(tx.run("withdraw_prompt", recipient=self.recipient, id=self.id))
 
 
-def take_prompt(tx: Transaction, agent: str, mail: int, *, ends: bool) -> None:
+def take_prompt(tx: Transaction, agent: str, mail: int, now: int, *, ends: bool) -> None:
     """Mark a prompt of a locked agent as read, in the unit that opens its turn; ``ends``: and ends it.
 
     Raises `MailNotFound` where it was taken up before, and `PromptInterrupted`.
     """
-    if tx.run("take_prompt", recipient=agent, id=mail, ends=int(ends)):
+    if tx.run("take_prompt", recipient=agent, id=mail, now=now, ends=int(ends)):
         return
     if tx.run("interrupted_prompt", recipient=agent, id=mail):
         raise PromptInterrupted(f"An INT came before the turn of prompt {mail} of agent {agent}.", agent)

@@ -133,9 +133,9 @@ def check_words(tx: Transaction, agent: str, mails: Iterable[int]) -> None:
         raise WordsGone(f"Agent {agent} is to read words that wait no more: {sorted(gone)}.", agent, gone)
 
 
-def take_words(tx: Transaction, agent: str, mails: Iterable[int]) -> None:
+def take_words(tx: Transaction, agent: str, mails: Iterable[int], now: int) -> None:
     """Mark words of a locked agent as read."""
-    tx.run("take_words", recipient=agent, ids=[str(mail) for mail in mails])
+    tx.run("take_words", recipient=agent, now=now, ids=[str(mail) for mail in mails])
 
 
 def check_below(tx: Transaction, sender: str, recipient: str) -> None:

@@ -39,7 +39,7 @@ from ikigai_actors.errors import (
     StoreUnusable,
 )
 from ikigai_actors.store.base import Blocked, Row, Store, Transaction
-from ikigai_actors.store.database_clock import DatabaseClock, clock_of
+from ikigai_actors.store.database_clock import DatabaseClock, HybridClock, clock_of
 from ikigai_actors.store.hosts.machine import this_machine
 from ikigai_actors.store.hosts.membership import LOOK, rhythm
 from ikigai_actors.store.hosts.peers import Peers
@@ -221,8 +221,8 @@ class Host(Service):
         if number <= self._beat:
             raise went_back(self._store.location, f"it knows {number - 1} of {self._beat} renewals of its lease")
         self._beat, self._warned = number, False
-        if isinstance(self.clock, DatabaseClock):
-            self.clock.hear(asked, now)
+        if isinstance(self.clock, HybridClock) and isinstance(self.clock.calendar, DatabaseClock):
+            self.clock.calendar.hear(asked, now)
         with self._lock:
             self._renewed = asked
             postponed, self._postponed = self._postponed, []
@@ -485,11 +485,13 @@ def new_host(
     if not store.leases:
         if name is not None:
             raise unshareable(store.location)
-        return Host(store, host_id, clock, None, threads, migrations=migrations)
+        return Host(store, host_id, clock_of(store, clock), None, threads, migrations=migrations)
     store.introduce(host_id)
     own = store.separate()
     try:
-        host = Host(own, host_id, clock_of(own, clock), lease, threads, name, migrations)
+        stamps = clock_of(own, clock)
+        host = Host(own, host_id, stamps, lease, threads, name, migrations)
+        store.listen(stamps.hear)
     except BaseException:
         own.close()
         raise

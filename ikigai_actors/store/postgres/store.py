@@ -268,9 +268,18 @@ class _ServerStore(Store):
     def __init__(self, server: _Server) -> None:
         self._server, self._session = server, _Session(server)
         self.location = server.errors.shown
+        self._hear: Callable[[int], object] = lambda stamp: None
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        return self._session.transact(WRITES, work)
+        return self._session.transact(WRITES, lambda tx: self._listening(tx, work))
+
+    def listen(self, hear: Callable[[int], object]) -> None:
+        self._hear = hear
+
+    def _listening(self, tx: Transaction, work: Callable[[Transaction], T]) -> T:
+        result = work(tx)
+        self._hear(tx.heard)
+        return result
 
     def abandon(self, why: str) -> None:
         self._server.abandon(why)
@@ -295,7 +304,7 @@ class SeparateStore(_ServerStore):
     """
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        return self._session.transact(READS, work)
+        return self._session.transact(READS, lambda tx: self._listening(tx, work))
 
 
 class PostgresStore(_ServerStore):
@@ -382,7 +391,7 @@ class PostgresStore(_ServerStore):
     def _read_once(self, work: Callable[[Transaction], T]) -> T:
         with self._readers.lent() as connection:
             try:
-                return _read(connection, self._server, work)
+                return _read(connection, self._server, lambda tx: self._listening(tx, work))
             except StoreUnavailable as error:
                 if connection.closed:
                     raise _Lost(str(error)) from error.__cause__

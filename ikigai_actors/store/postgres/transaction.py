@@ -6,7 +6,7 @@ import selectors
 import socket
 from collections.abc import Callable, Collection, Iterable, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, ClassVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -122,6 +122,7 @@ class PostgresTransaction(BaseTransaction):
     """One transaction on a connection."""
 
     DRIVER_ERRORS = PSYCOPG_ERRORS
+    _stamps: ClassVar = {}
     TUNING = (
         # A turn then leaves the indexes alone. Few rows change often: vacuum comes before a fifth of them is dead.
         "ALTER TABLE agents SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02)",
@@ -181,7 +182,7 @@ class PostgresTransaction(BaseTransaction):
 
     def ask(self, query: str, **parameters: Any) -> Callable[[], list[Row]]:
         asked = self._guard(self._gather, query, parameters)
-        return lambda: self._guard(self._rows, asked)
+        return lambda: self._guard(self._heard_rows, query, asked)
 
     def _gather(self, query: str, parameters: Parameters) -> Gathered:
         statement = for_postgres(query)
@@ -195,7 +196,11 @@ class PostgresTransaction(BaseTransaction):
 
     def _run(self, query: str, parameters: Parameters) -> list[Row]:
         asked = self._gather(query, parameters)
-        return self._rows(asked) if for_postgres(query).gives_rows else []
+        return self._heard_rows(query, asked) if for_postgres(query).gives_rows else []
+
+    def _heard_rows(self, query: str, asked: Gathered) -> list[Row]:
+        rows = self._rows(asked)
+        return self.hear(query, rows, asked.names) if rows else rows
 
     def _rows(self, asked: Gathered) -> list[Row]:
         rows = self._trips.rows(asked)

@@ -49,6 +49,11 @@ class Gathered:
         assert self._cursor is not None
         return self._cursor.fetchall() if self._cursor.description else []
 
+    def names(self) -> list[str]:
+        """The names of their columns, after its trip."""
+        assert self._cursor is not None
+        return [column.name for column in self._cursor.description or ()]
+
     def tag(self) -> str | None:
         """What the server says it has done, after its trip."""
         assert self._cursor is not None

@@ -141,6 +141,7 @@ class SQLiteStore(Store):
         self._patience = patience
         self._log: WriteAheadLog | None = None
         self._hosted = False
+        self._hear: Callable[[int], object] = lambda stamp: None
         self._file = None if self.path is None else SQLiteFile(self.path)
         with FORK_GATE:
             self._open_connections(image)
@@ -170,20 +171,28 @@ class SQLiteStore(Store):
     def read(self, work: Callable[[Transaction], T]) -> T:
         with self._reader.lock:
             self._check()
-            return self._reader.transact(work, writes=False)
+            return self._reader.transact(lambda tx: self._listening(tx, work), writes=False)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         with self._writer.lock:
             self._check()
             if self._hosted:
                 self._care(WriteAheadLog.claim)
-            result = self._writer.transact(work, writes=True)
+            result = self._writer.transact(lambda tx: self._listening(tx, work), writes=True)
             if self._file is not None and self._log is None:  # the first transaction, which made the tables
                 with contextlib.suppress(StoreUnavailable):  # somebody reads: the next one does it
                     self._keep_log(self._file)
             elif self._hosted:
                 self._care(WriteAheadLog.move_when_long)
             return result
+
+    def listen(self, hear: Callable[[int], object]) -> None:
+        self._hear = hear
+
+    def _listening(self, tx: Transaction, work: Callable[[Transaction], T]) -> T:
+        result = work(tx)
+        self._hear(tx.heard)
+        return result
 
     def image(self) -> bytes:
         """All that is committed to a database in memory, for another one to begin with."""

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store.base import Row
@@ -67,6 +68,7 @@ class SQLiteTransaction(BaseTransaction):
     """One transaction on a connection."""
 
     DRIVER_ERRORS = SQLITE_ERRORS
+    _stamps: ClassVar = {}
 
     def __init__(self, connection: sqlite3.Connection, location: str) -> None:
         super().__init__()
@@ -89,7 +91,9 @@ class SQLiteTransaction(BaseTransaction):
 
     def _run(self, query: str, parameters: Parameters) -> list[Row]:
         statement = for_sqlite(query)
-        return self._connection.execute(statement.sql, _lists_as_json(statement, parameters)).fetchall()
+        cursor = self._connection.execute(statement.sql, _lists_as_json(statement, parameters))
+        rows = cursor.fetchall()
+        return self.hear(query, rows, lambda: (column[0] for column in cursor.description)) if rows else rows
 
     def _run_many(self, query: str, parameters: list[Parameters]) -> None:
         statement = for_sqlite(query)

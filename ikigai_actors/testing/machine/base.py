@@ -40,6 +40,7 @@ from ikigai_actors.testing.machine.merge_oracle import MergeOracle
 from ikigai_actors.testing.machine.model import Ledger, check_wait
 from ikigai_actors.testing.machine.rule_oracle import RuleOracle
 from ikigai_actors.testing.machine.span_oracle import SpanOracle
+from ikigai_actors.testing.machine.stamp_oracle import StampOracle
 from ikigai_actors.testing.machine.timer_oracle import TimerOracle
 from ikigai_actors.testing.machine.tree_oracle import Files, TreeOracle
 from ikigai_actors.testing.machine.upkeep_oracle import UpkeepOracle
@@ -143,7 +144,7 @@ class Stage(RuleBasedStateMachine):
         """What follows each commit of the world."""
         followed = (self.timers, self.groups, self.merges, self.upkeep, self.hashes, self.spans, self.ruled, self.trees)
         oracles = (self.memory, self.ledger.oracle, self.commits, self.words, *followed)
-        return tuple(oracle.committed for oracle in oracles)
+        return (*(oracle.committed for oracle in oracles), StampOracle(self.world).committed)
 
     def comes_to_rest(self) -> None:
         """Let everything happen that can; then nobody may be left waiting."""

@@ -1,6 +1,7 @@
 """The ground of the rules of `FleetMachine`: several hosts, and what it takes to ask them and to let them go on."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
@@ -22,6 +23,9 @@ from ikigai_actors.testing.simulation.process import Process, ProcessCrashed
 from ikigai_actors.testing.simulation.schedule import Schedule
 from ikigai_actors.testing.simulation.world import simulated
 from ikigai_actors.testing.strategies import faults, schedules
+
+CLOCKS_APART = (0.0, 0.3, -0.3)
+"""Seconds by which each host believes the server's clock to be ahead."""
 
 HOSTS = st.integers(0, 2)
 """The number of a host; after the last one it begins again."""
@@ -50,6 +54,12 @@ class FleetStage(Stage):
     def __init__(self) -> None:
         super().__init__()
         self._trap: tuple[Callable[[StoredChange], bool], Callable[[], object]] | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Of several hosts none has the time of another one."""
+        for host, apart in zip(self.world.hosts, CLOCKS_APART, strict=False):
+            host.apart = apart
+        return super().options()
 
     def watchers(self) -> tuple[Callable[[Sequence[StoredChange]], None], ...]:
         self.facts = FleetLedger(self.world)

@@ -49,6 +49,10 @@ class SimulatedHost:
         """The system in it; None when none is open."""
         self.there_since = 0.0
         """Since when it runs and reaches the database, by the clock that never leaps."""
+        self.apart = 0.0
+        """Seconds by which it believes the server's clock to be ahead, as after answers that took long; from its next
+        start on.
+        """
         self.migrations = MIGRATIONS
         """The changes of the schema that its program knows, from its next start on."""
 

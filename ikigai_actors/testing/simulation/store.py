@@ -24,6 +24,9 @@ T = TypeVar("T")
 BOOKKEEPING = frozenset({"tree_change", "lock_agents", "lock_dying", "set_batch", "lock_schema_version"})
 """Statements that are left out of the trace: they change nothing of interest."""
 
+TELL_TIME = frozenset({"time", "renew_lease"})
+"""Statements whose rows begin with the time of the server."""
+
 BY_ROW = {"bury_rows": "bury"}
 """Statements that name agents by their rows. The changes have the one that names their uuids instead."""
 
@@ -81,6 +84,8 @@ class SimulatedStore(SQLiteStore):
         self._link = Link.OPEN
         self._link_changed = threads.condition()
         self._abandoned: str | None = None
+        self.apart = 0
+        """Milliseconds by which the server's clock seems to be ahead, to this process."""
 
     def _open_connections(self, image: bytes) -> None:
         if self._beside is None:
@@ -112,12 +117,19 @@ class SimulatedStore(SQLiteStore):
         """Whether this process has closed it."""
         return self._closed
 
+    def _listening(self, tx: Transaction, work: Callable[[Transaction], T]) -> T:
+        """Hear nothing of what a test looks at."""
+        return work(tx)
+
+    def _reading(self, tx: Transaction, work: Callable[[Transaction], T]) -> T:
+        return super()._listening(tx, work)
+
     def read(self, work: Callable[[Transaction], T]) -> T:
         self._commits.reads()
         if not self.leases:
-            return super().read(work)
+            return super().read(lambda tx: self._reading(tx, work))
         self._reach()
-        return super().read(lambda tx: work(Observed(tx, self)))
+        return super().read(lambda tx: self._reading(Observed(tx, self), work))
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         observed: Observed | None = None
@@ -125,7 +137,7 @@ class SimulatedStore(SQLiteStore):
         def observe(tx: Transaction) -> T:
             nonlocal observed
             observed = Observed(tx, self)
-            result = work(observed)
+            result = self._reading(observed, work)
             if trouble is not None and not trouble.committed:
                 raise trouble.error
             return result
@@ -335,9 +347,16 @@ class Observed(Transaction):
     def schema(self) -> SchemaTransaction:
         return self._inner.schema
 
+    @property
+    def heard(self) -> int:
+        return self._inner.heard
+
     def run(self, query: str, **parameters: Any) -> list[Row]:
         self._remember(query, parameters)
-        return self._inner.run(query, **parameters)
+        rows = self._inner.run(query, **parameters)
+        if query in TELL_TIME and self._store.apart:
+            return [(row[0] + self._store.apart, *row[1:]) for row in rows]
+        return rows
 
     def ask(self, query: str, **parameters: Any) -> Callable[[], list[Row]]:
         self._remember(query, parameters)

@@ -201,6 +201,7 @@ class Simulation:
     def _begin(self, host: SimulatedHost) -> Process:
         """Begin a process of a host."""
         process = self._newest = Process(self, self._newest, host.name if self.several else "")
+        process.store.apart = round(host.apart * 1000)
         host.running = self.calling = process
         self.note("open", process.name)
         return process

@@ -1,0 +1,83 @@
+"""Stamps, judged from the commits: none is earlier than that of anything it was made from.
+
+    stamp       the messages of a log are stamped in their order, those of a child not before what it inherits; mail is
+                read, a prompt or words are taken up and a remote command is carried out not before it was stamped, by
+                the messages that say so too; and what an agent sends is not stamped before what it has said
+
+So whatever is stamped up to a time is a consistent state, over any number of hosts. A clock that is set back by more
+than `SET_BACK` is believed: nothing is compared across that.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ikigai_actors.records.mail.mail import MAIL
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.store.database_clock import SET_BACK
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
+from ikigai_actors.testing.simulation.world import Simulation
+
+
+class StampOracle:
+    """Follows the stamps of a run."""
+
+    def __init__(self, world: Simulation) -> None:
+        """Begin before the first commit of a world."""
+        self._world = world
+        self._logs: dict[str, list[tuple[int, int]]] = {}  # the position and the stamp of each message
+        self._mails: dict[tuple[str, int], tuple[str, int]] = {}  # what is not read: its kind and its stamp
+        self._commands: dict[tuple[str, int], int] = {}
+        self._numbers: dict[str, int] = {}
+
+    def committed(self, changes: Sequence[StoredChange]) -> None:
+        """Judge a commit."""
+        made: dict[str, int] = {}  # what the messages of each agent are made from, by its latest stamp
+        for change in changes:
+            if isinstance(change, RanStatement):
+                self._ran(change.query, change.parameters, made)
+        for change in changes:
+            if isinstance(change, Written) and change.table == "mail":
+                self._sent(*change.row[:6])
+        for change in changes:
+            if isinstance(change, Written) and change.table == "messages":
+                message = Message.from_row(change.row)
+                self._wrote(message)
+                self._judge(made.get(message.agent_uuid, 0), message.created_at, f"message {message.id} reports")
+
+    def _ran(self, query: str, given: Mapping[str, Any], made: dict[str, int]) -> None:
+        if query == "add_remote_command":
+            number = self._numbers[given["agent"]] = self._numbers.get(given["agent"], 0) + 1
+            self._commands[given["agent"], number] = given["now"]
+        elif query == "answer_remote_command":
+            self._judge(self._commands.pop((given["agent"], given["id"]), 0), given["now"], "a command is answered")
+        elif query in ("mark_read", "mark_one_read", "take_prompt", "take_words"):
+            for number in self._read(query, given):
+                _, stamp = self._mails.pop((given["recipient"], number), ("", 0))
+                self._judge(stamp, given["now"], f"mail {number} is read")
+                made[given["recipient"]] = max(made.get(given["recipient"], 0), stamp)
+
+    def _read(self, query: str, given: Mapping[str, Any]) -> list[int]:
+        if query == "take_words":
+            return [int(number) for number in given["ids"]]
+        if query == "mark_read":
+            mine = [key for key, (kind, _) in self._mails.items() if key[0] == given["recipient"] and kind != "prompt"]
+            return [number for _, number in mine if number <= given["last"] and given["sender"] is None]
+        return [given["id"]]
+
+    def _sent(self, recipient: str, number: int, sender: str | None, kind: str, body: str, stamp: int) -> None:
+        self._mails[recipient, number] = kind, stamp
+        if kind == MAIL and sender in self._logs:
+            self._judge(self._logs[sender][-1][1], stamp, f"agent {sender} sends mail {number}")
+
+    def _wrote(self, message: Message) -> None:
+        log = self._logs.setdefault(message.agent_uuid, [])
+        before = log[-1][1] if log else 0
+        if message.kind == Kind.FORK and "parent" in message.data:
+            inherited = self._logs.get(message.data["parent"], [])
+            before = max([before, *(stamp for at, stamp in inherited if at <= message.id)])
+        self._judge(before, message.created_at, f"message {message.id} of agent {message.agent_uuid} is written")
+        log.append((message.id, message.created_at))
+
+    def _judge(self, cause: int, stamp: int, what: str) -> None:
+        if 0 < cause - stamp <= SET_BACK:
+            self._world.process.broken(f"stamp: {what} at {stamp}, {cause - stamp} ms before what it was made from")
