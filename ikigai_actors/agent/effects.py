@@ -53,7 +53,7 @@ from ikigai_actors.errors import IkigaiError, ProviderError, ProviderMissing
 from ikigai_actors.providers import too_long
 from ikigai_actors.providers.attachment_limits import AttachmentLimits
 from ikigai_actors.providers.base import CUT_BY_BUDGET, Delta, Exit, Provider, Reply, Request, Spent
-from ikigai_actors.providers.stand_in import other_writer, why_silent
+from ikigai_actors.providers.stand_in import other_writer
 from ikigai_actors.providers.windows import learned_window
 from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.amounts import Held
@@ -494,9 +494,9 @@ class Effects:
         models = (str(one.data.get("model", "")) for one in chain(log.spoken(end), opened))
         writers = [model for model in models if model]
         if writer := other_writer(writers):
-            raise ProviderMissing(why_silent(writer), free=True)
+            raise ProviderMissing(self._runtime.providers.why_silent(writer), free=True)
         if (writer := self._runtime.written_by) and not writers and settings.get("effects") is None:
-            raise ProviderMissing(why_silent(writer, "in this database"), free=True)
+            raise ProviderMissing(self._runtime.providers.why_silent(writer, "in this database"), free=True)
 
     def _send(
         self,

@@ -16,6 +16,7 @@ from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.named import check_provider, check_provider_name, installed, installed_names
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.providers.openai import OpenAIProvider
+from ikigai_actors.providers.stand_in import notice, why_silent
 from ikigai_actors.providers.windows import known_window
 
 
@@ -186,6 +187,14 @@ class Providers:
     def names(self) -> tuple[str, ...]:
         """The names of the providers that are registered."""
         return tuple(sorted(self._registered))
+
+    def why_silent(self, writer: str, wrote: str = "this history") -> str:
+        """Why the stand-in does not answer where a model wrote; see `ikigai_actors.providers.stand_in.why_silent`."""
+        return why_silent(writer, {*self._registered, *installed_names()}, wrote)
+
+    def notice(self, writer: str) -> str:
+        """The notice where the stand-in answers unasked; as for `ikigai_actors.providers.stand_in.notice`."""
+        return notice(writer, {*self._registered, *installed_names()}) if self.nobody_asked else ""
 
     def _installed(self, name: str) -> Provider | None:
         """The provider that an installed package offers, registered from now on. Raises `ProviderUnknown`."""

@@ -4,7 +4,7 @@ Where nobody names a model and there is no key, the stand-in answers, so that ev
 a real model wrote, its words would stay, and an experiment would judge them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ikigai_actors.providers.anthropic import AnthropicProvider
 from ikigai_actors.providers.offline import OfflineProvider
@@ -19,14 +19,15 @@ UNWRITTEN = (
 """Why an experiment on a history without a reply is refused."""
 
 
-def notice(writer: str) -> str:
+def notice(writer: str, known: Collection[str]) -> str:
     """The notice where the stand-in answers unasked.
 
     Args:
         writer: a model that wrote in the database, as ``provider:model``; empty when the stand-in wrote everything.
+        known: as `why_silent` has it.
     """
     if writer:
-        return why_silent(writer, "in this database")
+        return why_silent(writer, known, "in this database")
     return "No ANTHROPIC_API_KEY is set: the offline stand-in answers with what each agent remembers."
 
 
@@ -35,15 +36,19 @@ def other_writer(writers: Iterable[str]) -> str:
     return next((one for one in writers if one and not one.startswith(_OWN)), "")
 
 
-def why_silent(writer: str, wrote: str = "this history") -> str:
+def why_silent(writer: str, known: Collection[str], wrote: str = "this history") -> str:
     """Why the stand-in does not answer, and what to do.
 
     Args:
         writer: the model that wrote, as ``provider:model``.
+        known: the names of the providers that are there: of this program, of the configuration, of installed packages.
         wrote: what it wrote.
     """
     provider, _, _ = writer.partition(":")
     missing, way = f"its provider {provider!r} is not here", f"Name the provider ({_NAME}), {_ASK}"
+    if provider in known:
+        way = f"Name it (--model {writer}, or model = {writer!r} in ikigai.toml), {_ASK}"
+        missing = "no model is named here"
     if provider == AnthropicProvider.name:
         missing, way = "ANTHROPIC_API_KEY is not set", f"Set the key, {_ASK}"
     said = f"{writer.removesuffix(':')} wrote {wrote}, and {missing}."

@@ -62,7 +62,7 @@ from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.providers.prices import PricedModel
-from ikigai_actors.providers.stand_in import UNWRITTEN, notice, other_writer, why_silent
+from ikigai_actors.providers.stand_in import UNWRITTEN, other_writer
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.agents.registry import AgentRecord, Renamed, ensure_root, leave_cut_off
@@ -719,13 +719,13 @@ class ActorSystem(System):
         if self._runtime.providers.only_stands_in(settings):
             writer = other_writer(writers)
             if writer or not writers:
-                raise ProviderMissing(why_silent(writer) if writer else UNWRITTEN)
+                raise ProviderMissing(self._runtime.providers.why_silent(writer) if writer else UNWRITTEN)
         self._models_asked(settings, False)  # a provider that is not registered is `BadInput`
         self._runtime.providers.check_ready(settings)
 
     @property
     def _stand_in_notice(self) -> str:
-        return notice(self._runtime.written_by) if self._runtime.providers.nobody_asked else ""
+        return self._runtime.providers.notice(self._runtime.written_by)
 
     def _check_model(self, model: str) -> None:
         self._asked_models({"model": check_type(model, str, "model", "a model setting")})

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ikigai_actors.shell.cli.exit_status import TIMED_OUT, ended_early
+from ikigai_actors.shell.cli.options import without_effect
 from ikigai_actors.shell.cli.progress import show_notice
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import TEXT
@@ -153,6 +154,9 @@ def subcommand(verb: Verb | VerbGroup) -> click.Command:
             raise click.UsageError("--timeout is for --wait.")
         with ended_early(context), AttachedSystem.open(context.obj.database) as system:
             place = OneCommand(system, StandardOutput(is_silent=as_value), timeout, awaits_answer=wait)
+            if verb.opens_turn:
+                for told in without_effect(context.obj):
+                    click.echo(told, err=True)
             agent = None if acted_on is None else system.agent(acted_on)
             value = verb.work(place, *([agent] if verb.needs_agent else []), **arguments)
         if as_value:

@@ -211,6 +211,13 @@ def _cut_off_notices(system: "System") -> list[str]:
 
 def _attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[str]:
     """The notices for a person at an attached shell: which hosts it follows, and which options have no effect there."""
+    who = " and ".join(str(host) for host in reversed(hosts)) if hosts else "no process now"
+    notices = [f"Attached: these agents are run by {who}. {ATTACHED}"]
+    return [*notices, *without_effect(options)]
+
+
+def without_effect(options: Options) -> list[str]:
+    """The notice about options that were given and that only the process which runs the agents could follow."""
     given = {
         "--model": options.model,
         "--provider": options.provider,
@@ -224,9 +231,6 @@ def _attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[s
         "--mcp": options.mcp,
         "--yes": options.yes,
     }
-    useless = [name for name, value in given.items() if value]
-    who = " and ".join(str(host) for host in reversed(hosts)) if hosts else "no process now"
-    notices = [f"Attached: these agents are run by {who}. {ATTACHED}"]
-    if useless:
-        notices.append(f"Without effect here, since that process decides: {', '.join(useless)}.")
-    return notices
+    useless = [name.replace("_", "-") for name, value in given.items() if value]
+    told = f"Without effect here, since the process that runs the agents decides: {', '.join(useless)}."
+    return [told] if useless else []

@@ -34,7 +34,7 @@ from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.messages.messages import NO_DATA
 from ikigai_actors.records.messages.settings import parse_setting
 from ikigai_actors.shell.cli.opening import opened
-from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.shell.cli.options import Options, without_effect
 from ikigai_actors.shell.cli.progress import progress_bar
 from ikigai_actors.store.existing import open_existing
 from ikigai_actors.verbs.text.naming import named
@@ -295,7 +295,12 @@ def parse_program(text: str, option: str) -> list[str]:
 
 def _opened(options: Options) -> "ActorSystem | AttachedSystem":
     open_existing(options.database).close()  # raises where there is none: a new one has no history
-    return opened(options, interactive=False)
+    from ikigai_actors.system.attached import AttachedSystem
+
+    system = opened(options, interactive=False)
+    for told in without_effect(options) if isinstance(system, AttachedSystem) else []:
+        print(told, file=sys.stderr)
+    return system
 
 
 @contextmanager

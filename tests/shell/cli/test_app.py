@@ -90,6 +90,33 @@ def test_the_shell_asks_a_class_or_an_app_by_its_name(shop: str, say: Say, capsy
         assert f"{model} has heard And milk." in capsys.readouterr().out
 
 
+def test_a_provider_that_the_configuration_names_is_to_be_chosen_by_its_model(
+    shop: str, say: Say, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("ikigai.toml").write_text(f'[providers.clerk]\nclass = "{shop}:Clerk"\n')
+    assert say(lines="/switch ann\nAnd milk.\n") == 1
+    told = capsys.readouterr()
+    for said in (told.err, told.out):
+        assert "and no model is named here. The offline stand-in answers only what it wrote alone. Name it" in said
+        assert "--model clerk:small" in said
+    assert say("regress", "ann", "--with", "system=x") == 2
+    assert "Name it (--model clerk:small, or model = 'clerk:small' in ikigai.toml), or" in capsys.readouterr().err
+    assert say("--model", "clerk:small", lines="/switch ann\nAnd milk.\n") == 0
+    assert "small has heard And milk." in capsys.readouterr().out
+
+
+def test_a_command_says_which_options_only_the_process_that_runs_the_agents_could_follow(
+    shop: str, say: Say, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ActorSystem.open("team.db", "offline"):
+        for command in (("prompt", "ann", "And milk.", "--wait"), ("regress", "ann", "--with", "system=x")):
+            say("--app", f"{shop}:app", *command)
+            told = capsys.readouterr().err
+            assert "Without effect here, since the process that runs the agents decides: --app." in told, told
+        assert say("--app", f"{shop}:app", "agents") == 0
+        assert capsys.readouterr().err == ""
+
+
 def test_without_it_the_shell_says_whose_provider_is_missing(
     shop: str, say: Say, capsys: pytest.CaptureFixture[str]
 ) -> None:
