@@ -47,6 +47,8 @@
     ├── NoHost                  no process runs the agents
     ├── ClusterError            Ray cannot be started or reached, or does not run the hosts as asked
     ├── NoCurrentAgent          `current_agent` outside of a provider or tool
+    ├── LooksOnly               this changes something, and only looking is allowed here
+    ├── NotAllowed              the principal has no right to this
     ├── SystemClosed            the system was closed, or has stopped because of its store
     │   └── OutcomeUnknown      it stopped while this was committed: it may or may not be written (a CommitUnknown too)
     ├── WouldDeadlock           a wait that could never end: on a thread that must not block, or in a circle of agents
@@ -388,6 +390,14 @@ class ClusterError(IkigaiError):
 
 class NoCurrentAgent(IkigaiError, LookupError):
     """`current_agent` was called by code that no agent runs."""
+
+
+class LooksOnly(IkigaiError):
+    """A request that may only look would have changed something. Nothing was written."""
+
+
+class NotAllowed(IkigaiError):
+    """A principal lacks the role that a verb needs, or the reach. Nothing was written."""
 
 
 class SystemClosed(IkigaiError):

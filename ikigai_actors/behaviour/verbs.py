@@ -31,7 +31,7 @@ class AwaitsVerdict(Exception):
         self.run = run
 
 
-@verb("experiments", script="")
+@verb("experiments", script="", everywhere=True)
 def list_experiments(place: "Place") -> object:
     """Show the experiments that live: what each looks at, and how far it is.
 

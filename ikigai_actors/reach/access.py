@@ -64,9 +64,14 @@ class Access:
         self._call: KeyedCall | None = None
 
     @classmethod
-    def of(cls, system: System, quick: float = QUICK, by: str = "") -> Self:
-        """Reach all agents of a system that runs them, or knows who does."""
-        return cls(lambda timeout: system, lambda timeout: None, None, quick, by)
+    def of(cls, system: System, quick: float = QUICK, by: str = "", top: str | None = None) -> Self:
+        """Reach the agents of a system that runs them, or knows who does: all, or ``top`` and those below it."""
+        return cls(lambda timeout: system, lambda timeout: None, top, quick, by)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all agents can be reached."""
+        return self._under is None
 
     def under(self, call: KeyedCall) -> Self:
         """The same reach for one call under a key, which `once` heeds."""

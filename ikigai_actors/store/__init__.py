@@ -11,6 +11,7 @@
     memory                          databases in memory
     transaction, queries            what their transactions have in common; the statements, translated for each
     unit, journal, writer           writes that belong together; the one writer of a host, which goes on after an outage
+    asker                           the request for which units are committed, and whether it may change something
     hosts/                          which process runs which agents
     migrations, existing, copy      the schema and its versions; databases that are there; whole copies
     earlier                         databases of earlier versions, as this program reads them

@@ -1,12 +1,14 @@
-"""The gate before a store: handles read and write through it, so that a closed system always raises the same error.
+"""The gate before a store: handles read and write through it.
 
-The parts of a system that still work while it closes have the store itself.
+So a closed system always raises the same error, and a request that may only look writes nothing
+(`ikigai_actors.store.asker`). The parts of a system that still work while it closes have the store itself.
 """
 
 from collections.abc import Callable
 
 from ikigai_actors.errors import StoreError
-from ikigai_actors.store.base import Store, T
+from ikigai_actors.store.asker import check_write
+from ikigai_actors.store.base import Store, T, Transaction
 from ikigai_actors.store.forwarding import ForwardingStore
 
 
@@ -17,6 +19,10 @@ class Gate(ForwardingStore):
         """Put a check before a store; the check raises `SystemClosed` once the system is closed."""
         super().__init__(store)
         self._check = check
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        check_write()
+        return super().write(work)
 
     def separate(self) -> Store:
         return Gate(super().separate(), self._check)

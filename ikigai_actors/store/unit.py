@@ -15,6 +15,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from ikigai_actors.errors import AgentDead, AgentNotFound
+from ikigai_actors.store.asker import current_asker
 from ikigai_actors.store.base import Row, Store, Transaction
 
 
@@ -248,8 +249,11 @@ def concerned(units: Iterable[Unit], locked: LockedRows) -> set[str] | None:
 def write_alone(store: Store, unit: Unit) -> Any:
     """Commit one unit, and return its answer. For a process that is no host, and so has no journal.
 
-    Raises the unit's refusal, and what `Store.write` raises.
+    Raises the unit's refusal, what `Store.write` raises, and `LooksOnly` where the asker may only look.
     """
+    asker, act = current_asker(), unit
+    if asker is not None:
+        unit = asker.around(act)
 
     def work(tx: Transaction) -> Any:
         locked = lock(tx, (unit,))
@@ -260,6 +264,10 @@ def write_alone(store: Store, unit: Unit) -> Any:
 
     while True:
         try:
-            return store.write(work)
+            answer = store.write(work)
+            break
         except RunAlone as alone:
             unit = alone.unit
+    if asker is not None:
+        asker.committed(act, answer)
+    return answer

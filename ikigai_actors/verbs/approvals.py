@@ -27,7 +27,7 @@ def list_approvals(place: "Place") -> object:
 
     They wait until somebody decides, also when the shell is left and started again. Other agents go on meanwhile.
     """
-    calls = place.system.approvals.pending()
+    calls = [call for call in place.system.approvals.pending() if place.reaches(call.agent)]
     if isinstance(place, ShellPlace):
         numbered = place.questions.open()
         calls = [*numbered.values()]
@@ -58,10 +58,10 @@ def approve(
     if isinstance(place, ShellPlace):
         place.decide(number, True, always=always or "")
         return None
-    from ikigai_actors.system.approvals import person
-
     waits = _call_of(place, agent, call)
-    return _decided(place, waits, place.system.approvals.approve(waits, always=always or False, by=person()), "runs")
+    return _decided(
+        place, waits, place.system.approvals.approve(waits, always=always or False, by=place.principal.id), "runs"
+    )
 
 
 @verb("deny")
@@ -76,10 +76,10 @@ def deny(place: "Place", agent: "AgentRef", reason: tuple[str, ...], call: str |
         number = int(reason[0]) if reason and reason[0].isdecimal() else None
         place.decide(number, False, reason=" ".join(reason if number is None else reason[1:]))
         return None
-    from ikigai_actors.system.approvals import person
-
     waits = _call_of(place, agent, call)
-    return _decided(place, waits, place.system.approvals.deny(waits, " ".join(reason), by=person()), "does not run")
+    return _decided(
+        place, waits, place.system.approvals.deny(waits, " ".join(reason), by=place.principal.id), "does not run"
+    )
 
 
 def _call_of(place: "Place", agent: "AgentRef", full_name: str | None) -> "PendingCall":

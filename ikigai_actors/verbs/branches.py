@@ -7,7 +7,7 @@ import click
 from ikigai_actors.errors import BadInput
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import AGENT, POSITION, TEXT
-from ikigai_actors.verbs.verb import ShellOption, verb
+from ikigai_actors.verbs.verb import LocalOption, ShellOption, verb
 
 if TYPE_CHECKING:
     from ikigai_actors.system.handles.commands.forks import ForkOptions
@@ -91,12 +91,17 @@ def fork(
 @verb("prompt", opens_turn=True)
 @click.argument("text", type=TEXT, nargs=-1, required=True)
 @click.option(
-    "--attach", multiple=True, metavar="FILE", type=TEXT, help="A picture, PDF or sound for the model; may be repeated."
+    "--attach",
+    cls=LocalOption,
+    multiple=True,
+    metavar="FILE",
+    type=TEXT,
+    help="A picture, PDF or sound for the model; may be repeated.",
 )
 @click.option("--steer", is_flag=True, help="Say it into the turn in progress, which reads it before its next step.")
 @click.option("--now", is_flag=True, help="With --steer: cut the step in progress off.")
 def prompt(
-    place: "ScriptPlace", agent: "AgentRef", text: tuple[str, ...], attach: tuple[str, ...], steer: bool, now: bool
+    place: "ScriptPlace", agent: "AgentRef", text: tuple[str, ...], steer: bool, now: bool, attach: tuple[str, ...] = ()
 ) -> object:
     """Prompt an agent.
 

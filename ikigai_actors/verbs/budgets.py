@@ -23,6 +23,7 @@ def budget(place: "Place", owner: str | None, more: str | None) -> object:
     usd=5 sets how much its own budget grants in all, at least what is spent and held, and makes it where there is none.
     Without ID it is the budget of the current agent, or for a script that of agent 0, for all together.
     """
+    from ikigai_actors.errors import NotAllowed
     from ikigai_actors.records.budgets.budget import parse_budget, parse_grant
 
     if owner is not None and more is None and (owner.startswith("+") or "=" in owner):
@@ -30,8 +31,10 @@ def budget(place: "Place", owner: str | None, more: str | None) -> object:
     if owner is not None:
         agent = place.system.agent(owner)
     else:
-        agent = place.current if isinstance(place, ShellPlace) else place.system.root
+        agent = place.current if isinstance(place, ShellPlace) else place.top
     found = agent.budget
+    if found is not None and not place.reaches(found.owner):
+        raise NotAllowed(f"The nearest budget of {words.named(agent)} belongs to an agent out of reach.")
     if more is not None:
         found = agent.set_budget(parse_budget(more)) if "=" in more else agent.grant(**parse_grant(more))
     name = "" if found is None else words.named(place.system.handle(found.owner))

@@ -10,7 +10,7 @@ import click
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import DOCUMENT, TEXT
 from ikigai_actors.verbs.place import ShellPlace
-from ikigai_actors.verbs.verb import VerbGroup, verb
+from ikigai_actors.verbs.verb import LocalOption, VerbGroup, verb
 
 if TYPE_CHECKING:
     from ikigai_actors.records.documents import DocumentVersion
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _Expect = click.IntRange(min=0)
 
 
-@verb("list", script="")
+@verb("list", script="", everywhere=True)
 @click.argument("prefix", type=DOCUMENT, default="")
 def list_documents(place: "Place", prefix: str) -> object:
     """List the documents whose paths begin with PREFIX."""
@@ -32,7 +32,7 @@ def list_documents(place: "Place", prefix: str) -> object:
     return [words.as_row(latest) for latest in documents]
 
 
-@verb("show", script="")
+@verb("show", script="", everywhere=True)
 @click.argument("path", type=DOCUMENT)
 @click.option("--version", metavar="N", type=click.IntRange(min=1), help="An earlier version.")
 def show_document(place: "Place", path: str, version: int | None) -> object:
@@ -42,18 +42,24 @@ def show_document(place: "Place", path: str, version: int | None) -> object:
     return words.as_row(found)
 
 
-@verb("write", script="--as")
+@verb("write", script="--as", everywhere=True)
 @click.argument("path", type=DOCUMENT)
 @click.argument("text", type=TEXT, nargs=-1)
-@click.option("--file", "file", type=click.File("rb"), help="Take the text from a file; for a script, - is its input.")
+@click.option(
+    "--file",
+    "file",
+    cls=LocalOption,
+    type=click.File("rb"),
+    help="Take the text from a file; for a script, - is its input.",
+)
 @click.option("--expect", metavar="N", type=_Expect, help="Only if N is the latest version; 0: if there is none.")
 def write_document(
     place: "Place",
     agent: "AgentRef | None",
     path: str,
     text: tuple[str, ...],
-    file: BinaryIO | None,
     expect: int | None,
+    file: BinaryIO | None = None,
 ) -> object:
     """Write a document: TEXT, or a file. At a terminal of a shell, without either, what you make of it in $EDITOR.
 
@@ -62,7 +68,7 @@ def write_document(
     """
     if text and file is not None:
         raise click.UsageError("Give TEXT or --file, not both.")
-    if text == ("-",) and not isinstance(place, ShellPlace):
+    if text == ("-",) and place.has_input:
         file = io.BytesIO() if sys.stdin is None else sys.stdin.buffer
     if file is not None:
         return _write(place, agent, path, words.decoded(file), expect)
@@ -73,7 +79,7 @@ def write_document(
     raise click.UsageError("Give TEXT or --file; an editor needs a terminal.")
 
 
-@verb("delete", script="--as")
+@verb("delete", script="--as", everywhere=True)
 @click.argument("path", type=DOCUMENT)
 @click.option("--expect", metavar="N", type=_Expect, help="Only if N is the latest version.")
 def delete_document(place: "Place", agent: "AgentRef | None", path: str, expect: int | None) -> object:
@@ -83,7 +89,7 @@ def delete_document(place: "Place", agent: "AgentRef | None", path: str, expect:
     return {"path": path, "version": version}
 
 
-@verb("log", script="")
+@verb("log", script="", everywhere=True)
 @click.argument("path", type=DOCUMENT)
 def log_document(place: "Place", path: str) -> object:
     """List the versions of a document."""

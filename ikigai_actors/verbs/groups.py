@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ikigai_actors.verbs.place import Place
 
 
-@verb("group", script="--as")
+@verb("group", script="--as", everywhere=True)
 @click.argument("what", type=click.Choice(["join", "leave"]), required=False)
 @click.argument("name", type=TEXT, required=False)
 def group(place: "Place", agent: "AgentRef | None", what: str | None, name: str | None) -> object:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ikigai_actors.verbs.place import Place
 
 
-@verb("hosts", script="")
+@verb("hosts", script="", everywhere=True)
 def hosts(place: "Place") -> object:
     """Show which processes run the agents, or did within the last hour.
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ikigai_actors.system.conversation import Questions, Words
     from ikigai_actors.system.handles.commands.forks import ForkOptions
     from ikigai_actors.system.handles.ref import AgentRef, System
+    from ikigai_actors.verbs.principal import Principal
 
 T = TypeVar("T")
 
@@ -55,6 +56,25 @@ class Place(Protocol):
     """The open system."""
     screen: Printer
     """Prints the results."""
+    has_input: bool = False
+    """Whether standard input belongs to the command."""
+
+    @property
+    def principal(self) -> "Principal":
+        """The one who asks: by default the user of this machine."""
+        from ikigai_actors.system.approvals import person
+        from ikigai_actors.verbs.principal import local
+
+        return local(person())
+
+    @property
+    def top(self) -> "AgentRef":
+        """The topmost agent in reach of the principal: agent 0 by default."""
+        return self.system.root
+
+    def reaches(self, uuid: str) -> bool:
+        """Whether an agent, by uuid, is in reach of the principal: every one is by default."""
+        return True
 
     def spelled(self, verb: str, agent: "AgentRef", rest: str = "") -> str:
         """How a person calls a verb for an agent here: ``/history 5``, or ``ikigai history buyer 5``."""

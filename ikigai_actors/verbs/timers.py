@@ -73,7 +73,10 @@ def timers(place: "Place", agent: "AgentRef | None", text: tuple[str, ...], **wh
         raise click.UsageError("Say whose timer.")
     if text or when["cancel"] is not None or any(when[one] for one in ("after", "at", "every")):
         return _set_timer(place, place.system.root if agent is None else agent, text, when)
-    found = place.system._store.read(every_timer) if agent is None else agent.timers()
+    if agent is None:
+        found = [one for one in place.system._store.read(every_timer) if place.reaches(one.agent_uuid)]
+    else:
+        found = [*agent.timers()]
     return _list_timers(place, found, one_agent=False)
 
 

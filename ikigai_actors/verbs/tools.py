@@ -1,27 +1,36 @@
 """Verbs as tools of a protocol: a description with a JSON schema, and what a verb prints, kept.
 
     tool_of(load("kill"))                           # {"name": "kill", "description": …, "input_schema": …}
-    call(system, load("kill"), {"agent": "buyer"})  # ToolAnswer(text="buyer is dead", value={"agent_uuid": …, …})
+    place = CalledPlace(access, anna)
+    call(place, load("kill"), {"agent": "buyer"})   # ToolAnswer(text="buyer is dead", value={"agent_uuid": …, …})
 
 Nothing here knows a protocol. Arguments come as JSON, are checked by the verb's own click parameters, and what is wrong
 with them is a `BadInput`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from ikigai_actors.arguments import shown
-from ikigai_actors.errors import BadInput
-from ikigai_actors.verbs.arguments import TEXT
+from ikigai_actors.errors import AgentNotFound, BadInput, NotAllowed
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.lives.membership import group_in
+from ikigai_actors.store.asker import LOOKER, acting_for
+from ikigai_actors.verbs.arguments import TEXT, OfferingAgents
 from ikigai_actors.verbs.place import Place, Printer
+from ikigai_actors.verbs.principal import check_right
+from ikigai_actors.verbs.table import Right
 from ikigai_actors.verbs.text.rows import as_value
 from ikigai_actors.verbs.unattended import Unattended
-from ikigai_actors.verbs.verb import ACTS, Verb
+from ikigai_actors.verbs.verb import ACTED_ON, ACTS, Verb
 
 if TYPE_CHECKING:
-    from ikigai_actors.system.handles.ref import AgentRef, System
+    from ikigai_actors.reach.access import Access
+    from ikigai_actors.system.handles.ref import AgentRef
+    from ikigai_actors.verbs.principal import Principal
 
 _TYPES: Mapping[type[object], str] = {
     click.types.IntParamType: "integer",
@@ -75,10 +84,62 @@ def tool_of(verb: Verb) -> dict[str, Any]:
     }
 
 
-def call(system: "System", verb: Verb, given: Mapping[str, object]) -> ToolAnswer:
-    """Call a verb. Raises `BadInput` for arguments that cannot be used, and what the verb raises."""
-    screen, known = KeptLines(), dict(_parameters(verb))
-    place = Unattended(system, screen)
+class CalledPlace(Unattended):
+    """The place of a verb that a protocol calls: what it prints is kept, and agents out of reach are not there."""
+
+    def __init__(self, access: "Access", principal: "Principal | None" = None, *, looks: bool = False) -> None:
+        """Make it.
+
+        Args:
+            access: reaches the agents.
+            principal: the caller; None for the user of this machine.
+            looks: whether the verb may commit nothing, as for a principal who may only look.
+        """
+        self.kept = KeptLines()
+        super().__init__(access.system, self.kept)
+        self._access, self._principal = access, principal
+        self.looks = looks or self.principal.only_looks
+        """Whether the verb may commit nothing."""
+
+    @property
+    def principal(self) -> "Principal":
+        return super().principal if self._principal is None else self._principal
+
+    @property
+    def top(self) -> "AgentRef":
+        return self.system.handle(self._access.top)
+
+    def reaches(self, uuid: str) -> bool:
+        return self._access.reaches(uuid)
+
+    def found(self, text: str) -> str:
+        """The uuid of an agent in reach. A text that names nobody is given back, for the verb to refuse.
+
+        Raises `AgentNotFound` for an agent out of reach, in the words of one that is not there.
+        """
+        if (group := group_in(text)) is not None:
+            members = self.system.groups().get(group, ())
+            if not all(self.reaches(one.uuid) for one in members):
+                raise registry.nobody_called(text)
+            return text
+        try:
+            return self._access.find(text).uuid
+        except AgentNotFound:
+            if self._access.is_whole:
+                return text
+            raise
+
+
+def call(place: CalledPlace, verb: Verb, given: Mapping[str, object], needs: Right = Right.OPERATE) -> ToolAnswer:
+    """Call a verb, which needs a right (`VerbLine.needs`) where it may change something.
+
+    Raises `BadInput` for arguments that cannot be used, and what the verb raises.
+
+    Raises `AgentNotFound` for an agent that is out of reach; `NotAllowed` for a principal without the right, and where
+    the verb is about all agents, and some are out of reach; and `LooksOnly` where it would commit something.
+    """
+    check_right(place.principal, Right.LOOK if place.looks else needs, verb.name)
+    known = dict(_parameters(verb))
     if unknown := [name for name in given if name not in known]:
         raise BadInput(f"Tool {verb.name} has no argument {unknown[0]!r}; it takes {', '.join(known)}.")
     if missing := [name for name, param in known.items() if param.required and name not in given]:
@@ -88,24 +149,38 @@ def call(system: "System", verb: Verb, given: Mapping[str, object]) -> ToolAnswe
     try:
         with command.make_context(verb.name, [], default_map=defaults) as context:
             values: dict[str, Any] = command.invoke(context)
-        value = verb.work(place, *_agents(place, verb, values), **values)
+        with acting_for(LOOKER) if place.looks else nullcontext():
+            _resolve(place, verb, known.values(), values)
+            value = verb.work(place, *_agents(place, verb, values), **values)
     except click.ClickException as error:
         raise BadInput(error.format_message()) from error
-    return ToolAnswer("\n".join(screen.lines), as_value(value))
+    return ToolAnswer("\n".join(place.kept.lines), as_value(value))
+
+
+def _resolve(place: CalledPlace, verb: Verb, params: Iterable[click.Parameter], values: dict[str, Any]) -> None:
+    """Put uuids in the place of what the caller calls agents. Raises as `call` does."""
+    if verb.everywhere and not place.reaches(place.system.root.uuid):
+        raise NotAllowed(f"{verb.name} is about all agents, and only {place.top.record.short} and below are in reach.")
+    for param in params:
+        name = param.name or ""
+        given = values.get(name)
+        if given is None or not (name == ACTED_ON or isinstance(param.type, OfferingAgents)):
+            continue
+        values[name] = tuple(map(place.found, given)) if isinstance(given, tuple) else place.found(str(given))
 
 
 def _agents(place: Place, verb: Verb, values: dict[str, Any]) -> "list[AgentRef | None]":
     """The agent that the verb is about, if it is about one; its name is taken out of the values."""
     if not verb.needs_agent:
         return []
-    name = values.pop("acted_on")
+    name = values.pop(ACTED_ON)
     return [None if name is None else place.system.agent(name)]
 
 
 def _parameters(verb: Verb) -> Iterator[tuple[str, click.Parameter]]:
     """The parameters by the names that a tool gives them."""
-    for param in verb.script.among(verb.params_of_script(), TEXT, ACTS):
-        yield "agent" if param.name == "acted_on" else param.name or "", param
+    for param in verb.script.among(verb.params_of_tool(), TEXT, ACTS):
+        yield "agent" if param.name == ACTED_ON else param.name or "", param
 
 
 def _schema(param: click.Parameter) -> dict[str, Any]:
@@ -117,7 +192,7 @@ def _schema(param: click.Parameter) -> dict[str, Any]:
         schema = {"type": "array", "items": schema}
     if isinstance(param, click.Option) and param.help:
         schema["description"] = param.help
-    elif param.name == "acted_on":
+    elif param.name == ACTED_ON:
         schema["description"] = "An agent: its name, its uuid, or the beginning of that."
     return schema
 

@@ -54,6 +54,10 @@ class ScriptOption(click.Option):
     """An option that only a subcommand has."""
 
 
+class LocalOption(click.Option):
+    """An option that opens a file of this machine. No tool of a protocol has it."""
+
+
 class Naming(NamedTuple):
     """How a command names the agent that its verb is about."""
 
@@ -112,6 +116,8 @@ class Verb:
     """Whether a turn follows, whose end a script may wait for."""
     is_free: bool
     """Whether a word that looks like an option is a value."""
+    everywhere: bool
+    """Whether it shows or changes what belongs to no agent alone, so that the reach must be all agents."""
 
     @property
     def help(self) -> str:
@@ -130,6 +136,10 @@ class Verb:
     def params_of_script(self) -> list[click.Parameter]:
         """The parameters that the function has elsewhere."""
         return [one for one in self.params if not isinstance(one, ShellOption | ShellArgument)]
+
+    def params_of_tool(self) -> list[click.Parameter]:
+        """The parameters that a caller from outside of this machine gives: those of a script that open no file."""
+        return [one for one in self.params_of_script() if not isinstance(one, LocalOption)]
 
 
 @dataclass(frozen=True)
@@ -152,6 +162,7 @@ def verb(
     timeout: float | None = None,
     opens_turn: bool = False,
     is_free: bool = False,
+    everywhere: bool = False,
 ) -> Callable[[Callable[..., object]], Verb]:
     """Declare a verb by a function; its arguments and options are decorators below, as of a click command.
 
@@ -164,10 +175,12 @@ def verb(
         timeout: see `Verb.timeout`.
         opens_turn: see `Verb.opens_turn`.
         is_free: see `Verb.is_free`.
+        everywhere: see `Verb.everywhere`.
     """
 
     def declare(work: Callable[..., object]) -> Verb:
         params: list[click.Parameter] = [*reversed(getattr(work, "__click_params__", []))]
-        return Verb(name, work, tuple(params), Naming.of(slash), Naming.of(script), waits, timeout, opens_turn, is_free)
+        named = Naming.of(slash), Naming.of(script)
+        return Verb(name, work, tuple(params), *named, waits, timeout, opens_turn, is_free, everywhere)
 
     return declare

@@ -10,11 +10,13 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, BadInput, ScriptedProvider
 from ikigai_actors.agent.turn.ways import WAYS
+from ikigai_actors.reach.access import Access
 from ikigai_actors.shell.cli.main import cli, run
+from ikigai_actors.system.handles.ref import System
 from ikigai_actors.tools.function import tool as ask_first
 from ikigai_actors.verbs.branches import merge_branch
 from ikigai_actors.verbs.table import load
-from ikigai_actors.verbs.tools import call, tool_of
+from ikigai_actors.verbs.tools import CalledPlace, call, tool_of
 from ikigai_actors.verbs.verb import Verb
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually
@@ -48,6 +50,10 @@ def tool(name: str) -> Verb:
     verb = load(name)
     assert isinstance(verb, Verb)
     return verb
+
+
+def keeping(system: System) -> CalledPlace:
+    return CalledPlace(Access.of(system))
 
 
 class Case(NamedTuple):
@@ -112,7 +118,7 @@ def test_a_verb_says_the_same_in_each_place(session: Session, script: Script, ca
             [line] = script(*case.script.split())
             assert (script.status, script.notices) == (0, "")
         else:
-            line = call(system, tool(name), {"agent": "kid", **case.tool}).text
+            line = call(keeping(system), tool(name), {"agent": "kid", **case.tool}).text
         said.append(line)
         for agent in (kid, other):
             if agent.record.living:
@@ -168,12 +174,12 @@ def test_the_ways_of_a_merge_are_those_that_a_turn_knows() -> None:
 
 def test_a_tool_forks_and_prompts_without_waiting_for_an_answer(session: Session) -> None:
     root = session.system.root
-    made = call(session.system, tool("fork"), {"agent": root.uuid, "name": "kid", "prompt": "tea"})
+    made = call(keeping(session.system), tool("fork"), {"agent": root.uuid, "name": "kid", "prompt": "tea"})
     kid = session.system.agent("kid")
     assert made.value == {"agent_uuid": kid.uuid, "name": "kid", "label": "kid", "parent_uuid": root.uuid}
-    left = call(session.system, tool("prompt"), {"agent": "kid", "text": "milk"})
+    left = call(keeping(session.system), tool("prompt"), {"agent": "kid", "text": "milk"})
     assert left.value == {"agent_uuid": kid.uuid, "name": "kid", "label": "kid", "mail": 1}
-    many = call(session.system, tool("fork"), {"agent": "kid", "count": 3})
+    many = call(keeping(session.system), tool("fork"), {"agent": "kid", "count": 3})
     assert isinstance(many.value, list)
     assert [one["parent_uuid"] for one in many.value] == [kid.uuid] * 3
 
@@ -229,7 +235,9 @@ def test_a_script_steers_and_a_tool_does(open_session: OpenSession, capsys: pyte
     assert (lines, script.notices) == ([f"word 1 to {root.record.short}"], "")
     asked = model.asked()
     assert asked.said == ["go", "by train"]
-    assert call(session.system, tool("prompt"), {"agent": root.uuid, "text": "at noon", "steer": True, "now": True})
+    assert call(
+        keeping(session.system), tool("prompt"), {"agent": root.uuid, "text": "at noon", "steer": True, "now": True}
+    )
     asked = model.asked()
     assert asked.said == ["go", "by train", "at noon"]
     asked.answer("done")
@@ -292,17 +300,17 @@ def test_a_tool_refuses_wrong_arguments(
 ) -> None:
     kid = session.system.root.fork(name="kid")
     with pytest.raises(error, match=says):
-        call(session.system, tool("signal"), given)
+        call(keeping(session.system), tool("signal"), given)
     assert kid.record.status == "running"
 
 
 def test_a_tool_raises_what_the_verb_raises_and_gives_lines_and_value(session: Session) -> None:
     kid = session.system.root.fork(name="kid")
-    called = call(session.system, tool("kill"), {"agent": "kid", "reason": "for the test"})
+    called = call(keeping(session.system), tool("kill"), {"agent": "kid", "reason": "for the test"})
     assert called.text.endswith("is dead")
     assert called.value == {"agent_uuid": kid.uuid, "name": "kid", "label": "kid", "dead": [kid.uuid]}
     with pytest.raises(AgentDead):
-        call(session.system, tool("finish"), {"agent": kid.uuid})
+        call(keeping(session.system), tool("finish"), {"agent": kid.uuid})
 
 
 def test_the_schema_of_a_tool_comes_from_the_parameters() -> None:

@@ -66,6 +66,8 @@ class StandardOutput(Printer):
 class OneCommand(Unattended):
     """The place of one subcommand."""
 
+    has_input = True
+
     def __init__(self, system: "System", screen: Printer, timeout: float | None, awaits_answer: bool) -> None:
         """Make it; ``awaits_answer`` says whether it waits for the answer to a prompt."""
         super().__init__(system, screen, timeout)

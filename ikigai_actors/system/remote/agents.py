@@ -58,6 +58,7 @@ from ikigai_actors.records.mail.words import KeepWord, KeptWord
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.pieces import LISTENS_FOR, Listen
 from ikigai_actors.records.messages.replies import last_outcome, outcome_of
+from ikigai_actors.store.asker import for_asker
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.receipts import Receipt
@@ -184,7 +185,7 @@ class RemoteAgents:
         self._post(partial(self._try, caller, ask), wait)
 
     def _post(self, task: Callable[[], object], wait: bool = False) -> None:
-        self._posted.append(task)
+        self._posted.append(for_asker(task))
         if wait or self._ended is not None:
             self.carry_out()
         else:

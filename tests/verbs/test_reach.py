@@ -1,0 +1,220 @@
+"""Who calls a verb: what only looks commits nothing, a role gives its rights, and no branch sees another."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import click
+import pytest
+from click.types import StringParamType
+
+from ikigai_actors import ActorSystem, AgentNotFound, Budget, OfflineProvider
+from ikigai_actors.errors import IkigaiError, LooksOnly, NotAllowed
+from ikigai_actors.reach.access import Access
+from ikigai_actors.store.asker import LOOKER, acting_for
+from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.verbs.arguments import OfferingAgents
+from ikigai_actors.verbs.principal import RIGHTS, Principal, has_right
+from ikigai_actors.verbs.table import TABLE, Callers, Right, load, names
+from ikigai_actors.verbs.tools import CalledPlace, call
+from ikigai_actors.verbs.verb import LocalOption, Verb, VerbGroup
+
+VERBS = [
+    verb
+    for name in names(Callers.PROTOCOLS)
+    for loaded in (load(name),)
+    for verb in (loaded.verbs if isinstance(loaded, VerbGroup) else (loaded,))
+]
+CHANGES: tuple[tuple[str, Mapping[str, object]], ...] = (
+    ("prompt", {"agent": "kid", "text": "tea"}),
+    ("prompt", {"agent": "kid", "text": "tea", "steer": True}),
+    ("fork", {"agent": "kid", "prompt": "tea"}),
+    ("fork", {"agent": "kid", "count": 2}),
+    ("send", {"recipient": "kid", "text": "tea"}),
+    ("send", {"recipient": "kid", "text": "tea", "after": "1h"}),
+    ("timers", {"agent": "kid", "text": "tea", "after": "1h"}),
+    ("read-mail", {"agent": "kid"}),
+    ("delete-mail", {"agent": "kid", "number": 1}),
+    ("mark", {"agent": "kid", "label": "here"}),
+    ("undo", {"agent": "kid"}),
+    ("clear", {"agent": "kid"}),
+    ("compact", {"agent": "kid"}),
+    ("set", {"agent": "kid", "name": "temperature", "value": ["0.5"]}),
+    ("model", {"agent": "kid", "name": "offline:"}),
+    ("system", {"agent": "kid", "text": "Be brief."}),
+    ("rename", {"agent": "kid", "name": "boy"}),
+    ("notify", {"agent": "kid", "what": "on"}),
+    ("rules", {"agent": "kid", "what": "add", "decision": "ask", "tool": "bash"}),
+    ("group", {"agent": "kid", "what": "join", "name": "tasters"}),
+    ("monitor", {"agent": "kid", "watched": "other"}),
+    ("supervise", {"agent": "kid", "intensity": 2}),
+    ("orphans", {"agent": "kid", "policy": "cascade"}),
+    ("signal", {"agent": "kid", "name": "STOP"}),
+    ("adopt", {"agent": "kid", "child": "other"}),
+    ("merge", {"agent": "root", "child": "kid"}),
+    ("budget", {"owner": "kid", "more": "usd=5"}),
+    ("write", {"path": "a", "text": "tea"}),
+    ("delete", {"path": "menu"}),
+    ("finish", {"agent": "kid"}),
+    ("kill", {"agent": "kid", "cascade": True}),
+)
+LOOKING: tuple[tuple[str, Mapping[str, object]], ...] = (
+    ("approvals", {}), ("budget", {}), ("check-mail", {"agent": "kid"}), ("context", {"agent": "kid"}),
+    ("diff", {"agent": "kid", "other": "other"}), ("experiments", {}), ("filter-mail", {"agent": "kid"}),
+    ("group", {}), ("history", {"agent": "kid"}), ("hosts", {}), ("list", {}), ("show", {"path": "menu"}),
+    ("log", {"path": "menu"}), ("model", {"agent": "kid"}), ("orphans", {"agent": "kid"}), ("rules", {"agent": "kid"}),
+    ("settings", {"agent": "kid"}), ("supervise", {"agent": "kid"}), ("system", {"agent": "kid"}), ("timers", {}),
+    ("wait", {"agent": "kid", "seconds": 0}),
+)  # fmt: skip
+
+
+def verb_of(name: str) -> Verb:
+    return next(one for one in VERBS if one.name == name)
+
+
+@pytest.fixture
+def system(durable: str) -> Iterator[AttachedSystem]:
+    """A system that is attached to a host with the agents root, kid and other."""
+    with ActorSystem.open(durable, OfflineProvider()) as host:
+        host.root.rename("root")
+        host.root.set_budget(Budget(usd=5))
+        host.root.fork(name="kid")
+        host.root.fork(name="other")
+        host.documents.write("menu", "tea")
+        host.send("kid", "milk")
+        with AttachedSystem.open(durable) as attached:
+            yield attached
+
+
+def content(system: AttachedSystem) -> list[object]:
+    """All that a verb may change."""
+    tables = ("agents", "mail", "messages", "signals", "requests", "documents", "rules", "timers", "budgets", "members")
+    there = system._store.read(lambda tx: [table for table in tables if table in tx.schema.tables()])
+    return system._store.read(
+        lambda tx: [sorted(map(repr, tx.schema.execute(f"SELECT * FROM {table}"))) for table in there]
+    )
+
+
+def test_what_only_looks_commits_nothing(system: AttachedSystem) -> None:
+    before, access = content(system), Access.of(system)
+    for name, given in CHANGES:
+        with pytest.raises(LooksOnly):
+            call(CalledPlace(access, looks=True), verb_of(name), given)
+        with pytest.raises(LooksOnly):
+            call(CalledPlace(access, Principal("eve", "Eve", frozenset({"look"}))), verb_of(name), given)
+    assert content(system) == before
+    assert {name for name, _ in CHANGES + LOOKING} >= {verb.name for verb in VERBS} - {
+        "approve", "deny", "bad", "good", "skip", "move", "resume", "rewind", "uncompact",
+    }  # fmt: skip
+
+
+def test_what_reads_does_so_for_a_principal_who_may_only_look(system: AttachedSystem) -> None:
+    eve = Principal("eve", "Eve", frozenset({"look"}))
+    for name, given in LOOKING:
+        looking = call(CalledPlace(Access.of(system), eve), verb_of(name), given)
+        assert looking == call(CalledPlace(Access.of(system)), verb_of(name), given)
+
+
+def test_no_statement_of_a_thread_that_may_only_look_is_committed(system: AttachedSystem) -> None:
+    with acting_for(LOOKER), pytest.raises(LooksOnly):
+        system._store.write(lambda tx: tx.run("tree_change"))
+
+
+def test_another_thread_carries_out_what_was_posted_for_who_posted_it(system: AttachedSystem) -> None:
+    with acting_for(LOOKER):
+        asked = system.agent("kid").aio.mark("here")
+    with pytest.raises(LooksOnly):
+        asked.get(timeout=30)
+
+
+@pytest.mark.parametrize("right", RIGHTS)
+def test_a_right_has_those_before_it(right: str) -> None:
+    anna = Principal("anna", "Anna", frozenset({right, "lead"}))
+    assert [one for one in Right if has_right(anna, one)] == [one for one in Right if one <= RIGHTS[right]]
+    assert not has_right(anna._replace(roles=frozenset({"lead"})), Right.LOOK)
+
+
+def test_a_verb_is_refused_without_the_role_that_it_needs(system: AttachedSystem) -> None:
+    access, before = Access.of(system), content(system)
+    for right, name, given in (
+        ("prompt", "kill", {"agent": "kid"}),
+        ("prompt", "approve", {"agent": "kid", "call": "1/a/b"}),
+        ("approve", "rename", {"agent": "kid", "name": "boy"}),
+    ):
+        anna = Principal("anna", "Anna", frozenset({right}))
+        with pytest.raises(NotAllowed, match="needs the role"):
+            call(CalledPlace(access, anna), verb_of(name), given, TABLE[name].needs)
+    with pytest.raises(NotAllowed):
+        call(CalledPlace(access, Principal("nobody", "", frozenset())), verb_of("history"), {"agent": "kid"})
+    assert content(system) == before
+
+
+def test_a_branch_reaches_nothing_of_another_by_any_parameter(system: AttachedSystem) -> None:
+    access = Access.of(system, top="kid")
+    for verb in VERBS:
+        schema = {param.name: param for param in verb.params_of_tool()}
+        agents = [name for name, param in schema.items() if isinstance(param.type, OfferingAgents)]
+        if verb.script.text:
+            agents.append("agent")
+        for name in agents:
+            given: dict[str, object] = {**dict.fromkeys(agents, "kid"), **_required(verb), name: "other"}
+            given |= {one: [given[one]] for one in agents if one in schema and schema[one].nargs == -1}
+            with pytest.raises((AgentNotFound, NotAllowed)) as refused:
+                call(CalledPlace(access), verb, given)
+            assert isinstance(refused.value, NotAllowed) or str(refused.value) == str(_unknown(system)), verb.name
+
+
+def test_a_verb_about_all_agents_is_refused_to_a_branch(system: AttachedSystem) -> None:
+    for name in ("list", "group", "hosts", "experiments"):
+        with pytest.raises(NotAllowed, match="about all agents"):
+            call(CalledPlace(Access.of(system, top="kid")), verb_of(name), {})
+    with pytest.raises(NotAllowed, match="out of reach"):
+        call(CalledPlace(Access.of(system, top="kid")), verb_of("budget"), {"owner": "kid", "more": "+5usd"})
+
+
+def test_what_several_agents_have_is_shown_of_those_in_reach(system: AttachedSystem) -> None:
+    system.agent("kid").remind("tea", after=3600)
+    system.agent("other").remind("milk", after=3600)
+    shown = call(CalledPlace(Access.of(system, top="kid")), verb_of("timers"), {})
+    assert "tea" in shown.text
+    assert "milk" not in shown.text
+
+
+def _unknown(system: AttachedSystem) -> IkigaiError:
+    try:
+        system.agent("nobody-of-this-name")
+    except AgentNotFound as error:
+        return AgentNotFound(str(error).replace("nobody-of-this-name", "other"))
+    raise AssertionError
+
+
+def _required(verb: Verb) -> dict[str, object]:
+    """Something for each argument that must be given and names no agent."""
+    return {
+        param.name or "": param.type.choices[0]
+        if isinstance(param.type, click.Choice)
+        else "x"
+        if isinstance(param.type, StringParamType)
+        else 1
+        for param in verb.params_of_tool()
+        if param.required and not isinstance(param.type, OfferingAgents)
+    }
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+def test_no_parameter_of_a_tool_opens_a_file_or_hides_an_agent(verb: Verb) -> None:
+    for param in verb.params_of_tool():
+        assert not isinstance(param, LocalOption)
+        assert not isinstance(param.type, click.File | click.Path)
+        if (param.metavar or "") in ("ID", "[ID]", "[ID…]", "AGENT") or param.name in ("other", "child", "owner"):
+            assert isinstance(param.type, OfferingAgents), param.name
+
+
+def test_a_text_of_a_dash_is_no_input_of_the_server(system: AttachedSystem, tmp_path: Path) -> None:
+    call(CalledPlace(Access.of(system)), verb_of("write"), {"path": "dash", "text": "-"})
+    assert system.documents.read("dash").body == "-"
+
+
+def test_a_decision_names_the_principal(system: AttachedSystem) -> None:
+    anna = Principal("anna", "Anna", frozenset({"operate"}))
+    assert CalledPlace(Access.of(system), anna).principal.id == "anna"
+    assert "@" in CalledPlace(Access.of(system)).principal.id
