@@ -72,6 +72,7 @@ def _session_of(tx: Transaction, top: AgentRecord, to: str) -> SessionExport:
     )
     replies = [message for message, _ in logs[0] if message.kind == Kind.ASSISTANT and message.data.get("model")]
     settings = history.view(history.head).settings
+    facts = note.data[IMPORTED] if note is not None else {}
     return SessionExport(
         top.uuid,
         top.created_at,
@@ -79,10 +80,11 @@ def _session_of(tx: Transaction, top: AgentRecord, to: str) -> SessionExport:
         str(settings.get("system") or ""),
         logs,
         b"".join(found[blob.sha256] for blob in blobs_of(note)) if note is not None else b"",
-        note.data[IMPORTED] if note is not None else {},
+        facts,
         since,
         _undone(history, since),
         found,
+        str(facts.get("folder") or Path.cwd()),
     )
 
 

@@ -285,6 +285,43 @@ def test_a_call_is_decided_by_the_editor(new_sqlite: Callable[[], str], option: 
     play(new_sqlite(), scene, ScriptedProvider(asks_once), tools=[launch], approvals="ask")
 
 
+@pytest.mark.parametrize(
+    "outcome", [{"error": {"code": -32601, "message": "Method not found"}}, {"result": {}}, "cancelled", "maybe"]
+)
+def test_a_question_that_a_client_does_not_decide_is_said_to_wait(new_sqlite: Callable[[], str], outcome: Any) -> None:
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        session = await one.new()
+        waits = asyncio.get_running_loop().create_task(one.prompt(session, "go"))
+        asked = await one.asked.get()
+        if isinstance(outcome, str):
+            one.answer(asked, None if outcome == "cancelled" else outcome)
+        else:
+            one.say({"jsonrpc": "2.0", "id": asked["id"], **outcome})
+        while not one.text(session, "agent_thought_chunk"):
+            await asyncio.sleep(0.01)
+        assert "a decision that did not come from here: launch tea." in one.text(session, "agent_thought_chunk")
+        [call] = host.approvals.pending()
+        host.approvals.approve(call)
+        assert (await waits)["stopReason"] == "end_turn"
+
+    play(new_sqlite(), scene, ScriptedProvider(asks_once), tools=[launch], approvals="ask")
+
+
+def test_a_session_that_is_closed_ends_its_turn_and_answers_its_prompt(durable: str) -> None:
+    provider = Hanging("tea")
+
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        session = await one.new()
+        waits = asyncio.get_running_loop().create_task(one.prompt(session, "go"))
+        await asyncio.to_thread(provider.wait_until_asked)
+        assert (await one.ask("session/close", sessionId=session)) == {}
+        assert (await waits)["stopReason"] == "cancelled"
+
+    play(durable, scene, provider)
+
+
 def forks(request: Any) -> Reply | str:
     """A model that forks three levels deep; the lowest one calls a tool that asks."""
     text = str(request.messages[-1])

@@ -89,6 +89,17 @@ def test_any_agent_becomes_a_session(system: ActorSystem, tmp_path: Path, name: 
     assert [said(one)[-2:] for one in others] == ([said(other)[-2:]] if name != "codex" else [])
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_session_belongs_to_the_directory_where_it_is_written(
+    system: ActorSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)  # programs list the sessions of the directory in which they start
+    system.root.prompt("We build a ship.").get(timeout=30)
+    rows = [json.loads(line) for line in exported(system, system.root, name, tmp_path).splitlines()]
+    named = {row.get("cwd") or row.get("payload", {}).get("cwd") for row in rows} - {None}
+    assert named == {str(tmp_path)}
+
+
 @pytest.mark.sample(9, "a pair of programs each")
 @pytest.mark.parametrize("to", FORMATS)
 @pytest.mark.parametrize("name", [*SAMPLES])

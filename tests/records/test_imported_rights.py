@@ -95,7 +95,7 @@ def test_a_prompt_of_a_file_waits_and_its_rules_allow_nothing(machine: Machine, 
         assert machine.ran == []
         assert check(system._store) == []
     assert heard == [
-        "The file has 1 agent, 1 of them alive. Models that it names: none. Tools that it names: none.",
+        "The file has 1 agent, 1 of them alive. Models that its settings name: none. Tools that it names: none.",
         "It has 1 rule that would allow calls. That does not count here.",
         "Work waits in agent (1 prompt). They come stopped: the signal CONT lets them begin, --go or go=True at once.",
     ]

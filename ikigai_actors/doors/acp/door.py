@@ -63,6 +63,8 @@ class AcpDoor:
         if work is None:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
         await self._ready.wait()
+        if request.method == "session/close":
+            await self._prompts.cancel(request.params)
         result = await self._loop.run_in_executor(self._pool, work, self._sessions, request.params)
         await self._permissions.ask_what_is_open()
         return result

@@ -8,7 +8,7 @@ from typing import Any
 
 from ikigai_actors.agent.turn.calls import CHANGED, PendingCall
 from ikigai_actors.doors.acp.session_tree import Route
-from ikigai_actors.doors.acp.updates import call_title
+from ikigai_actors.doors.acp.updates import call_title, text_chunk
 from ikigai_actors.doors.acp.view import ClientView
 from ikigai_actors.doors.json_rpc import Params, RpcError
 from ikigai_actors.errors import IkigaiError
@@ -22,6 +22,10 @@ OPTIONS = (
     {"optionId": "reject_once", "name": "Deny", "kind": "reject_once"},
 )
 """How a call may be decided."""
+
+_OTHER_WAYS = "Approve or deny it by `ikigai approve` and `ikigai deny`, in the shell, or by a rule."
+_PATIENCE = 0.5
+"""Seconds after an answer that decides nothing."""
 
 QuestionKey = tuple[str, str]
 """An agent, and the full name of its call."""
@@ -72,11 +76,24 @@ class Permissions:
             told["content"] = [{"type": "content", "content": change}]
         options = [one for one in OPTIONS if call.always or one["optionId"] != ALWAYS]
         asked = {"sessionId": route.session, "toolCall": told, "options": options}
-        with suppress(RpcError, IkigaiError):  # it stays open: the next client is asked again
+        with suppress(RpcError, IkigaiError):
             said = await self._ask_client("session/request_permission", asked)
             outcome = said.get("outcome") if isinstance(said, dict) else None
-            if isinstance(outcome, dict) and outcome.get("outcome") == "selected":
-                await self._loop.run_in_executor(self._pool, self._decide, call, outcome.get("optionId"))
+            option = outcome.get("optionId") if isinstance(outcome, dict) else None
+            if option in [one["optionId"] for one in options]:
+                await self._loop.run_in_executor(self._pool, self._decide, call, option)
+                return
+        await asyncio.sleep(_PATIENCE)  # a client that cancels the turn answers its questions first
+        with suppress(IkigaiError):
+            await self._loop.run_in_executor(self._pool, self._say_that_it_waits, call, route, title)
+
+    def _say_that_it_waits(self, call: PendingCall, route: Route, title: str) -> None:
+        """The call stays open, and the next client is asked again; this one would show nothing of it."""
+        if call in self._access.system.approvals.pending():
+            waits = f"Waits for a decision that did not come from here: {title}. {_OTHER_WAYS}"
+            with self._view.lock:
+                of = f"{call.agent}:{call.full_name}:waits"
+                self._view.show(route.session, [text_chunk("agent_thought_chunk", waits, of)])
 
     def _decide(self, call: PendingCall, option: object) -> None:
         allow, always = option in ("allow_once", ALWAYS), option == ALWAYS

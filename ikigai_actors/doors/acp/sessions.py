@@ -78,7 +78,7 @@ class Sessions:
         return {"sessions": sessions, **more}
 
     def close(self, params: Params) -> dict[str, Any]:
-        """Show a session no more; its agent goes on."""
+        """Show a session no more; its agent lives on, and its turn was ended as by a cancel."""
         self._view.close(_session_id(params))
         return {}
 

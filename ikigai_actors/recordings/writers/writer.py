@@ -40,6 +40,8 @@ class SessionExport:
     """How many turns of that file count no more."""
     blobs: Mapping[str, bytes] = field(default_factory=dict)
     """The bytes of pictures and the like, by hash."""
+    folder: str = "."
+    """The directory to which the session belongs; programs look for sessions by it."""
 
 
 class SessionWriter(ABC):
@@ -50,7 +52,7 @@ class SessionWriter(ABC):
 
     def __init__(self, session: SessionExport) -> None:
         self.session = session
-        self.folder = str(session.facts.get("folder") or ".")
+        self.folder = session.folder
         self.id = str(uuid.uuid5(uuid.NAMESPACE_OID, session.agent))
         self._lines = session.data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
 

@@ -51,7 +51,7 @@ class ImportPreview:
         living = sum(one.status != "dead" for one in self.agents)
         yield (
             f"The file has {_counted(len(self.agents), 'agent')}, {living:,} of them alive. "
-            f"Models that it names: {_listed(self.models)}. Tools that it names: {_listed(self.tools)}."
+            f"Models that its settings name: {_listed(self.models)}. Tools that it names: {_listed(self.tools)}."
         )
         if self.allowing:
             yield f"It has {_counted(self.allowing, 'rule')} that would allow calls. That does not count here."
