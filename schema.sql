@@ -280,13 +280,18 @@ CREATE TABLE requests (
 );
 CREATE INDEX requests_new ON requests (agent_uuid, id) WHERE answered_at IS NULL;
 
--- What clients have asked for under a key, written with what it did. The same call under the same key has the same answer, and
--- does nothing: a client whose answer was lost asks again.
+-- What was asked for under a key, written with what it did (`ikigai_actors.records.once`). The same call under the same key has
+-- the same answer, and does nothing.
 CREATE TABLE calls (
-    key   TEXT PRIMARY KEY,                              -- the client's, 1 to 200 printable characters
-    asked TEXT NOT NULL,                                 -- SHA-256 of the call's name and arguments
+    scope TEXT NOT NULL,                                 -- an agent's uuid, within which the key is one; '' for doors, and documents of nobody
+    key   TEXT NOT NULL,                                 -- 1 to 200 printable characters
+    agent TEXT,                                          -- agents.uuid: whose method was called; NULL for nobody's
+    verb  TEXT NOT NULL,
+    asked TEXT NOT NULL,                                 -- SHA-256 of the verb and the arguments
+    about TEXT NOT NULL,                                 -- the beginning of a text by which a person knows the call
     gave  TEXT NOT NULL,                                 -- a JSON object
-    at    BIGINT NOT NULL                                -- rows that are older than 30 days are deleted by a prune
+    at    BIGINT NOT NULL,                               -- a prune deletes older ones than 30 days, unless what they name is open
+    PRIMARY KEY (scope, key)
 );
 
 -- Budgets: ceilings on what an agent and all that descend from it may spend. The chain above one never changes. Agent 0 always has

@@ -30,6 +30,8 @@
     │   ├── DocumentNotFound    there is none at this path, or no such version
     │   └── DocumentChanged     it is not at the version that the writer expected
     ├── BadInput                an argument that cannot be used: text, name, path, setting, URL
+    │   └── KeyTaken            a key that names another call already
+    ├── Repeated                this was done before under its key; its caller gets what it gave then, and not this
     ├── ProviderError           the model could not answer
     │   ├── ProviderMissing     no key, or nobody but the offline stand-in, and nobody asked for it
     │   │   └── ProviderUnknown a setting names a provider that is not registered
@@ -266,6 +268,24 @@ class DocumentChanged(DocumentError):
 
 class BadInput(IkigaiError, ValueError):
     """An argument cannot be used; the message says what would do."""
+
+
+class KeyTaken(BadInput):
+    """The key names another call already."""
+
+    def __init__(self, message: str, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
+        """The key."""
+
+
+class Repeated(IkigaiError):
+    """This was done before under its key. The caller gets what it gave then, and never sees this error."""
+
+    def __init__(self, message: str, gave: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.gave: dict[str, Any] = gave or {}
+        """What it gave then, as JSON has it."""
 
 
 class ProviderError(IkigaiError):

@@ -25,7 +25,7 @@ from ikigai_actors.actors.tool_slots import lent
 from ikigai_actors.actors.wait_graph import Until, WaitedBy
 from ikigai_actors.actors.wait_registry import AwaitedAgent, OpenWait, WaitTarget, acting_code
 from ikigai_actors.arguments import check_callable, check_timeout
-from ikigai_actors.errors import IkigaiError, NoCurrentAgent, WouldDeadlock, WouldWaitForItself
+from ikigai_actors.errors import IkigaiError, NoCurrentAgent, Repeated, WouldDeadlock, WouldWaitForItself
 
 T = TypeVar("T")
 
@@ -92,6 +92,10 @@ def may_block() -> bool:
 class Future(pykka.Future[T]):
     """A value that is available now or later. See `pykka.Future` for ``map``, ``filter``, ``join`` and ``reduce``."""
 
+    keyed: tuple[Any, Callable[[dict[str, Any]], Any]] | None = None
+    """The call that is done once under a key (`ikigai_actors.records.once`), if the command has one; and what makes the
+    argument of `settle` of what the call gave before.
+    """
     refusal: WouldDeadlock | None = None
     """The circle that the caller would have closed. What was asked for is not begun any more."""
 
@@ -251,6 +255,8 @@ class Future(pykka.Future[T]):
 
     def settle(self, value: Any) -> None:
         """Set the value, or an exception to raise; does nothing when there is one already."""
+        if self.keyed is not None and isinstance(value, Repeated):
+            value = self.keyed[1](value.gave)
         if self._rescue is not None and isinstance(value, BaseException):
             value = self._rescue(value)
         if self._make is not None and not isinstance(value, BaseException):

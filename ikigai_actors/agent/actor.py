@@ -66,7 +66,7 @@ from ikigai_actors.agent.messages import (
     Wake,
     WholeRead,
 )
-from ikigai_actors.agent.remote_commands import remote_command_of
+from ikigai_actors.agent.remote_commands import keyed_of, remote_command_of
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import AgentStatistics, Tally
 from ikigai_actors.agent.subscriptions import PromptKept
@@ -121,6 +121,7 @@ from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.mail.prompts import KeepPrompt, Kept, PromptInterrupted
 from ikigai_actors.records.mail.words import WordsGone
+from ikigai_actors.records.once import Once
 from ikigai_actors.store.journal import CommitResult, Committed, Failed, Refused
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import described
@@ -522,6 +523,9 @@ class AgentActor(PooledActor):
         for birth in step.unit.births if isinstance(step.unit, LogUnit) else ():
             self.runtime.processes.expect(birth)
         unit = self._to_be_committed(step.unit)
+        if (keyed := keyed_of(step)) is not None:
+            call, gave = keyed[0], {**keyed[0].names, "value": keyed[1]}
+            unit = Once(unit, call, self.runtime.clock.now_ms(), lambda done: gave)
         if (asked := remote_command_of(step)) is not None:
             caller, value = asked
             unit = CarryOut(caller.key, unit, value, self.runtime.clock.now_ms())

@@ -40,6 +40,7 @@ from ikigai_actors.records.budgets.budget import decode_budget, encode_budget
 from ikigai_actors.records.hosts.remote_commands import RemoteCommandAnswered, RemoteCommandKey
 from ikigai_actors.records.messages.forms import problem_of, prompt_form
 from ikigai_actors.records.messages.settings import check_settings
+from ikigai_actors.records.once import KeyedCall, call_in
 
 NOT_ANSWERS = (SystemClosed, StoreUnavailable, StoreUnusable, StoreInUse, Fenced, RemoteCommandAnswered)
 """The errors that end an attempt, and are no answer. Nor is that the agent itself is dead: the registry has that."""
@@ -71,7 +72,10 @@ _KINDS: Mapping[str, type[RemoteCommand]] = {
     command.travels_as: command for command in get_args(RemoteCommand) if command.travels_as
 }
 
-_LATER = {"budget", "data", "labels", "more", "head", "summary", "call_sha256", "by", "way"}
+ONCE = "once"
+"""In the body of a command: the key under which it is done once, which its caller has."""
+
+_LATER = {"budget", "data", "labels", "more", "head", "summary", "call_sha256", "by", "way", "definition"}
 """Arguments that an older version does not know: they are left out where they are empty."""
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
@@ -105,9 +109,9 @@ def encode(command: RemoteCommand) -> tuple[str, str]:
         arguments["trials"] = [
             one if one.go or one.begin else one[: on.TrialBirth._fields.index("go")] for one in command.trials
         ]
-    return command.travels_as, json.dumps(
-        {name: value for name, value in arguments.items() if value or name not in _LATER}
-    )
+    sent = {name: value for name, value in arguments.items() if value or name not in _LATER}
+    keyed = getattr(command.caller, "keyed", None)
+    return command.travels_as, json.dumps(sent if keyed is None else {**sent, ONCE: keyed[0].as_data()})
 
 
 def decode(kind: str, body: str, caller: "RemoteCaller") -> RemoteCommand:
@@ -117,6 +121,8 @@ def decode(kind: str, body: str, caller: "RemoteCaller") -> RemoteCommand:
     names = on.arguments_of(made)
     try:
         given = json.loads(body)
+        if isinstance(given, dict) and ONCE in given:
+            caller.keyed = call_in(given.pop(ONCE), caller.key.agent), dict
     except (ValueError, RecursionError) as error:
         raise BadInput(f"The arguments of this remote {kind} cannot be read: {error}.") from error
     if not isinstance(given, dict) or not set(names) - _LATER <= given.keys() <= set(names):
@@ -192,6 +198,16 @@ class RemoteCaller(Future[Any]):
         """The unit that did what was asked is committed, and the answer with it."""
         super().settle(None)
         self._handler.committed(self.key, self._kind, value)
+
+
+def keyed_of(step: Step) -> tuple[KeyedCall, Any] | None:
+    """The keyed call that the unit of a step does, and its answer; None for every other step."""
+    caller = step.caller
+    if not isinstance(caller, Future) or caller.keyed is None:
+        return None
+    answers = (one.value for one in step.effects if isinstance(one, Answer) and one.caller is caller)
+    call: KeyedCall = caller.keyed[0]
+    return next(((call, value) for value in answers), None)
 
 
 def remote_command_of(step: Step) -> tuple[RemoteCaller, Any] | None:

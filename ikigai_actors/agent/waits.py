@@ -35,6 +35,7 @@ from ikigai_actors.errors import (
     AgentNotFound,
     BadInput,
     IkigaiError,
+    StoreError,
     StoreUnavailable,
     SystemClosed,
     WouldDeadlock,
@@ -72,7 +73,7 @@ class WaitResult(StrEnum):
 WaitResults = Mapping[str, WaitResult]
 """The results of a wait by uuid; a sender that is no agent is `PERSON`."""
 
-_Done = Callable[[WaitResults | IkigaiError], None]
+_Done = Callable[[Any], object]
 """Takes the results of a wait, or the error that ended it. Called on the thread of `Waits`, so it only posts."""
 
 
@@ -122,6 +123,14 @@ class Waiter(WaitTarget):
             self._done(answers)
         except Exception:  # a defect of the callback's: the other waits go on
             logger.exception("What waited for %s failed", self.wait)
+
+
+@dataclass(eq=False, slots=True)
+class Probe(Waiter):
+    """A wait for what a read says, which is done again whenever something of one agent may have changed."""
+
+    read: Callable[[Transaction], Any] = lambda tx: None
+    """Gives what ends the wait; None while nothing does. What it raises ends it, too."""
 
 
 class _Row(NamedTuple):
@@ -196,6 +205,16 @@ class Waits(Service):
         waiter = Waiter(wait, self, done)
         waiter.pending.update((wait.mailbox,) if wait.agents is None else wait.agents)
         return waiter
+
+    def probe(self, agent: str, read: Callable[[Transaction], Any], done: Callable[[Any], object]) -> None:
+        """Read until there is something, at first soon, and then whenever an agent may have changed.
+
+        Args:
+            agent: its uuid.
+            read: gives what is waited for; None while there is nothing.
+            done: gets it, or the error that the read has raised, once. It only posts.
+        """
+        Probe(Wait(agent, (agent,), None), self, done, {agent}, read=read).begin()
 
     def prepare_by_name(
         self,
@@ -399,14 +418,28 @@ def _answered(
     rows = {row[0]: _Row(*row) for row in look_at_all(tx, uuids)}
     ended: dict[Waiter, WaitResults | IkigaiError] = {}
     for waiter, looked_at in dirty.items():
-        answers = (
-            _of_anybody(tx, waiter, rows) if waiter.wait.agents is None else _of_each(tx, waiter, looked_at, rows, rest)
-        )
+        answers: Any
+        if isinstance(waiter, Probe):
+            answers = _of_probe(tx, waiter)
+        elif waiter.wait.agents is None:
+            answers = _of_anybody(tx, waiter, rows)
+        else:
+            answers = _of_each(tx, waiter, looked_at, rows, rest)
         if answers is not None:
             ended[waiter] = answers
         elif waiter in over:
             ended[waiter] = {**dict.fromkeys(waiter.wait.agents or (), WaitResult.TIMEOUT), **waiter.found}
     return ended
+
+
+def _of_probe(tx: Transaction, waiter: Probe) -> Any:
+    """What ends the wait of a probe; None while nothing does. Raises `StoreError`."""
+    try:
+        return waiter.read(tx)
+    except StoreError:
+        raise
+    except IkigaiError as error:
+        return error
 
 
 def _of_anybody(tx: Transaction, waiter: Waiter, rows: Mapping[str, _Row]) -> WaitResults | IkigaiError | None:

@@ -15,13 +15,13 @@ from threading import Event
 from time import monotonic
 from typing import Any, Self, TypeVar
 
-from ikigai_actors.errors import AmbiguousAgent
+from ikigai_actors.errors import AmbiguousAgent, Repeated
 from ikigai_actors.reach.turns import TurnReader
 from ikigai_actors.records.agents import lists, registry
 from ikigai_actors.records.agents.lists import Age, age_of
 from ikigai_actors.records.agents.registry import AgentRecord
-from ikigai_actors.records.hosts.keyed import Keyed, KeyedAnswer, KeyedCall, answer_under
 from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, Answered, RemoteCommandKey, answer_of
+from ikigai_actors.records.once import KeyedCall, Once, answer_under
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.handles.ref import AgentRef, System
@@ -188,8 +188,10 @@ class Access:
             self.check_hosted(self.quick)
         if call is None:
             return dict(gave(act, self.commit(act)))
-        answer: KeyedAnswer = self.commit(Keyed(act, call, self.client.now_ms(), partial(gave, act)))
-        return answer.gave
+        try:
+            return dict(gave(act, self.commit(Once(act, call, self.client.now_ms(), partial(gave, act)))))
+        except Repeated as repeated:
+            return repeated.gave
 
     def commit(self, unit: Unit) -> Any:
         """Commit a unit as the system does; what it leaves for an agent that runs here is looked at now."""

@@ -22,7 +22,8 @@ from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.arguments import check_count, check_timeout
 from ikigai_actors.errors import BadInput, DocumentChanged, DocumentNotFound
 from ikigai_actors.records.agents.called import about
-from ikigai_actors.records.agents.registry import Handle, shown_name_of
+from ikigai_actors.records.agents.registry import Handle, shown_name_of, uuid_of
+from ikigai_actors.records.once import KeyedCall
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.text import check_text, utc_time
@@ -152,9 +153,21 @@ class WriteVersion(Unit):
 class Documents(OfOneProcess):
     """The documents of a system: ``system.documents``."""
 
-    def __init__(self, store: Store, perform: Callable[[Unit, float | None], Any], now_ms: Callable[[], int]) -> None:
-        """Put the parts together; ``perform`` commits a unit, waits for some seconds, and returns the answer."""
-        self._store, self._perform, self._now_ms = store, perform, now_ms
+    def __init__(
+        self,
+        store: Store,
+        perform: Callable[[Unit, float | None], Any],
+        now_ms: Callable[[], int],
+        perform_once: Callable[..., Any],
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            perform: commits a unit, waits for some seconds, and returns the answer.
+            now_ms: gives the time, in milliseconds since 1970.
+            perform_once: does so once for a `KeyedCall`.
+        """
+        self._store, self._perform, self._now_ms, self._perform_once = store, perform, now_ms, perform_once
 
     def write(
         self,
@@ -163,6 +176,7 @@ class Documents(OfOneProcess):
         *,
         author: Handle | str | None = None,
         expect: int | None = None,
+        key: str | None = None,
         timeout: float | None = None,
     ) -> int:
         """Write a document; return the number of the new version, after the commit.
@@ -172,14 +186,23 @@ class Documents(OfOneProcess):
             body: the whole text, at most 1 MiB in UTF-8.
             author: the agent that writes, by its handle, uuid, name or prefix; None for a person outside of any agent.
             expect: the version that the text is based on; 0 when there must be none yet. None replaces any version.
+            key: 1 to 200 printable characters that name this version for its author, or among those of people. A second
+                call with the key writes nothing, and returns the number of the first one.
             timeout: seconds to wait; None waits forever.
 
         Raises:
-            BadInput: the path or the text cannot be used.
+            BadInput: the path or the text cannot be used. `KeyTaken`: the key names another call.
             DocumentChanged: the latest version is not the expected one; the message and ``version`` name it.
             AgentNotFound, AmbiguousAgent, AgentDead: the author cannot be found, or is dead.
         """
-        return self._change(check_path(path), check_document(body), author, expect, timeout)
+        unit = self._unit(check_path(path), check_document(body), author, expect, timeout)
+        if key is None:
+            version: int = self._perform(unit, timeout)
+            return version
+        by = "" if author is None else uuid_of(self._store, author)
+        given = {"path": path, "body": body, "expect": expect}
+        call = KeyedCall(key, "write", given, by, by or None, path)
+        return int(self._perform_once(unit, call, timeout))
 
     def delete(
         self,
@@ -200,7 +223,8 @@ class Documents(OfOneProcess):
         Raises:
             DocumentNotFound: there is no such document. Also what `write` raises.
         """
-        return self._change(check_path(path), None, author, expect, timeout)
+        version: int = self._perform(self._unit(check_path(path), None, author, expect, timeout), timeout)
+        return version
 
     def read(self, path: str, version: int | None = None) -> Document:
         """Read a document.
@@ -227,9 +251,9 @@ class Documents(OfOneProcess):
             raise _unknown(path)
         return versions
 
-    def _change(
+    def _unit(
         self, path: str, body: str | None, author: Handle | str | None, expect: int | None, timeout: float | None
-    ) -> int:
+    ) -> Unit:
         if expect is not None:
             check_count(expect, "expect")
         check_timeout(timeout)
@@ -238,9 +262,7 @@ class Documents(OfOneProcess):
         def written(by: str | None) -> WriteVersion:
             return WriteVersion(path, body, by, expect, now)
 
-        unit = written(None) if author is None else about(author, WriteVersion, written)
-        version: int = self._perform(unit, timeout)
-        return version
+        return written(None) if author is None else about(author, WriteVersion, written)
 
 
 def check_version(version: int, least: int) -> None:

@@ -828,11 +828,6 @@ SELECT interrupted FROM mail WHERE recipient = :recipient AND id = :id AND kind 
 -- Those that an agent has not read. By mail_prompt.
 SELECT COUNT(*) FROM mail WHERE recipient = :recipient AND kind = 'prompt' AND read_at IS NULL AND data LIKE '%"steer":%'
 
--- name: keyed_words
--- Those of an agent that have a key, read or not. Looked for where a key is given, under the lock of its row.
-SELECT recipient, id, sender, kind, body, created_at, read_at, data FROM mail
- WHERE recipient = :recipient AND kind = 'prompt' AND data LIKE '{%"steer":%' AND data LIKE '%"key":%' ORDER BY id
-
 -- name: word_messages
 -- The words in an agent's own log, the latest first: where one is that was said before.
 SELECT agent_uuid, id, kind, content, data, created_at FROM messages
@@ -1322,19 +1317,27 @@ DELETE FROM requests WHERE (agent_uuid, id) IN (
 
 -- name: claim_call
 -- No row: the key stands for a call already. Waits for who claims the key at this moment.
-INSERT INTO calls (key, asked, gave, at) VALUES (:key, :asked, '{}', :now) ON CONFLICT (key) DO NOTHING RETURNING key
+INSERT INTO calls (scope, key, agent, verb, asked, about, gave, at)
+VALUES (:scope, :key, :agent, :verb, :asked, :about, '{}', :now) ON CONFLICT (scope, key) DO NOTHING RETURNING key
 
 -- name: answer_call
-UPDATE calls SET gave = :gave WHERE key = :key
+UPDATE calls SET gave = :gave WHERE scope = :scope AND key = :key
+
+-- name: release_call
+DELETE FROM calls WHERE scope = :scope AND key = :key
+
+-- name: release_answered
+-- That of a prompt or word which is withdrawn.
+DELETE FROM calls WHERE scope = :scope AND gave = :gave AND verb IN ('prompt', 'steer')
 
 -- name: call_of
-SELECT asked, gave FROM calls WHERE key = :key
+SELECT verb, asked, about, gave, at FROM calls WHERE scope = :scope AND key = :key
 
 -- name: calls
-SELECT key, asked, gave FROM calls
+SELECT scope, key, agent, verb, asked, gave FROM calls
 
--- name: prune_calls
-DELETE FROM calls WHERE at < :before
+-- name: old_calls
+SELECT scope, key, agent, gave FROM calls WHERE at < :before
 
 -- columns: level
 c.owner, c.above, b.strict, b.created_at, l.unit, l.granted, l.used, l.risk, l.notified

@@ -29,6 +29,7 @@ from ikigai_actors.agent.subscriptions import (
     StoreTrouble,
 )
 from ikigai_actors.arguments import check_optional, check_type
+from ikigai_actors.errors import IkigaiError
 from ikigai_actors.providers.base import NO_TOKENS
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord
@@ -193,6 +194,9 @@ class AttachedSystem(System):
     def _on_commit(self, answer: object) -> None:
         """Something was written here, which the watch does not report."""
         self._waits.look_again()
+
+    def _nobody_answers(self) -> IkigaiError | None:
+        return self._others.silence()
 
     def _tell_trouble(self, reason: str | None) -> None:
         if (reason is None) == self._trouble:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property, partial
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, overload
@@ -40,6 +41,7 @@ from ikigai_actors.agent.subscriptions import (
     Subscription,
     check_events,
 )
+from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import (
@@ -51,7 +53,7 @@ from ikigai_actors.arguments import (
     check_type,
     shown,
 )
-from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, NoHost, StoreError, SystemClosed
+from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, NoHost, Repeated, StoreError, SystemClosed
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import RandomBytes, new_agent_uuid
 from ikigai_actors.records.agents.labels import check_label_key, labels_in
@@ -59,17 +61,20 @@ from ikigai_actors.records.agents.registry import AgentRecord, Handle
 from ikigai_actors.records.budgets.spendings import Spending, spending
 from ikigai_actors.records.hosts.liveness import Sign, latest_signs
 from ikigai_actors.records.lives.delivery import delivery
-from ikigai_actors.records.lives.membership import GroupSent
+from ikigai_actors.records.lives.membership import GroupSent, group_in
 from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.log.log_cache import LogCache
-from ikigai_actors.records.mail.mail import Mail
+from ikigai_actors.records.mail.mail import PROMPT, Mail, Send
 from ikigai_actors.records.mail.prompts import WithdrawPrompt
+from ikigai_actors.records.mail.schedules import times
 from ikigai_actors.records.mail.timers import Timer
 from ikigai_actors.records.mail.words import KeepWord
 from ikigai_actors.records.messages.settings import check_settings
+from ikigai_actors.records.once import KeyedCall, Once, answer_under, left_as
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.hosts.rows import HostRecord, recent_hosts
+from ikigai_actors.store.unit import Unit
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.host.processes import ProcessTable
@@ -78,6 +83,7 @@ from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.system.remote.agents import RemoteActor, RemoteAgents
 from ikigai_actors.system.remote.client import Client
 from ikigai_actors.system.remote.follower import Follower, News
+from ikigai_actors.system.remote.prompted import CutOff, PromptedTurn
 from ikigai_actors.system.remote.publisher import SharedPublisher
 from ikigai_actors.system.remote.tallies import RowTallies
 from ikigai_actors.tools.rules.rule import NewRule
@@ -166,7 +172,7 @@ class Directory(OfOneProcess, ABC):
         """The documents that all agents share."""
         from ikigai_actors.records.documents import Documents
 
-        return Documents(self._store, self._writer.perform, self._clock.now_ms)
+        return Documents(self._store, self._writer.perform, self._clock.now_ms, self._perform_once)
 
     # What differs
 
@@ -688,12 +694,89 @@ class Directory(OfOneProcess, ABC):
         self._tell(uuid, TakeBack(command, waited))
         return waited.get()
 
+    def _write_once(
+        self,
+        unit: Unit,
+        call: KeyedCall,
+        make: Callable[[Any], Any],
+        timeout: float | None = None,
+        *,
+        waits: bool = False,
+    ) -> Future[Any]:
+        """Commit a unit once under a key. The future gives what ``make`` makes of its answer, which JSON must hold."""
+
+        def gave(done: Any) -> dict[str, Any]:
+            timer = {"timer": [done.agent_uuid, done.id]} if isinstance(done, Timer) else {}
+            return {**timer, "value": make(done)}
+
+        once = Once(unit, call, self._clock.now_ms(), gave)
+        asked = self._writer.ask(once, make, timeout=timeout, waits=waits)
+        outer = Future[Any](timeout=timeout)
+        outer.keyed = call, itemgetter("value")
+        asked.add_done_callback(outer.become)
+        return outer
+
+    def _perform_once(self, unit: Unit, call: KeyedCall, timeout: float | None) -> Any:
+        """Commit a unit once under a key, and return its answer, which JSON must hold."""
+        return self._write_once(unit, call, lambda done: done, timeout, waits=True).get()
+
+    def _prompt_once(self, call: KeyedCall, command: on.Prompt) -> None:
+        """Leave a prompt once under a key, as mail; its caller gets the outcome of its turn.
+
+        The prompt is committed when this returns, unless this thread may not wait.
+        """
+        uuid, caller = call.scope, command.caller
+
+        def ended(end: object) -> None:
+            if isinstance(end, CutOff):
+                self._beside.post(lambda: self._tell(uuid, on.GetOutcome(caller)), caller)
+            else:
+                caller.settle(end)
+
+        def follow(mail: int) -> None:
+            self._waits.probe(uuid, PromptedTurn(uuid, mail, self._nobody_answers).current_end, ended)
+
+        def left(asked: Future[Any]) -> None:
+            match asked.exception():
+                case None:
+                    mail = asked.get().id
+                    if (actor := self._processes.get(uuid)) is not None:  # before an INT that comes right behind it
+                        actor.actor_inbox.put_urgent(on.Prompt(command.text, Future(), mail, data=command.data))
+                    follow(mail)
+                case Repeated() as repeated:
+                    follow(repeated.gave["mail"])
+                case error:
+                    caller.settle(error)
+
+        if (known := self._store.read(lambda tx: answer_under(tx, call))) is not None:
+            follow(known["mail"])
+            return
+        self._target(uuid)  # raises where nobody ever takes it up
+        now = self._clock.now_ms()
+        send = Send(uuid, None, command.text, now, PROMPT, command.data, command.blobs)
+        asked = self._writer.ask(Once(send, call, now, lambda mail: left_as(mail.id)))
+        if may_block():
+            with suppress(IkigaiError):
+                asked.get()
+            left(asked)
+        else:
+            asked.add_done_callback(left)
+
+    def _nobody_answers(self) -> IkigaiError | None:
+        """Why no prompt is answered: no process runs the agents; None while one does."""
+        return None
+
     def _steer(self, uuid: str, text: str, now: bool = False, key: str | None = None) -> "Receipt":
         """As `AgentRef.steer`."""
-        actor = self._target(uuid)
         receipt = Receipt(uuid, lambda mail: bool(self._writer.perform(WithdrawPrompt(uuid, mail))))
         at_once = check_flag(now, "now")
-        word = KeepWord(uuid, text, self._clock.now_ms(), at_once=at_once, key=key, receipt=receipt)
+        call = None if key is None else KeyedCall(key, "steer", {"text": text, "now": at_once}, uuid, uuid, text)
+        word = KeepWord(uuid, text, self._clock.now_ms(), at_once=at_once, call=call, receipt=receipt)
+        if call is not None and (entered := self._store.read(lambda tx: word.entered(tx))) is not None:
+            receipt.kept.settle(entered[0])
+            receipt.settle(entered[1])
+            return receipt
+        actor = self._target(uuid)
         if isinstance(actor, RemoteActor):
             actor.steer(word, receipt)
         else:
@@ -711,6 +794,7 @@ class Directory(OfOneProcess, ABC):
         at: datetime | str | None = None,
         after: float | None = None,
         zone: str | None = None,
+        key: str | None = None,
     ) -> int:
         """Send a mail for a person outside of any agent, now or later.
 
@@ -721,11 +805,22 @@ class Directory(OfOneProcess, ABC):
             at: when it is sent, as in `AgentRef.remind`, and so the next two; with neither it is sent now.
             after: seconds from now on.
             zone: whose clocks are meant.
+            key: as in `AgentRef.send`; it names the mail for the recipient.
 
         Returns:
             After the commit, its number in the recipient's mailbox. Of one that is sent later it is the number of the
             recipient's timer, and of one to a group how many members got it. Raises what `AgentRef.send` does.
         """
         unit = delivery(None, recipient, body, self._clock.now_ms(), at=at, after=after, zone=zone)
+        if key is not None:
+            to = str(getattr(recipient, "uuid", recipient))
+            given = {"to": to, "body": body, **times(at, after, zone)}
+            call = KeyedCall(key, "send", given, self._mailbox_of(to), about=body)
+            number: int = self._write_once(unit, call, lambda sent: sent.id, timeout, waits=True).get()
+            return number
         sent: Mail | Timer | GroupSent = self._writer.perform(unit, timeout)
         return sent.id
+
+    def _mailbox_of(self, recipient: str) -> str:
+        """The uuid of the agent that is called so; empty for a group. Raises what `uuid_of` does."""
+        return "" if group_in(recipient) is not None else registry.uuid_of(self._store, recipient)

@@ -6,11 +6,13 @@ A choice of click's offers its words by itself. An argument that nothing can be 
 """
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
+
+from ikigai_actors.verbs.verb import LocalOption
 
 if TYPE_CHECKING:
     from ikigai_actors.system.handles.ref import AgentRef
@@ -184,3 +186,9 @@ POSITION = click.IntRange(min=0)
 """The position of a message."""
 COMMAND = CommandName()
 """A slash command."""
+
+
+def keyed(work: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the key under which it is done once."""
+    told = "Names this call: done once, however often a script repeats it."
+    return click.option("--key", cls=LocalOption, metavar="KEY", type=TEXT, help=told)(work)

@@ -6,7 +6,7 @@ import click
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.verbs import text as words
-from ikigai_actors.verbs.arguments import AGENT, POSITION, TEXT
+from ikigai_actors.verbs.arguments import AGENT, POSITION, TEXT, keyed
 from ikigai_actors.verbs.verb import LocalOption, ShellOption, verb
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ _WAYS = ("result", "summary", "pick")
     type=click.IntRange(min=1),
     help="This many children, all or none, each with the same PROMPT.",
 )
+@keyed
 @click.option(
     "--follow/--no-follow", cls=ShellOption, default=None, help="Go to the child, or stay.  [as ikigai was started]"
 )
@@ -60,6 +61,7 @@ def fork(
     at: int | None,
     budget: str | None,
     count: int | None,
+    key: str | None = None,
     follow: bool | None = None,
 ) -> object:
     """Fork an agent: make a child that remembers all that was said before.
@@ -74,6 +76,7 @@ def fork(
 
     said = " ".join(prompt) if prompt else None
     how: ForkOptions = {"model": model, "system": system, "restart": restart, "on_orphan": on_orphan, "at": at}
+    how["key"] = key
     how["budget"] = None if budget is None else parse_budget(budget)
     if count is None:
         return place.make_child(agent, said, name, how, follow)
@@ -100,8 +103,15 @@ def fork(
 )
 @click.option("--steer", is_flag=True, help="Say it into the turn in progress, which reads it before its next step.")
 @click.option("--now", is_flag=True, help="With --steer: cut the step in progress off.")
+@keyed
 def prompt(
-    place: "ScriptPlace", agent: "AgentRef", text: tuple[str, ...], steer: bool, now: bool, attach: tuple[str, ...] = ()
+    place: "ScriptPlace",
+    agent: "AgentRef",
+    text: tuple[str, ...],
+    steer: bool,
+    now: bool,
+    attach: tuple[str, ...] = (),
+    key: str | None = None,
 ) -> object:
     """Prompt an agent.
 
@@ -109,10 +119,10 @@ def prompt(
     idle: now, or when it is started. With --wait the exit status is 1 when the turn ended without an answer.
     """
     if not steer and not now:
-        return place.leave_prompt(agent, " ".join(text), attach)
+        return place.leave_prompt(agent, " ".join(text), attach, key)
     if attach or not steer:
         raise click.UsageError("--now is for --steer." if now and not steer else "Nothing is attached with --steer.")
-    return place.leave_word(agent, " ".join(text), now=now)
+    return place.leave_word(agent, " ".join(text), now=now, key=key)
 
 
 @verb("resume", waits=True)
@@ -150,8 +160,15 @@ def diff(place: "Place", agent: "AgentRef", other: str) -> object:
     "--pick", "positions", metavar="N", multiple=True, type=POSITION, help="A message of it; may be repeated."
 )
 @click.option("--files", is_flag=True, help="Take over what it has changed in its files, and nothing that it said.")
+@keyed
 def merge_branch(
-    place: "Place", agent: "AgentRef", child: str, how: str | None, positions: tuple[int, ...], files: bool
+    place: "Place",
+    agent: "AgentRef",
+    child: str,
+    how: str | None,
+    positions: tuple[int, ...],
+    files: bool,
+    key: str | None = None,
 ) -> object:
     """Take in what an agent below this one has said, as a quotation that the model sees from then on.
 
@@ -165,8 +182,8 @@ def merge_branch(
     """
     branch, chosen = place.system.agent(child), how or ("pick" if positions else "result")
     if files:
-        if how or positions:
-            raise BadInput("Leave out --files, or --how and --pick: it is files or words that are merged.")
+        if how or positions or key:
+            raise BadInput("Leave out --files, or --how, --pick and --key: it is files or words that are merged.")
         changed = place.change(agent, "the merge", lambda: agent.aio.merge_files(branch), _merged_files)
         return words.agent_row(agent) | {"files": changed}
 
@@ -175,7 +192,7 @@ def merge_branch(
         shows = place.spelled("history", agent, "1")
         return "\n".join([f"merged {words.named(branch)}: {shows} shows it", *documents])
 
-    done = place.change(agent, "the merge", lambda: agent.aio.merge(branch, chosen, positions), what_came)
+    done = place.change(agent, "the merge", lambda: agent.aio.merge(branch, chosen, positions, key=key), what_came)
     if done is None:
         return words.agent_row(agent)
     return words.agent_row(agent) | words.as_row(done) | {"documents": [one.as_data() for one in done.documents]}

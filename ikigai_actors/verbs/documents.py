@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from ikigai_actors.verbs import text as words
-from ikigai_actors.verbs.arguments import DOCUMENT, TEXT
+from ikigai_actors.verbs.arguments import DOCUMENT, TEXT, keyed
 from ikigai_actors.verbs.place import ShellPlace
 from ikigai_actors.verbs.verb import LocalOption, VerbGroup, verb
 
@@ -53,6 +53,7 @@ def show_document(place: "Place", path: str, version: int | None) -> object:
     help="Take the text from a file; for a script, - is its input.",
 )
 @click.option("--expect", metavar="N", type=_Expect, help="Only if N is the latest version; 0: if there is none.")
+@keyed
 def write_document(
     place: "Place",
     agent: "AgentRef | None",
@@ -60,6 +61,7 @@ def write_document(
     text: tuple[str, ...],
     expect: int | None,
     file: BinaryIO | None = None,
+    key: str | None = None,
 ) -> object:
     """Write a document: TEXT, or a file. At a terminal of a shell, without either, what you make of it in $EDITOR.
 
@@ -71,9 +73,9 @@ def write_document(
     if text == ("-",) and place.has_input:
         file = io.BytesIO() if sys.stdin is None else sys.stdin.buffer
     if file is not None:
-        return _write(place, agent, path, words.decoded(file), expect)
+        return _write(place, agent, path, words.decoded(file), expect, key)
     if text:
-        return _write(place, agent, path, " ".join(text), expect)
+        return _write(place, agent, path, " ".join(text), expect, key)
     if isinstance(place, ShellPlace) and place.attended:
         return _edit(place, agent, path, expect)
     raise click.UsageError("Give TEXT or --file; an editor needs a terminal.")
@@ -113,8 +115,10 @@ def _described(place: "Place", version: "DocumentVersion") -> str:
     return version.to_person(by)
 
 
-def _write(place: "Place", author: "AgentRef | None", path: str, body: str, expect: int | None) -> object:
-    version = place.wait_for(lambda: place.system.documents.write(path, body, author=author, expect=expect))
+def _write(
+    place: "Place", author: "AgentRef | None", path: str, body: str, expect: int | None, key: str | None = None
+) -> object:
+    version = place.wait_for(lambda: place.system.documents.write(path, body, author=author, expect=expect, key=key))
     place.screen.line(f"{path}: version {version}")
     return {"path": path, "version": version}
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ikigai_actors.verbs import text as words
-from ikigai_actors.verbs.arguments import AGENT, SENDER, TEXT
+from ikigai_actors.verbs.arguments import AGENT, SENDER, TEXT, keyed
 from ikigai_actors.verbs.place import ShellPlace
 from ikigai_actors.verbs.verb import verb
 
@@ -29,6 +29,7 @@ _Number = click.IntRange(min=1)
 @click.option("--at", metavar="TIME", type=TEXT, help="When, as 09:00 or 2026-11-26T09:00.")
 @click.option("--zone", metavar="ZONE", type=TEXT, help="The clocks of --at, as Europe/Berlin; else this machine's.")
 @click.argument("recipient", metavar="ID", type=AGENT)
+@keyed
 @click.argument("text", type=TEXT, nargs=-1, required=True)
 def send(
     place: "Place",
@@ -38,6 +39,7 @@ def send(
     after: str | None,
     at: str | None,
     zone: str | None,
+    key: str | None = None,
 ) -> object:
     """Send a mail, now or later.
 
@@ -52,7 +54,7 @@ def send(
         raise click.UsageError("--zone is for --at.")
     if after is not None or at is not None:
         seconds = None if after is None else parse_span(after) / 1000
-        number = place.wait_for(lambda: sender.send(recipient, body, at=at, after=seconds, zone=zone))
+        number = place.wait_for(lambda: sender.send(recipient, body, at=at, after=seconds, zone=zone, key=key))
         to = place.system.agent(recipient)
         for timer in to.timers():
             if timer.id == number:  # else it has fired
@@ -60,11 +62,11 @@ def send(
                 place.screen.line(line if isinstance(place, ShellPlace) else f"{to.record.short}: {line}")
         return words.agent_row(to) | {"timer": number}
     if (group := group_in(recipient)) is not None:
-        count = place.wait_for(lambda: sender.send(recipient, body))
+        count = place.wait_for(lambda: sender.send(recipient, body, key=key))
         place.screen.line(f"mail to {count} members of {group}")
         return {"group": group, "mails": count}
     to = place.system.agent(recipient)
-    number = place.wait_for(lambda: sender.send(to, body))
+    number = place.wait_for(lambda: sender.send(to, body, key=key))
     place.screen.line(f"mail {number} to {words.named(to)}")
     return words.agent_row(to) | {"mail": number}
 

@@ -183,15 +183,15 @@ class ShellPlace(Place, Protocol):
 class ScriptPlace(Place, Protocol):
     """Where a script or a program gives one command."""
 
-    def leave_prompt(self, agent: "AgentRef", text: str, attach: Sequence[str]) -> object:
-        """Store a prompt, with the files at these paths.
+    def leave_prompt(self, agent: "AgentRef", text: str, attach: Sequence[str], key: str | None = None) -> object:
+        """Store a prompt, with the files at these paths; once under its key.
 
         Returns:
             Its number, and its answer where that was waited for, as JSON.
         """
 
-    def leave_word(self, agent: "AgentRef", text: str, *, now: bool) -> object:
-        """Store a word into the turn that an agent is in; return its number, as JSON."""
+    def leave_word(self, agent: "AgentRef", text: str, *, now: bool, key: str | None = None) -> object:
+        """Store a word into the turn that an agent is in, once under its key; return its number, as JSON."""
 
 
 def last_active(system: "System") -> "AgentRecord":

@@ -1,12 +1,12 @@
 """Verbs about timers: of one agent in a shell, of one or all for scripts."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
 import click
 
 from ikigai_actors.verbs import text as words
-from ikigai_actors.verbs.arguments import TEXT
+from ikigai_actors.verbs.arguments import TEXT, keyed
 from ikigai_actors.verbs.place import ShellPlace
 from ikigai_actors.verbs.verb import verb
 
@@ -22,6 +22,7 @@ _WHEN = (
     click.option("--every", metavar="CRON|TIME", type=TEXT, help="Again and again, as '0 9 * * 1-5' or 36h."),
     click.option("--zone", metavar="ZONE", type=TEXT, help="The clocks, as Europe/Berlin; else this machine's."),
     click.option("--prompt", is_flag=True, help="As a prompt, which begins a turn; else as mail."),
+    keyed,
     click.option("--cancel", metavar="N", type=click.IntRange(min=1), help="Cancel timer N."),
 )
 
@@ -42,6 +43,7 @@ class When(TypedDict):
     zone: str | None
     prompt: bool
     cancel: int | None
+    key: NotRequired[str | None]
 
 
 @verb("timer", script="AGENT")
@@ -92,9 +94,9 @@ def _set_timer(place: "Place", agent: "AgentRef", text: tuple[str, ...], when: W
         return words.agent_row(agent) | {"timer": cancel}
     if text:
         seconds = None if after is None else parse_span(after) / 1000
-        said, prompts = " ".join(text), when["prompt"]
+        said, prompts, key = " ".join(text), when["prompt"], when.get("key")
         number = place.wait_for(
-            lambda: agent.remind(said, at=at, after=seconds, every=every, zone=zone, prompt=prompts)
+            lambda: agent.remind(said, at=at, after=seconds, every=every, zone=zone, prompt=prompts, key=key)
         )
         for one in agent.timers():
             if one.id == number:  # else it has fired

@@ -13,7 +13,6 @@ from ikigai_actors.verbs.place import Printer, ScriptPlace
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
     from ikigai_actors.records.agents.registry import AgentRecord
-    from ikigai_actors.records.mail.mail import Mail
     from ikigai_actors.system.handles.commands.forks import ForkOptions
     from ikigai_actors.system.handles.ref import AgentRef, System
     from ikigai_actors.system.remote.client import Client
@@ -62,15 +61,15 @@ class Unattended(ScriptPlace):
         self.screen.line(f"{words.named(child)}: forked from {words.named(agent)}; inherits {words.inherited(child)}")
         return words.agent_row(child) | {"parent_uuid": agent.uuid}
 
-    def leave_prompt(self, agent: "AgentRef", text: str, attach: Sequence[str]) -> object:
+    def leave_prompt(self, agent: "AgentRef", text: str, attach: Sequence[str], key: str | None = None) -> object:
         client, record = self._client(), agent.record
-        mail = self._store_prompt(client, record, text, attach)
+        mail = self._store_prompt(client, record, text, attach, key)
         self._note_delay(record, is_hosted=client.host() is not None)
-        self.screen.line(f"prompt {mail.id} to {words.named(agent)}")
-        return words.agent_row(agent) | {"mail": mail.id}
+        self.screen.line(f"prompt {mail} to {words.named(agent)}")
+        return words.agent_row(agent) | {"mail": mail}
 
-    def leave_word(self, agent: "AgentRef", text: str, *, now: bool) -> object:
-        mail = agent.steer(text, now=now).kept.get()
+    def leave_word(self, agent: "AgentRef", text: str, *, now: bool, key: str | None = None) -> object:
+        mail = agent.steer(text, now=now, key=key).kept.get()
         self._note_delay(agent.record, is_hosted=self._client().host() is not None)
         self.screen.line(f"word {mail} to {words.named(agent)}")
         return words.agent_row(agent) | {"mail": mail}
@@ -92,12 +91,15 @@ class Unattended(ScriptPlace):
 
         return Client(self.system._store, self.system._clock)
 
-    def _store_prompt(self, client: "Client", to: "AgentRecord", text: str, attach: Sequence[str]) -> "Mail":
+    def _store_prompt(
+        self, client: "Client", to: "AgentRecord", text: str, attach: Sequence[str], key: str | None
+    ) -> int:
+        """Store a prompt, once under its key; return the number of its mail."""
         from ikigai_actors.attachments import attachments
         from ikigai_actors.records.messages.blob_references import stored_in
 
         given = attachments(attach)
-        return client.prompt(to.uuid, text, stored_in(given), given)
+        return client.prompt(to.uuid, text, stored_in(given), given, key)
 
     def _note_delay(self, to: "AgentRecord", is_hosted: bool) -> None:
         """Say when a prompt may wait for long."""

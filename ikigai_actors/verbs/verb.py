@@ -55,7 +55,7 @@ class ScriptOption(click.Option):
 
 
 class LocalOption(click.Option):
-    """An option that opens a file of this machine. No tool of a protocol has it."""
+    """An option that opens a file of this machine, or names a call of a script. No tool of a protocol has it."""
 
 
 class Naming(NamedTuple):

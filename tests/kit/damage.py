@@ -106,7 +106,7 @@ def found_family(store: Store) -> None:
         for kind in ("clear", "mark"):
             tx.run("add_remote_command", agent="a", kind=kind, body="{}", mailed=0, now=1)
         tx.run("answer_remote_command", agent="a", id=1, answer='{"value": 7}', now=2)
-        tx.run("claim_call", key="k1", asked="0" * 64, now=1)
+        tx.run("claim_call", scope="a", key="k1", agent="a", verb="send", asked="0" * 64, about="tea", now=1)
         guests.append_entries(
             tx, guests.make_guest(tx, GuestPlace("test", "", "tea")), [GuestEntry(data="1"), GuestEntry(data="2")]
         )

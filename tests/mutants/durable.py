@@ -6,6 +6,7 @@ nice python -m tests.mutants --durable
 from tests.mutants import Edit, Mutant
 
 _TURNS, _CHANGES = "tests/agent/test_turns.py", "tests/records/test_changes.py"
+_KEYS, _ONCE = "tests/system/test_keys.py", "tests/records/test_once.py"
 _CUT_OFF, _BOOT = "tests/system/test_cut_off.py", "tests/agent/test_boot.py"
 
 DURABLE_MUTANTS = (
@@ -79,6 +80,63 @@ DURABLE_MUTANTS = (
         " AND read_at IS NULL AND 0 <= CAST(:ends AS BIGINT) RETURNING id",
         (Edit("records/mail/prompts.py", "NO_DATA, bool(interrupted))", "NO_DATA)"),),
         test=_CHANGES,
+    ),
+    Mutant(
+        "a key is one for all agents",
+        "system/handles/commands/base.py",
+        "KeyedCall(key, verb, arguments, self.uuid, self.uuid, about)",
+        'KeyedCall(key, verb, arguments, "", self.uuid, about)',
+        test=_KEYS,
+    ),
+    Mutant(
+        "the unit that forks under a key does not write it",
+        "agent/actor.py",
+        "            unit = Once(unit, call, self.runtime.clock.now_ms(), lambda done: gave)\n",
+        "            del call, gave\n",
+        test=_KEYS,
+    ),
+    Mutant(
+        "the uuids that a call has drawn are part of it",
+        "system/handles/commands/forks.py",
+        "        siblings = [[one.name, one.prompt] for one in asked.children]",
+        "        siblings = [[one.uuid, one.name, one.prompt] for one in asked.children]",
+        test=_KEYS,
+    ),
+    Mutant(
+        "a refused act keeps its key",
+        "records/once.py",
+        "        except BaseException:\n            release(tx, self._call)\n",
+        "        except BaseException:\n            pass\n",
+        test=_KEYS,
+    ),
+    Mutant(
+        "a prompt that is withdrawn keeps its key",
+        "records/mail/prompts.py",
+        "        release_mail(tx, self.recipient, self.id)\n",
+        "",
+        (Edit("records/mail/prompts.py", "from ikigai_actors.records.once import release_mail\n", ""),),
+        test=_ONCE,
+    ),
+    Mutant(
+        "other arguments are answered as the first ones were",
+        "records/once.py",
+        "        if digest != call.digest:\n",
+        "        if False:\n",
+        test=_KEYS,
+    ),
+    Mutant(
+        "a prune takes a key whose prompt waits",
+        "records/log/pruning.py",
+        "record.living and (unread or record.turn > 0)",
+        "record.living and record.turn > 0",
+        test=_ONCE,
+    ),
+    Mutant(
+        "a turn that was undone is answered all the same",
+        "system/remote/prompted.py",
+        "        if undone and isinstance(end, Reply):\n",
+        "        if False:\n",
+        test=_KEYS,
     ),
 )
 """All of them."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.shell.cli.main import cli
 from tests.kit.databases import ROOT
 from tests.kit.program import completed, run
@@ -47,6 +48,25 @@ def test_the_program_of_the_readme_runs_as_it_stands_twice(tmp_path: Path) -> No
         done = completed([*PYTHON, "ship.py"], cwd=tmp_path)
         assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, "", 3)
         assert done.stdout.startswith(printed)
+
+
+def test_the_program_of_the_readme_that_is_killed_in_its_first_prompt_says_each_sentence_once(tmp_path: Path) -> None:
+    [program] = re.findall(r"^```python\n(.*?)^```$", README.read_text("utf-8"), re.M | re.S)
+    killed = "import os\nfrom ikigai_actors import FunctionProvider\n" + program.replace(
+        '"offline"', "FunctionProvider(lambda request: os.kill(os.getpid(), 9))"
+    )
+    (tmp_path / "killed.py").write_text(killed, encoding="utf-8")
+    (tmp_path / "ship.py").write_text(program, encoding="utf-8")
+    assert [completed([*PYTHON, name], cwd=tmp_path).returncode for name in ("killed.py", "ship.py")] == [-9, 0]
+    with ActorSystem.open(str(tmp_path / "ship.db"), OfflineProvider()) as system:
+        said = [one.content for each in system.agents() for one in system.handle(each.uuid).history()]
+        mine = [one for one in said if one.startswith(("We are", "Plan the"))]
+        assert (len(system.agents()), mine.count("We are building a ship for the North Sea.")) == (4, 4)  # 3 inherit it
+        assert sorted(one for one in mine if one.startswith("Plan")) == [
+            "Plan the keel.",
+            "Plan the mast.",
+            "Plan the sail.",
+        ]
 
 
 @pytest.mark.sample(3, "programs at a terminal for each")

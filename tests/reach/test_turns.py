@@ -38,7 +38,7 @@ def prompt(database: str, text: str, agent: str | None = None) -> TurnHandle:
     """Prompt an agent, else agent 0, as another process does."""
     with Client.open(database) as client:
         uuid = client.find(agent).uuid if agent is not None else client.read(registry.every)[0].uuid
-        return TurnHandle(uuid, "m", client.prompt(uuid, text).id)
+        return TurnHandle(uuid, "m", client.prompt(uuid, text))
 
 
 def test_prompts_that_follow_each_other_have_their_own_ends(durable: str) -> None:

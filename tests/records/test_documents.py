@@ -27,7 +27,7 @@ from tests.kit.trees import plant
 def documents(store: Store) -> Documents:
     """The documents of a store with the agents root, a and b; time stands still at 7."""
     plant(store, a="root", b="root")
-    return Documents(store, lambda unit, timeout: write_alone(store, unit), lambda: 7)
+    return Documents(store, lambda unit, timeout: write_alone(store, unit), lambda: 7, lambda *asked: None)
 
 
 class Author:

@@ -197,7 +197,7 @@ COUNTER = """
     from ikigai_actors.store.unit import write_alone
 
     store = open_store(sys.argv[1])
-    documents = Documents(store, lambda unit, timeout: write_alone(store, unit), lambda: 5)
+    documents = Documents(store, lambda unit, timeout: write_alone(store, unit), lambda: 5, lambda *asked: None)
     for _ in range(int(sys.argv[2])):
         while True:
             before = documents.read("count.md")

@@ -19,7 +19,7 @@ def test_a_turn_of_another_process_is_prompted_and_waited_for(durable: str) -> N
         kid = system.root.fork(name="kid")
         assert client.find("kid").uuid == kid.uuid
         with client.feed([kid.uuid]) as feed:
-            turn = RemoteTurn(kid.uuid, prompt=client.prompt(kid.uuid, "tea").id)
+            turn = RemoteTurn(kid.uuid, prompt=client.prompt(kid.uuid, "tea"))
             end = feed.await_turn(turn, DEADLINE, lambda: pytest.fail("There is a host."))
         assert isinstance(end, Reply)
         assert end.text == "tea / 1"
@@ -32,7 +32,7 @@ def test_a_turn_that_nobody_takes_up_is_waited_for_no_longer_than_asked(durable:
     with Client.open(durable) as client, client.feed([root]) as feed:
         assert client.host() is None
         mail = client.prompt(root, "tea")
-        assert feed.await_turn(RemoteTurn(root, prompt=mail.id), 0, lambda: None) is None
+        assert feed.await_turn(RemoteTurn(root, prompt=mail), 0, lambda: None) is None
 
 
 @pytest.mark.parametrize("kind", [Client, AttachedSystem])

@@ -307,7 +307,7 @@ def test_a_word_with_a_key_is_said_once(durable: str) -> None:
         system.root.signal(Signal.STOP)
         receipts = [system.root.steer("by train", key="k1") for _ in range(2)]
         assert receipts[0].kept.get() == receipts[1].kept.get()
-        with pytest.raises(BadInput, match="names another word"):
+        with pytest.raises(BadInput, match="names another call"):
             system.root.steer("by plane", key="k1").get(timeout=DEADLINE)
         assert system.root.steer("never mind", key="k2").withdraw()
         system.root.signal(Signal.CONT)

@@ -12,6 +12,7 @@ from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.store.queries import queries, query
 from ikigai_actors.testing import AgentTreeMachine, Broken
 from ikigai_actors.testing.machine.fixtures import SLOW
+from ikigai_actors.testing.machine.key_oracle import keyed_text
 from ikigai_actors.testing.machine.model import check_wait
 from ikigai_actors.testing.simulation.changes import Written, changes_rows
 from ikigai_actors.testing.simulation.faults import NONE, Faults
@@ -64,6 +65,21 @@ def test_an_agent_that_asks_a_model_behind_an_int_is_found(machine: AgentTreeMac
     machine.agent(0).prompt("later")
     with pytest.raises(Broken, match=r"int: .* asks its model for 'later'"):
         machine.world.settle()
+
+
+def test_what_is_asked_for_under_a_key_is_done_once_whatever_crashes_between(machine: AgentTreeMachine) -> None:
+    for _ in range(3):
+        machine.prompt_under_keys(who=0, keys=["k1", "k2", "k1"])
+        machine.fork_under_a_key(who=0, key="c1")
+        machine.restart()
+    machine.comes_to_rest()
+    said = [one.content.split()[-1] for one in machine.agent(0).history() if one.kind == "user"]
+    assert (sorted(said), len(machine.system.agents())) == (["k1", "k2"], 2)
+
+
+def test_an_act_whose_key_is_not_written_with_it_is_found(machine: AgentTreeMachine) -> None:
+    with pytest.raises(Broken, match=r"key: a prompt under key k1"):
+        machine.agent(0).prompt(keyed_text("prompt", machine.agent(0).uuid, "k1"), key="k2")
 
 
 def test_the_crash_of_an_agent_leads_to_a_restart_and_the_prompt_is_answered(machine: AgentTreeMachine) -> None:

@@ -21,7 +21,7 @@ from ikigai_actors.errors import IkigaiError, ProviderError, StoreError, TurnInt
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.turns import TurnHandle, TurnReader
-from ikigai_actors.records.hosts.keyed import KeyedCall
+from ikigai_actors.records.once import KeyedCall
 from ikigai_actors.system.lifecycle import data_of
 from ikigai_actors.verbs.acts.turns import end_or_take_back, kept_prompt, take_back
 

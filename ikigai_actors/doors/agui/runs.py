@@ -27,10 +27,10 @@ from ikigai_actors.errors import BadInput, IkigaiError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.turns import TURN, SeenTurn, TurnHandle, TurnReader
-from ikigai_actors.records.hosts.keyed import KeyedCall
 from ikigai_actors.records.log.heads import heads_of
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.replies import calls_in
+from ikigai_actors.records.once import KeyedCall
 from ikigai_actors.verbs.acts.changes import decide_on
 from ikigai_actors.verbs.acts.turns import kept_prompt
 

@@ -16,7 +16,7 @@
     signal             an agent's signals are numbered from 1 without holes, and are of an agent or of a person
     restart            an agent's restarts are numbered from 1 without holes, and name its supervisor of then
     remote-command     an agent's remote commands are numbered from 1 without holes; body and answer are JSON objects
-    keyed-call         a keyed call has a key, the SHA-256 of what was asked, and a JSON object as its answer
+    keyed-call         a keyed call has a key, agents that exist, a SHA-256 of what was asked, a JSON object as answer
     guest              a guest log has a name or an heir, and begins within its parent's own entries; its own follow
     name               no two living agents have the same name
     epoch              an agent's epoch is 1 or more; of hosts without names the one that has not ended has the highest
@@ -219,7 +219,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found += [*check_awake(tx), *check_signals(tx, records), *check_restarts(tx, records)]
     found += [*check_ways(tx, records), *check_remote_commands(tx, records)]
     found += [*check_budgets(tx, records), *check_timers(tx, records), *check_groups(tx, records)]
-    found += [*check_rule_rows(tx, records), *check_keyed_calls(tx), *check_guests(tx)]
+    found += [*check_rule_rows(tx, records), *check_keyed_calls(tx, records), *check_guests(tx)]
     found += check_trees(tx, records, lambda above: climb(above)[0])
     found += check_pieces(tx, records, [host.id for host in hosts])
     return Report(len(records), logs.messages, found, [*note_budgets(tx)])

@@ -1,27 +1,34 @@
-"""The part of fsck that looks at the calls that clients have made under keys."""
+"""The part of fsck that looks at the calls that were made under keys."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
-from ikigai_actors.records.mail.words import check_word_key
+from ikigai_actors.records.once import check_call_key
 from ikigai_actors.store.base import Transaction
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-def check_keyed_calls(tx: Transaction) -> Iterator[Violation]:
-    """The faults of keyed calls."""
-    for key, asked, gave in tx.run("calls"):
-        if (wrong := _wrong_with(key, asked, gave)) is not None:
-            yield Violation(Invariant.KEYED_CALL, None, f"expected keyed call {key!r} to have {wrong}")
+def check_keyed_calls(tx: Transaction, agents: Container[str]) -> Iterator[Violation]:
+    """The faults of keyed calls; ``agents`` are the uuids of all that exist."""
+    for scope, key, agent, verb, asked, gave in tx.run("calls"):
+        wrong = _wrong_with(key, asked, gave)
+        if scope and scope not in agents:
+            wrong = f"an agent as its scope, got {scope!r}"
+        elif agent is not None and agent not in agents:
+            wrong = f"an agent whose method was called, got {agent!r}"
+        elif not verb:
+            wrong = "a verb"
+        if wrong is not None:
+            yield Violation(Invariant.KEYED_CALL, agent, f"expected keyed call {key!r} to have {wrong}")
 
 
 def _wrong_with(key: str, asked: str, gave: str) -> str | None:
     try:
-        check_word_key(key)
+        check_call_key(key)
     except BadInput:
         return "a key of 1 to 200 printable characters"
     if not _DIGEST.fullmatch(asked):

@@ -2,7 +2,6 @@
 
     changes             which agents have changed since a look
     remote_commands     commands for agents of another process
-    keyed               what clients ask for under keys, done once
     host_waits          which agents wait for which
     host_signs, liveness   signs of life, and agents without any
 

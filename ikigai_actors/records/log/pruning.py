@@ -7,14 +7,19 @@ comes to need a log later. Documents stay, and what the pruned have sent to othe
 The first transaction decides under the lock of the tree, and marks the agents (``pruned_at``): from then on whoever
 reads gets `HistoryPruned`. Then the rows go, some in each transaction, so that nobody waits long. What a prune leaves
 that was cut off is rows that nobody reads; the next one deletes them. Last go the blobs to which nothing refers, and
-the keyed calls that are older than 30 days.
+the keyed calls that are older than 30 days, unless what one names is open: a prompt, its turn, a timer, a living child.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
-from ikigai_actors.records.hosts.keyed import KEPT_MS
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.mail.prompts import prompt_times
+from ikigai_actors.records.mail.timers import timers_of
 from ikigai_actors.records.messages.blobs import drop_unreferenced, unreferenced
+from ikigai_actors.records.once import KEPT_MS
 from ikigai_actors.store.base import Store, Transaction
 
 BATCH = 5_000
@@ -87,7 +92,7 @@ def prune_logs(
                 pass
         advance(start + len(some), len(left))
     store.write(drop_unreferenced)
-    store.write(lambda tx: tx.run("prune_calls", before=now - KEPT_MS))
+    _prune_calls(store, now - KEPT_MS)
     return found
 
 
@@ -109,3 +114,30 @@ def _mark(tx: Transaction, before: int, now: int) -> None:
 
 def _delete(store: Store, table: str, uuids: Sequence[str], most: int) -> int:
     return store.write(lambda tx: len(tx.run(f"prune_{table}", uuids=uuids, most=most)))
+
+
+def _prune_calls(store: Store, before: int) -> None:
+    """Delete the keyed calls that were made before a time, and name nothing that is open."""
+    old = store.read(lambda tx: tx.run("old_calls", before=before))
+
+    def prune(tx: Transaction, some: Sequence[tuple[str, str, str | None, str]]) -> None:
+        for scope, key, agent, gave in some:
+            if not _is_open(tx, agent, json.loads(gave)):
+                tx.run("release_call", scope=scope, key=key)
+
+    for start in range(0, len(old), _AGENTS):
+        store.write(partial(prune, some=old[start : start + _AGENTS]))
+
+
+def _is_open(tx: Transaction, agent: str | None, gave: Mapping[str, Any]) -> bool:
+    """Whether a turn, timer or child that a keyed call of an agent gave is open yet."""
+    if agent is None:
+        return False
+    if (mail := gave.get("mail")) is not None:
+        times = prompt_times(tx, agent, mail)
+        record = next(iter(registry.some(tx, [agent])), None)
+        unread = times is not None and times.read_at is None
+        return record is not None and record.living and (unread or record.turn > 0)
+    if (timer := gave.get("timer")) is not None:
+        return any(one.id == timer[1] for one in timers_of(tx, timer[0]))
+    return any(record.living for record in registry.some(tx, gave.get("children", ())))

@@ -15,6 +15,7 @@ from ikigai_actors.records.mail.mail import PROMPT, write_mail
 from ikigai_actors.records.messages.blobs import write_blobs
 from ikigai_actors.records.messages.forms import problem_of, prompt_form
 from ikigai_actors.records.messages.messages import NO_DATA
+from ikigai_actors.records.once import release_mail
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
@@ -74,7 +75,7 @@ class KeepPrompt(Unit):
 
 @dataclass(frozen=True, slots=True)
 class WithdrawPrompt(Unit):
-    """Delete a prompt that its agent has not taken up; answered with whether it had not."""
+    """Delete a prompt that its agent has not taken up; answered with whether it had not. Its key is free then."""
 
     recipient: str
     id: int
@@ -82,7 +83,10 @@ class WithdrawPrompt(Unit):
     locks = ("recipient",)
 
     def write(self, tx: Transaction, locked: LockedRows) -> bool:
-        return bool(tx.run("withdraw_prompt", recipient=self.recipient, id=self.id))
+        if not tx.run("withdraw_prompt", recipient=self.recipient, id=self.id):
+            return False
+        release_mail(tx, self.recipient, self.id)
+        return True
 
 
 def take_prompt(tx: Transaction, agent: str, mail: int, now: int, *, ends: bool) -> None:

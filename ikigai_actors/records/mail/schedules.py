@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import count, islice, pairwise, takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_count, check_seconds, check_type, is_span, parse_span, shown
 from ikigai_actors.errors import BadInput
@@ -66,6 +66,12 @@ class Passed(NamedTuple):
     """How many were due since: at least 1, and at most `MOST_COUNTED` + 1, which means more."""
     due_at: int | None
     """When it is due again; None for never."""
+
+
+def times(at: object = None, after: object = None, zone: object = None, every: object = None) -> dict[str, Any]:
+    """When something is to be, as it was given, for `KeyedCall.arguments`."""
+    given = {"at": at, "after": after, "zone": zone, "every": every}
+    return {name: str(one) for name, one in given.items() if one is not None}
 
 
 def appointment(

@@ -8,23 +8,17 @@ The unit that adds the messages marks their mails as read, so a word is in a his
 happen under the lock of the agent's row, as a withdrawal does.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ikigai_actors.arguments import check_type, shown
 from ikigai_actors.errors import AgentError, BadInput, InboxFull
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.mail.mail import PROMPT, Mail, Send
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.steered import NOW, STEER, Steered, steered_in
+from ikigai_actors.records.once import KeyedCall, answer_under, claim_key, left_as, note_answer, release
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows
-
-KEY = "key"
-"""In the data of a word: by which who has said it knows it again."""
-
-LONGEST_KEY = 200
 
 UNREAD_WORDS = 1_000
 """The most words of an agent that wait."""
@@ -43,9 +37,9 @@ class WordsGone(AgentError):
 
 
 class KeepWord(Send):
-    """Keep a word for an agent; answered with `KeptWord`. Raises what `Send` does, and `InboxFull`."""
+    """Keep a word for an agent; answered with `KeptWord`. Raises what `Send` does, `InboxFull`, and `KeyTaken`."""
 
-    __slots__ = ("_key", "_receipt")
+    __slots__ = ("_call", "_receipt")
 
     def __init__(
         self,
@@ -55,27 +49,42 @@ class KeepWord(Send):
         *,
         at_once: bool,
         sender: str | None = None,
-        key: str | None = None,
+        call: KeyedCall | None = None,
         receipt: Any = None,
     ) -> None:
-        """Raises `BadInput` for a text that cannot be sent, and for a key that is none.
+        """Raises `BadInput` for a text that cannot be sent.
 
         Args:
             now: milliseconds since 1970.
             at_once: whether it cuts off the step in progress.
             sender: the agent that says it, by uuid; None for a person.
-            key: names the word for this agent: a second one with the key is the first one, wherever that is now.
+            call: its key names the word: a second one with the key is the first one, wherever that is now.
             receipt: is given where the word enters; opaque here.
         """
         data: dict[str, Any] = {STEER: NOW if at_once else True}
-        if key is not None:
-            data[KEY] = check_word_key(key)
         super().__init__(recipient, sender, text, now, PROMPT, data)
-        self._key, self._receipt = key, receipt
+        self._call, self._receipt = call, receipt
 
     def write(self, tx: Transaction, locked: LockedRows) -> "KeptWord":
-        if self._key is not None and (found := self._found(tx)) is not None:
-            return found
+        if self._call is None:
+            return self._keep(tx, locked)
+        if (known := claim_key(tx, self._call, self._now)) is not None:
+            return self._again(tx, known["mail"])
+        try:
+            kept = self._keep(tx, locked)
+        except BaseException:
+            release(tx, self._call)
+            raise
+        note_answer(tx, self._call, left_as(kept.mail.id))
+        return kept
+
+    def entered(self, tx: Transaction) -> tuple[int, Steered] | None:
+        """The mail and the place of the word that has the key, if it has entered the history. Raises `KeyTaken`."""
+        known = None if self._call is None else answer_under(tx, self._call)
+        place = None if known is None else entered_as(tx, self._recipient, known["mail"])
+        return None if known is None or place is None else (known["mail"], place)
+
+    def _keep(self, tx: Transaction, locked: LockedRows) -> "KeptWord":
         [(waiting,)] = tx.run("count_words", recipient=self._recipient)
         if waiting >= UNREAD_WORDS:
             told = f"{UNREAD_WORDS:,} words wait for agent {self._recipient}. Wait until it has read some."
@@ -85,17 +94,10 @@ class KeepWord(Send):
             self._data = {**self._data, "sender": self._sender, **({} if name is None else {"name": name})}
         return KeptWord(super().write(tx, locked), self._data, self._receipt)
 
-    def _found(self, tx: Transaction) -> "KeptWord | None":
-        """The word that has the key already; it may have entered the history. Raises `BadInput` for another one."""
-        for row in tx.run("keyed_words", recipient=self._recipient):
-            mail, data = Mail(*row[:-1]), json.loads(row[-1])
-            if data.get(KEY) != self._key:
-                continue
-            if (mail.body, data.get(STEER)) != (self._body, self._data[STEER]):
-                raise BadInput(f"Key {self._key!r} names another word. Use a new key for each new word.")
-            entered = None if mail.read_at is None else entered_as(tx, self._recipient, mail.id)
-            return KeptWord(mail, data, self._receipt, entered)
-        return None
+    def _again(self, tx: Transaction, number: int) -> "KeptWord":
+        """The word that has the key already; it may have entered the history."""
+        mail = Mail(self._recipient, number, self._sender, PROMPT, self._body, self._now, None)
+        return KeptWord(mail, self._data, self._receipt, entered_as(tx, self._recipient, number))
 
 
 class KeptWord(NamedTuple):
@@ -106,14 +108,6 @@ class KeptWord(NamedTuple):
     receipt: Any
     entered: Steered | None = None
     """The place of the word in the history, if it was kept before by its key and read since."""
-
-
-def check_word_key(key: object) -> str:
-    """Return the key of a word; raise `BadInput` for what cannot be one."""
-    given = check_type(key, str, "key", "a text of 1 to 200 characters")
-    if not (0 < len(given) <= LONGEST_KEY and given.isprintable()):
-        raise BadInput(f"Expected a key of 1 to {LONGEST_KEY} printable characters; got {shown(given)}.")
-    return given
 
 
 def entered_as(tx: Transaction, agent: str, mail: int) -> Steered | None:

@@ -24,6 +24,7 @@ from ikigai_actors.verbs.verb import ACTS, Verb, VerbGroup
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
+    from ikigai_actors.providers.base import Reply
     from ikigai_actors.system.handles.commands.forks import ForkOptions
     from ikigai_actors.system.handles.ref import AgentRef, System
     from ikigai_actors.system.remote.feed import Feed
@@ -99,31 +100,51 @@ class OneCommand(Unattended):
             raise click.UsageError("--wait is for one child, not for --count.")
         return super().change(agent, what, ask, text)
 
-    def leave_prompt(self, agent: "AgentRef", text: str, attach: Sequence[str]) -> object:
+    def leave_prompt(self, agent: "AgentRef", text: str, attach: Sequence[str], key: str | None = None) -> object:
         from ikigai_actors.system.remote.turn import RemoteTurn
 
         if not self._awaits_answer:
-            return super().leave_prompt(agent, text, attach)
+            return super().leave_prompt(agent, text, attach, key)
         client, record = self._client(), agent.record
         with client.feed([agent.uuid]) as feed:
-            mail = self._store_prompt(client, record, text, attach)
+            mail = self._store_prompt(client, record, text, attach, key)
             self._note_delay(record, is_hosted=feed.host is not None)
-            turn = RemoteTurn(agent.uuid, prompt=mail.id)
-            answer = self._answer(agent, feed, turn, f"Prompt {mail.id} of {record.short} stays.")
-        return words.agent_row(agent) | {"mail": mail.id} | answer
+            if_late = f"Prompt {mail} of {record.short} stays."
+            if key is not None:
+                answer = self._shown(agent, self._awaited(agent.aio.prompt(text, attach=attach, key=key)), if_late)
+            else:
+                answer = self._answer(agent, feed, RemoteTurn(agent.uuid, prompt=mail), if_late)
+        return words.agent_row(agent) | {"mail": mail} | answer
 
-    def leave_word(self, agent: "AgentRef", text: str, *, now: bool) -> object:
+    def leave_word(self, agent: "AgentRef", text: str, *, now: bool, key: str | None = None) -> object:
         if self._awaits_answer:
             raise click.UsageError("--wait is for a prompt; --steer goes into a turn that somebody else has begun.")
-        return super().leave_word(agent, text, now=now)
+        return super().leave_word(agent, text, now=now, key=key)
 
     def _answer(self, agent: "AgentRef", feed: "Feed", turn: "RemoteTurn", if_late: str) -> dict[str, Any]:
         """Wait for the end of a turn, and print the answer; empty when it is late. Raises how it ended without one."""
         record = agent.record
-        left = None if self._until is None else max(0.0, self._until - monotonic())
-        end = feed.await_turn(turn, left, lambda: self._note_delay(record, is_hosted=False))
+        end = feed.await_turn(turn, self._left, lambda: self._note_delay(record, is_hosted=False))
         if isinstance(end, Exception):
             raise end
+        return self._shown(agent, end, if_late)
+
+    @property
+    def _left(self) -> float | None:
+        """Seconds that are left; None for any number."""
+        return None if self._until is None else max(0.0, self._until - monotonic())
+
+    def _awaited(self, future: "Future[Reply]") -> "Reply | None":
+        """Wait for a reply; None when it is late."""
+        from ikigai_actors.actors.futures import TimedOut
+
+        try:
+            return future.get(timeout=self._left)
+        except TimedOut:
+            return None
+
+    def _shown(self, agent: "AgentRef", end: "Reply | None", if_late: str) -> dict[str, Any]:
+        """Print an answer; return nothing of one that is late."""
         if end is None:
             why = self._client().why_late(agent.uuid)
             self.screen.error(f"No answer within {self._timeout:g} s. {if_late} {why}".rstrip())

@@ -321,10 +321,10 @@ class RemoteAgents:
         self.follower.follow(uuid)
         mail = self._client.prompt(uuid, prompt.text, prompt.data, prompt.blobs)
         if prompt.stored is not None:
-            prompt.stored.settle(mail.id)
-        self._await(RemoteTurn(uuid, prompt=mail.id), prompt.caller)
+            prompt.stored.settle(mail)
+        self._await(RemoteTurn(uuid, prompt=mail), prompt.caller)
         if self._client.get(uuid).status == Status.STOPPED:
-            self._publisher.publish(PromptKept(uuid, mail.id, prompt.text))
+            self._publisher.publish(PromptKept(uuid, mail, prompt.text))
 
     def _steer(self, uuid: str, word: KeepWord, receipt: Receipt) -> None:
         self.follower.follow(uuid)
@@ -381,6 +381,10 @@ class RemoteAgents:
             return no_host(self._former)
         where = " or ".join(map(str, self.hosts))
         return HostElsewhere(f"Only the process that runs the agents knows its tools: {where}.")
+
+    def silence(self) -> IkigaiError | None:
+        """Why no prompt is answered now: nobody runs the agents; None while somebody does, or is expected to."""
+        return no_host(self._former) if self._deserted else None
 
     def _await(self, turn: RemoteTurn | RemoteWord, future: Future[Any]) -> None:
         if self._deserted:

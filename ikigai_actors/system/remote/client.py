@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from ikigai_actors.records.hosts.remote_commands import RemoteCommandKey
     from ikigai_actors.records.lives.deaths import LifecycleChange
     from ikigai_actors.records.log.scrollback import Scrollback
-    from ikigai_actors.records.mail.mail import Mail
     from ikigai_actors.records.messages.messages import Message
     from ikigai_actors.store.base import Transaction
     from ikigai_actors.store.hosts.rows import HostRecord
@@ -244,19 +243,36 @@ class Client(ClosedByBlock):
         return answer
 
     def prompt(
-        self, uuid: str, text: str, data: Mapping[str, Any] = NO_DATA, blobs: "tuple[Attachment, ...]" = ()
-    ) -> "Mail":
-        """Leave a prompt, which the host takes up when the agent is idle. Raises what `Send` does.
+        self,
+        uuid: str,
+        text: str,
+        data: Mapping[str, Any] = NO_DATA,
+        blobs: "tuple[Attachment, ...]" = (),
+        key: str | None = None,
+    ) -> int:
+        """Leave a prompt, which the host takes up when the agent is idle; return the number of its mail.
+
+        Raises what `Send` does, and `KeyTaken`.
 
         Args:
             text: the prompt.
             data: further data of the message that it will be.
             blobs: what is attached to it.
+            key: names it for the agent: a second one with the key is the first one.
         """
-        from ikigai_actors.records.mail.mail import PROMPT, Mail, Send
+        from ikigai_actors.errors import Repeated
+        from ikigai_actors.records.mail.mail import PROMPT, Send
+        from ikigai_actors.records.once import KeyedCall, Once, left_as
 
-        mail: Mail = self.write(Send(uuid, None, text, self._clock.now_ms(), PROMPT, data, blobs))
-        return mail
+        now = self._clock.now_ms()
+        send = Send(uuid, None, text, now, PROMPT, data, blobs)
+        if key is None:
+            return int(self.write(send).id)
+        call = KeyedCall(key, "prompt", {"text": text, **data}, uuid, uuid, text)
+        try:
+            return int(self.write(Once(send, call, now, lambda mail: left_as(mail.id))).id)
+        except Repeated as repeated:
+            return int(repeated.gave["mail"])
 
     def add_command(self, uuid: str, kind: str, body: str, blobs: "tuple[Attachment, ...]" = ()) -> "RemoteCommandKey":
         """Ask an agent to do something itself, as the host will take it up. Raises what `AddRemoteCommand` does."""

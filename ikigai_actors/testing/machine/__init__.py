@@ -9,7 +9,7 @@ Its modules:
     base, fleet_base, fixtures      the base of the rules: the world, its agents, their tool and models
     model, fleet_ledger             what was acknowledged, and whether it still holds, after each rule and at rest
     commit_invariants, history_oracle, timer_oracle, merge_oracle, group_oracle, upkeep_oracle,
-    word_oracle, hash_oracle, rule_oracle, tree_oracle, span_oracle, interrupt_oracle,
+    word_oracle, hash_oracle, key_oracle, rule_oracle, tree_oracle, span_oracle, interrupt_oracle,
     stamp_oracle
                                     what must hold of each commit
     memory_check                    what summaries and requests must have

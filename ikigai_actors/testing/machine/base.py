@@ -35,6 +35,7 @@ from ikigai_actors.testing.machine.fixtures import (
 from ikigai_actors.testing.machine.group_oracle import TO_GROUP, GroupOracle
 from ikigai_actors.testing.machine.hash_oracle import HashOracle
 from ikigai_actors.testing.machine.interrupt_oracle import InterruptOracle
+from ikigai_actors.testing.machine.key_oracle import KeyOracle, keyed_text
 from ikigai_actors.testing.machine.memory_check import MemoryCheck
 from ikigai_actors.testing.machine.merge_oracle import MergeOracle
 from ikigai_actors.testing.machine.model import Ledger, check_wait
@@ -95,6 +96,9 @@ class Stage(RuleBasedStateMachine):
     interrupts: InterruptOracle
     """Follows prompts with an INT after them."""
 
+    keys: KeyOracle
+    """Follows what is asked for under keys."""
+
     upkeep: UpkeepOracle
     """Knows what was pruned."""
 
@@ -143,7 +147,7 @@ class Stage(RuleBasedStateMachine):
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         """What follows each commit of the world."""
         followed = (self.timers, self.groups, self.merges, self.upkeep, self.hashes, self.spans, self.ruled, self.trees)
-        oracles = (self.memory, self.ledger.oracle, self.commits, self.words, *followed)
+        oracles = (self.memory, self.ledger.oracle, self.commits, self.words, self.keys, *followed)
         return (*(oracle.committed for oracle in oracles), StampOracle(self.world).committed)
 
     def comes_to_rest(self) -> None:
@@ -180,6 +184,7 @@ class Stage(RuleBasedStateMachine):
         self.merges = MergeOracle(self.world, self.ledger.oracle.histories, self.commits)
         self.words = WordOracle(self.world, self.commits.agents)
         self.interrupts = InterruptOracle(self.world)
+        self.keys = KeyOracle()
         self.upkeep = UpkeepOracle(
             self.ledger.oracle, self.commits, self.ruled, lambda what: self.world.process.broken(what)
         )
@@ -293,6 +298,21 @@ class Stage(RuleBasedStateMachine):
         self.attempt(
             lambda: parent.fork(text, at=at, timeout=PATIENCE), lambda child: self.ledger.known.setdefault(child.uuid)
         )
+
+    def prompt_once(self, agent: AgentRef, key: str) -> None:
+        """Prompt an agent under a key; nobody waits."""
+        said = keyed_text("prompt", agent.uuid, key)
+        self.attempt(lambda: agent.prompt(said, key=key), self.ledger.open.append)
+
+    def fork_once(self, parent: AgentRef, key: str) -> None:
+        """An agent makes a child under a key; or hears again which one that is."""
+
+        def born(child: AgentRef) -> None:
+            self.keys.heard(said, child.uuid)
+            self.ledger.known.setdefault(child.uuid)
+
+        said = keyed_text("fork", parent.uuid, key)
+        self.attempt(lambda: parent.fork(said, key=key, timeout=PATIENCE), born)
 
     def forks_of(self, parent: AgentRef, prompts: Sequence[str | None]) -> None:
         """An agent makes several children in one unit."""

@@ -302,6 +302,18 @@ class AgentRules(Stage):
         """Somebody sends a signal."""
         self.send_signal(self.agent(who), signal, spread=spread)
 
+    @rule(who=AGENTS, keys=st.lists(st.sampled_from(("k1", "k2")), min_size=1, max_size=3))
+    def prompt_under_keys(self, who: int, keys: list[str]) -> None:
+        """An agent is prompted under keys, perhaps as it was before, by this process or one that has crashed."""
+        for key in keys:
+            self.prompt_once(self.agent(who), key)
+
+    @rule(who=AGENTS, key=st.sampled_from(("c1", "c2")))
+    def fork_under_a_key(self, who: int, key: str) -> None:
+        """An agent makes a child under a key, perhaps as it did before."""
+        if len(self.living()) < self.LIMIT:
+            self.fork_once(self.agent(who), key)
+
     @rule(who=AGENTS)
     def prompt_and_interrupt(self, who: int) -> None:
         """An agent at rest is prompted and interrupted at once, and prompted again."""

@@ -4,14 +4,16 @@ What the agent does itself goes to its actor, here or by its host (`_tell`). Wha
 writer (`_write`). Arguments are checked before anything leaves, and raise then; any other error comes from the future.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from ikigai_actors.actors.futures import MAY_HAPPEN, Future, may_block, refuse_to_block
 from ikigai_actors.actors.wait_graph import Until
 from ikigai_actors.actors.wait_registry import acting_code
 from ikigai_actors.arguments import check_timeout
+from ikigai_actors.records.once import KeyedCall, answer_under
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.handles.base import BaseRef, H
 from ikigai_actors.system.lateness import why_late
@@ -27,9 +29,40 @@ class CommandBase(BaseRef[H]):
     _waits = False
     """Whether the caller blocks until the answer is there. Where it may not, nothing is asked for."""
 
-    def _tell(self, command: Callable[[Future[Any]], object], future: Future[Any]) -> Future[Any]:
-        """Let the agent carry out a command, which settles the future."""
-        return self._go(lambda: self.system._tell(self.uuid, command(future)), future)
+    def _tell(
+        self,
+        command: Callable[[Future[Any]], object],
+        future: Future[Any],
+        call: KeyedCall | None = None,
+        repeated: Callable[[dict[str, Any]], Any] = itemgetter("value"),
+    ) -> Future[Any]:
+        """Let the agent carry out a command, which settles the future; once, if it is a call under a key.
+
+        ``repeated`` makes what settles the future of what the call gave before.
+        """
+        if call is None:
+            return self._go(lambda: self.system._tell(self.uuid, command(future)), future)
+        future.keyed = call, repeated
+
+        def ask() -> None:
+            if (known := self.system._store.read(lambda tx: answer_under(tx, call))) is not None:
+                future.settle(repeated(known))
+            else:
+                self.system._tell(self.uuid, command(future))
+
+        return self._look_up(ask, future)
+
+    def _look_up(self, ask: Callable[[], object], future: Future[T]) -> Future[T]:
+        """Do what first reads, and settles the future: beside an event loop where there is one."""
+        if self._waits or may_block():
+            ask()
+        else:
+            self.system._beside.post(ask, future)
+        return future
+
+    def _call(self, key: str | None, verb: str, arguments: Mapping[str, Any], about: str) -> KeyedCall | None:
+        """A call of this agent under a key; None without one. Raises `BadInput`."""
+        return None if key is None else KeyedCall(key, verb, arguments, self.uuid, self.uuid, about)
 
     def _go(self, act: Callable[[], object], future: Future[T], checks: bool = True) -> Future[T]:
         """Do what settles the future. For an agent of another process that is a row, written beside an event loop."""
@@ -51,10 +84,18 @@ class CommandBase(BaseRef[H]):
             return ask().within(timeout)
         return self.system._beside.forward(ask, cancels=cancels).within(timeout)
 
-    def _write(self, unit: Unit, timeout: float | None, make: Callable[[Any], Any] | None = None) -> Future[Any]:
-        """Commit a unit; the future gives what ``make`` makes of its answer."""
+    def _write(
+        self,
+        unit: Unit,
+        timeout: float | None,
+        make: Callable[[Any], Any] | None = None,
+        call: KeyedCall | None = None,
+    ) -> Future[Any]:
+        """Commit a unit, once if it is a call under a key; the future gives what ``make`` makes of its answer."""
         self.system._check_open()
-        return self.system._writer.ask(unit, make, timeout=timeout, waits=self._waits)
+        if call is None or make is None:
+            return self.system._writer.ask(unit, make, timeout=timeout, waits=self._waits)
+        return self.system._write_once(unit, call, make, timeout, waits=self._waits)
 
     def _check_wait(self, timeout: float | None) -> None:
         """Raise `BadInput` and `WouldDeadlock` before something is sent whose future knows nothing of them."""

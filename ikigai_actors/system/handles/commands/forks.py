@@ -1,6 +1,8 @@
 """The children that an agent forks."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
 from typing import Any, TypedDict, Unpack, overload
 
 from ikigai_actors.actors.futures import Future
@@ -12,10 +14,13 @@ from ikigai_actors.errors import BadInput, NameTaken
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.records.once import KeyedCall, answer_under
 from ikigai_actors.system.births import Child, births_of, note_of
 from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.base import CommandBase
 from ikigai_actors.system.lifecycle import new_children, new_fork
+
+_children = itemgetter("children")
 
 
 class ForkOptions(TypedDict, total=False):
@@ -30,6 +35,7 @@ class ForkOptions(TypedDict, total=False):
     at: int | None
     budget: Budget | Mapping[str, Any] | None
     labels: Mapping[str, str] | None
+    key: str | None
     timeout: float | None
 
 
@@ -85,6 +91,7 @@ class ForkCommands(CommandBase[H]):
         budget: Budget | Mapping[str, Any] | None = None,
         labels: Mapping[str, str] | None = None,
         exist_ok: bool = False,
+        key: str | None = None,
         timeout: float | None = None,
     ) -> Future[H] | Future[list[H]]:
         """Make a child that inherits this agent's history and settings; return its handle after the commit.
@@ -120,10 +127,14 @@ class ForkCommands(CommandBase[H]):
                 `ActorSystem.spending`.
             exist_ok: whether the living child that has this name is returned as it is, if there is one: nothing else
                 of the call counts then. Of several programs that ask at once one makes the child, and all get it.
+            key: 1 to 200 printable characters that name this fork for this agent. A second call with the key, in any
+                process and after any crash, makes nothing, and gives the child of the first one, even if it has another
+                name now, or is dead.
             timeout: seconds to wait. The fork may still happen later; the `TimedOut` names the child.
 
         Raises:
             NameTaken, BadInput: the child cannot have this name.
+            KeyTaken: the key names another call.
             NotABoundary: this position lies within a step. The error names the nearest positions that are allowed.
             AgentDead, AgentStopped: this agent does not fork.
             BudgetExceeded: a budget allows no more agents.
@@ -148,18 +159,44 @@ class ForkCommands(CommandBase[H]):
             budget=budget,
             labels=labels,
         )
+        options = {"model": model, "system": system, "restart": restart, "on_orphan": on_orphan, "at": at}
+        call = self._fork_call(key, fork, options)
         if check_flag(exist_ok, "exist_ok"):
             if (called := children[0].name) is None or count is not None or prompts is not None:
                 raise BadInput("Expected the name of one child together with exist_ok; got none, or several children.")
             check_timeout(timeout)
-            return self._beside(lambda: self._found_or_born(called, fork, children, output, timeout), timeout)
+            return self._beside(lambda: self._found_or_born(called, fork, children, output, timeout, call), timeout)
         if count is None and prompts is None:
-            return self._tell(fork, self._births(timeout, children, lambda uuid: self._ref(uuid, output)))
-        made = [self._ref(child.uuid, output) for child in children]
-        return self._tell(fork, self._births(timeout, children, lambda _: made))
+            return self._tell(fork, self._births(timeout, children, lambda uuid: self._ref(uuid, output)), call)
+        uuids = [child.uuid for child in children]
+        return self._tell(
+            fork, self._births(timeout, children, lambda told: self._refs(told, uuids, output)), call, _children
+        )
+
+    def _refs(self, told: object, uuids: Sequence[str], output: Any = None) -> list[H]:
+        """The handles of children: of those that a call under a key has made before, or else of these."""
+        return [self._ref(uuid, output) for uuid in (told if isinstance(told, list) else uuids)]
+
+    def _fork_call(
+        self, key: str | None, fork: Callable[[on.Caller], on.Fork], options: Mapping[str, Any]
+    ) -> KeyedCall | None:
+        """The fork as its key names it: by all but the uuids, which were drawn for this call."""
+        if key is None:
+            return None
+        asked = fork(None)
+        siblings = [[one.name, one.prompt] for one in asked.children]
+        further = {"data": dict(asked.data), "budget": asked.budget, "labels": dict(asked.labels)}
+        about = asked.name or asked.prompt or ""
+        call = KeyedCall(key, "fork", {**options, **further, "children": siblings}, self.uuid, self.uuid, about)
+        return replace(call, names={"children": [one.uuid for one in asked.children]})
 
     def fork_many(
-        self, children: Sequence[Child], *, note: Mapping[str, Any] | None = None, timeout: float | None = None
+        self,
+        children: Sequence[Child],
+        *,
+        note: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        timeout: float | None = None,
     ) -> Future[list[H]]:
         """Make children that go on from any histories, and are supervised by this agent, in one unit, all or none.
 
@@ -170,6 +207,7 @@ class ForkCommands(CommandBase[H]):
         Args:
             children: 1 to 1,000 of them.
             note: why, as in `note`, in this agent's log before the births; None for no note.
+            key: as in `fork`.
             timeout: seconds to wait. The forks may still happen later; the `TimedOut` names the first child.
 
         Raises:
@@ -185,9 +223,12 @@ class ForkCommands(CommandBase[H]):
 
         def bear() -> Future[list[H]]:
             births = births_of(self.system, children)
-            made = [self._ref(birth.uuid) for birth in births]
-            born = self._births(timeout, births, lambda _: made)
-            return self._tell(lambda caller: on.ForkTrials(told, births, caller), born)
+            uuids = [birth.uuid for birth in births]
+            born = self._births(timeout, births, lambda answer: self._refs(answer, uuids))
+            given = {"note": told, "children": [_asked(child) for child in children]}
+            if (call := self._call(key, "fork_many", given, "")) is not None:
+                call = replace(call, names={"children": uuids})
+            return self._tell(lambda caller: on.ForkTrials(told, births, caller), born, call, _children)
 
         return self._beside(bear, timeout)
 
@@ -198,6 +239,7 @@ class ForkCommands(CommandBase[H]):
         children: Sequence[on.NewChild],
         output: Any,
         timeout: float | None,
+        call: KeyedCall | None,
     ) -> Future[H]:
         """The living child of this name, or a new one. Of several births the database lets one: the others find it."""
 
@@ -205,9 +247,12 @@ class ForkCommands(CommandBase[H]):
             return error.holder if isinstance(error, NameTaken) and self.uuid in error.above else error
 
         born = self._births(timeout, children, lambda uuid: self._ref(uuid, output), taken)
-        if (there := self.system._store.read(lambda tx: registry.child_named(tx, self.uuid, name))) is None:
-            return self._tell(fork, born)
-        born.settle(there.uuid)
+        if call is not None and (known := self.system._store.read(lambda tx: answer_under(tx, call))) is not None:
+            born.settle(known["value"])
+        elif (there := self.system._store.read(lambda tx: registry.child_named(tx, self.uuid, name))) is None:
+            return self._tell(fork, born, call)
+        else:
+            born.settle(there.uuid)
         return born
 
     def _births(
@@ -220,3 +265,9 @@ class ForkCommands(CommandBase[H]):
         what, who = ("the fork", "the child") if len(born) == 1 else ("the forks", "the first child")
         late = f"{what} may still happen: {who} is agent {born[0].uuid} then (system.agent finds it)."
         return self._future(timeout, make, late=late, until=Until.STEP, rescue=rescue)
+
+
+def _asked(child: Child) -> dict[str, Any]:
+    """A child as a key names it."""
+    given = {"at": child.at, "prompt": child.prompt, "go": child.go, "settings": dict(child.settings)}
+    return {"of": getattr(child.of, "uuid", child.of), **given}

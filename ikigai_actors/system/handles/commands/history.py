@@ -145,7 +145,13 @@ class HistoryCommands(CommandBase[H]):
         return self._tell(on.Uncompact, self._future(timeout))
 
     def merge(
-        self, child: Handle | str, how: str = RESULT, positions: Sequence[int] = (), timeout: float | None = None
+        self,
+        child: Handle | str,
+        how: str = RESULT,
+        positions: Sequence[int] = (),
+        timeout: float | None = None,
+        *,
+        key: str | None = None,
     ) -> Future[Merged]:
         """Take in what an agent below this one has said: its model sees it from now on, as a quotation of that agent.
 
@@ -159,6 +165,8 @@ class HistoryCommands(CommandBase[H]):
                 model write what it has done, which this agent pays for; ``pick`` quotes some of its messages.
             positions: for ``pick``, the positions of these messages.
             timeout: seconds to wait; None waits forever.
+            key: 1 to 200 printable characters that name this merge for this agent. A second call with the key, in any
+                process and after any crash, takes nothing in, and gives what came of the first one.
 
         Returns:
             What came of it.
@@ -174,13 +182,15 @@ class HistoryCommands(CommandBase[H]):
             ProviderError: its model gave no summary.
             BudgetExceeded: a budget of this agent has no room for the summary.
             TurnInterrupted: it was interrupted.
+            KeyTaken: the key names another call.
         """
         picked = check_merge(how, positions)
         check_timeout(timeout)
 
         def take() -> Future[Merged]:
             uuid = uuid_of(self.system._store, child)
-            return self._tell(lambda caller: on.Merge(uuid, how, picked, caller), self._future(timeout, merged))
+            call = self._call(key, "merge", {"child": uuid, "how": how, "positions": picked}, how)
+            return self._tell(lambda caller: on.Merge(uuid, how, picked, caller), self._future(timeout, merged), call)
 
         return self._beside(take, timeout)
 

@@ -10,6 +10,7 @@ from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.agents.registry import Handle
 from ikigai_actors.records.lives.delivery import delivery
 from ikigai_actors.records.mail.mail import PERSON, Delete, Mail, Open, Read, check_mail_id
+from ikigai_actors.records.mail.schedules import times
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.base import CommandBase
@@ -29,6 +30,7 @@ class MailCommands(CommandBase[H]):
         at: datetime | str | None = None,
         after: float | None = None,
         zone: str | None = None,
+        key: str | None = None,
     ) -> Future[int]:
         """Send a mail as this agent; return, after the commit, its number in the recipient's mailbox.
 
@@ -45,18 +47,21 @@ class MailCommands(CommandBase[H]):
             at: when it is sent, as in `remind`.
             after: so many seconds from now on it is sent. Without either it is sent now.
             zone: as in `remind`.
+            key: 1 to 200 printable characters that name this mail for this agent. A second call with the key sends
+                nothing, and returns the number of the first one, in any process and after any crash.
 
         Raises:
             AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
             AgentDead: the recipient is dead, or this agent is.
-            BadInput: the body cannot be sent, or not at that time.
+            BadInput: the body cannot be sent, or not at that time; `KeyTaken`: the key names another call.
             MailboxFull: the recipient has 10,000 unread mails.
             GroupEmpty: nobody else is in the group.
             TooManyTimers: the recipient has 100 timers.
         """
         now = self.system._clock.now_ms()
         unit = delivery(self.uuid, recipient, body, now, at=at, after=after, zone=zone)
-        return self._write(unit, timeout, lambda sent: sent.id)
+        given = {"to": getattr(recipient, "uuid", recipient), "body": body, **times(at, after, zone)}
+        return self._write(unit, timeout, lambda sent: sent.id, self._call(key, "send", given, body))
 
     def open_mail(self, number: int, timeout: float | None = None) -> Future[Mail]:
         """Read one mail by its number, read before or not. It counts as read from now on.

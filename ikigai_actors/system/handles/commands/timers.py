@@ -4,6 +4,7 @@ from datetime import datetime
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.arguments import check_flag
+from ikigai_actors.records.mail.schedules import times
 from ikigai_actors.records.mail.timers import CancelTimer, check_timer_id, reminder
 from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.base import CommandBase
@@ -23,6 +24,7 @@ class TimerCommands(CommandBase[H]):
         every: str | None = None,
         zone: str | None = None,
         prompt: bool = False,
+        key: str | None = None,
         timeout: float | None = None,
     ) -> Future[int]:
         """Remind the agent of something later, once or again and again, whichever host runs it then.
@@ -41,6 +43,8 @@ class TimerCommands(CommandBase[H]):
             zone: whose clocks are meant, by its IANA name, such as ``"Europe/Berlin"``; None is the zone of this
                 machine.
             prompt: whether it is a prompt, which begins a turn when the agent is idle. Mail waits until it is read.
+            key: 1 to 200 printable characters that name this timer for the agent. A second call with the key sets none,
+                and returns the number of the first one, in any process and after any crash.
             timeout: seconds to wait; None waits forever.
 
         Returns:
@@ -49,13 +53,14 @@ class TimerCommands(CommandBase[H]):
         Raises:
             AgentNotFound, AgentDead: there is no such living agent.
             BadInput: not one of ``at``, ``after`` and ``every`` is given; the time is over, or more than ten years
-                ahead; there is no such zone; or the text cannot be sent.
+                ahead; there is no such zone; or the text cannot be sent. `KeyTaken`: the key names another call.
             TooManyTimers: it has 100 timers.
         """
         check_flag(prompt, "prompt")
         now = self.system._clock.now_ms()
         unit = reminder(self.uuid, text, now, prompt=prompt, at=at, after=after, every=every, zone=zone)
-        return self._write(unit, timeout, lambda timer: timer.id)
+        given = {"text": text, "prompt": prompt, **times(at, after, zone, every)}
+        return self._write(unit, timeout, lambda timer: timer.id, self._call(key, "remind", given, text))
 
     def cancel_timer(self, number: int, timeout: float | None = None) -> Future[None]:
         """Cancel one of its timers.

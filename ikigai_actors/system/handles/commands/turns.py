@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar, overload
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.attachments import Attachable
-from ikigai_actors.errors import AgentDead
+from ikigai_actors.errors import AgentDead, KeyTaken
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages.replies import OUTPUT, last_outcome
+from ikigai_actors.records.once import KeyedCall
 from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.base import CommandBase
 from ikigai_actors.system.lifecycle import data_of, labels_over, prompt_text
@@ -31,6 +33,7 @@ class TurnCommands(CommandBase[H]):
         output: type[T],
         attach: Sequence[Attachable] = (),
         labels: Mapping[str, str] | None = None,
+        key: str | None = None,
     ) -> Future[Reply[T]]: ...
 
     @overload
@@ -41,6 +44,7 @@ class TurnCommands(CommandBase[H]):
         output: Any = None,
         attach: Sequence[Attachable] = (),
         labels: Mapping[str, str] | None = None,
+        key: str | None = None,
     ) -> Future[Reply]: ...
 
     def prompt(
@@ -50,6 +54,7 @@ class TurnCommands(CommandBase[H]):
         output: Any = None,
         attach: Sequence[Attachable] = (),
         labels: Mapping[str, str] | None = None,
+        key: str | None = None,
     ) -> Future[Reply[Any]]:
         """Open a turn: the agent answers the text.
 
@@ -65,10 +70,14 @@ class TurnCommands(CommandBase[H]):
                 together at most. They are read now, and stored once for all agents.
             labels: on whose account this turn works, and the agents that it forks, as ``{"user": "ann"}``. They go over
                 the agent's own labels, 16 together at most; see `ActorSystem.spending`.
+            key: 1 to 200 printable characters that name this prompt for the agent. The prompt is in the database when
+                this returns. A second call with the key, in any process and after any crash, prompts nothing, and gives
+                the outcome of the first one.
 
         Returns:
             A future of the `Reply`. It raises `ProviderError` when the model could not answer, `OutputError` when it
-            gave no value that fits, and `TurnInterrupted` when the turn was ended.
+            gave no value that fits, and `TurnInterrupted` when the turn was ended. With a key it raises `KeyTaken`
+            where that names another call, and `Withdrawn` where the prompt was taken back.
 
         Raises:
             BadInput: the text is blank, or cannot be stored; output is no type that has a schema; something to attach
@@ -76,10 +85,15 @@ class TurnCommands(CommandBase[H]):
             AgentDead: the agent is dead.
             InboxFull: 10,000 commands wait for it; the future raises it, or the call.
         """
-        return self._prompting(text, output, attach, labels)()
+        return self._prompting(text, output, attach, labels, key)()
 
     def _prompting(
-        self, text: str, output: Any, attach: Sequence[Attachable], labels: Mapping[str, str] | None
+        self,
+        text: str,
+        output: Any,
+        attach: Sequence[Attachable],
+        labels: Mapping[str, str] | None,
+        key: str | None = None,
     ) -> Callable[[], Future[Reply]]:
         """Check and read what a prompt needs; give the function that sends it. Raises what `prompt` does."""
         prompt_text(text)
@@ -88,7 +102,15 @@ class TurnCommands(CommandBase[H]):
             data = {**data, "labels": over}
         future = self._reply_of(output)
         command = on.Prompt(text, future, data=data, blobs=blobs)
+        if (call := self._call(key, "prompt", {"text": text, **data}, text)) is not None:
+            return lambda: self._look_up(partial(self._prompt_once, call, command), future)
         return lambda: self._go(lambda: self.system._tell(self.uuid, command), future, checks=False)
+
+    def _prompt_once(self, call: KeyedCall, command: on.Prompt) -> None:
+        try:
+            self.system._prompt_once(call, command)
+        except KeyTaken as error:
+            command.caller.settle(error)
 
     def steer(self, text: str, now: bool = False, key: str | None = None) -> Receipt:
         """Give the agent a word within the turn that it is in: its model reads it before its next request.
@@ -102,8 +124,8 @@ class TurnCommands(CommandBase[H]):
             text: the word: not blank, and at most 64 KiB in UTF-8.
             now: whether to cut off the request to the model that is in flight, or the calls that run, instead of
                 waiting for their end. What was received of the reply stays.
-            key: 1 to 200 printable characters that name this word for the agent. A repeated call with the same key
-                gives the word of the first one, wherever that is now: for when an answer may be lost on its way.
+            key: 1 to 200 printable characters that name this word for the agent. A second call with the key, in any
+                process and after any crash, says nothing, and gives the word of the first one, wherever that is now.
 
         Returns:
             A future of `Steered`: the position of the message, the turn that it is part of, and whether it ``opened``
@@ -112,8 +134,8 @@ class TurnCommands(CommandBase[H]):
             raises `Withdrawn`.
 
         Raises:
-            BadInput: the text is blank, too long, or cannot be stored; the key is none. The future raises it where the
-                key names another word.
+            BadInput: the text is blank, too long, or cannot be stored; the key is none. `KeyTaken`, of the call or of
+                the future: the key names another call.
             AgentDead: the agent is dead.
         """
         return self.system._steer(self.uuid, text, now, key)

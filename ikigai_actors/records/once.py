@@ -1,0 +1,176 @@
+"""Once: what is asked for under a key is done once, in any process, as often as it is asked for.
+
+    call = KeyedCall("monday", "send", {"to": uuid, "text": "tea"}, scope=uuid, about="tea")
+    unit = Once(Send(...), call, now, lambda mail: {"sent": mail.id})
+    write_alone(store, unit)            # Mail(id=7, ...): answered as the act is
+    write_alone(store, unit)            # raises Repeated, with gave={"sent": 7}
+
+A key names one act within its scope: the agent whose method is called, the sender of a mail, the author of a document;
+for a door all of its clients. The same key may name something else in another scope.
+
+    free        no row; also after a refusal, and after an unread prompt or word was withdrawn
+    claimed     the row, and what the act has written: one transaction writes both
+    pruned      free again, 30 days later; never while what it names is open (`ikigai_actors.records.log.pruning`)
+
+So a caller who has not heard the answer asks again, and gets the answer that there was. After any crash there is the
+row with what it says, or neither. Of two that claim a key at once the database lets one. A key that comes with other
+arguments is refused with `KeyTaken`. The death of an agent and `undo` leave its keys as they are.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ikigai_actors.arguments import check_mapping, check_type, shown
+from ikigai_actors.errors import BadInput, KeyTaken, Repeated
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import Around, LockedRows, RunAlone, Unit
+from ikigai_actors.text import utc_time
+
+KEPT_MS = 30 * 24 * 3600 * 1000
+"""Milliseconds after which a prune deletes a row."""
+
+LONGEST_KEY = 200
+
+_TEXTS = ("key", "verb", "digest", "scope", "about")
+
+_ABOUT = 60
+"""Characters of what a call is about that its row keeps."""
+
+
+def check_call_key(key: object) -> str:
+    """Return a key; raise `BadInput` for what cannot be one."""
+    text = check_type(key, str, "key", "a text of 1 to 200 characters")
+    if not (0 < len(text) <= LONGEST_KEY and text.isprintable()):
+        raise BadInput(f"Expected a key of 1 to {LONGEST_KEY} printable characters; got {shown(text)}.")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedCall:
+    """A call under a key. Raises `BadInput` for what cannot be a key."""
+
+    key: str
+    """1 to 200 printable characters."""
+    verb: str
+    arguments: Mapping[str, Any]
+    """A value that JSON can hold: all that makes two calls different."""
+    scope: str = ""
+    """The uuid of an agent; empty for a door, and for a document of no agent."""
+    agent: str | None = None
+    """The agent, by uuid, whose method is called; None for none."""
+    about: str = ""
+    """A text by which a person knows the call."""
+    names: Mapping[str, Any] = field(default_factory=dict)
+    """What is kept of it beside its answer: ``children``, by uuid."""
+
+    def __post_init__(self) -> None:
+        check_call_key(self.key)
+
+    @property
+    def digest(self) -> str:
+        """The verb and the arguments, as a row holds them."""
+        return hashlib.sha256(json.dumps([self.verb, self.arguments], sort_keys=True).encode()).hexdigest()
+
+    def as_data(self) -> dict[str, Any]:
+        """What a row needs of the call, as JSON has it; see `call_in`."""
+        texts = {"key": self.key, "verb": self.verb, "digest": self.digest, "scope": self.scope, "about": self.about}
+        return {**texts, "names": dict(self.names)}
+
+
+@dataclass(frozen=True, slots=True)
+class _SentCall(KeyedCall):
+    """A call that came as a row: its arguments are elsewhere."""
+
+    known: str = ""
+
+    @property
+    def digest(self) -> str:
+        return self.known
+
+
+def call_in(data: Mapping[str, Any], agent: str) -> KeyedCall:
+    """The call whose `KeyedCall.as_data` this is. Raises `BadInput` for anything else."""
+    try:
+        texts = {name: check_type(data[name], str, name, "text") for name in _TEXTS}
+        names = check_mapping(data["names"], "names", "a dict")
+        return _SentCall(arguments={}, agent=agent, known=texts.pop("digest"), names=names, **texts)
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"Expected the key of a call; got {shown(data)}.") from error
+
+
+class Once(Around):
+    """A unit that is done once under a key, and answered as its act is.
+
+    Raises `Repeated`, with what the act gave when it was done, and `KeyTaken`; what the act raises leaves the key free.
+    """
+
+    __slots__ = ("_call", "_gave", "_now")
+
+    def __init__(self, act: Unit, call: KeyedCall, now: int, gave: Callable[[Any], Mapping[str, Any]]) -> None:
+        """Make the unit; ``gave`` makes of the act's answer what JSON can hold of it."""
+        super().__init__(act)
+        self._call, self._now, self._gave = call, now, gave
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Any:
+        if (known := claim_key(tx, self._call, self._now)) is not None:
+            raise Repeated(f"This was done before under key {self._call.key!r}.", known)
+        try:
+            done = self._act.write(tx, locked)
+        except RunAlone as alone:
+            release(tx, self._call)
+            raise RunAlone(self.around(alone.unit)) from None
+        except BaseException:
+            release(tx, self._call)
+            raise
+        note_answer(tx, self._call, self._gave(done))
+        return done
+
+
+def claim_key(tx: Transaction, call: KeyedCall, now: int) -> dict[str, Any] | None:
+    """Claim the key of a call; None when that is done. Where it was claimed before, return what the call gave.
+
+    In the same transaction the caller says what came of it: `note_answer`, or `release`. Raises `KeyTaken`.
+    """
+    about = call.about if len(call.about) <= _ABOUT else f"{call.about[: _ABOUT - 1]}…"
+    row = {"verb": call.verb, "agent": call.agent, "asked": call.digest, "about": about, "now": now}
+    if tx.run("claim_call", scope=call.scope, key=call.key, **row):
+        return None
+    known = answer_under(tx, call)
+    assert known is not None  # nobody deletes it in this transaction
+    return known
+
+
+def note_answer(tx: Transaction, call: KeyedCall, gave: Mapping[str, Any]) -> None:
+    """Note what a call gave that was claimed in this transaction."""
+    tx.run("answer_call", scope=call.scope, key=call.key, gave=json.dumps(dict(gave)))
+
+
+def release(tx: Transaction, call: KeyedCall) -> None:
+    """Leave a key free that was claimed in this transaction."""
+    tx.run("release_call", scope=call.scope, key=call.key)
+
+
+def release_mail(tx: Transaction, agent: str, mail: int) -> None:
+    """Leave the key free under which an unread prompt or word of an agent was left: it is withdrawn."""
+    tx.run("release_answered", scope=agent, gave=json.dumps(left_as(mail)))
+
+
+def left_as(mail: int) -> dict[str, int]:
+    """What a prompt or word gives: the number of the mail that it is."""
+    return {"mail": mail}
+
+
+def answer_under(tx: Transaction, call: KeyedCall) -> dict[str, Any] | None:
+    """What a call gave that was done under its key; None when it was not. Raises `KeyTaken` for another call."""
+    for verb, digest, about, gave, at in tx.run("call_of", scope=call.scope, key=call.key):
+        if digest != call.digest:
+            what = f"{verb} {about!r}" if about else verb
+            when = utc_time(at).strftime("%Y-%m-%d %H:%M:%S UTC")
+            raise KeyTaken(
+                f"Key {call.key!r} names another call: {what}, of {when}. Use a new key for each new call.", call.key
+            )
+        return dict(json.loads(gave))
+    return None

@@ -1,0 +1,104 @@
+"""The turn of a prompt that was left as mail: how it is, by the rows, for a caller who asks again under its key.
+
+turn = PromptedTurn(uuid, 7)
+store.read(turn.current_end)               # None while mail 7 waits, or its turn is open; then its outcome
+
+One object is looked at again and again: it remembers the message that has opened the turn. A turn that was resumed has
+the outcome of its end. One that was undone was interrupted, whatever it had said.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ikigai_actors.errors import AgentDead, IkigaiError, TurnInterrupted, Withdrawn
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord, Died
+from ikigai_actors.records.log.heads import heads_of, section
+from ikigai_actors.records.mail.prompts import PromptTimes, prompt_times
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.system.remote.follower import CLOCK_MARGIN, News
+from ikigai_actors.system.remote.turn import RemoteTurn, TurnEnd
+
+_PAGE = 500
+"""Messages that are read at once."""
+
+
+class CutOff(NamedTuple):
+    """The turn is open, and was cut off: the host that runs the agent knows whether it goes on."""
+
+
+class PromptedTurn:
+    """The turn that a prompt by mail opens."""
+
+    def __init__(self, agent: str, mail: int, nobody: Callable[[], IkigaiError | None] = lambda: None) -> None:
+        """Look for a turn.
+
+        Args:
+            agent: whose it is, by uuid.
+            mail: the number of the prompt.
+            nobody: says why nobody answers it now; None while somebody may.
+        """
+        self._agent, self._mail, self._nobody = agent, mail, nobody
+        self._opening = 0
+
+    def current_end(self, tx: Transaction) -> TurnEnd | IkigaiError | CutOff | None:
+        """How the turn has ended, or that it was cut off; None while neither is so.
+
+        Raises `Withdrawn`, and `TurnInterrupted` where nothing is left of it. Gives `NoHost` where nobody answers.
+        """
+        record = registry.get(tx, self._agent)
+        if not self._opening:
+            times = prompt_times(tx, self._agent, self._mail)
+            if times is None:
+                raise Withdrawn("The prompt was withdrawn.", self._agent)
+            if times.read_at is None:
+                return self._nobody() if record.living else _dead(record)
+            self._opening = self._found(tx, record, times)
+        if record.turn != self._opening:
+            return self._end(tx, record)
+        if record.cut_off:
+            return CutOff()
+        return self._nobody()
+
+    def _found(self, tx: Transaction, record: AgentRecord, times: PromptTimes) -> int:
+        """The message that has taken up the prompt."""
+        end = heads_of(tx, [record.uuid])[0].position
+        while end > record.fork_message_id:
+            start = max(record.fork_message_id, end - _PAGE)
+            part = section(tx, record.uuid, start, end)
+            for message in reversed(part):
+                if message.kind == Kind.USER and message.data.get("mail") == self._mail:
+                    return message.id
+            if not part or part[0].created_at < times.created_at - CLOCK_MARGIN:
+                break
+            end = start
+        raise TurnInterrupted(f"Nothing is left of the turn of prompt {self._mail} of {record.short}.", record.uuid)
+
+    def _end(self, tx: Transaction, record: AgentRecord) -> TurnEnd:
+        messages: list[Message] = []
+        undone, is_over, place = False, False, self._opening
+        while part := section(tx, record.uuid, place, place + _PAGE):
+            for message in part:
+                is_over = is_over or message.kind == Kind.USER
+                undone = undone or self._undoes(message)
+                messages += [] if is_over else [message]
+            place = part[-1].id
+        died = [] if record.living else [Died(record.uuid, record.exit_cause or "", record.exit_reason or "")]
+        news = News(messages, died, {record.uuid: record.turn}, ())
+        end = RemoteTurn(record.uuid, turn=self._opening).follow(news) or _dead(record)
+        if undone and isinstance(end, Reply):
+            return TurnInterrupted(f"The turn was undone: {record.short} went back to before it.", record.uuid)
+        return end
+
+    def _undoes(self, message: Message) -> bool:
+        """Whether a message takes the turn away."""
+        if message.kind != Kind.REWIND:
+            return False
+        to = message.data.get("before", message.data.get("mark"))
+        return isinstance(to, int) and to <= self._opening
+
+
+def _dead(record: AgentRecord) -> AgentDead:
+    return AgentDead(f"Agent {record.short} is dead: {record.exit_reason or 'no reason is known'}.", record.uuid)

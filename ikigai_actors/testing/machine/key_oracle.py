@@ -1,0 +1,69 @@
+"""`KeyOracle`: the law ``key``, by the commits: what is asked for under a key is done once, and its answer stays.
+
+Each prompt and child of a run that has a key says so in its text. The commit that brings one answers its key, which was
+free before. Everybody who asks under the key hears the same.
+"""
+
+from collections.abc import Sequence
+
+from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
+from ikigai_actors.testing.simulation.process import Broken
+
+_MARK = "once: "
+
+
+def keyed_text(verb: str, scope: str, key: str) -> str:
+    """The text of a prompt that has a key."""
+    return f"{_MARK}{verb} {scope} {key}"
+
+
+class KeyOracle:
+    """Follows the keys of a run."""
+
+    def __init__(self) -> None:
+        self._done: dict[tuple[str, str], str] = {}
+        self._heard: dict[str, str] = {}
+
+    def heard(self, text: str, answer: str) -> None:
+        """Note what somebody has heard who asked for this under its key."""
+        if self._heard.setdefault(text, answer) != answer:
+            raise Broken(f"key: {text!r} has given {self._heard[text]}, and then {answer}")
+
+    def committed(self, changes: Sequence[StoredChange]) -> None:
+        """Check one commit."""
+        answered = set[tuple[str, str]]()
+        for change in changes:
+            if not isinstance(change, RanStatement):
+                continue
+            place = str(change.parameters.get("scope")), str(change.parameters.get("key"))
+            if change.query == "answer_call":
+                if place in self._done:
+                    raise Broken(f"key: {place} was done before, and has another answer now")
+                self._done[place] = change.parameters["gave"]
+                answered.add(place)
+            elif change.query == "release_call":
+                self._done.pop(place, None)
+            elif change.query == "release_answered":
+                gave = change.parameters["gave"]
+                freed = [one for one, answer in self._done.items() if one[0] == place[0] and answer == gave]
+                self._done = {one: answer for one, answer in self._done.items() if one not in freed}
+        for text in _acts(changes):
+            _, verb, scope, key = text.split(" ")
+            if (scope, key) not in answered:
+                raise Broken(
+                    f"key: a {verb} under key {key} of agent {scope} came by a commit that answers no such key"
+                )
+
+
+def _acts(changes: Sequence[StoredChange]) -> list[str]:
+    """The texts of the prompts and children with keys that a commit brings."""
+    births = {one.parameters["uuid"] for one in changes if isinstance(one, RanStatement) and one.query == "register"}
+    found: list[str] = []
+    for change in changes:
+        if isinstance(change, Written) and change.table == "mail":
+            found.append(change.row[4])
+        elif isinstance(change, Written) and change.table == "messages":
+            uuid, _, kind, content, *_ = change.row
+            found += [content] if kind == Kind.USER and uuid in births else []
+    return [text for text in found if text.startswith(_MARK)]
