@@ -294,6 +294,38 @@ CREATE TABLE calls (
     PRIMARY KEY (scope, key)
 );
 
+-- Doors for events from outside: a signed delivery to one becomes a prompt, a mail or a child of its agent. Rows stay: arrivals name them.
+CREATE TABLE endpoints (
+    name       TEXT PRIMARY KEY,
+    agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+    spec       TEXT NOT NULL,                            -- a JSON object: scheme, references to secrets, filters, template
+    created_at BIGINT NOT NULL,
+    paused_at  BIGINT,                                   -- since then it holds what comes
+    removed_at BIGINT
+);
+
+-- Deliveries, each once, written with what became of it.
+CREATE TABLE arrivals (
+    endpoint TEXT NOT NULL REFERENCES endpoints (name),
+    id       TEXT NOT NULL,                              -- the sender's, or made of the body
+    number   BIGINT NOT NULL,                            -- counts per endpoint, in the order of commits
+    at       BIGINT NOT NULL,                            -- rows that are older than 30 days are deleted by a prune
+    again_of TEXT,                                       -- the arrival that somebody had repeated
+    status   TEXT NOT NULL CHECK (status IN ('taken', 'filtered', 'held', 'dead')),
+    gave     TEXT NOT NULL,                              -- a JSON object
+    child    TEXT,                                       -- the uuid of the child that it asked for
+    request  BIGINT,                                     -- requests.id of that
+    sha256   TEXT NOT NULL,                              -- of the body
+    headers  TEXT NOT NULL,                              -- a JSON object, without signatures
+    body     BYTEA,                                      -- NULL: deleted by a prune, 7 days later
+    PRIMARY KEY (endpoint, id)
+);
+CREATE UNIQUE INDEX arrivals_number ON arrivals (endpoint, number);
+CREATE INDEX arrivals_waiting ON arrivals (endpoint, status, number) WHERE status IN ('held', 'dead');
+CREATE INDEX arrivals_body ON arrivals (endpoint, sha256, number);
+CREATE INDEX arrivals_child ON arrivals (child) WHERE child IS NOT NULL;
+CREATE INDEX arrivals_request ON arrivals (endpoint, request) WHERE request IS NOT NULL;
+
 -- Budgets: ceilings on what an agent and all that descend from it may spend. The chain above one never changes. Agent 0 always has
 -- one, at first without limits. Locked in this order, after the rows of agents: budgets, limits, portions, slots.
 CREATE TABLE budgets (

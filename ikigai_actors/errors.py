@@ -266,6 +266,19 @@ class DocumentChanged(DocumentError):
     """The document is not at the version that the writer expected. Nothing was written."""
 
 
+class EndpointNotFound(IkigaiError):
+    """There is no endpoint of this name, or it was removed."""
+
+    def __init__(self, message: str, endpoint: str = "") -> None:
+        super().__init__(message)
+        self.endpoint = endpoint
+        """The name."""
+
+
+class Forged(IkigaiError):
+    """A delivery without its sender's signature, or with one of another time. Nothing was written."""
+
+
 class BadInput(IkigaiError, ValueError):
     """An argument cannot be used; the message says what would do."""
 

@@ -10,6 +10,10 @@ from ikigai_actors.agent.waits import WaitResult as WaitResult
 from ikigai_actors.attachments import Attachment as Attachment
 from ikigai_actors.records.agents.registry import AgentRecord as AgentRecord
 from ikigai_actors.records.agents.registry import Handle as Handle
+from ikigai_actors.records.arrivals.arrivals import ArrivalRecord as ArrivalRecord
+from ikigai_actors.records.arrivals.arrivals import Received as Received
+from ikigai_actors.records.arrivals.endpoints import Endpoint as Endpoint
+from ikigai_actors.records.arrivals.endpoints import EndpointSpec as EndpointSpec
 from ikigai_actors.records.documents import Document as Document
 from ikigai_actors.records.documents import Documents as Documents
 from ikigai_actors.records.documents import DocumentVersion as DocumentVersion
@@ -33,6 +37,7 @@ from ikigai_actors.records.transfer.format import RecordFile as RecordFile
 from ikigai_actors.store.hosts.rows import HostRecord as HostRecord
 from ikigai_actors.store.journal import JournalStatistics as JournalStatistics
 from ikigai_actors.system.context import Context as Context
+from ikigai_actors.system.endpoints import Endpoints as Endpoints
 from ikigai_actors.system.handles.outcomes import Compacted as Compacted
 from ikigai_actors.system.handles.outcomes import Merged as Merged
 from ikigai_actors.system.receipts import Receipt as Receipt

@@ -41,7 +41,7 @@ COMMAND_LINE = Contents(
         "Look": "demo help completion agents log history context settings approvals tail diff stats prices doctor",
         "Talk and act": (
             "prompt fork resume undo mark rewind clear compact uncompact merge model system set approve deny rules "
-            "send read-mail check-mail filter-mail delete-mail notify wait timers doc group monitor budget "
+            "send read-mail check-mail filter-mail delete-mail notify wait timers doc endpoint group monitor budget "
             "rename signal finish kill adopt orphans supervise"
         ),
         "Experiments": "search bisect good bad skip replay regress evaluate experiments",
@@ -66,7 +66,7 @@ SLASH_COMMANDS = Contents(
             "/rename /signal /finish /kill /adopt /orphans /supervise"
         ),
         "Experiments": "/bisect /good /bad /skip /replay /experiments",
-        "Data and hosts": "/doc /export /import /hosts /move",
+        "Data and hosts": "/doc /endpoint /export /import /hosts /move",
     },
 )
 

@@ -2010,3 +2010,74 @@ DELETE FROM guest_entries WHERE log = :log AND part = :part AND about = :about A
 
 -- name: delete_guest_keys
 DELETE FROM guest_entries WHERE log = :log AND part = :part AND about = :about AND id > :above AND key = ANY(:keys)
+
+-- name: endpoint
+SELECT name, agent_uuid, spec, created_at, paused_at FROM endpoints WHERE name = :name AND removed_at IS NULL
+
+-- name: endpoints
+SELECT name, agent_uuid, spec, created_at, paused_at FROM endpoints WHERE removed_at IS NULL ORDER BY name
+
+-- name: set_endpoint
+INSERT INTO endpoints (name, agent_uuid, spec, created_at) VALUES (:name, :agent, :spec, :now)
+    ON CONFLICT (name) DO UPDATE SET agent_uuid = :agent, spec = :spec, paused_at = NULL, removed_at = NULL RETURNING name
+
+-- name: change_endpoint
+UPDATE endpoints SET paused_at = :paused_at, removed_at = :removed_at WHERE name = :name
+
+-- name: lock_endpoint
+SELECT name FROM endpoints WHERE name = :name FOR NO KEY UPDATE
+
+-- name: latest_arrival
+SELECT COALESCE(MAX(number), 0) FROM arrivals WHERE endpoint = :endpoint
+
+-- name: arrival
+SELECT endpoint, id, number, at, again_of, status, gave FROM arrivals WHERE endpoint = :endpoint AND id = :id
+
+-- name: arrival_body
+SELECT body, headers FROM arrivals WHERE endpoint = :endpoint AND id = :id
+
+-- name: arrivals
+SELECT endpoint, id, number, at, again_of, status, gave FROM arrivals WHERE endpoint = :endpoint
+ ORDER BY number DESC LIMIT CAST(:most AS BIGINT)
+
+-- name: arrivals_with
+-- By arrivals_waiting: of those that are held or dead.
+SELECT endpoint, id, number, at, again_of, status, gave FROM arrivals
+ WHERE endpoint = :endpoint AND status = :status AND status IN ('held', 'dead') ORDER BY number LIMIT CAST(:most AS BIGINT)
+
+-- name: count_arrivals
+SELECT status, COUNT(*) FROM arrivals WHERE endpoint = :endpoint GROUP BY status
+
+-- name: arrival_with_body
+-- The first that came with the same bytes before a number.
+SELECT id FROM arrivals WHERE endpoint = :endpoint AND sha256 = :sha256 AND number < :number AND again_of IS NULL
+ ORDER BY number LIMIT 1
+
+-- name: add_arrival
+INSERT INTO arrivals (endpoint, id, number, at, again_of, status, gave, child, request, sha256, headers, body)
+VALUES (:endpoint, :id, :number, :now, :again_of, :status, :gave, :child, :request, :sha256, :headers, :body)
+
+-- name: settle_arrival
+UPDATE arrivals SET status = :status, gave = :gave, child = :child, request = :request WHERE endpoint = :endpoint AND id = :id
+
+-- name: children_of_endpoint
+-- The living children of its agent that an endpoint has made. By agents_supervisor and arrivals_child.
+SELECT COUNT(*) FROM agents a WHERE a.supervisor_uuid = :agent AND a.status <> 'dead'
+   AND EXISTS (SELECT 1 FROM arrivals r WHERE r.child = a.uuid AND r.endpoint = :endpoint)
+
+-- name: coming_children_of_endpoint
+-- Children that are asked for and not born yet. By requests_new and arrivals_request.
+SELECT COUNT(*) FROM requests q WHERE q.agent_uuid = :agent AND q.answered_at IS NULL
+   AND EXISTS (SELECT 1 FROM arrivals r WHERE r.endpoint = :endpoint AND r.request = q.id)
+
+-- name: prune_arrival_bodies
+UPDATE arrivals SET body = NULL WHERE at < :before AND body IS NOT NULL AND status <> 'held'
+
+-- name: prune_arrivals
+DELETE FROM arrivals WHERE at < :before AND status <> 'held'
+
+-- name: every_endpoint
+SELECT name, agent_uuid, spec FROM endpoints
+
+-- name: every_arrival
+SELECT endpoint, id, number, status, gave FROM arrivals

@@ -9,6 +9,7 @@ Its modules:
     receipts                        where words enter histories, as futures
     event_feed, reply_stream        events, and the pieces of a turn, as iterators
     lifecycle, approvals            signals and births; calls that wait for a person
+    endpoints                       events from outside, as prompts, mail and children
     conversation, host_events       what front ends hear
     replies_on_their_way            their texts so far, for pages and doors
     json_log                        log lines as JSON

@@ -24,6 +24,7 @@ from ikigai_actors.errors import NoHost
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.directory import E
+from ikigai_actors.system.endpoints import Endpoints
 from ikigai_actors.system.event_feed import AsyncEventFeed
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 from ikigai_actors.system.system import ActorSystem
@@ -90,6 +91,24 @@ class AsyncDocuments(_Beside[Documents]):
     log = _asks(Documents.log)
 
 
+class AsyncEndpoints(_Beside[Endpoints]):
+    """The endpoints of a system, for an asyncio program."""
+
+    add = _asks_in_order(Endpoints.add)
+    list = _asks(Endpoints.list)
+    get = _asks(Endpoints.get)
+    counts = _asks(Endpoints.counts)
+    arrivals = _asks(Endpoints.arrivals)
+    pause = _asks_in_order(Endpoints.pause)
+    resume = _asks_in_order(Endpoints.resume)
+    remove = _asks_in_order(Endpoints.remove)
+    receive = _asks_in_order(Endpoints.receive)
+    take_held = _asks_in_order(Endpoints.take_held)
+    replay = _asks_in_order(Endpoints.replay)
+    replay_dead = _asks_in_order(Endpoints.replay_dead)
+    preview = _asks(Endpoints.preview)
+
+
 class AsyncApprovals(_Beside[Approvals]):
     """The calls of a system that wait for somebody to decide, for an asyncio program."""
 
@@ -118,6 +137,8 @@ class AsyncSystem(_Beside[_System]):
         super().__init__(system, system._beside)
         self.documents = AsyncDocuments(system.documents, system._beside)
         """The documents that all agents share."""
+        self.endpoints = AsyncEndpoints(system.endpoints, system._beside)
+        """The endpoints by which events from outside reach agents."""
         self.approvals = AsyncApprovals(system.approvals, system._beside)
         """The calls that wait for a person's decision."""
         try:

@@ -174,6 +174,13 @@ class Directory(OfOneProcess, ABC):
 
         return Documents(self._store, self._writer.perform, self._clock.now_ms, self._perform_once)
 
+    @cached_property
+    def endpoints(self) -> "types.Endpoints":
+        """The endpoints by which events from outside reach agents."""
+        from ikigai_actors.system.endpoints import Endpoints
+
+        return Endpoints(self._store, self._writer.perform, self._clock.now_ms)
+
     # What differs
 
     @property

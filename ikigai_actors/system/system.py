@@ -67,6 +67,7 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.agents.registry import AgentRecord, Renamed, ensure_root, leave_cut_off
 from ikigai_actors.records.agents.rules import set_rules_of_root
+from ikigai_actors.records.arrivals.arrivals import Received
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.budgets.grants import Served
@@ -459,6 +460,9 @@ class ActorSystem(System):
                 self._supervision.look_at_rows()
             case CallAppended() | AppendCompleted():
                 self._on_commit(answer.answer)
+            case Received():
+                self._on_commit(answer.done)
+                self._supervision.look_at_rows()
             case LifecycleChange():
                 self._processes.follow(answer)
                 self._supervision.on_lifecycle_change(answer)

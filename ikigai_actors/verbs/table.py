@@ -77,6 +77,12 @@ TABLE = {
         "List, show, write and delete the documents that all agents share.",
         needs=Right.PROMPT,
     ),
+    "endpoint": VerbLine(
+        "verbs.endpoints",
+        "COMMAND [ARGS]...",
+        "Make, show and remove endpoints, by which signed events from outside reach agents.",
+        Callers.PEOPLE | Callers.SCRIPTS,  # a secret is named as this machine finds it: no act for callers from outside
+    ),
     "experiments": VerbLine(
         "behaviour.verbs",
         "",

@@ -113,7 +113,7 @@ def test_any_list_of_tools_can_be_described_as_services_take_them_or_is_refused(
             bench.open(server)
         offered = Toolbox([])
         left_out = offered.add(bench.tools.values())
-        described = [tool for tool in offered.describe({}) if tool["name"] in bench.tools]
+        described = [tool for tool in offered.offer({}).read if tool["name"] in bench.tools]
         assert left_out.keys() | {tool["name"] for tool in described} == bench.tools.keys()
         said = [{"role": "user", "content": [{"type": "text", "text": "go"}]}]
         assert violations({"model": "m", "max_tokens": 9, "messages": said, "tools": described}) == []

@@ -12,6 +12,7 @@ import psycopg
 from ikigai_actors.records import guests
 from ikigai_actors.records.agents.labels import set_id, set_of
 from ikigai_actors.records.agents.registry import make_root
+from ikigai_actors.records.arrivals.endpoints import EndpointSpec
 from ikigai_actors.records.budgets.amounts import SpendingRow
 from ikigai_actors.records.budgets.spendings import keep_labels
 from ikigai_actors.records.guests import GuestEntry, GuestPlace
@@ -107,6 +108,20 @@ def found_family(store: Store) -> None:
             tx.run("add_remote_command", agent="a", kind=kind, body="{}", mailed=0, now=1)
         tx.run("answer_remote_command", agent="a", id=1, answer='{"value": 7}', now=2)
         tx.run("claim_call", scope="a", key="k1", agent="a", verb="send", asked="0" * 64, about="tea", now=1)
+        tx.run("set_endpoint", name="shop", agent="root", spec=EndpointSpec("github", ("env:S",)).encode(), now=1)
+        facts = {"gave": '{"agent": "root", "mail": 1}', "child": None, "request": None, "sha256": "0" * 64}
+        tx.run(
+            "add_arrival",
+            endpoint="shop",
+            id="d1",
+            number=1,
+            now=1,
+            again_of=None,
+            status="taken",
+            headers="{}",
+            body=b"tea",
+            **facts,
+        )
         guests.append_entries(
             tx, guests.make_guest(tx, GuestPlace("test", "", "tea")), [GuestEntry(data="1"), GuestEntry(data="2")]
         )

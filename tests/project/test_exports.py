@@ -126,7 +126,7 @@ INNER = {
 
 MADE_BY_US = {
     "ActorSystem", "AgentRef", "AsyncActorSystem", "AsyncAgentRef", "AsyncEventFeed", "AsyncReplyStream", "Documents",
-    "EventFeed", "FunctionTool", "Mailbox", "ReplyStream", "Subscription",
+    "Endpoints", "EventFeed", "FunctionTool", "Mailbox", "ReplyStream", "Subscription",
 }  # fmt: skip
 """Classes that users do not make by calling them."""
 
@@ -237,8 +237,8 @@ def test_both_faces_of_a_handle_have_the_same_methods_with_the_same_arguments_an
 
 
 SYSTEM = {
-    "agent", "agents", "approvals", "attached", "checkpoint", "close", "documents", "events", "export", "groups",
-    "handle", "hosts", "import_", "iter_agents", "move", "root", "send", "spending", "state_of", "statistics",
+    "agent", "agents", "approvals", "attached", "checkpoint", "close", "documents", "endpoints", "events", "export",
+    "groups", "handle", "hosts", "import_", "iter_agents", "move", "root", "send", "spending", "state_of", "statistics",
     "subscribe", "verify",
 }  # fmt: skip
 HOST = {"open", "attach", "drain", "resume"}

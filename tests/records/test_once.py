@@ -128,7 +128,7 @@ def test_a_prune_deletes_the_rows_that_are_older_than_thirty_days_and_name_nothi
     plant(store, a="root")
     for key, now in (("old", 1), ("waits", 1), ("young", 3)):
         write_alone(store, keyed("a", key, key, now))
-    store.write(lambda tx: take_prompt(tx, "a", 1, ends=False))
+    store.write(lambda tx: take_prompt(tx, "a", 1, 2, ends=False))
     prune_logs(store, 0, KEPT_MS + 2)
     assert keys(store) == ["waits", "young"]
 

@@ -24,6 +24,7 @@ class Invariant(StrEnum):
     RESTART = "restart"
     REMOTE_COMMAND = "remote-command"
     KEYED_CALL = "keyed-call"
+    ARRIVAL = "arrival"
     GUEST = "guest"
     NAME = "name"
     EPOCH = "epoch"

@@ -1,0 +1,266 @@
+"""Table ``arrivals``: each delivery of an endpoint once, with what became of it.
+
+    taken      its act is committed: a prompt, a mail, or a request for a child
+    filtered   its endpoint does not want it
+    held       its endpoint is paused, or as many of its children live as may: taken later, in the order of arrival
+    dead       it cannot be taken: no JSON where fields are wanted, the agent is dead, its mailbox is full
+
+The row and the act are one transaction, so a sender that was not answered sends again, and gets the answer of before.
+A crash before the commit leaves neither of them, a crash after it leaves both.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.records.arrivals.endpoints import endpoint_called
+from ikigai_actors.store.base import Row, Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+
+BODIES_KEPT_MS = 7 * 24 * 3600 * 1000
+"""Milliseconds after which a prune deletes the body of an arrival."""
+
+ARRIVALS_KEPT_MS = 30 * 24 * 3600 * 1000
+"""Milliseconds after which a prune deletes an arrival, with its id: the delivery would count as a new one."""
+
+TAKEN, FILTERED, HELD, DEAD = "taken", "filtered", "held", "dead"
+
+
+class ArrivalRecord(NamedTuple):
+    """A delivery that has arrived. A row of the query ``arrival``."""
+
+    endpoint: str
+    id: str
+    number: int
+    """Its place in the order of commits at its endpoint, from 1."""
+    at: int
+    """When, in milliseconds since 1970 (UTC)."""
+    again_of: str | None
+    """The arrival that it repeats, as somebody asked for; None for one that came."""
+    status: str
+    gave: Mapping[str, Any]
+    """Its agent, and ``mail``, or ``request`` and ``child``; or ``why`` it was not taken."""
+
+
+class Received(NamedTuple):
+    """The answer of an `Arrive`."""
+
+    id: str
+    status: str
+    gave: Mapping[str, Any]
+    repeated: bool = False
+    """Whether it had arrived before, and nothing was done now."""
+    done: object = None
+    """The answer of its act's unit, if it was done now."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewArrival:
+    """A delivery that comes in."""
+
+    endpoint: str
+    id: str
+    body: bytes
+    headers: Mapping[str, str]
+    now: int
+    again_of: str | None = None
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the body."""
+        return hashlib.sha256(self.body).hexdigest()
+
+
+class ArrivalAct(NamedTuple):
+    """The act of a delivery, as its endpoint wants it."""
+
+    unit: Unit
+    """One that runs beside others, and checks before it writes."""
+    gave: Mapping[str, Any]
+    """Facts of the answer that are known before: the agent, and the child of a fork."""
+    answer: str
+    """The name of the unit's answer among those facts: ``mail`` or ``request``."""
+    most: int | None = None
+    """The most children of the endpoint that may live; None where it makes none."""
+
+
+class Arrive(Unit):
+    """Take a delivery once, with its act; answered with `Received`. Raises `EndpointNotFound`.
+
+    A refusal of the act is no error: the sender could do nothing about it, and a person finds the arrival as dead.
+    """
+
+    concerns_others = True
+
+    __slots__ = ("_act", "_arrival", "_by_body", "_status", "_why")
+
+    def __init__(
+        self,
+        arrival: NewArrival,
+        act: ArrivalAct | None,
+        *,
+        status: str = TAKEN,
+        why: str = "",
+        by_body: bool = False,
+    ) -> None:
+        """Make the unit.
+
+        Args:
+            arrival: the delivery.
+            act: what it becomes; None where nothing is done.
+            status: ``filtered`` or ``dead`` without an act.
+            why: why it is dead.
+            by_body: whether one with the same body is the same delivery.
+        """
+        self._arrival, self._act, self._status, self._why, self._by_body = arrival, act, status, why, by_body
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return () if self._act is None else self._act.unit.touches
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Received:
+        arrival = self._arrival
+        endpoint = endpoint_called(tx, arrival.endpoint)
+        tx.run("lock_endpoint", name=arrival.endpoint)  # its arrivals are numbered, and counted, one after another
+        if (known := self._known(tx)) is not None:
+            return known
+        number = 1 + tx.run("latest_arrival", endpoint=arrival.endpoint)[0][0]
+        waits = endpoint.paused_at is not None or (self._act is not None and is_full(tx, arrival.endpoint, self._act))
+        status, gave = self._status, {"why": self._why} if self._why else {}
+        answer: object = None
+        if self._act is not None:
+            status, gave, answer = (HELD, {}, None) if waits else carried_out(tx, locked, self._act)
+        if twin := tx.run("arrival_with_body", endpoint=arrival.endpoint, sha256=arrival.sha256, number=number):
+            gave = {**gave, "same_body_as": twin[0][0]}
+        tx.run(
+            "add_arrival",
+            endpoint=arrival.endpoint,
+            id=arrival.id,
+            number=number,
+            now=arrival.now,
+            again_of=arrival.again_of,
+            status=status,
+            gave=json.dumps(gave),
+            child=gave.get("child"),
+            request=gave.get("request"),
+            sha256=arrival.sha256,
+            headers=json.dumps(dict(arrival.headers)),
+            body=arrival.body,
+        )
+        return Received(arrival.id, status, gave, done=answer)
+
+    def _known(self, tx: Transaction) -> Received | None:
+        """The answer of the delivery, if it has arrived."""
+        arrival = self._arrival
+        rows = tx.run("arrival", endpoint=arrival.endpoint, id=arrival.id)
+        if not rows and self._by_body and arrival.again_of is None:
+            twins = tx.run("arrival_with_body", endpoint=arrival.endpoint, sha256=arrival.sha256, number=2**62)
+            rows = [row for (name,) in twins for row in tx.run("arrival", endpoint=arrival.endpoint, id=name)]
+        return None if not rows else Received(rows[0][1], rows[0][5], json.loads(rows[0][6]), repeated=True)
+
+
+class TakeHeld(Unit):
+    """Take a delivery that is held, with its act.
+
+    Answered with `Received`; its status is still ``held`` where as many children live as may.
+    """
+
+    concerns_others = True
+
+    __slots__ = ("_act", "_endpoint", "_id")
+
+    def __init__(self, endpoint: str, delivery: str, act: ArrivalAct) -> None:
+        self._endpoint, self._id, self._act = endpoint, delivery, act
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return self._act.unit.touches
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Received:
+        tx.run("lock_endpoint", name=self._endpoint)
+        arrival = arrival_called(tx, self._endpoint, self._id)
+        if arrival.status != HELD or is_full(tx, self._endpoint, self._act):
+            return Received(self._id, arrival.status, arrival.gave, repeated=arrival.status != HELD)
+        status, gave, answer = carried_out(tx, locked, self._act)
+        tx.run(
+            "settle_arrival",
+            endpoint=self._endpoint,
+            id=self._id,
+            status=status,
+            gave=json.dumps(gave),
+            child=gave.get("child"),
+            request=gave.get("request"),
+        )
+        return Received(self._id, status, gave, done=answer)
+
+
+def carried_out(tx: Transaction, locked: LockedRows, act: ArrivalAct) -> tuple[str, dict[str, Any], object]:
+    """Do the act of a delivery: its status, what it gave, and its answer. A refusal has written nothing."""
+    try:
+        answer = act.unit.write(tx, locked)
+    except IkigaiError as refusal:
+        return DEAD, {"agent": act.gave["agent"], "why": str(refusal)}, None
+    number = answer if isinstance(answer, int) else getattr(answer, "mail", None) or answer.id
+    return TAKEN, {**act.gave, act.answer: number}, answer
+
+
+def is_full(tx: Transaction, endpoint: str, act: ArrivalAct) -> bool:
+    """Whether as many children of an endpoint live, or are about to, as may."""
+    if act.most is None:
+        return False
+    [(living,)] = tx.run("children_of_endpoint", endpoint=endpoint, agent=act.gave["agent"])
+    [(coming,)] = tx.run("coming_children_of_endpoint", endpoint=endpoint, agent=act.gave["agent"])
+    return int(living) + int(coming) >= act.most
+
+
+def arrival_called(tx: Transaction, endpoint: str, delivery: str) -> ArrivalRecord:
+    """An arrival by its id. Raises `BadInput`."""
+    for row in tx.run("arrival", endpoint=endpoint, id=delivery):
+        return _arrival(row)
+    raise BadInput(f"Endpoint {endpoint!r} has no arrival {delivery!r}. See ikigai endpoint show {endpoint}.")
+
+
+def latest_arrivals(tx: Transaction, endpoint: str, most: int) -> list[ArrivalRecord]:
+    """The latest arrivals of an endpoint, the latest first."""
+    return [_arrival(row) for row in tx.run("arrivals", endpoint=endpoint, most=most)]
+
+
+def arrivals_with(tx: Transaction, endpoint: str, status: str, most: int) -> list[ArrivalRecord]:
+    """The oldest arrivals of an endpoint with a status, in the order in which they came."""
+    return [_arrival(row) for row in tx.run("arrivals_with", endpoint=endpoint, status=status, most=most)]
+
+
+def counted_arrivals(tx: Transaction, endpoint: str) -> dict[str, int]:
+    """The numbers of arrivals, by status."""
+    return {status: int(count) for status, count in tx.run("count_arrivals", endpoint=endpoint)}
+
+
+def body_of_arrival(tx: Transaction, endpoint: str, delivery: str) -> tuple[bytes, Mapping[str, str]]:
+    """The bytes of an arrival, and its headers. Raises `BadInput` for one that is not there, or whose body is gone."""
+    arrival_called(tx, endpoint, delivery)
+    [(body, headers)] = tx.run("arrival_body", endpoint=endpoint, id=delivery)
+    if body is None:
+        raise BadInput(f"The body of arrival {delivery!r} was deleted: bodies are kept for 7 days.")
+    return bytes(body), json.loads(headers)
+
+
+def again_id(tx: Transaction, endpoint: str, delivery: str) -> str:
+    """The id of the next repetition of an arrival: ``ID~2``, ``ID~3``, and so on."""
+    first = delivery.split("~", 1)[0] if arrival_called(tx, endpoint, delivery).again_of is not None else delivery
+    number = 2
+    while tx.run("arrival", endpoint=endpoint, id=f"{first}~{number}"):
+        number += 1
+    return f"{first}~{number}"
+
+
+def prune_arrivals(tx: Transaction, now: int) -> None:
+    """Delete bodies after 7 days and rows after 30; not of those that are held."""
+    tx.run("prune_arrival_bodies", before=now - BODIES_KEPT_MS)
+    tx.run("prune_arrivals", before=now - ARRIVALS_KEPT_MS)
+
+
+def _arrival(row: Row) -> ArrivalRecord:
+    return ArrivalRecord._make([*row[:6], json.loads(row[6])])

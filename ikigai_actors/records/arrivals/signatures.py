@@ -1,0 +1,235 @@
+"""Signatures of deliveries: whether a request from outside is its sender's, and which delivery it is. Pure.
+
+    delivery = verified_delivery("github", headers, raw, [secret], now=time())
+    delivery.id                         # the same for each try of the sender
+
+The signature is over the bytes that came, so it is checked before they are parsed. A scheme with a time in its
+signature refuses one that is more than five minutes away from now: a request that was overheard does not stay good.
+
+    scheme     what is signed          id of the delivery                         time
+    standard   id.timestamp.body       webhook-id                                 signed
+    github     body                    X-GitHub-Delivery, which is not signed     none
+    stripe     t.body                  id in the body                             signed
+    slack      v0:t:body               event_id in the body                       signed
+    hmac       body                    X-Delivery, ce-source and ce-id, or hash   none
+    bearer     nothing                 as hmac                                    none
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ikigai_actors.errors import BadInput, Forged
+
+TOLERANCE = 300.0
+"""Seconds by which the time of a signature may differ from now."""
+
+LONGEST_ID = 200
+"""The most characters of a delivery's id; a longer one counts by its hash."""
+
+Headers = Mapping[str, str]
+"""The headers of a request, by their names in small letters."""
+
+
+class SignedDelivery(NamedTuple):
+    """A delivery whose signature is good."""
+
+    id: str
+    """The sender's name for it, the same at each of its tries."""
+    value: Any
+    """The body as JSON; None where it is none."""
+    is_json: bool
+    challenge: str | None = None
+    """The text that the sender wants back at once, as a proof that somebody is here; None for a delivery."""
+
+
+def verified_delivery(scheme: str, headers: Headers, raw: bytes, secrets: Sequence[str], now: float) -> SignedDelivery:
+    """Check the signature of a request, and say which delivery it is.
+
+    Args:
+        scheme: a word of `SCHEMES`.
+        headers: of the request, by names in small letters.
+        raw: the body, as it came.
+        secrets: each may have signed: two while one is changed for another.
+        now: seconds since 1970.
+
+    Raises:
+        Forged: no signature, none that one of the secrets makes, or one of another time.
+    """
+    if not secrets:
+        raise Forged("This endpoint has no secret, so nothing can be its sender's.")
+    SCHEMES[scheme].check(headers, raw, secrets, now)
+    value, is_json = parsed_body(raw)
+    challenge = value.get("challenge") if scheme == "slack" and isinstance(value, dict) else None
+    if challenge is not None and value.get("type") != "url_verification":
+        challenge = None
+    name = SCHEMES[scheme].name(headers, raw, value)
+    return SignedDelivery(_short(name), value, is_json, challenge if isinstance(challenge, str) else None)
+
+
+def parsed_body(raw: bytes) -> tuple[Any, bool]:
+    """The body as JSON, and whether it is JSON at all."""
+    try:
+        return json.loads(raw), True
+    except (ValueError, RecursionError):
+        return None, False
+
+
+def _short(name: str) -> str:
+    if 0 < len(name) <= LONGEST_ID and name.isprintable():
+        return name
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _signed(secret: bytes, *parts: bytes) -> bytes:
+    return hmac.new(secret, b"".join(parts), hashlib.sha256).digest()
+
+
+def _one_matches(shown: Sequence[bytes], secrets: Sequence[str], made: Callable[[str], bytes]) -> None:
+    """Raise `Forged` unless one secret makes one of the signatures. Each is compared, in constant time."""
+    if not shown:
+        raise Forged("Expected a signature of the sender, got none.")
+    good = [hmac.compare_digest(made(secret), one) for secret in secrets for one in shown]
+    if not any(good):
+        raise Forged("The signature is not the sender's: another secret, or other bytes than were signed.")
+
+
+def _check_time(text: str, now: float) -> bytes:
+    """The time of a signature, as it was signed. Raises `Forged`."""
+    if not text.isascii() or not text.isdecimal() or len(text) > 12:
+        raise Forged("Expected the time of the signature in seconds since 1970.")
+    if abs(int(text) - now) > TOLERANCE:
+        raise Forged(f"The signature is of another time: {int(text) - now:+.0f} seconds from now.")
+    return text.encode()
+
+
+def _hex(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text) if text.isascii() else b""
+    except ValueError:
+        return b""
+
+
+def _base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _standard_key(secret: str) -> bytes:
+    return _base64(secret.removeprefix("whsec_")) if secret.startswith("whsec_") else secret.encode()
+
+
+def _standard(headers: Headers, raw: bytes, secrets: Sequence[str], now: float) -> None:
+    time = _check_time(headers.get("webhook-timestamp", ""), now)
+    name = headers.get("webhook-id", "").encode()
+    if not name:
+        raise Forged("Expected a webhook-id, got none.")
+    shown = [text.partition(",") for text in headers.get("webhook-signature", "").split()]
+    signatures = [_base64(text) for version, _, text in shown if version == "v1"]
+    _one_matches(signatures, secrets, lambda secret: _signed(_standard_key(secret), name, b".", time, b".", raw))
+
+
+def _github(headers: Headers, raw: bytes, secrets: Sequence[str], now: float) -> None:
+    _body_signed(headers.get("x-hub-signature-256", ""), raw, secrets)
+
+
+def _hmac(headers: Headers, raw: bytes, secrets: Sequence[str], now: float) -> None:
+    _body_signed(headers.get("x-signature-256", "") or headers.get("x-signature", ""), raw, secrets)
+
+
+def _body_signed(shown: str, raw: bytes, secrets: Sequence[str]) -> None:
+    signature = shown.strip().removeprefix("sha256=")
+    _one_matches([_hex(signature)] if signature else [], secrets, lambda secret: _signed(secret.encode(), raw))
+
+
+def _stripe(headers: Headers, raw: bytes, secrets: Sequence[str], now: float) -> None:
+    parts = [part.strip().partition("=") for part in headers.get("stripe-signature", "").split(",")]
+    time = _check_time(next((text for name, _, text in parts if name == "t"), ""), now)
+    signatures = [_hex(text) for name, _, text in parts if name == "v1"]
+    _one_matches(signatures, secrets, lambda secret: _signed(secret.encode(), time, b".", raw))
+
+
+def _slack(headers: Headers, raw: bytes, secrets: Sequence[str], now: float) -> None:
+    time = _check_time(headers.get("x-slack-request-timestamp", ""), now)
+    shown = headers.get("x-slack-signature", "")
+    signatures = [_hex(shown.removeprefix("v0="))] if shown.startswith("v0=") else []
+    _one_matches(signatures, secrets, lambda secret: _signed(secret.encode(), b"v0:", time, b":", raw))
+
+
+def _bearer(headers: Headers, raw: bytes, secrets: Sequence[str], now: float) -> None:
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    shown = [token.strip().encode("utf-8", "surrogatepass")] if kind.lower() == "bearer" and token.strip() else []
+    _one_matches(shown, secrets, lambda secret: secret.encode())
+
+
+def _named_by(header: str) -> Callable[[Headers, bytes, Any], str]:
+    return lambda headers, raw, value: headers.get(header, "") or _hash(raw)
+
+
+def _named_in(field: str) -> Callable[[Headers, bytes, Any], str]:
+    def name(headers: Headers, raw: bytes, value: Any) -> str:
+        said = value.get(field) if isinstance(value, dict) else None
+        return said if isinstance(said, str) and said else _hash(raw)
+
+    return name
+
+
+def _named_anyhow(headers: Headers, raw: bytes, value: Any) -> str:
+    if headers.get("x-delivery"):
+        return headers["x-delivery"]
+    if headers.get("ce-id"):
+        return f"{headers.get('ce-source', '')} {headers['ce-id']}".strip()
+    return _hash(raw)
+
+
+def _hash(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+class Scheme(NamedTuple):
+    """A way in which senders sign."""
+
+    check: Callable[[Headers, bytes, Sequence[str], float], None]
+    """Raises `Forged` unless the signature is good."""
+    name: Callable[[Headers, bytes, Any], str]
+    """Says which delivery it is, by headers, body and its JSON."""
+
+
+SCHEMES: Mapping[str, Scheme] = {
+    "standard": Scheme(_standard, _named_by("webhook-id")),
+    "github": Scheme(_github, _named_by("x-github-delivery")),
+    "stripe": Scheme(_stripe, _named_in("id")),
+    "slack": Scheme(_slack, _named_in("event_id")),
+    "hmac": Scheme(_hmac, _named_anyhow),
+    "bearer": Scheme(_bearer, _named_anyhow),
+}
+"""The schemes, by the words of ``ikigai endpoint add --scheme``."""
+
+SECRET_HEADERS = frozenset(
+    {
+        "authorization",
+        "cookie",
+        "proxy-authorization",
+        "stripe-signature",
+        "webhook-signature",
+        "x-hub-signature",
+        "x-hub-signature-256",
+        "x-signature",
+        "x-signature-256",
+        "x-slack-signature",
+    }
+)
+"""Headers that are not kept with an arrival."""
+
+
+def check_scheme(word: str) -> str:
+    """Return a scheme's word, or raise `BadInput`."""
+    if word not in SCHEMES:
+        raise BadInput(f"Expected a scheme, one of {', '.join(SCHEMES)}; got {word!r}.")
+    return word
