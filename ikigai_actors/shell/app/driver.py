@@ -8,6 +8,7 @@ import os
 import select
 from codecs import getincrementaldecoder
 from collections.abc import Iterable
+from time import monotonic
 from typing import Any
 
 from textual._xterm_parser import XTermParser
@@ -88,8 +89,11 @@ class TerminalDriver(LinuxDriver):
             early = start.as_keys(decode(start.typed() + self._read(0)))
             start.forget_typed()
             self._feed(parser, self._without_answer(early))
+        heard = monotonic()
         while not self.exit_event.is_set():
-            self._feed(parser, self._without_answer(pastes.feed(decode(self._read(_PERIOD)))))
+            text, now = decode(self._read(_PERIOD)), monotonic()
+            self._feed(parser, self._without_answer(pastes.feed(text, now - heard)))
+            heard = now if text else heard
             self._tell(parser.tick())
 
     def _without_answer(self, text: str) -> str:

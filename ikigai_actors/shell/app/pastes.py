@@ -2,9 +2,18 @@
 
 A terminal sends a paste between two marks, unchanged. Textual takes an escape sequence within it for pressed keys, an
 Enter among them. So the escape characters between the marks are spelled out here.
+
+The second mark may be lost, as with a connection that broke off. Then all that a person types would belong to the
+paste, unseen. So a paste after which nothing came for a while ends before the next key.
 """
 
 START, END = "\x1b[200~", "\x1b[201~"
+
+END_LOST = 2.0
+"""Seconds without a character, after which a single key is no part of the paste."""
+
+_LONGEST_KEY = 8
+"""Characters of the sequence of a key."""
 
 _ESCAPE = "\\x1b"
 
@@ -16,12 +25,25 @@ class Pastes:
         self._inside = False
         self._seen = ""  # how the mark that is looked for begins, as far as it has come
 
-    def feed(self, text: str) -> str:
-        """The next characters to pass on. The possible beginning of a paste's end mark waits for the rest."""
+    def feed(self, text: str, quiet: float = 0.0) -> str:
+        """The next characters to pass on. The possible beginning of a paste's end mark waits for the rest.
+
+        Args:
+            text: the characters that have come.
+            quiet: how many seconds nothing came before them.
+        """
         given: list[str] = []
+        if self._inside and quiet >= END_LOST and self._is_key(text):
+            self._inside, self._seen = False, ""
+            given.append(END)
         while text:
             text = self._within(text, given) if self._inside else self._outside(text, given)
         return "".join(given)
+
+    def _is_key(self, text: str) -> bool:
+        """Whether these characters are one key, and cannot go on to be the end mark."""
+        of_a_key = len(text) == 1 or (text.startswith("\x1b") and len(text) <= _LONGEST_KEY)
+        return of_a_key and not END.startswith(self._seen + text) and not text.startswith(END)
 
     def _outside(self, text: str, given: list[str]) -> str:
         """Pass on everything up to the start of a paste; return the rest."""
