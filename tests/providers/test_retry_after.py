@@ -149,16 +149,44 @@ def test_who_cannot_be_reached_may_be_asked_again_and_costs_nothing(protocol: st
     assert (raised.value.retry_after, raised.value.unavailable, raised.value.free) == (0, True, True)
 
 
-def test_an_overload_in_the_middle_of_a_stream_may_be_asked_again() -> None:
-    with MessagesServer() as server:
-        server.script.append(Says.text("so far", ending=Ending.ERROR))
-        provider = AnthropicProvider("m", base_url=server.url, api_key="key")
-        server.script.append(Says.text("whole"))
-        with ActorSystem.open(":memory:", provider) as system:
-            assert system.root.prompt("hi").get(timeout=DEADLINE).text == "whole"
-            [retry] = [one for one in system.root.history() if one.kind == "retry"]
-            assert retry.data["partial"] == "so far"
-            assert 350 <= retry.data["until"] - retry.created_at <= 500
+def breaks_off(server: MessagesServer, provider: Provider, text: str) -> Any:
+    """A reply that ends with an overload after some text."""
+    if not isinstance(server, OpenAIServer):
+        return Says.text(text, ending=Ending.ERROR)
+    if isinstance(provider, OpenAIProvider) and provider._api == "chat":
+        return Streams([*chat_text(text)[:-1], {"error": {"message": "Overloaded", "type": "server_error"}}])
+    piece = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": text}
+    return Streams([piece, {"type": "error", "code": "server_error", "message": "Overloaded", "param": None}])
+
+
+def test_an_overload_in_the_middle_of_a_stream_is_waited_for_and_asked_again(
+    service: tuple[MessagesServer, Provider],
+) -> None:
+    server, provider = service
+    answers(server).extend([breaks_off(server, provider, "so far"), says(server, provider, "whole")])
+    with ActorSystem.open(":memory:", provider) as system:
+        assert system.root.prompt("hi").get(timeout=DEADLINE).text == "whole"
+        [retry] = [one for one in system.root.history() if one.kind == "retry"]
+        assert retry.data["partial"] == "so far"
+        assert 350 <= retry.data["until"] - retry.created_at <= 500
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(("status", "advice", "asked"), [(529, "false", 1), (400, "true", 2)])
+def test_a_service_decides_by_its_header_whether_it_is_asked_again(
+    service: tuple[MessagesServer, Provider], status: int, advice: str, asked: int
+) -> None:
+    server, provider = service
+    headers = {"x-should-retry": advice, "retry-after-ms": "1"}
+    answers(server).extend([Refuses(status, "api_error", headers=headers), says(server, provider, "whole")])
+    with ActorSystem.open(":memory:", provider) as system:
+        answer = system.root.prompt("hi")
+        if asked == 1:
+            with pytest.raises(ProviderError):
+                answer.get(timeout=DEADLINE)
+        else:
+            assert answer.get(timeout=DEADLINE).text == "whole"
+    assert len(server.requests) == asked
 
 
 class Heartbeats(asyncio.SelectorEventLoop):
