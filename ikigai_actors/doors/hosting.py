@@ -23,7 +23,7 @@ from typing import Protocol
 
 from ikigai_actors.agent.subscriptions import HostChanged
 from ikigai_actors.errors import IkigaiError, NoHost, StoreError
-from ikigai_actors.records.agents import registry
+from ikigai_actors.reach.views import is_hosted, is_made
 from ikigai_actors.store.location import home
 from ikigai_actors.system.attached import AttachedSystem
 
@@ -146,10 +146,10 @@ class Hosting:
 
     def _look(self) -> None:
         system = self._system or self._attach()
-        if system is not None and self._system is None and system._store.read(registry.root) is None:
+        if system is not None and self._system is None and not is_made(system):
             system.close()  # a host is making the database
             system = None
-        hosted = system is not None and any(not host.is_gone for host in system._owners)
+        hosted = system is not None and is_hosted(system)
         status = None if self._host is None else self._host.poll()
         if hosted:
             self._trouble = ""

@@ -10,7 +10,7 @@ from typing import Any
 from ikigai_actors.errors import BadInput, TurnInterrupted
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.turns import ASKS, FAILED, WAITING_FOR_BUDGET, WORKING, TurnHandle
-from ikigai_actors.records.log.heads import latest_times
+from ikigai_actors.reach.views import last_activity
 from ikigai_actors.text import iso_time
 from ikigai_actors.verbs.acts.changes import decide_named_call
 from ikigai_actors.verbs.acts.turns import end_or_take_back
@@ -66,7 +66,7 @@ def _handle(reach: Access, params: Mapping[str, Any]) -> TurnHandle:
 def _task(reach: Access, handle: TurnHandle, turn: Mapping[str, Any]) -> dict[str, Any]:
     """A task, by the turn as it is."""
     record = reach.client.get(turn["agent"])
-    latest = reach.client.read(lambda tx: latest_times(tx, [record.uuid])).get(record.uuid, record.created_at)
+    latest = last_activity(reach.system, [record])[record.uuid]
     status = {WORKING: "working", WAITING_FOR_BUDGET: "working", ASKS: "input_required"}.get(
         turn["status"], "completed"
     )

@@ -62,6 +62,7 @@ def run(system: "System", *, plain: bool = False, follow: bool = True) -> int:
         BadInput: it is not called on the main thread, which alone hears signals.
         SystemClosed: the system was closed, or has stopped.
     """
+    from ikigai_actors.reach.views import check_open
     from ikigai_actors.shell.line.interrupts import Interrupts
     from ikigai_actors.system.handles.ref import System
 
@@ -70,7 +71,7 @@ def run(system: "System", *, plain: bool = False, follow: bool = True) -> int:
     front = front_of(check_flag(plain, "plain"), check_flag(follow, "follow"))
     if threading.current_thread() is not threading.main_thread():
         raise BadInput("Call run() on the main thread: no other one hears Ctrl-C.")
-    system._check_open()
+    check_open(system)
     notice = system._stand_in_notice
     interrupts = Interrupts().install()
     try:
@@ -188,11 +189,11 @@ def greeting(system: "System") -> str:
     """The program's first line: its version, the database, and how many agents there are."""
     from importlib.metadata import version
 
-    from ikigai_actors.records.agents.lists import census
+    from ikigai_actors.reach.views import census_of, location_of
     from ikigai_actors.verbs.text.tree import summary
 
-    counts = summary(system._store.read(census).by_status)
-    return f"ikigai {version('ikigai-actors')} · {system._store.location} · {counts}"
+    counts = summary(census_of(system).by_status)
+    return f"ikigai {version('ikigai-actors')} · {location_of(system)} · {counts}"
 
 
 def write_nowhere(*descriptors: int) -> None:

@@ -71,9 +71,9 @@ def parent(shell: "ShellPlace") -> None:
 @verb("child", script="")
 def child(shell: "ShellPlace") -> None:
     """Go down: to the newest child of this agent."""
-    from ikigai_actors.records.agents.lists import newest_child
+    from ikigai_actors.reach.views import newest_child_of
 
-    newest = shell.system._store.read(lambda tx: newest_child(tx, shell.current.uuid))
+    newest = newest_child_of(shell.system, shell.current.uuid)
     if newest is None:
         shell.screen.error("This agent has no living child. /fork makes one.")
     else:
@@ -124,10 +124,9 @@ def leave_as_others_do(shell: "ShellPlace") -> None:
 
 
 def _go_sideways(shell: "ShellPlace", step: int) -> None:
-    from ikigai_actors.records.agents.lists import siblings
+    from ikigai_actors.reach.views import siblings_of
 
-    here = shell.current.record
-    beside = shell.system._store.read(lambda tx: siblings(tx, here))
+    beside = siblings_of(shell.system, shell.current.record)
     to = beside.following if step > 0 else beside.previous
     if to is None:
         shell.screen.error("This agent has no living sibling.")

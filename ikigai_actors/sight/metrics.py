@@ -11,9 +11,7 @@ from typing import NamedTuple
 
 from ikigai_actors.agent.statistics import SystemStatistics
 from ikigai_actors.providers.prices import MICRO
-from ikigai_actors.records.figures import Gauges, gauges, questions_asked, silent_turns
-from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.hosts.rows import HostRecord, recent_hosts
+from ikigai_actors.reach.views import SystemFigures, figures_of
 from ikigai_actors.system.handles.ref import System
 
 EXPOSITION = "text/plain; version=0.0.4"
@@ -43,18 +41,15 @@ class Metric(NamedTuple):
 
 def read_metrics(system: System) -> list[Metric]:
     """The metrics of a system now. Raises `StoreError` when the database does not answer."""
-
-    def read(tx: Transaction) -> tuple[Gauges, list[HostRecord], dict[tuple[str, str], int], dict[str, float]]:
-        return gauges(tx), recent_hosts(tx), questions_asked(tx), silent_turns(tx, _SILENT)
-
-    found, hosts, asked, silent = system._store.read(read)
+    seen = figures_of(system, _SILENT)
+    found, silent = seen.gauges, seen.silent
     pending = system.approvals.pending()
-    waiting = [asked.get((call.agent, call.id), found.now) for call in pending]
+    waiting = [seen.asked.get((call.agent, call.id), found.now) for call in pending]
     for call in pending:
         silent.pop(call.agent, None)
     metrics = [
-        *_of_agents(found),
-        *_of_hosts(hosts),
+        *_of_agents(seen),
+        *_of_hosts(seen),
         _one("ikigai_asking", GAUGE, "Calls that wait for a decision.", len(waiting)),
         _one(
             "ikigai_asking_oldest_seconds",
@@ -87,7 +82,8 @@ def exposition(metrics: Iterable[Metric]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _of_agents(found: Gauges) -> list[Metric]:
+def _of_agents(seen: SystemFigures) -> list[Metric]:
+    found = seen.gauges
     agents = _by("status", {status: found.agents.get(status, 0) for status in _STATUSES})
     return [
         Metric("ikigai_agents", GAUGE, "Agents, by status.", agents),
@@ -108,7 +104,8 @@ def _of_agents(found: Gauges) -> list[Metric]:
     ]
 
 
-def _of_hosts(hosts: list[HostRecord]) -> list[Metric]:
+def _of_hosts(seen: SystemFigures) -> list[Metric]:
+    hosts = seen.hosts
     states = _by("state", {state: sum(one.state == state for one in hosts) for state in _STATES})
     leased = {one.called: (one.age, one.lease_until - one.now) for one in hosts if one.ended_at is None}
     ages = {host: (age, age + left) for host, (age, left) in leased.items() if age is not None}

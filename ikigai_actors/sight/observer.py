@@ -20,6 +20,7 @@ from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
 from ikigai_actors.http_server.guard import OWN_FILES_POLICY, PageGuard
 from ikigai_actors.http_server.serving import serving
 from ikigai_actors.http_server.token_file import token_in
+from ikigai_actors.reach.views import check_open, location_of
 from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.sight.served_pages import link_to
 from ikigai_actors.sight.server import PageServer
@@ -87,7 +88,7 @@ class Observer(ClosedByBlock):
 
     async def _serve(self) -> None:
         watch = ObserverWatch(self._system, secrets.token_hex(8))
-        shell = partial(link_to, "serve", self._system._store.location) if self._may_lead_on else None
+        shell = partial(link_to, "serve", location_of(self._system)) if self._may_lead_on else None
         server = PageServer(watch, self._read_only, shell)
         limits = ConnectionLimits.of_process()
         limits = replace(limits, guests=min(_PAGES, limits.guests))
@@ -132,7 +133,7 @@ def observe(
     if not isinstance(system, System):
         raise BadInput(f"Expected an open system; got {shown(system)}.")
     check_flag(read_only, "read_only")
-    system._check_open()
+    check_open(system)
     if host not in OWN_ADDRESSES and not allow_remote:
         raise BadInput(
             f"The host {host} is no address of this machine alone, and nothing would be encrypted. Observe from here "

@@ -34,6 +34,7 @@ from ikigai_actors.errors import (
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.reading import READINGS, PageQuery, messages_after
 from ikigai_actors.reach.rows import ROW_COLUMNS
+from ikigai_actors.reach.views import location_of, now_of
 from ikigai_actors.sight.metrics import EXPOSITION, exposition, read_metrics
 from ikigai_actors.sight.streams import compact_json, page_stream
 from ikigai_actors.sight.watch import PAGE_TICK, ObserverWatch
@@ -117,10 +118,10 @@ class PageServer:
             {
                 "epoch": watch.rows.epoch,
                 "version": version,
-                "now": watch.system._clock.now_ms(),
+                "now": now_of(watch.system),
                 "columns": ROW_COLUMNS,
                 "rows": rows,
-                "database": watch.system._store.location,
+                "database": location_of(watch.system),
                 "host": watch.system.attached,
                 "read_only": self._read_only,
                 "shell": None if self._shell is None else await asyncio.to_thread(self._shell),

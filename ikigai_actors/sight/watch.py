@@ -24,8 +24,8 @@ from ikigai_actors.agent.subscriptions import (
 )
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.reach.rows import LiveRows
+from ikigai_actors.reach.views import glances_of, has_owner, latest_marks_of, now_of
 from ikigai_actors.records.agents.registry import Died, Renamed, StatusSet
-from ikigai_actors.records.log.moments import glances, latest_marks
 from ikigai_actors.records.messages.messages import BOUNDARIES, Kind, Message
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.handles.ref import System
@@ -74,7 +74,7 @@ class ObserverWatch:
     @property
     def trouble(self) -> str:
         """Why nothing new may come; empty for no reason."""
-        if isinstance(self.system, AttachedSystem) and not self.system._owners:
+        if isinstance(self.system, AttachedSystem) and not has_owner(self.system):
             return self._trouble or _NO_HOST
         return self._trouble
 
@@ -147,13 +147,12 @@ class ObserverWatch:
             due = monotonic() + max(_LOOK, _LOOKS * (monotonic() - began))
 
     def _look(self) -> None:
-        found = self.system._store.read(glances)
-        new = self.rows.unplaced(found)
-        self.rows.refresh(found, self.system._store.read(lambda tx: latest_marks(tx, new)) if new else {})
+        found = glances_of(self.system)
+        self.rows.refresh(found, latest_marks_of(self.system, self.rows.unplaced(found)))
 
     def _hear(self, event: Event) -> None:
         """Take an event, on the thread of the subscription."""
-        now = self.system._clock.now_ms()
+        now = now_of(self.system)
         match event:
             case Message():
                 if event.kind in BOUNDARIES:

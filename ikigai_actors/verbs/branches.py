@@ -143,7 +143,7 @@ def diff(place: "Place", agent: "AgentRef", other: str) -> object:
     by step, this agent on the left; in a narrow terminal, and in line mode at a terminal, one below the other.
     """
     found = agent.diff(other)
-    screen, called = place.screen, words.shown_name_in(place.system._store)
+    screen, called = place.screen, words.shown_name_in(place.system)
     for line in words.diff_page(found, screen.columns, called, beside=not screen.in_words):
         place.screen.line(line)
     tails = {

@@ -87,7 +87,7 @@ def context(place: "Place", agent: "AgentRef") -> object:
     """
     record, found = agent.record, agent.context()
     state = place.system.state_of(record)
-    for line in words.context_page(record, state, found, words.shown_name_in(place.system._store)):
+    for line in words.context_page(record, state, found, words.shown_name_in(place.system)):
         place.screen.line(line)
     return words.agent_row(agent) | {"state": str(state)} | words.as_row(found)
 
@@ -101,7 +101,7 @@ def history(place: "Place", agent: "AgentRef", count: int) -> object:
     """
     messages = agent.history()
     everything = place.spelled("history", agent, str(len(messages)))
-    entries = words.history_page(messages, agent.uuid, count, everything, words.shown_name_in(place.system._store))
+    entries = words.history_page(messages, agent.uuid, count, everything, words.shown_name_in(place.system))
     for entry in entries:
         place.screen.line(entry.text, dim=not entry.spoken)
     if not entries:

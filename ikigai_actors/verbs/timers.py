@@ -112,7 +112,7 @@ def _set_timer(place: "Place", agent: "AgentRef", text: tuple[str, ...], when: W
 
 def _list_timers(place: "Place", found: "Sequence[Timer]", one_agent: bool) -> object:
     """Print timers; with the name of its agent each, where they are of several."""
-    label = words.shown_name_in(place.system._store)
+    label = words.shown_name_in(place.system)
     names = {one.agent_uuid: label(one.agent_uuid) for one in found}
     width = 0 if one_agent else max(map(len, names.values()), default=0)
     for one in found:

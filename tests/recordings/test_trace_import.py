@@ -8,6 +8,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef
 from ikigai_actors.errors import ImportRefused
+from ikigai_actors.reach.turn_sources import TurnSources
 from ikigai_actors.recordings import read_sessions
 from ikigai_actors.sight.traces.otlp import spans_as_json
 from ikigai_actors.sight.traces.reading import TraceScope, ended_turns
@@ -91,7 +92,7 @@ def test_what_this_program_exports_comes_back(system: ActorSystem, tmp_path: Pat
     agent = system.root.fork(name="builder")
     for prompt in ("We build a ship.", "call", "Well?"):
         agent.prompt(prompt).get(timeout=30)
-    turns = ended_turns(system._store, TraceScope((agent.uuid,), content=True))
+    turns = ended_turns(TurnSources.of(system), TraceScope((agent.uuid,), content=True))
     spans = [span for turn in turns for span in turn]
     lines = spans_as_json(spans, {}).encode() + b"\n"
     [again] = imported(system, tmp_path, lines)

@@ -8,9 +8,9 @@ from ikigai_actors.doors.acp.view import ClientView
 from ikigai_actors.doors.json_rpc import Params
 from ikigai_actors.errors import BadInput
 from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.views import last_activity
 from ikigai_actors.records.agents.lists import Age, age_of
 from ikigai_actors.records.agents.registry import AgentRecord
-from ikigai_actors.records.log.heads import latest_times
 from ikigai_actors.text import iso_time, storable
 from ikigai_actors.verbs.acts.changes import kill
 from ikigai_actors.verbs.acts.turns import asked_fork, born
@@ -63,13 +63,13 @@ class Sessions:
         access = self._access
         found = access.living(_place_in(str(params.get("cursor") or _FIRST)), _PAGE + 1)
         page = found[:_PAGE]
-        times = access.client.read(lambda tx: latest_times(tx, [one.uuid for one in page]))
+        times = last_activity(access.system, page)
         sessions = [
             {
                 "sessionId": one.uuid,
                 "cwd": self._workspace or params.get("cwd") or str(Path.cwd()),
                 "title": one.short,
-                "updatedAt": iso_time(times.get(one.uuid, one.created_at)),
+                "updatedAt": iso_time(times[one.uuid]),
                 "_meta": {"ikigai": {"parent": one.supervisor_uuid}},
             }
             for one in page

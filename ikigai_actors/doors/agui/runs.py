@@ -27,7 +27,7 @@ from ikigai_actors.errors import BadInput, IkigaiError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.turns import TURN, SeenTurn, TurnHandle, TurnReader
-from ikigai_actors.records.log.heads import heads_of
+from ikigai_actors.reach.views import position_of
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.records.once import KeyedCall
@@ -148,7 +148,7 @@ class WebRuns:
         return end_of(seen, asks if seen.is_open else [], run.names), head
 
     def _head(self, agent: str) -> int:
-        return self._access.client.read(lambda tx: heads_of(tx, [agent]))[0].position
+        return position_of(self._access.system, agent)
 
     def _reader(self) -> TurnReader:
         return self._access.turns

@@ -8,6 +8,7 @@ positions have no holes.
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.messages.messages import BOUNDARIES, Message
 from ikigai_actors.shell.app.transcript.pieces import Look
@@ -61,7 +62,7 @@ class Page:
         self._reading = True
 
         def read() -> tuple[Scrollback, list[Message]]:
-            scrollback = Scrollback(self.agent.system._store, self.agent.uuid)
+            scrollback = scrollback_of(self.agent.system, self.agent.uuid)
             return scrollback, scrollback.latest(_AT_ONCE)
 
         def show(found: tuple[Scrollback, list[Message]]) -> None:

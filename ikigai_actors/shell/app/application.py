@@ -37,7 +37,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.state import BETWEEN_TURNS, is_interrupted
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.providers.prices import Prices, known_prices
-from ikigai_actors.records.agents.lists import labelled
+from ikigai_actors.reach.views import location_of, named_agents
 from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.finding import Group, Thing, agent_things, document_things
 from ikigai_actors.shell.app.input_history import Recall
@@ -388,7 +388,7 @@ class Application(App[int]):
 
     def _agent_things(self, text: str) -> list[Thing]:
         """The agents that a text finds, or those that were used last; read on another thread."""
-        return agent_things(self.system._store.read(lambda tx: labelled(tx, text)), self.system.state_of)
+        return agent_things(named_agents(self.system, text), self.system.state_of)
 
     def _destinations(self) -> Mapping[str, tuple[str, Callable[[], object]]]:
         """The screens, and what else the application does, by name: a description, and how to go there."""
@@ -413,7 +413,7 @@ class Application(App[int]):
             else:
                 self.open_url(link)
 
-        self.later(partial(link_to, "observe", self.system._store.location), open_link)
+        self.later(partial(link_to, "observe", location_of(self.system)), open_link)
 
     def _open(self, found: Thing | None) -> None:
         if found is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from ikigai_actors.records.agents.lists import labelled
+from ikigai_actors.reach.views import named_agents
 from ikigai_actors.shell.app.widgets.command_menu import MOST_ITEMS, MenuItem
 from ikigai_actors.shell.completion import completions
 from ikigai_actors.shell.slash import commands
@@ -79,7 +79,7 @@ def argument_choices(agent: AgentRef, text: str) -> list[MenuItem]:
     if not found or [line.rstrip() for line in found] == [text.rstrip()]:
         return []
     before = len(text) - len(text.rpartition(" ")[2])
-    known = agent.system._store.read(lambda tx: labelled(tx, text[before:].strip("'\" ")))
+    known = named_agents(agent.system, text[before:].strip("'\" "))
     states = {label: agent.system.state_of(record) for label, record in known.items()}
     return [
         MenuItem(line, word, activity(states[word]).word if word in states else "")

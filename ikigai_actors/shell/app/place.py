@@ -255,7 +255,7 @@ class AppPlace(ShellPlace):
         self._window.tell_when_done(future, done, failed)
 
     def _said(self, error: BaseException) -> str:
-        return said_by(error, shown_name_in(self.system._store))
+        return said_by(error, shown_name_in(self.system))
 
 
 class SerialExecutor(Worker):

@@ -19,6 +19,7 @@ from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClosed
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.prices import Prices
+from ikigai_actors.reach.views import check_open, scrollback_of
 from ikigai_actors.records.agents import lists, registry
 from ikigai_actors.records.agents.lists import MOST_LISTED, Census
 from ikigai_actors.records.agents.registry import AgentRecord
@@ -26,7 +27,6 @@ from ikigai_actors.records.budgets.budget import BudgetStatus
 from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.records.lives.supervision import restart_counts
-from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.mail.prompts import NewPrompt, waiting_prompts
 from ikigai_actors.records.spending import Expenses, branch_spendings, in_all
 from ikigai_actors.store.base import Transaction
@@ -196,7 +196,7 @@ class Snapshots(Service):
     def _closed(self) -> SystemClosed | None:
         """Why the system gives no answers any more; None when it does."""
         try:
-            self._system._check_open()
+            check_open(self._system)
         except SystemClosed as error:
             return error
         except IkigaiError:
@@ -210,7 +210,7 @@ class Snapshots(Service):
         found = system._store.read(lambda tx: _read(tx, uuid, wish, asking))
         record, above, beside, listed = found.record, found.above, found.beside, found.listed
         heir = next((each for each in above if each.living), None) if not record.living else None
-        label = shown_name_in(system._store)
+        label = shown_name_in(system)
         near = {each.uuid: each.short for each in (record, *above, *filter(None, beside), *found.below)}
         self._spent.read(system._store)
         sums = self._spent.sums(uuid)
@@ -272,7 +272,7 @@ class Snapshots(Service):
             return str(at_hand.get("model", ""))
         if record.uuid not in self._models or self._system.attached:
             try:
-                settings = Scrollback(self._system._store, record.uuid).settings()
+                settings = scrollback_of(self._system, record.uuid).settings()
             except HistoryError:
                 settings = {}
             self._models[record.uuid] = str(settings.get("model", ""))

@@ -26,7 +26,7 @@ from ikigai_actors.errors import (
     StoreUnavailable,
     SystemClosed,
 )
-from ikigai_actors.records.agents.lists import census
+from ikigai_actors.reach.views import census_of, location_of
 from ikigai_actors.shell.cli.liveness import Liveness
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.interrupts import Interrupts
@@ -94,7 +94,7 @@ def run_host(
         with interrupts.heard():
             system = ActorSystem.open(options.database, **arguments)
         with system, system._says_why_it_stopped():
-            tell(f"runs {system._store.location}: {summary(system._store.read(census).by_status)}")
+            tell(f"runs {location_of(system)}: {summary(census_of(system).by_status)}")
             if system._stand_in_notice:
                 tell(system._stand_in_notice)
             system.subscribe(lambda event: _tell_of_hosts(event, tell), only=(HostEnded,))

@@ -363,6 +363,7 @@ def _serve(options: Options, port: int) -> int:
     from ikigai_actors.shell.line.repl import leaving
 
     try:
+        from ikigai_actors.reach.views import location_of
         from ikigai_actors.shell.web.server import serve_pages
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("ikigai"):  # a module of this package: a defect
@@ -379,7 +380,7 @@ def _serve(options: Options, port: int) -> int:
         notice(greeting(system))
         if system._stand_in_notice:
             notice(system._stand_in_notice)
-        status = while_it_lasts(system, lambda: serve_pages(system._store.location, port, click.echo, notice))
+        status = while_it_lasts(system, lambda: serve_pages(location_of(system), port, click.echo, notice))
         if told := leaving(system):
             notice(told)
         return status

@@ -6,6 +6,7 @@ from contextlib import closing
 
 import click
 
+from ikigai_actors.reach.views import location_of
 from ikigai_actors.shell.cli import program_log
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.wakeup import WakeupPipe
@@ -41,7 +42,7 @@ def run_observer(
             closing(WakeupPipe()) as wake,
             AttachedSystem.open(options.database) as system,
             observe(system, port, address, read_only, allow_remote=allow_remote, token_file=token_file) as observer,
-            published("observe", system._store.location, observer.link),
+            published("observe", location_of(system), observer.link),
         ):
             if address not in OWN_ADDRESSES:
                 program_log.announce(

@@ -198,9 +198,9 @@ def notices_of(system: "System", options: Options) -> list[str]:
 
 def _cut_off_notices(system: "System") -> list[str]:
     """The notice about turns that were cut off, if there are any: a person looks first, so nobody goes on with them."""
-    from ikigai_actors.records.agents.lists import left_turns
+    from ikigai_actors.reach.views import left_turns_of
 
-    found = system._store.read(lambda tx: left_turns(tx, _MOST_NAMED + 1))
+    found = left_turns_of(system, _MOST_NAMED + 1)
     names = [one.short for one in found[:_MOST_NAMED]] + ["more"] * (len(found) > _MOST_NAMED)
     if not names:
         return []

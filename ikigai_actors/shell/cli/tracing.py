@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.arguments import check_since
 from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.reach.turn_sources import TurnSources
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.sight.traces.otlp import batches, spans_as_json, spans_as_protobuf
@@ -71,7 +72,7 @@ def export_traces(
             wanted.join,
             wanted.usage,
         )
-        for batch in batches(ended_turns(store, scope), _BATCH):
+        for batch in batches(ended_turns(TurnSources(store), scope), _BATCH):
             try:
                 delivery = delivery.and_then(take(batch))
             except IkigaiError as error:

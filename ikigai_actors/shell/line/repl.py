@@ -80,7 +80,7 @@ class LineMode:
         except SystemClosed:
             raise
         except IkigaiError as error:
-            self._shell.screen.error(said_by(error, shown_name_in(self._shell.system._store)))
+            self._shell.screen.error(said_by(error, shown_name_in(self._shell.system)))
         except OSError:  # after `IkigaiError`, since a `TimedOut` is both
             raise
         except Exception as error:  # a defect of the shell: the agents and the session go on

@@ -328,7 +328,7 @@ class Shell(ShellPlace):
             except Withdrawn:  # whoever took it back knows
                 continue
             except IkigaiError as error:
-                self.screen.error(f"{command.what}: {said_by(error, shown_name_in(self.system._store))}")
+                self.screen.error(f"{command.what}: {said_by(error, shown_name_in(self.system))}")
         with contextlib.suppress(StoreError):  # a `StoreTrouble` reports a database that does not answer
             self.leave_the_dead()
             self._ask_questions()

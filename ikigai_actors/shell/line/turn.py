@@ -159,7 +159,7 @@ class ShownTurn:
             case NoTurn() | SystemClosed() | Withdrawn():  # the shell has said so, or says why it ends
                 pass
             case error:
-                self._fail(screen, said_by(error, shown_name_in(self.agent.system._store)))
+                self._fail(screen, said_by(error, shown_name_in(self.agent.system)))
         self.over = True
 
     def _fail(self, screen: Screen, error: str) -> None:

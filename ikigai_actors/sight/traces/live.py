@@ -21,6 +21,8 @@ from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.arguments import check_choice, check_flag, shown
 from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.reach.turn_sources import TurnSources
+from ikigai_actors.reach.views import check_open, now_of
 from ikigai_actors.records.agents.registry import Died
 from ikigai_actors.records.messages.messages import ENDINGS, Message
 from ikigai_actors.sight.traces.conventions import CHAT, OWN_LINK
@@ -100,7 +102,7 @@ class TurnTracer(Service, ClosedByBlock):
         super().__init__("ikigai-traces")
         self._system, self._export, self._content, self._usage = system, export, content, usage
         self._known: dict[bytes, None] = {}
-        self._upto = system._clock.now_ms() - _AGAIN + _MARGIN  # what ended before was exported
+        self._upto = now_of(system) - _AGAIN + _MARGIN  # what ended before was exported
         self._due: set[str] | None = None  # agents that may have a turn to be exported; None: everybody may
         self._failed = 0
         self._subscription = system.subscribe(self._hear, (Message, Died))
@@ -132,7 +134,7 @@ class TurnTracer(Service, ClosedByBlock):
         """Export what has ended, and note what was not taken."""
         with self._changed:
             due, self._due = self._due, set()
-        now = self._system._clock.now_ms()
+        now = now_of(self._system)
         try:
             why = self._export_turns(due)
         except IkigaiError as error:  # the database is away
@@ -152,7 +154,7 @@ class TurnTracer(Service, ClosedByBlock):
     def _export_turns(self, due: set[str] | None) -> str:
         """Export the turns of these agents that ended since the last time; return why they were not taken."""
         scope = TraceScope(due, max(0, self._upto - _MARGIN), content=self._content, usage=self._usage)
-        new = (turn for turn in ended_turns(self._system._store, scope) if turn[0].id not in self._known)
+        new = (turn for turn in ended_turns(TurnSources.of(self._system), scope) if turn[0].id not in self._known)
         for turns in batches(new, _BATCH):
             if why := self._export([span for turn in turns for span in turn]):
                 return why
@@ -191,7 +193,7 @@ def trace_turns(
         raise BadInput(f"Expected an open system; got {shown(system)}.")
     check_flag(content, "content")
     check_choice(usage, "usage", (BOTH, CHAT))
-    system._check_open()
+    check_open(system)
     if isinstance(exporter, str):
         collector, encode = Collector.of(exporter, (), os.environ), partial(_as_protobuf, resource_of(os.environ))
         sender = SpanSender(collector, encode, "application/x-protobuf", lambda post: post())

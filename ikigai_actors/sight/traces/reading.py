@@ -1,24 +1,17 @@
 """The ended turns of a database as spans, with the links between agents.
 
-    for turn in ended_turns(store, TraceScope(since=yesterday)):
+    for turn in ended_turns(TurnSources.of(system), TraceScope(since=yesterday)):
         sender.send(turn)
 
-Each agent's row and the end of its log are read at one moment, and the log up to there in parts: logs only grow. So a
-database may be exported while its host works, and a turn is read whole or not at all.
+A turn is read whole or not at all.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import NamedTuple
 
-from ikigai_actors.records.agents import registry
-from ikigai_actors.records.agents.lists import by_age
+from ikigai_actors.reach.turn_sources import TurnSource, TurnSources
 from ikigai_actors.records.agents.registry import AgentRecord
-from ikigai_actors.records.log.heads import Head, heads_of, latest_times, section
-from ikigai_actors.records.log.moments import mails_read, positions_at, prompt_before
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.sight.traces.ids import call_span, trace_of, turn_span
 from ikigai_actors.sight.traces.spans import (
     BOTH,
@@ -32,7 +25,6 @@ from ikigai_actors.sight.traces.spans import (
     TraceSpan,
     TurnFold,
 )
-from ikigai_actors.store.base import Store, Transaction
 
 FOREVER = 2**62
 
@@ -61,69 +53,23 @@ class TraceScope:
     """Which spans have tokens: `BOTH`, or ``chat`` for those of requests alone."""
 
 
-def ended_turns(store: Store, scope: TraceScope) -> Iterator[list[TraceSpan]]:
+def ended_turns(sources: TurnSources, scope: TraceScope) -> Iterator[list[TraceSpan]]:
     """The spans of each turn that has ended, in the order of births; a turn's own span first."""
-    links = _Links(store, scope.join)
-    chosen = store.read(partial(_chosen, agents=scope.agents))
+    links = _Links(sources, scope.join)
+    chosen = sources.agents(scope.agents)
     for place in range(0, len(chosen), _AGENTS):
-        some = chosen[place : place + _AGENTS]
-        for source in store.read(partial(_sources, uuids=some, scope=scope)):
-            for turn in _turns_of(store, source, scope, links):
+        for source in sources.sources(chosen[place : place + _AGENTS], scope.since):
+            for turn in _turns_of(sources, source, scope, links):
                 if scope.since <= turn.end < scope.until:
                     yield links.resolved(source.record, turn)
 
 
-def _chosen(tx: Transaction, agents: Collection[str] | None) -> list[str]:
-    """The uuids of the agents of a scope, the oldest first."""
-    if agents is None:
-        return by_age(tx)
-    return [one.uuid for one in registry.oldest_first(registry.some(tx, agents))]
-
-
-class _Source(NamedTuple):
-    """The part of a log that is folded."""
-
-    record: AgentRecord
-    head: Head
-    start: int
-    """The position before the first message."""
-
-
-def _sources(tx: Transaction, uuids: Sequence[str], scope: TraceScope) -> list[_Source]:
-    """Those of these agents that may have turns of the scope."""
-    heads = {head.uuid: head for head in heads_of(tx, uuids)}
-    rows = {one.uuid: one for one in registry.some(tx, uuids)}
-    before = positions_at(tx, uuids, scope.since - 1) if scope.since else {}
-    latest = latest_times(tx, uuids) if scope.since else {}
-    found = []
-    for uuid in uuids:
-        row, head = rows[uuid], heads[uuid]
-        ended = row.ended_at is not None and row.ended_at >= scope.since
-        if row.pruned_at is None and head.last and (ended or latest.get(uuid, scope.since) >= scope.since):
-            found.append(
-                _Source(row, head, _before_turn(tx, row, before[uuid]) if scope.since else row.fork_message_id)
-            )
-    return found
-
-
-def _before_turn(tx: Transaction, record: AgentRecord, position: int) -> int:
-    """The position before the turn in which a position of an agent's own log is; its fork point for its first turn.
-
-    Any prompt begins a turn but the copies of a trial, and the one of its birth is the first.
-    """
-    opens = prompt_before(tx, record.uuid, position)
-    for prompt in (opens, prompt_before(tx, record.uuid, opens - 1)):
-        if not prompt or any("from" in one.data for one in section(tx, record.uuid, prompt - 1, prompt)):
-            return record.fork_message_id
-    return opens - 1
-
-
-def _turns_of(store: Store, source: _Source, scope: TraceScope, links: "_Links") -> Iterator[EndedTurn]:
+def _turns_of(sources: TurnSources, source: TurnSource, scope: TraceScope, links: "_Links") -> Iterator[EndedTurn]:
     record, head, start = source
     fold = _fold_of(record, start, scope)
     while start < head.last:
         end = min(start + _MESSAGES, head.last)
-        for message in store.read(partial(section, uuid=record.uuid, start=start, end=end)):
+        for message in sources.messages(record.uuid, start, end):
             if (turn := fold.follow(message)) is not None:
                 yield turn
             if message.kind == Kind.FORK:
@@ -142,9 +88,8 @@ def _fold_of(record: AgentRecord, start: int, scope: TraceScope) -> TurnFold:
 class _Links:
     """Finds the turns of other agents that references mean."""
 
-    def __init__(self, store: Store, join: bool) -> None:
-        self._store, self._join = store, join
-        self._records: dict[str, AgentRecord | None] = {}
+    def __init__(self, sources: TurnSources, join: bool) -> None:
+        self._sources, self._join = sources, join
         self._turns: dict[tuple[str, int], tuple[OpenTurn | None, OpenTurn | None]] = {}
         self._traces: dict[str, bytes] = {}  # with join: of the first turn of each agent
 
@@ -174,10 +119,9 @@ class _Links:
     def _meant(self, reference: Reference) -> Iterator[tuple[str, OpenTurn]]:
         """The turns that a reference means."""
         if reference.why == MAILED:
-            at = reference.at
-            mails = self._store.read(lambda tx: mails_read(tx, reference.agent, at, at))
+            mails = self._sources.mails(reference.agent, reference.at)
             for sender, sent, kind in dict.fromkeys((one.sender, one.sent, one.kind) for one in mails):
-                places = {} if sender is None else self._store.read(partial(positions_at, uuids=(sender,), at=sent))
+                places = {} if sender is None else self._sources.position_at(sender, sent)
                 for agent, place in places.items():
                     yield from self._turn_at(agent, place, latest=kind == "exit")
         else:
@@ -186,17 +130,17 @@ class _Links:
     def _turn_at(self, agent: str, position: int, *, latest: bool) -> Iterator[tuple[str, OpenTurn]]:
         """The turn that was open at a position; with ``latest``, else the one before."""
         if (agent, position) not in self._turns:
-            self._turns[agent, position] = self._store.read(lambda tx: self._looked_up(tx, agent, position))
+            self._turns[agent, position] = self._looked_up(agent, position)
         found = self._turns[agent, position][latest]
         if found is not None:
             yield agent, found
 
-    def _looked_up(self, tx: Transaction, agent: str, position: int) -> tuple[OpenTurn | None, OpenTurn | None]:
-        if (record := self._record(tx, agent)) is None:
+    def _looked_up(self, agent: str, position: int) -> tuple[OpenTurn | None, OpenTurn | None]:
+        if (before := self._sources.before(agent, position)) is None:
             return None, None
-        start = _before_turn(tx, record, position)
+        record, start, messages = before
         fold = _fold_of(record, start, TraceScope())
-        for message in section(tx, agent, start, position):
+        for message in messages:
             fold.follow(message)
         return fold.open, fold.latest
 
@@ -205,7 +149,7 @@ class _Links:
         passed: list[str] = []
         while self._join and turn.first and agent not in self._traces:
             passed.append(agent)
-            maker, born = self._store.read(partial(self._birth, agent=agent))
+            maker, born = self._sources.birth(agent)
             if (above := next(self._turn_at(maker, born, latest=False), None)) is None:
                 break
             agent, turn = above
@@ -214,33 +158,8 @@ class _Links:
         self._traces.update(dict.fromkeys(passed, trace))
         return trace
 
-    def _birth(self, tx: Transaction, agent: str) -> tuple[str, int]:
-        """The agent that has forked this one, and where; empty for agent 0, and where that is elsewhere."""
-        record = self._record(tx, agent)
-        if record is None or not record.born:
-            return "", 0
-        start = record.fork_message_id
-        first = [one.data for one in section(tx, agent, start, start + 1)]
-        return next((str(data.get("by") or data.get("parent", "")) for data in first), ""), record.born
-
-    def _record(self, tx: Transaction, agent: str) -> AgentRecord | None:
-        if agent not in self._records:
-            self._records[agent] = next(iter(registry.some(tx, (agent,))), None)
-        return self._records[agent]
-
     def _birthplace(self, reference: Reference, turn: OpenTurn) -> bytes:
         """The span in which an agent was forked: the call that did it, or the turn."""
-        maker, born = reference.agent, reference.at
-
-        def read(tx: Transaction) -> bytes | None:
-            told = section(tx, maker, born, born + 1)
-            if not told or told[0].kind != Kind.TOOL_RESULT or told[0].data.get("name") != "fork":
-                return None
-            replies = (one for one in reversed(section(tx, maker, turn.opens, born)) if one.kind == Kind.ASSISTANT)
-            for reply in replies:
-                for place, call in enumerate(calls_in(reply)):
-                    if call.id == told[0].data.get("tool_use_id"):
-                        return call_span(maker, reply.id, place)
-            return None
-
-        return self._store.read(read) or turn_span(maker, turn.opens, turn.again)
+        maker = reference.agent
+        call = self._sources.fork_call(maker, turn.opens, reference.at)
+        return turn_span(maker, turn.opens, turn.again) if call is None else call_span(maker, *call)

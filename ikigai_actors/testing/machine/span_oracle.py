@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.agent.statistics import Tally
+from ikigai_actors.reach.turn_sources import TurnSources
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.sight.traces.conventions import OWN_AGENT, OWN_TURN
@@ -94,8 +95,8 @@ class SpanOracle:
     def check_rest(self) -> None:
         """Check that the spans are those of the turns that have ended, as they were before, and below their parents."""
         store = self._world.process.looked_at
-        turns = list(ended_turns(store, TraceScope()))
-        joined = list(ended_turns(store, TraceScope(join=True)))
+        turns = list(ended_turns(TurnSources(store), TraceScope()))
+        joined = list(ended_turns(TurnSources(store), TraceScope(join=True)))
         pruned = {one.uuid for one in store.read(registry.every) if one.pruned_at is not None}
         told = self._told_by(turns)
         ends = Counter({end: count for end, count in self._ends.items() if end[0] not in pruned})
@@ -121,7 +122,7 @@ class SpanOracle:
         if turns and not self._set_back:
             since = sorted(turn[0].end for turn in turns)[len(turns) // 2]
             later = [turn for turn in turns if turn[0].end >= since]
-            if list(ended_turns(store, TraceScope(since=since, join=True))) != later:
+            if list(ended_turns(TurnSources(store), TraceScope(since=since, join=True))) != later:
                 raise Broken(f"span: the turns that ended since {since} are others than those of everybody")
 
     def _told_by(self, turns: list[list[TraceSpan]]) -> dict[bytes, _Told]:

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.turns import AskingCall, SpentAmounts, call_that_asks, spent_by
+from ikigai_actors.reach.views import last_activity
 from ikigai_actors.records.log.diff import Tail
-from ikigai_actors.records.log.heads import latest_times
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.text import iso_time
@@ -90,7 +90,7 @@ def agents(reach: Access, under: str | None = None, dead: bool = False) -> Agent
         dead: Whether the dead are listed, too.
     """
     shown, more = reach.below(under, MOST_AGENTS, dead)
-    times = reach.client.read(lambda tx: latest_times(tx, [one.uuid for one in shown]))
+    times = last_activity(reach.system, shown)
     found: list[AgentOfTree] = [
         {
             "agent": one.uuid,
@@ -98,7 +98,7 @@ def agents(reach: Access, under: str | None = None, dead: bool = False) -> Agent
             "state": str(reach.system.state_of(one)),
             "parent": one.supervisor_uuid if one.uuid != reach.top else None,
             "spent": spent_by(one),
-            "last_activity": iso_time(times.get(one.uuid, one.created_at)),
+            "last_activity": iso_time(times[one.uuid]),
         }
         for one in shown
     ]

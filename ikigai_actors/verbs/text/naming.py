@@ -7,15 +7,14 @@ from ikigai_actors.errors import AgentError, StoreError
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.agents.words import words_of
-from ikigai_actors.store.base import Store
 
 if TYPE_CHECKING:
-    from ikigai_actors.system.handles.ref import AgentRef
+    from ikigai_actors.system.handles.ref import AgentRef, System
 
 
 def named(agent: "AgentRef") -> str:
     """The label of an agent, which finds it."""
-    return shown_name_in(agent.system._store)(agent.uuid)
+    return shown_name_in(agent.system)(agent.uuid)
 
 
 def said_by(error: BaseException, called: Callable[[str], str] = words_of) -> str:
@@ -29,6 +28,6 @@ def said_by(error: BaseException, called: Callable[[str], str] = words_of) -> st
         return str(error).replace(agent, words_of(agent))
 
 
-def shown_name_in(store: Store) -> Callable[[str], str]:
-    """The function that gives the label of an agent for its uuid."""
-    return lambda uuid: store.read(lambda tx: registry.shown_name_of(tx, uuid))
+def shown_name_in(system: "System") -> Callable[[str], str]:
+    """The function that gives the label of an agent of a system for its uuid."""
+    return lambda uuid: system._store.read(lambda tx: registry.shown_name_of(tx, uuid))

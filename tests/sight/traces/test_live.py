@@ -9,6 +9,7 @@ import pytest
 from ikigai_actors import ActorSystem, BadInput, FunctionProvider, Reply, Request, ScriptedProvider, ToolCall, tool
 from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.events import Instrument
+from ikigai_actors.reach.turn_sources import TurnSources
 from ikigai_actors.sight import Tracing, trace_turns
 from ikigai_actors.sight.traces.ids import call_span, request_span
 from ikigai_actors.sight.traces.live import TurnTracer
@@ -54,7 +55,7 @@ def test_the_ids_of_running_work_are_those_of_its_spans(database: str) -> None:
         top.prompt("go").get(timeout=TIMEOUT)
         top.prompt("on").get(timeout=TIMEOUT)
         system.agent("kid").reply(timeout=TIMEOUT)
-        spans = [one for turn in ended_turns(system._store, TraceScope()) for one in turn if one.parent]
+        spans = [one for turn in ended_turns(TurnSources.of(system), TraceScope()) for one in turn if one.parent]
     assert len(places.ids) == len(set(places.ids)) == 8
     assert {*places.ids} == {one.id for one in spans if not one.name.startswith("execute_tool fork")}
 
@@ -81,7 +82,7 @@ def test_each_turn_is_exported_once_when_it_has_ended(database: str) -> None:
         with TurnTracer(system, kept, content=False):
             for text in ("a", "b"):
                 system.root.prompt(text).get(timeout=TIMEOUT)
-        everything = [one for turn in ended_turns(system._store, TraceScope()) for one in turn]
+        everything = [one for turn in ended_turns(TurnSources.of(system), TraceScope()) for one in turn]
         assert sorted(one.id for one in kept.spans) == sorted(one.id for one in everything)
 
 

@@ -1,6 +1,7 @@
 """The spans of a database: which turns, linked to whose, and the same whoever reads them."""
 
 from ikigai_actors import ActorSystem, Reply, ScriptedProvider, ToolCall
+from ikigai_actors.reach.turn_sources import TurnSources
 from ikigai_actors.sight.traces import conventions as name
 from ikigai_actors.sight.traces.reading import TraceScope, ended_turns
 from ikigai_actors.sight.traces.spans import TraceSpan
@@ -30,7 +31,7 @@ def open_team(database: str) -> ActorSystem:
 def traced(system: ActorSystem, **scope: object) -> dict[tuple[str, int], list[TraceSpan]]:
     """The turns, by the name of the agent and their number."""
     found: dict[tuple[str, int], list[TraceSpan]] = {}
-    for turn in ended_turns(system._store, TraceScope(**scope)):  # type: ignore[arg-type]
+    for turn in ended_turns(TurnSources.of(system), TraceScope(**scope)):  # type: ignore[arg-type]
         agent = str(turn[0].attributes[name.AGENT_NAME])
         found[agent, 1 + sum(known == agent for known, _ in found)] = turn
     return found

@@ -32,7 +32,7 @@ def test_an_error_calls_its_agent_by_its_name_where_a_database_tells_it() -> Non
     with ActorSystem.open(":memory:", OfflineProvider()) as system:
         kid = system.root.fork(name="kid")
         error = AgentDead(f"Agent {kid.uuid} is dead.", kid.uuid)
-        assert said_by(error, shown_name_in(system._store)) == "Agent kid is dead."
+        assert said_by(error, shown_name_in(system)) == "Agent kid is dead."
         assert said_by(error) == f"Agent {words_of(kid.uuid)} is dead."
 
 

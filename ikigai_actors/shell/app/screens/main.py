@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from textual.widgets import ContentSwitcher, Input, Static
 
 from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.errors import SystemClosed
-from ikigai_actors.records.messages.blobs import read_blobs
+from ikigai_actors.reach.views import blob_bytes_of, now_of
 from ikigai_actors.shell.app.agent_page import Later, Page
 from ikigai_actors.shell.app.choices import choices_of, command_choices, mentions
 from ikigai_actors.shell.app.input_history import Recall
@@ -138,8 +139,7 @@ class MainScreen(Screen[None]):
         self._model = model or provider
         self._edit = edit
         self._later, self._do, self._press, self._looked_at = later, do, doings.press, looked_at
-        store = first.system._store
-        self._picture = picture_rows(lambda sha256: store.read(lambda tx: read_blobs(tx, [sha256])).get(sha256))
+        self._picture = picture_rows(partial(blob_bytes_of, first.system))
         self._pages: dict[str, Page] = {}  # the page that was visited last is at the end
         self._current = first.uuid
         self._lived: set[str] = set()
@@ -611,7 +611,7 @@ class MainScreen(Screen[None]):
         """Show how long calls have run, and what they have printed."""
         if (snapshot := self.snapshot) is not None and snapshot.current.uuid == self._current:
             runs = activity(snapshot.state).kind == "tool"
-            now = self._system._clock.now_ms() if runs else None
+            now = now_of(self._system) if runs else None
             self.page.transcript.show_running(now, snapshot.printed)
 
     def _show_work(self) -> None:
@@ -630,7 +630,7 @@ class MainScreen(Screen[None]):
             work = None
         else:
             began = transcript.turn.began
-            seconds = max(0.0, (self._system._clock.now_ms() - began) / 1000) if began else None
+            seconds = max(0.0, (now_of(self._system) - began) / 1000) if began else None
             work = Underway(snapshot.state, seconds, transcript.speaks, rate)
         turn, waiting = transcript.turn, snapshot.waits if snapshot is not None else 0
         after = took(turn.seconds, turn.tokens) if turn.tokens else ""

@@ -1,0 +1,136 @@
+"""The parts of logs from which turns are made, as spans are. Each call reads one moment.
+
+An agent's row and the end of its log are read together, and the log up to there in parts: logs only grow. So a database
+may be read while its host works, and a turn is read whole or not at all.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, Self
+
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.lists import by_age
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.log.heads import Head, heads_of, latest_times, section
+from ikigai_actors.records.log.moments import MailTime, mails_read, positions_at, prompt_before
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import calls_in
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.system.handles.ref import System
+
+
+class TurnSource(NamedTuple):
+    """The part of a log that has turns."""
+
+    record: AgentRecord
+    head: Head
+    start: int
+    """The position before the first message."""
+
+
+class TurnSources:
+    """Reads the turns of one database."""
+
+    def __init__(self, store: Store) -> None:
+        """Read from a store."""
+        self._store = store
+        self._records: dict[str, AgentRecord | None] = {}
+
+    @classmethod
+    def of(cls, system: System) -> Self:
+        """Read the database of a system."""
+        return cls(system._store)
+
+    def agents(self, among: Collection[str] | None) -> list[str]:
+        """The uuids of these agents, or of all, the oldest first."""
+        if among is None:
+            return self._store.read(by_age)
+        found = self._store.read(lambda tx: registry.some(tx, among))
+        return [one.uuid for one in registry.oldest_first(found)]
+
+    def sources(self, uuids: Sequence[str], since: int) -> list[TurnSource]:
+        """Those of these agents that may have turns which ended at a time or later; 0 takes all."""
+        return self._store.read(partial(_sources, uuids=uuids, since=since))
+
+    def messages(self, agent: str, start: int, end: int) -> list[Message]:
+        """An agent's own messages after a position, up to another one."""
+        return self._store.read(lambda tx: section(tx, agent, start, end))
+
+    def mails(self, agent: str, at: int) -> list[MailTime]:
+        """The mails that an agent has read by the message at a position."""
+        return self._store.read(lambda tx: mails_read(tx, agent, at, at))
+
+    def position_at(self, agent: str, at: int) -> Mapping[str, int]:
+        """Where an agent was at a time; empty for one that is not here."""
+        return self._store.read(lambda tx: positions_at(tx, (agent,), at))
+
+    def before(self, agent: str, position: int) -> tuple[AgentRecord, int, list[Message]] | None:
+        """An agent, the position before the turn in which a position is, and what it wrote between; None for nobody."""
+
+        def read(tx: Transaction) -> tuple[AgentRecord, int, list[Message]] | None:
+            if (record := self._record(tx, agent)) is None:
+                return None
+            start = _before_turn(tx, record, position)
+            return record, start, section(tx, agent, start, position)
+
+        return self._store.read(read)
+
+    def birth(self, agent: str) -> tuple[str, int]:
+        """The agent that has forked this one, and where; empty for agent 0, and where that is elsewhere."""
+
+        def read(tx: Transaction) -> tuple[str, int]:
+            record = self._record(tx, agent)
+            if record is None or not record.born:
+                return "", 0
+            start = record.fork_message_id
+            first = [one.data for one in section(tx, agent, start, start + 1)]
+            return next((str(data.get("by") or data.get("parent", "")) for data in first), ""), record.born
+
+        return self._store.read(read)
+
+    def fork_call(self, maker: str, opens: int, born: int) -> tuple[int, int] | None:
+        """The call by which an agent was forked in a turn: its reply, and its place in that; None for no call."""
+
+        def read(tx: Transaction) -> tuple[int, int] | None:
+            told = section(tx, maker, born, born + 1)
+            if not told or told[0].kind != Kind.TOOL_RESULT or told[0].data.get("name") != "fork":
+                return None
+            replies = (one for one in reversed(section(tx, maker, opens, born)) if one.kind == Kind.ASSISTANT)
+            for reply in replies:
+                for place, call in enumerate(calls_in(reply)):
+                    if call.id == told[0].data.get("tool_use_id"):
+                        return reply.id, place
+            return None
+
+        return self._store.read(read)
+
+    def _record(self, tx: Transaction, agent: str) -> AgentRecord | None:
+        if agent not in self._records:
+            self._records[agent] = next(iter(registry.some(tx, (agent,))), None)
+        return self._records[agent]
+
+
+def _sources(tx: Transaction, uuids: Sequence[str], since: int) -> list[TurnSource]:
+    heads = {head.uuid: head for head in heads_of(tx, uuids)}
+    rows = {one.uuid: one for one in registry.some(tx, uuids)}
+    before = positions_at(tx, uuids, since - 1) if since else {}
+    latest = latest_times(tx, uuids) if since else {}
+    found = []
+    for uuid in uuids:
+        row, head = rows[uuid], heads[uuid]
+        ended = row.ended_at is not None and row.ended_at >= since
+        if row.pruned_at is None and head.last and (ended or latest.get(uuid, since) >= since):
+            found.append(TurnSource(row, head, _before_turn(tx, row, before[uuid]) if since else row.fork_message_id))
+    return found
+
+
+def _before_turn(tx: Transaction, record: AgentRecord, position: int) -> int:
+    """The position before the turn in which a position of an agent's own log is; its fork point for its first turn.
+
+    Any prompt begins a turn but the copies of a trial, and the one of its birth is the first.
+    """
+    opens = prompt_before(tx, record.uuid, position)
+    for prompt in (opens, prompt_before(tx, record.uuid, opens - 1)):
+        if not prompt or any("from" in one.data for one in section(tx, record.uuid, prompt - 1, prompt)):
+            return record.fork_message_id
+    return opens - 1

@@ -1,0 +1,130 @@
+"""What faces read of a system, a function each. Each reads one moment, unless it says otherwise.
+
+A face takes no store of a system and runs no transaction: then a change of a table is a change of this room.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ikigai_actors.records.agents import lists, registry
+from ikigai_actors.records.agents.lists import Census, Siblings
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.figures import Gauges, gauges, questions_asked, silent_turns
+from ikigai_actors.records.log import moments
+from ikigai_actors.records.log.heads import heads_of, latest_times
+from ikigai_actors.records.log.moments import Glance, LogMark
+from ikigai_actors.records.log.scrollback import Scrollback
+from ikigai_actors.records.messages.blobs import read_blobs
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.hosts.rows import HostRecord, recent_hosts
+from ikigai_actors.system.handles.ref import System
+
+if TYPE_CHECKING:
+    from ikigai_actors.system.attached import AttachedSystem
+
+
+def now_of(system: System) -> int:
+    """The time by the clock of a system, in milliseconds since 1970."""
+    return system._clock.now_ms()
+
+
+def location_of(system: System) -> str:
+    """The database of a system, as a person may see it."""
+    return system._store.location
+
+
+def check_open(system: System) -> None:
+    """Raise `SystemClosed` for a system that is closed."""
+    system._check_open()
+
+
+def is_made(system: System) -> bool:
+    """Whether the database has its agent 0: a host that is making it has not come so far."""
+    return system._store.read(registry.root) is not None
+
+
+def has_owner(system: "AttachedSystem") -> bool:
+    """Whether a process is known that runs the agents, even if it was not heard of for a while."""
+    return bool(system._owners)
+
+
+def is_hosted(system: "AttachedSystem") -> bool:
+    """Whether a process runs the agents now."""
+    return any(not host.is_gone for host in system._owners)
+
+
+def last_activity(system: System, records: Collection[AgentRecord]) -> dict[str, int]:
+    """When each of these agents wrote its latest message, or else was born; by uuid."""
+    times = system._store.read(lambda tx: latest_times(tx, [one.uuid for one in records]))
+    return {one.uuid: times.get(one.uuid, one.created_at) for one in records}
+
+
+def position_of(system: System, agent: str) -> int:
+    """The position of the latest message of an agent, by uuid."""
+    return system._store.read(lambda tx: heads_of(tx, [agent]))[0].position
+
+
+def glances_of(system: System) -> list[Glance]:
+    """Every agent, as a row of the page needs it."""
+    return system._store.read(moments.glances)
+
+
+def latest_marks_of(system: System, agents: Sequence[str]) -> Mapping[str, LogMark]:
+    """The latest message of each of these agents; reads nothing for none."""
+    return system._store.read(lambda tx: moments.latest_marks(tx, agents)) if agents else {}
+
+
+def scrollback_of(system: System, agent: str) -> Scrollback:
+    """The history of an agent, by uuid, which is read a page at a time."""
+    return Scrollback(system._store, agent)
+
+
+def named_agents(system: System, text: str = "") -> dict[str, AgentRecord]:
+    """The living that a text finds, or were used last where there is none, by what people are shown for them."""
+    return system._store.read(lambda tx: lists.labelled(tx, text))
+
+
+def census_of(system: System) -> Census:
+    """How many agents there are, by status."""
+    return system._store.read(lists.census)
+
+
+def left_turns_of(system: System, most: int) -> list[AgentRecord]:
+    """Agents with a turn that was cut off and with which nobody goes on, at most this many."""
+    return system._store.read(lambda tx: lists.left_turns(tx, most))
+
+
+def newest_child_of(system: System, agent: str) -> AgentRecord | None:
+    """The newest living child of an agent, by uuid; None without one."""
+    return system._store.read(lambda tx: lists.newest_child(tx, agent))
+
+
+def siblings_of(system: System, record: AgentRecord) -> Siblings:
+    """The living siblings on both sides of an agent."""
+    return system._store.read(lambda tx: lists.siblings(tx, record))
+
+
+def blob_bytes_of(system: System, sha256: str) -> bytes | None:
+    """The bytes of a blob; None for one that is not there."""
+    return system._store.read(lambda tx: read_blobs(tx, [sha256])).get(sha256)
+
+
+class SystemFigures(NamedTuple):
+    """The figures of a database at one moment."""
+
+    gauges: Gauges
+    hosts: list[HostRecord]
+    """Those of the last hour."""
+    asked: Mapping[tuple[str, str], int]
+    """When each call of an open turn asked, by agent and call."""
+    silent: dict[str, float]
+    """For how many seconds each agent in a turn has given no sign of life."""
+
+
+def figures_of(system: System, silent: float) -> SystemFigures:
+    """The figures of a system; of turns without a sign of life those that have been so for ``silent`` seconds."""
+
+    def read(tx: Transaction) -> SystemFigures:
+        return SystemFigures(gauges(tx), recent_hosts(tx), questions_asked(tx), silent_turns(tx, silent))
+
+    return system._store.read(read)
