@@ -102,6 +102,7 @@ class Application(App[int]):
 
     TITLE = "ikigai"
     ENABLE_COMMAND_PALETTE = False
+    CSS = "ToastRack { dock: top; align: right top; margin-bottom: 0; }"  # never over the prompt and its lines
     BINDINGS: ClassVar[list[Any]] = [Binding("ctrl+p", "find", "Find", show=False, priority=True)]
 
     def __init__(

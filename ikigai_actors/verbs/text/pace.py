@@ -8,7 +8,7 @@ from ikigai_actors.records.messages.replies import spent_of
 _RECENT = 3.0
 """Seconds that count for how fast an answer arrives."""
 
-_A_TOKEN = 4
+A_TOKEN = 4
 """Characters of a token, about."""
 
 
@@ -27,7 +27,7 @@ class Pace:
         while now - seen[0][0] > _RECENT:
             seen.popleft()
         began, before = seen[0]
-        return (size - before) / _A_TOKEN / (now - began) if now > began else 0.0
+        return (size - before) / A_TOKEN / (now - began) if now > began else 0.0
 
 
 class TurnSpan:

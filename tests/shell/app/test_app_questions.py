@@ -211,6 +211,13 @@ def test_the_key_that_allows_always_says_for_which_agents_and_what() -> None:
     assert question("edit").command("a") == "/approve 3 --always"
 
 
+def test_every_box_has_the_same_words_for_no() -> None:
+    asked = [question(command="a; rm -rf ~"), question("edit", file_path="a")]
+    assert {tuple(keys_of(one, width)[1:3]) for one in asked for width in (30, 76, 200)} == {
+        (("n", "no"), ("t", "why not"))
+    }
+
+
 @given(st.integers(20, 200), st.integers(1, 9), st.integers(0, 500), st.booleans())
 def test_the_keys_and_the_edge_fit_into_the_box(width: int, of: int, below: int, keyboard: bool) -> None:
     asked = question("edit", of=of)

@@ -141,3 +141,17 @@ def test_the_welcome_names_what_to_try_in_whatever_width(width: int) -> None:
     head, *tries = welcome(width, DARK).plain.split("\n")
     assert "outlives kill -9" in head
     assert all(len(line) <= max(width, 42) for line in tries)
+
+
+def test_tokens_of_an_answer_on_its_way_are_added_in_tens_and_are_about() -> None:
+    assert [facts(moment("root"), "", arrived)[-1] for arrived in (0, 9, 25)] == [
+        "1.2k in · 340 out · $0.0042",
+        "1.2k in · 340 out · $0.0042",
+        "1.2k in · ~360 out · $0.0042",
+    ]
+
+
+def test_the_line_of_work_names_no_key_for_a_question_that_has_the_keyboard() -> None:
+    asks = Underway(Phase.WAITING_FOR_APPROVAL, 3)
+    assert "F2 answers" in work_line(asks, "", 0, 0, 80, DARK).plain
+    assert "F2" not in work_line(asks._replace(answered=True), "", 0, 0, 80, DARK).plain

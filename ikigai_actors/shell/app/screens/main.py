@@ -45,7 +45,7 @@ from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.verbs.text.call_page import edited_file
 from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.mentions import is_command
-from ikigai_actors.verbs.text.pace import Pace
+from ikigai_actors.verbs.text.pace import A_TOKEN, Pace
 from ikigai_actors.verbs.text.words import activity, took
 
 PAGES = 50
@@ -219,6 +219,8 @@ class MainScreen(Screen[None]):
     def spin(self, doing: tuple[str, float] | None) -> None:
         """Turn the spinners, and show the command in progress: its name and its seconds so far, or None."""
         self._spin, self._doing = self._spin + 1, doing
+        if self._arrived:
+            self._show_edges()
         self._show_work()
         self._show_running()
         self._attend()
@@ -558,9 +560,10 @@ class MainScreen(Screen[None]):
 
     on_descendant_blur = on_descendant_focus
 
-    def _show_bars(self) -> None:
+    def _show_edges(self) -> None:
+        """Draw the edges of the prompt, and the last line, where they have changed."""
         snapshot, width, colours = self.snapshot, self._width, self.colours
-        place, facts = talk_lines.way(snapshot, colours), talk_lines.facts(snapshot, self._model)
+        place, facts = talk_lines.way(snapshot, colours), talk_lines.facts(snapshot, self._model, self._arrived)
         busy = snapshot is not None and is_working(snapshot.state)
         reads = isinstance(self.focused, ReadableTranscript) and self.focused.reads
         transcript = self.page.transcript
@@ -573,6 +576,10 @@ class MainScreen(Screen[None]):
             self._box.border_title = Content.from_rich_text(shown[0])
             self._box.border_subtitle = lower
             self._foot.update(shown[1], layout=False)
+
+    def _show_bars(self) -> None:
+        snapshot, width, colours = self.snapshot, self._width, self.colours
+        self._show_edges()
         self.page.prompt.placeholder = talk_lines.placeholder(self._called(self._current), width - 6)
         bar, question = self._question, _question(snapshot, self._passed) if snapshot is not None else None
         if question is not None:
@@ -614,6 +621,11 @@ class MainScreen(Screen[None]):
             now = now_of(self._system) if runs else None
             self.page.transcript.show_running(now, snapshot.printed)
 
+    @property
+    def _arrived(self) -> int:
+        """Tokens of the answer that is on its way, about."""
+        return int(self.page.transcript.arrived / A_TOKEN)
+
     def _show_work(self) -> None:
         line = self._work_line()
         if line != self._line:
@@ -631,7 +643,7 @@ class MainScreen(Screen[None]):
         else:
             began = transcript.turn.began
             seconds = max(0.0, (now_of(self._system) - began) / 1000) if began else None
-            work = Underway(snapshot.state, seconds, transcript.speaks, rate)
+            work = Underway(snapshot.state, seconds, transcript.speaks, rate, self._question.has_focus)
         turn, waiting = transcript.turn, snapshot.waits if snapshot is not None else 0
         after = took(turn.seconds, turn.tokens) if turn.tokens else ""
         return talk_lines.work_line(work, after, waiting, self._spin, width, colours)

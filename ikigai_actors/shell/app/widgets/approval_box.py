@@ -83,7 +83,7 @@ def keys_of(question: Question, width: int) -> list[tuple[str, str]]:
     """The keys that answer a question, and what each of them does; in fewer words where it is narrow."""
     what = {EXACT: "this command", TOOL: visible(question.call.tool)}.get(question.reach, "")
     ways: list[tuple[str, ...]] = [
-        ("run once", "do not", "do not, say why", f"always {what} for {question.who} and below"),
+        ("run once", "no", "why not", f"always {what} for {question.who} and below"),
         ("run once", "no", "why not", f"always {what} here and below"),
         ("run", "no", "why not", "always"),
     ]

@@ -38,6 +38,8 @@ class Underway(NamedTuple):
     """Whether words of its answer arrive."""
     rate: float = 0.0
     """Tokens a second, about."""
+    answered: bool = False
+    """Whether the question has the keyboard: its own lines name the keys then."""
 
 
 def work_line(work: Underway | None, after: str, waiting: int, spin: int, width: int, colours: Palette) -> Text:
@@ -86,7 +88,7 @@ def _working(work: Underway, spin: int, colours: Palette) -> Text:
     facts = [] if work.seconds is None or kind in ("dead", "stopped") else [duration(work.seconds)]
     facts += [f"{work.rate:.0f} tokens/s"] if work.rate >= 1 else []
     line.append("".join(f" · {fact}" for fact in facts), colours.past)
-    for key, what in _WAYS_ON.get(kind, [("Esc", "interrupts")]):
+    for key, what in () if work.answered and kind == "asks" else _WAYS_ON.get(kind, [("Esc", "interrupts")]):
         line.append(" · ", colours.past).append(key, colours.accent).append(f" {what}", colours.past)
     return line
 
@@ -102,27 +104,33 @@ def way(snapshot: Snapshot | None, colours: Palette) -> Text:
     return line.append(short(snapshot.current), f"bold {colours.ink}")
 
 
-def facts(snapshot: Snapshot | None, model: str) -> list[str]:
+def facts(snapshot: Snapshot | None, model: str, arrived: int = 0) -> list[str]:
     """What the edge of the prompt says at its right, the least important first.
 
     Args:
         snapshot: the moment; None before the first one, when nothing is known.
         model: names the model of an agent that has set none, in the process that runs it: another host has its own.
+        arrived: tokens of the answer that is on its way, about: the service has not counted them yet.
     """
     if snapshot is None:
         return []
     if snapshot.attached:
         model = ""
     budget = "" if snapshot.budget is None else f"budget {short_budget(snapshot.budget)[0]}"
-    return [snapshot.attached, budget, snapshot.model or model, spent(snapshot.tokens, snapshot.cost)]
+    return [snapshot.attached, budget, snapshot.model or model, spent(snapshot.tokens, snapshot.cost, arrived)]
 
 
-def spent(usage: Usage | None, cost: float | None) -> str:
-    """Tokens and money in words: ``1.2k in · 340 out · $0.0042``; empty while they are summed up."""
+def spent(usage: Usage | None, cost: float | None, arrived: int = 0) -> str:
+    """Tokens and money in words: ``1.2k in · 340 out · $0.0042``; empty while they are summed up.
+
+    With tokens of an answer on its way, in tens: ``1.2k in · ~360 out · $0.0042``.
+    """
     if usage is None:
         return ""
     taken = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
-    told = f"{in_thousands(taken)} in · {in_thousands(usage.output_tokens)} out"
+    tens = arrived // 10 * 10
+    about = "~" if tens else ""
+    told = f"{in_thousands(taken)} in · {about}{in_thousands(usage.output_tokens + tens)} out"
     return told if cost is None else f"{told} · {money(cost)}"
 
 
