@@ -4,7 +4,7 @@ It has the box of the prompt and the foot where the application draws them, and 
 colours are the terminal's own, which fit a dark ground and a light one. Pure: a size in, characters for a terminal out.
 """
 
-BOX_COLUMNS = 104
+BOX_COLUMNS = 160
 """The most columns of the box of the prompt."""
 
 STARTING = "starting …"

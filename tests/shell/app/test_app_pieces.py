@@ -17,7 +17,7 @@ from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.page_events import MESSAGES_KEPT, PageEvents
 from ikigai_actors.shell.app.snapshot import Snapshots, Wish
 from ikigai_actors.shell.app.theme import DARK, LIGHT, Palette
-from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
+from ikigai_actors.shell.app.transcript.layout import TEXT_COLUMNS, Frame, lay_out
 from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks, chunked
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, few, pieces_of, progress_of
 from ikigai_actors.system.conversation import Questions, Words
@@ -100,6 +100,23 @@ def test_no_line_is_wider_than_the_screen(
     piece = Piece(look, tidy(text), 1, tidy(result) if result is not None else None)
     for strip in lay_out(piece, Frame(width, thinking=unfolded, results=unfolded)):
         assert cell_len(strip.text) <= width + 1  # a wide character may stick out of a cell; it is cut when drawn
+
+
+def test_in_a_wide_window_text_stays_readable_and_tables_calls_and_results_use_the_room() -> None:
+    table = f"| a | b |\n|---|---|\n| {'x ' * 40} | {'y ' * 40} |"
+    wide = [
+        Piece(Look.MARKDOWN, table),
+        Piece(Look.TOLD, "x" * 140),
+        Piece(Look.CALL, f"bash {'x' * 200}", 1, "y" * 200),
+    ]
+    read = [Piece(Look.MARKDOWN, text) for text in ("word " * 60, f"- {'word ' * 60}", f"> {'word ' * 60}")]
+    read += [Piece(look, "word " * 60) for look in (Look.PROMPT, Look.ERROR, Look.PLAIN)]
+
+    def columns(piece: Piece) -> int:
+        return max(cell_len(strip.text.rstrip()) for strip in lay_out(piece, Frame(156)))
+
+    assert min(map(columns, wide)) > 130
+    assert {90 < columns(piece) <= TEXT_COLUMNS for piece in read} == {True}
 
 
 def test_what_follows_a_line_that_is_very_long_is_shown_too() -> None:

@@ -116,7 +116,7 @@ def test_ctrl_c_copies_what_is_selected_and_interrupts_a_turn() -> None:
         await stage.expect("thinking|answering")
         await stage.press("ctrl+c")
         await stage.expect_notice("Ctrl-C again leaves")
-        await stage.expect(r"Ctrl-C again(.*\n)+╭─ .*─╮\n│ › .*│\n╰─.*─╯\n.*F1 keys$")  # in sight, and over no line below
+        await stage.expect(r"Ctrl-C again(.*\n)+╭─ .*─╮\n│ › .*│\n╰─.*─╯\n.*F1 keys$")  # over no line below
         await stage.expect(r"\[interrupted\]")
 
     with open_memory(Hanging("So it begins")) as system:

@@ -70,11 +70,11 @@ class MainScreen(Screen[None]):
     DEFAULT_CSS = """
     MainScreen { layout: horizontal; }
     MainScreen.-narrow TreePanel { width: 100%; max-width: 100%; border: none; }
-    #talk { layers: base over; width: 1fr; max-width: 108; }
+    #talk { layers: base over; width: 1fr; max-width: 160; }
     #transcripts { height: 1fr; padding: 0 1 0 2; }
-    #welcome { height: auto; max-width: 104; border: round $edge; padding: 0 1; display: none; }
-    #work, #foot { height: 1; max-width: 104; }
-    #box { height: auto; max-width: 104; border: round $edge; padding: 0 1; border-subtitle-color: $past; }
+    #welcome { height: auto; border: round $edge; padding: 0 1; display: none; }
+    #work, #foot { height: 1; }
+    #box { height: auto; border: round $edge; padding: 0 1; border-subtitle-color: $past; }
     #sign { width: 2; height: 1; color: $past; }
     #sign.here { color: $accent; text-style: bold; }
     #prompts { height: auto; width: 1fr; }

@@ -1,4 +1,4 @@
-"""Markdown in the colours of the theme.
+"""Markdown in the colours of the theme, no wider than can be read: in a wide window tables and long code are wider.
 
 Keywords are bold, remarks are past, and literals have the accent. So no amber is in code, which waits for a person, and
 red is what goes, as in a diff.
@@ -8,13 +8,27 @@ from functools import lru_cache
 from typing import ClassVar
 
 from markdown_it.token import Token
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
+from rich.markdown import (
+    BlockQuote,
+    CodeBlock,
+    Heading,
+    HorizontalRule,
+    ListElement,
+    Markdown,
+    MarkdownElement,
+    Paragraph,
+)
+from rich.segment import Segment
 from rich.style import Style
 from rich.syntax import Syntax, SyntaxTheme
 from rich.theme import Theme
 
 from ikigai_actors.shell.app.theme import DARK, OWN, Palette
+
+TEXT_COLUMNS = 100
+"""The most columns of a text: longer lines are hard to read."""
 
 _Kind = tuple[str, ...]
 """A kind of token, as Pygments names it: ``("Literal", "String")``."""
@@ -91,7 +105,10 @@ class _ThemedCode(CodeBlock):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code, theme = str(self.text).rstrip(), code_theme(self.colours)
-        yield Syntax(code, self.lexer_name, theme=theme, word_wrap=True, padding=1)
+        longest = max(map(cell_len, code.split("\n"))) + 2
+        width = min(options.max_width, max(TEXT_COLUMNS, longest))
+        block = Syntax(code, self.lexer_name, theme=theme, word_wrap=True, padding=1)
+        yield from console.render(block, options.update(width=width))
 
 
 class _LeftHeading(Heading):
@@ -100,12 +117,42 @@ class _LeftHeading(Heading):
     LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
 
 
+class _Readable(MarkdownElement):
+    """A part that is no wider than a text."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        narrow = options.update(width=min(options.max_width, TEXT_COLUMNS))
+        for part in super().__rich_console__(console, narrow):
+            yield from (part,) if isinstance(part, Segment) else console.render(part, narrow)
+
+
+class _Paragraph(_Readable, Paragraph):
+    """A paragraph."""
+
+
+class _List(_Readable, ListElement):
+    """A list."""
+
+
+class _Quote(_Readable, BlockQuote):
+    """A quotation."""
+
+
+class _Line(_Readable, HorizontalRule):
+    """A line between two parts."""
+
+
 class ThemedMarkdown(Markdown):
     """Markdown in a palette."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
+        "paragraph_open": _Paragraph,
         "heading_open": _LeftHeading,
+        "bullet_list_open": _List,
+        "ordered_list_open": _List,
+        "blockquote_open": _Quote,
+        "hr": _Line,
         "fence": _ThemedCode,
         "code_block": _ThemedCode,
     }

@@ -18,13 +18,10 @@ from rich.text import Text
 from textual.strip import Strip
 
 from ikigai_actors.shell.app.theme import DARK, OWN, Palette
-from ikigai_actors.shell.app.transcript.code_block import ThemedMarkdown
+from ikigai_actors.shell.app.transcript.code_block import TEXT_COLUMNS, ThemedMarkdown
 from ikigai_actors.shell.app.transcript.pictures import MOST_COLUMNS, PictureRows
 from ikigai_actors.shell.app.transcript.pieces import ARGUMENTS, Look, Piece
 from ikigai_actors.verbs.text.words import counted
-
-TEXT_COLUMNS = 100
-"""The most columns of a text: longer lines are hard to read."""
 
 HEAVY = 1_500
 """Characters of markdown above which its layout would noticeably delay the keyboard."""
@@ -80,21 +77,22 @@ def lay_out(
         picture: gives the rows of a picture; None leaves it at its line.
     """
     width, looks = max(frame.width, 10), _looks(frame.colours)
+    narrow = min(width, TEXT_COLUMNS)  # of what is read as text; calls, tables and results may be wider
     match piece.look:
         case Look.MARKDOWN if not plain and len(piece.text) <= HUGE:
             return [_EMPTY, *_markdown(piece.text, width, frame.colours)]
         case Look.MARKDOWN | Look.PLAIN:
-            return [_EMPTY, *_wrapped(piece.text, width, looks.ink)]
+            return [_EMPTY, *_wrapped(piece.text, narrow, looks.ink)]
         case Look.PROMPT:
-            return [_EMPTY, *_prompt(piece.text, width, frame.results != toggled, looks)]
+            return [_EMPTY, *_prompt(piece.text, narrow, frame.results != toggled, looks)]
         case Look.WAITING:
-            return [_EMPTY, *_marked("… ", piece.text, width, looks.past, 3)]
+            return [_EMPTY, *_marked("… ", piece.text, narrow, looks.past, 3)]
         case Look.THINKING:
-            return _thinking(piece.text, width, frame.thinking != toggled, looks)
+            return _thinking(piece.text, narrow, frame.thinking != toggled, looks)
         case Look.CALL:
             return _call(piece, width, frame.results != toggled, looks)
         case Look.ERROR:
-            return [_EMPTY, *_marked("✗ ", piece.text, width, looks.failed, _LONGEST)]
+            return [_EMPTY, *_marked("✗ ", piece.text, narrow, looks.failed, _LONGEST)]
         case Look.RULE:
             return [_short(f"┄ {piece.text}", width, looks.past)]
         case Look.PICTURE:

@@ -29,7 +29,7 @@ from ikigai_actors.records.messages.messages import BOUNDARIES, Kind, Message
 from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.shell.app.transcript.answer import StreamedAnswer
 from ikigai_actors.shell.app.transcript.block import ShownBlock
-from ikigai_actors.shell.app.transcript.layout import TEXT_COLUMNS, Frame, foldable, lay_out
+from ikigai_actors.shell.app.transcript.layout import Frame, foldable, lay_out
 from ikigai_actors.shell.app.transcript.pictures import PictureRows
 from ikigai_actors.shell.app.transcript.pieces import (
     Look,
@@ -277,7 +277,7 @@ class Transcript(ScrollView, can_focus=True):
     @property
     def _width(self) -> int:
         """Columns that a line has room for; none or less where the transcript has no place yet."""
-        return min(TEXT_COLUMNS, self.scrollable_content_region.width - 1)
+        return self.scrollable_content_region.width - 1
 
     def _toggle(self, index: int) -> None:
         """Fold a piece, or unfold it."""

@@ -184,7 +184,7 @@ class ApprovalBox(Vertical, can_focus=True):
 
     DEFAULT_CSS = """
     ApprovalBox {
-        height: auto; display: none; max-width: 104; padding: 0 1;
+        height: auto; display: none; padding: 0 1;
         border: round $warning 60%; border-subtitle-color: $past;
     }
     ApprovalBox:focus { border: round $warning; }
@@ -302,7 +302,7 @@ class ApprovalBox(Vertical, can_focus=True):
         if before is None or (before.number, before.text) != (question.number, question.text):
             self._always = False
             self._begin()
-        width = min(room.width, 104) - 5
+        width = room.width - 5
         self._call.show(folded(question.call, width, question.text), colours, room.height // 2)
         title = Text(question.who, f"bold {colours.ink}").append(" wants to run ", colours.ink)
         title.append(visible(question.call.tool), f"bold {colours.waits}")

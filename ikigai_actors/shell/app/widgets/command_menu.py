@@ -44,7 +44,7 @@ class CommandMenu(OptionList, can_focus=False):
 
     DEFAULT_CSS = """
     CommandMenu {
-        layer: over; dock: bottom; display: none; height: auto; max-height: 12; max-width: 104;
+        layer: over; dock: bottom; display: none; height: auto; max-height: 12;
         border: round $edge; border-subtitle-color: $past; background: $surface; padding: 0 1;
         scrollbar-size-vertical: 1; scrollbar-background: $surface;
     }

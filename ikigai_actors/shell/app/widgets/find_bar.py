@@ -24,7 +24,7 @@ class FindBar(Horizontal):
     """The bar; hidden while nobody searches."""
 
     DEFAULT_CSS = """
-    FindBar { height: 1; max-width: 104; display: none; background: $surface; padding: 0 1; }
+    FindBar { height: 1; display: none; background: $surface; padding: 0 1; }
     FindBar Static { width: auto; color: $past; }
     FindBar Input { width: 1fr; height: 1; border: none; }
     FindBar Input, FindBar Input:focus { background: $surface; background-tint: 0%; }
