@@ -99,6 +99,17 @@ def in_all(models: Models) -> Usage:
     return tokens
 
 
+def all_of(usage: Usage) -> int:
+    """How many tokens a service has counted, of all kinds."""
+    return usage.input_tokens + usage.output_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
+
+
+def spent_in_all(tx: Transaction) -> tuple[int, int]:
+    """The tokens and micro-dollars that all agents have spent; the database looks at all of them."""
+    [(tokens, usd)] = tx.run("spent_in_all")
+    return tokens or 0, usd or 0
+
+
 class OwnSpending(NamedTuple):
     """What an agent has spent itself."""
 
@@ -136,7 +147,7 @@ def branch_spendings(tx: Transaction, agents: Collection[AgentRecord]) -> dict[s
     uuids = [one.uuid for one in agents if one.parent_uuid is not None]
     found = {top: (tokens, usd) for top, tokens, usd in tx.run("spent_below", uuids=uuids)}
     for root in (one for one in agents if one.parent_uuid is None):
-        [found[root.uuid]] = tx.run("spent_in_all")
+        found[root.uuid] = spent_in_all(tx)
     return found
 
 

@@ -10,8 +10,8 @@ from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.spending import Expenses, in_all
 from ikigai_actors.system.attached import AttachedSystem
 from tests.conftest import NewDatabase
-from tests.kit.app_pilot import Stage, on_stage
-from tests.kit.blocking_provider import DEADLINE
+from tests.kit.app_pilot import Stage, on_stage, open_memory
+from tests.kit.blocking_provider import DEADLINE, Hanging
 
 
 def provider(*tokens: int) -> ScriptedProvider:
@@ -22,7 +22,8 @@ def provider(*tokens: int) -> ScriptedProvider:
 def test_the_last_line_tells_what_was_spent_before_this_start_too(new_sqlite: NewDatabase, tmp_path: Path) -> None:
     database = new_sqlite()
     (tmp_path / "prices.toml").write_text("[tea]\ninput = 1000.0\noutput = 0.0\n")
-    with ActorSystem.open(database, provider(400, 50)) as system:
+    prices = tmp_path / "prices.toml"
+    with ActorSystem.open(database, provider(400, 50), prices=prices) as system:
         root = system.root
         root.prompt("one").get(timeout=DEADLINE)
         root.fork("two", name="buyer").reply(timeout=DEADLINE)
@@ -33,8 +34,25 @@ def test_the_last_line_tells_what_was_spent_before_this_start_too(new_sqlite: Ne
         await stage.say("three")
         await stage.expect(r"407 in · 2 out · \$0\.41")
 
-    with ActorSystem.open(database, provider(7)) as system:
-        on_stage(system, play, size=(120, 24), history=tmp_path / "history")
+    with ActorSystem.open(database, provider(7), prices=prices) as system:
+        on_stage(system, play, size=(120, 24))
+
+
+def test_of_a_turn_that_was_cut_all_screens_tell_the_same_and_that_it_is_the_most(tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text("[tea]\ninput = 1000.0\noutput = 1000.0\n")
+
+    async def play(stage: Stage) -> None:
+        await stage.say("go")
+        await stage.expect("So it begins")
+        await stage.press("escape")
+        await stage.expect(r"20 in · 1 out · up to \$0\.53 ─")
+        await stage.press("f4")
+        await stage.expect(r"up to \$0\.53 spent[\s\S]*idle .* \$0\.53")
+
+    model = Hanging("So it begins", Spent(Usage(20, 1), "tea-1"))
+    with open_memory(model, prices=tmp_path / "prices.toml") as system:
+        on_stage(system, play, size=(120, 24))
+        assert system.root.record.spent_usd == 532_000
 
 
 def test_an_attached_shell_tells_the_same_as_the_host(new_sqlite: NewDatabase) -> None:

@@ -125,11 +125,13 @@ def test_a_row_of_the_table_is_as_wide_as_its_head_and_cuts_names_in_any_script(
 def test_the_meters_have_what_there_is_and_what_has_room() -> None:
     rows = [row("a", state="asks"), row("b", state="thinks", rate=40.0), row("c"), row("d", state="stopped")]
     status = BudgetStatus("a", False, granted={"usd": 5.0}, held={}, spent={"usd": 4.5})
-    moment = Snapshot(rows[0].record, "idle", None, None, None, 0, "", None, None, {}, budget=status, abandoned=1)
+    moment = Snapshot(rows[0].record, "idle", None, None, None, 0, "", None, {}, budget=status, abandoned=1)
     told = table(rows, Order()).meters
     full = " 4 agents   1 working   1 asks you   1 stopped   1 overdue calls   40 tokens/s   "
     assert meter_line(told, moment, 120, DARK).plain == f"{full}$4.50 of $5.00 ━━━━━━━━━─"
     assert meter_line(told, replace(moment, budget=None, all_cost=0.0142), 120, DARK).plain == f"{full}$0.014 spent"
+    most = replace(moment, budget=None, all_cost=0.0142, all_is_most=True)
+    assert meter_line(told, most, 120, DARK).plain == f"{full}up to $0.014 spent"
     assert meter_line(told, moment, 40, DARK).plain == " 4 agents   1 working   1 asks you   "
 
 

@@ -162,7 +162,8 @@ def meter_line(told: Meters, snapshot: Snapshot, width: int, colours: Palette) -
         words, share = short_budget(snapshot.budget)
         spent.append(f"{words} ", colours.ink).append_text(meter(share, _METER, colours))
     elif snapshot.all_cost:
-        spent.append(money(snapshot.all_cost), f"bold {colours.ink}").append(" spent", colours.past)
+        most = "up to " if snapshot.all_is_most else ""
+        spent.append(f"{most}{money(snapshot.all_cost)}", f"bold {colours.ink}").append(" spent", colours.past)
     if line.cell_len + spent.cell_len < width:
         line.append_text(spent)
     return line

@@ -36,7 +36,7 @@ from textual.theme import Theme
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.state import BETWEEN_TURNS, is_interrupted
 from ikigai_actors.errors import BadInput, IkigaiError
-from ikigai_actors.providers.prices import Prices, known_prices
+from ikigai_actors.providers.prices import known_prices
 from ikigai_actors.reach.views import location_of, named_agents
 from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.finding import Group, Thing, agent_things, document_things
@@ -147,16 +147,15 @@ class Application(App[int]):
         self._serial = SerialExecutor(self._fail)
         first = last_active(system)
         self._destination = first.uuid  # what is in sight as soon as all that was pressed is done
-        prices, trouble = _prices(history, config)
         spent = Expenses()
         self.events = PageEvents(system, lambda: None, spent.hear)
         """The events of the system."""
         self.questions, self.words = self.events.questions, self.events.words
         self._snapshots = Snapshots(
-            system, self.questions, self.words, first.uuid, self._prepare_to_show, self._fail, prices, spent
+            system, self.questions, self.words, first.uuid, self._prepare_to_show, self._fail, spent
         )
         self.events.changed = self._snapshots.poke
-        for notice in (*notices, *trouble):
+        for notice in (*notices, *_trouble_with_prices(history, config)):
             self.events.notice(notice)
         if first.turn and is_interrupted(system.state_of(first)):
             self.events.notice(_CUT_OFF)
@@ -626,10 +625,9 @@ class Application(App[int]):
         self.main.paint()
 
 
-def _prices(history: Path | None, config: str | None) -> tuple[Prices, list[str]]:
-    """The prices of ``ikigai.toml`` and those beside a history, and what is wrong with these files."""
+def _trouble_with_prices(history: Path | None, config: str | None) -> list[str]:
+    """What is wrong with the prices of ``ikigai.toml`` and with those beside a history."""
     try:
-        return known_prices(home(), history, configuration(config).prices)
+        return known_prices(home(), history, configuration(config).prices)[1]
     except BadInput as error:
-        prices, trouble = known_prices(home(), history)
-        return prices, [*trouble, str(error)]
+        return [*known_prices(home(), history)[1], str(error)]

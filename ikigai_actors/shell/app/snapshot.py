@@ -18,7 +18,7 @@ from ikigai_actors.agent.turn.calls import PendingCall, Progress
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClosed
 from ikigai_actors.providers.base import Usage
-from ikigai_actors.providers.prices import Prices
+from ikigai_actors.providers.prices import MICRO
 from ikigai_actors.reach.views import check_open, scrollback_of
 from ikigai_actors.records.agents import lists, registry
 from ikigai_actors.records.agents.lists import MOST_LISTED, Census
@@ -28,7 +28,7 @@ from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.records.lives.supervision import restart_counts
 from ikigai_actors.records.mail.prompts import NewPrompt, waiting_prompts
-from ikigai_actors.records.spending import Expenses, branch_spendings, in_all
+from ikigai_actors.records.spending import Expenses, all_of, branch_spendings, in_all, spent_in_all
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import host_names, owners
 from ikigai_actors.system.conversation import Questions, Words
@@ -37,6 +37,9 @@ from ikigai_actors.verbs.text.naming import shown_name_in
 
 _PERIOD = 0.5
 """Seconds between two snapshots when nothing happens."""
+
+_SELDOM = 20.0
+"""How much longer nothing is summed up again than it took."""
 
 SHORTEST = 0.1
 """Seconds between two snapshots, whatever happens; more when reading takes long."""
@@ -59,15 +62,18 @@ class Snapshot:
     model: str
     """Its setting; empty for the default."""
     tokens: Usage | None
-    """The tokens of this agent since it was born; None while they are being summed up. The next field is that of all
-    agents.
-    """
-    all_tokens: Usage | None
+    """The tokens of this agent since it was born, as services have counted them; None while they are summed up."""
     questions: Mapping[int, PendingCall]
     """Calls that wait for the person."""
     cost: float | None = None
-    """Dollars for the tokens of this agent; None without a price. The next field is that of all agents."""
+    """Dollars that this agent has spent, as its row says; None for none, as without a price."""
     all_cost: float | None = None
+    """The same of all agents; when a list is in sight."""
+    is_most: bool = False
+    """Whether that is the most that this agent can have spent: what was held for a request that no service has counted.
+    The next field says so of all agents.
+    """
+    all_is_most: bool = False
     budget: BudgetStatus | None = None
     """The nearest budget above it that limits something."""
     above: tuple[AgentRecord, ...] = ()
@@ -146,7 +152,7 @@ class Snapshots(Service):
 
     def __init__(
         self, system: System, questions: Questions, words: Words, current: str, deliver: Callable[[Snapshot], None],
-        failed: Callable[[IkigaiError], None], prices: Prices, spent: Expenses,
+        failed: Callable[[IkigaiError], None], spent: Expenses,
     ) -> None:  # fmt: skip
         """Prepare; `start` begins.
 
@@ -156,13 +162,14 @@ class Snapshots(Service):
             current: uuid of the agent to begin with.
             deliver: takes each snapshot, on the thread of the snapshots.
             failed: called when the system is closed.
-            prices: the prices of tokens.
             spent: the tokens of all agents; summed up here, and kept up to date elsewhere.
         """
         super().__init__("ikigai-snapshots")
         self._system, self._questions, self._deliver, self._failed = system, questions, deliver, failed
         self._words = words
-        self._prices, self._spent = prices, spent
+        self._spent = spent
+        self._in_all, self._in_all_due = (0, 0), 0.0  # what all agents have spent, and when it is to be read again
+        self._uncounted: dict[str, int] = {}  # tokens of rows that no message has, at the latest look
         self._current: str = current
         self._wish: Wish | None = None
         self._models: dict[str, str] = {}
@@ -214,6 +221,8 @@ class Snapshots(Service):
         near = {each.uuid: each.short for each in (record, *above, *filter(None, beside), *found.below)}
         self._spent.read(system._store)
         sums = self._spent.sums(uuid)
+        own = in_all(sums.own) if sums is not None else None
+        tokens, usd = self._spent_in_all() if wish is not None else (0, 0)
         return Snapshot(
             current=record,
             state=self._state(record),
@@ -223,10 +232,11 @@ class Snapshots(Service):
             following=beside.following,
             children=found.children,
             model=self._model(record),
-            tokens=in_all(sums.own) if sums is not None else None,
-            all_tokens=in_all(sums.everybody) if sums is not None else None,
-            cost=self._prices.cost(sums.own) if sums is not None else None,
-            all_cost=self._prices.cost(sums.everybody) if sums is not None else None,
+            tokens=own,
+            cost=record.spent_usd / MICRO or None,
+            all_cost=usd / MICRO or None,
+            is_most=own is not None and self._is_most(uuid, record.spent_tokens, own),
+            all_is_most=sums is not None and self._is_most("", tokens, in_all(sums.everybody)),
             budget=found.budget,
             waiting=found.waiting,
             commands=tuple(self._words.commands(uuid)),
@@ -248,6 +258,20 @@ class Snapshots(Service):
             signs=system._signs() if wish is not None else {},
             abandoned=self._system._abandoned() if wish is not None else 0,
         )
+
+    def _spent_in_all(self) -> tuple[int, int]:
+        """Tokens and micro-dollars that all agents have spent. Of a million the sum takes long, and is rarely made."""
+        began = monotonic()
+        if began >= self._in_all_due:
+            self._in_all = self._system._store.read(spent_in_all)
+            self._in_all_due = began + _SELDOM * (monotonic() - began)
+        return self._in_all
+
+    def _is_most(self, whose: str, tokens: int, counted: Usage) -> bool:
+        """Whether rows have more tokens than messages, and had before: a row may be read before a message."""
+        before, now = self._uncounted.get(whose, 0), tokens - all_of(counted)
+        self._uncounted[whose] = now
+        return min(before, now) > 0
 
     def _state(self, record: AgentRecord) -> str:
         state = self._system.state_of(record)

@@ -10,14 +10,14 @@ from rich.cells import cell_len
 
 from ikigai_actors import ActorSystem, OfflineProvider, Signal, TurnInterrupted
 from ikigai_actors.agent.subscriptions import StoreTrouble, StreamCut, Streamed
-from ikigai_actors.providers.prices import Prices
 from ikigai_actors.records.messages.messages import NO_DATA, Message
 from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.page_events import MESSAGES_KEPT, PageEvents
 from ikigai_actors.shell.app.snapshot import Snapshots, Wish
 from ikigai_actors.shell.app.theme import DARK, LIGHT, Palette
-from ikigai_actors.shell.app.transcript.layout import TEXT_COLUMNS, Frame, lay_out
+from ikigai_actors.shell.app.transcript.code_block import TEXT_COLUMNS
+from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
 from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks, chunked
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, few, pieces_of, progress_of
 from ikigai_actors.system.conversation import Questions, Words
@@ -220,7 +220,7 @@ def test_looking_at_an_agent_reads_no_log(tmp_path: Path) -> None:
         system.root.fork(name="kid").fork(name="grandkid")
     with ActorSystem.open(database, OfflineProvider()) as system:
         snapshots = Snapshots(
-            system, Questions(system.approvals), Words(), last_active(system).uuid, print, print, Prices({}), Expenses()
+            system, Questions(system.approvals), Words(), last_active(system).uuid, print, print, Expenses()
         )
         snapshot = snapshots._take(system.agent("grandkid").uuid, Wish())
         assert snapshot.model == "offline:slow-not"
@@ -237,9 +237,7 @@ def test_of_an_agent_that_is_summarised_a_snapshot_tells_of_how_many_messages() 
         system.root.configure(compact_model="hanging:model")
         summary = system.root.aio.compact()
         hanging.wait_until_asked()
-        snapshots = Snapshots(
-            system, Questions(system.approvals), Words(), system.root.uuid, print, print, Prices({}), Expenses()
-        )
+        snapshots = Snapshots(system, Questions(system.approvals), Words(), system.root.uuid, print, print, Expenses())
         assert snapshots._take(system.root.uuid, None).state == "summarising 6 messages"
         assert system.root.signal(Signal.INT)
         with pytest.raises(TurnInterrupted):

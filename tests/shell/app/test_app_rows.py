@@ -10,7 +10,6 @@ from textual.pilot import Pilot
 
 from ikigai_actors import ActorSystem, Message, OfflineProvider
 from ikigai_actors.errors import IkigaiError, StoreUnavailable
-from ikigai_actors.providers.prices import Prices
 from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.theme import DARK, variables
@@ -107,9 +106,7 @@ def test_a_click_chooses_the_row_in_that_place_and_below_the_last_one_nothing() 
 def watching(
     system: ActorSystem, deliver: Callable[[Snapshot], None] = print, fail: Callable[[IkigaiError], None] = print
 ) -> Snapshots:
-    return Snapshots(
-        system, Questions(system.approvals), Words(), system.root.uuid, deliver, fail, Prices({}), Expenses()
-    )
+    return Snapshots(system, Questions(system.approvals), Words(), system.root.uuid, deliver, fail, Expenses())
 
 
 def test_snapshots_go_on_when_the_store_is_back() -> None:

@@ -42,7 +42,7 @@ def moment(*way: str) -> Snapshot:
     ]
     return Snapshot(
         current=current, state="idle", parent=above[-1] if above else None, previous=None, following=None, children=0,
-        model="tea-1", tokens=Usage(900, 340, 100, 200), all_tokens=None, questions={}, cost=0.0042,
+        model="tea-1", tokens=Usage(900, 340, 100, 200), questions={}, cost=0.0042,
         above=tuple(reversed(above)),
     )  # fmt: skip
 
@@ -149,6 +149,13 @@ def test_tokens_of_an_answer_on_its_way_are_added_in_tens_and_are_about() -> Non
         "1.2k in · 340 out · $0.0042",
         "1.2k in · ~360 out · $0.0042",
     ]
+
+
+def test_what_was_held_is_said_to_be_the_most_that_was_spent() -> None:
+    most = replace(moment("root"), is_most=True)
+    assert facts(most, "")[-1] == "1.2k in · 340 out · up to $0.0042"
+    unpriced = replace(most, cost=None, current=replace(most.current, spent_tokens=9_300))
+    assert facts(unpriced, "")[-1] == "1.2k in · 340 out · up to 9.3k tokens"
 
 
 def test_the_line_of_work_names_no_key_for_a_question_that_has_the_keyboard() -> None:

@@ -7,7 +7,6 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.content import Content
 
-from ikigai_actors.providers.base import Usage
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette
@@ -117,21 +116,26 @@ def facts(snapshot: Snapshot | None, model: str, arrived: int = 0) -> list[str]:
     if snapshot.attached:
         model = ""
     budget = "" if snapshot.budget is None else f"budget {short_budget(snapshot.budget)[0]}"
-    return [snapshot.attached, budget, snapshot.model or model, spent(snapshot.tokens, snapshot.cost, arrived)]
+    return [snapshot.attached, budget, snapshot.model or model, spent(snapshot, arrived)]
 
 
-def spent(usage: Usage | None, cost: float | None, arrived: int = 0) -> str:
+def spent(snapshot: Snapshot, arrived: int = 0) -> str:
     """Tokens and money in words: ``1.2k in · 340 out · $0.0042``; empty while they are summed up.
 
-    With tokens of an answer on its way, in tens: ``1.2k in · ~360 out · $0.0042``.
+    With tokens of an answer on its way, in tens: ``1.2k in · ~360 out · $0.0042``. Where services have not counted all
+    that is paid for, ``1.2k in · 340 out · up to $0.0093``, and without a price ``up to 9.3k tokens``.
     """
-    if usage is None:
+    if (usage := snapshot.tokens) is None:
         return ""
     taken = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
     tens = arrived // 10 * 10
     about = "~" if tens else ""
-    told = f"{in_thousands(taken)} in · {about}{in_thousands(usage.output_tokens + tens)} out"
-    return told if cost is None else f"{told} · {money(cost)}"
+    told = [f"{in_thousands(taken)} in", f"{about}{in_thousands(usage.output_tokens + tens)} out"]
+    if snapshot.cost is not None:
+        told.append(f"{'up to ' if snapshot.is_most else ''}{money(snapshot.cost)}")
+    elif snapshot.is_most:
+        told.append(f"up to {in_thousands(snapshot.current.spent_tokens)} tokens")
+    return " · ".join(told)
 
 
 _TRIES = (
