@@ -65,7 +65,15 @@ class Move:
     caller: on.Caller
 
 
-RemoteCommand = on.Command | Fail | Move
+@dataclass(frozen=True, slots=True)
+class ListTools:
+    """List the tools that the agent's model is offered. The agent's host answers, not its actor: nothing is decided."""
+
+    travels_as = "tools"
+    caller: on.Caller
+
+
+RemoteCommand = on.Command | Fail | Move | ListTools
 """The commands that another process may send to an agent: those that say as what they travel."""
 
 _KINDS: Mapping[str, type[RemoteCommand]] = {

@@ -20,6 +20,9 @@ from ikigai_actors.store.base import Store, Transaction
 _BATCH = 2_000
 """Messages that are read at once."""
 
+_SELDOM = 20.0
+"""How much longer the rows are not looked at again than it took."""
+
 STRETCH = 0.1
 """Seconds of reading at a time."""
 
@@ -34,8 +37,16 @@ class Sums(NamedTuple):
     everybody: Models
 
 
+class Charged(NamedTuple):
+    """What the rows of all agents say was spent: what services have counted, or else what was held for a request."""
+
+    tokens: int = 0
+    usd: int = 0
+    """In micro-dollars."""
+
+
 class Expenses:
-    """Sums the tokens up. Any thread may call `hear` and `sums`; only one calls `read`."""
+    """Sums the tokens up. Any thread may call `hear` and `sums`; only one calls the others."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,6 +55,10 @@ class Expenses:
         self._counted: dict[str, int] = {}  # of each agent the position up to which its messages are counted
         self._place: MessagePlace | None = FIRST_PLACE  # up to where messages are read; None when all are
         self._held: list[Message] = []  # what came meanwhile
+        self.charged = Charged()
+        """Of all agents, at the latest look."""
+        self._look_again = 0.0
+        self._uncounted: dict[str | None, int] = {}  # tokens that rows have and messages have not, at the latest look
 
     def hear(self, message: Message) -> None:
         """Take a committed message."""
@@ -55,12 +70,18 @@ class Expenses:
             else:
                 self._held.append(message)
 
-    def read(self, store: Store) -> None:
+    def read(self, store: Store, rows_too: bool = False) -> None:
         """Read the next stretch of what the database has.
+
+        ``rows_too``: also what the rows of all agents say. Of a million the sum takes long, and is made rarely.
 
         Pass every committed message to `hear` from before the first `read` on. Raises `StoreError`; the next `read`
         continues at the same place.
         """
+        began = monotonic()
+        if rows_too and began >= self._look_again:
+            self.charged = Charged(*store.read(_spent_in_all))
+            self._look_again = began + _SELDOM * (monotonic() - began)
         until = monotonic() + STRETCH
         while (place := self._place) is not None and monotonic() < until:
             batch = spending_after(store, place, _BATCH)
@@ -79,6 +100,19 @@ class Expenses:
             if self._place is not None:
                 return None
             return Sums(dict(self._agents.get(uuid, {})), dict(self._everybody))
+
+    def is_most(self, uuid: str | None, tokens: int) -> bool:
+        """Whether a row has more tokens than services have counted, and had at the look before.
+
+        A row may be read before the message that it was charged for. None for all agents.
+        """
+        if (sums := self.sums(uuid or "")) is None:
+            return False
+        counted = in_all(sums.everybody if uuid is None else sums.own)
+        cached = counted.cache_creation_input_tokens + counted.cache_read_input_tokens
+        before, now = self._uncounted.get(uuid, 0), tokens - counted.input_tokens - counted.output_tokens - cached
+        self._uncounted[uuid] = now
+        return min(before, now) > 0
 
     def _count(self, message: Message) -> None:
         """Count a message once, whether it is read or heard first: positions grow, and have no holes."""
@@ -99,12 +133,7 @@ def in_all(models: Models) -> Usage:
     return tokens
 
 
-def all_of(usage: Usage) -> int:
-    """How many tokens a service has counted, of all kinds."""
-    return usage.input_tokens + usage.output_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
-
-
-def spent_in_all(tx: Transaction) -> tuple[int, int]:
+def _spent_in_all(tx: Transaction) -> tuple[int, int]:
     """The tokens and micro-dollars that all agents have spent; the database looks at all of them."""
     [(tokens, usd)] = tx.run("spent_in_all")
     return tokens or 0, usd or 0
@@ -147,7 +176,7 @@ def branch_spendings(tx: Transaction, agents: Collection[AgentRecord]) -> dict[s
     uuids = [one.uuid for one in agents if one.parent_uuid is not None]
     found = {top: (tokens, usd) for top, tokens, usd in tx.run("spent_below", uuids=uuids)}
     for root in (one for one in agents if one.parent_uuid is None):
-        found[root.uuid] = spent_in_all(tx)
+        found[root.uuid] = _spent_in_all(tx)
     return found
 
 

@@ -38,11 +38,14 @@ class Contents:
 COMMAND_LINE = Contents(
     "demo agents log tail prompt fork send kill stats help",
     {
-        "Look": "demo help completion agents log history context settings approvals tail diff stats prices doctor",
+        "Look": (
+            "demo help completion agents log history find context settings tools approvals tail diff stats "
+            "prices doctor"
+        ),
         "Talk and act": (
-            "prompt fork resume undo mark rewind clear compact uncompact merge model system set approve deny rules "
-            "send read-mail check-mail filter-mail delete-mail notify wait timers doc endpoint group monitor budget "
-            "rename signal finish kill adopt orphans supervise"
+            "prompt queue fork resume undo mark rewind clear compact uncompact merge model system set approve deny "
+            "rules send read-mail check-mail filter-mail delete-mail notify wait timers doc endpoint group monitor "
+            "budget rename signal finish kill adopt orphans supervise"
         ),
         "Experiments": "search bisect good bad skip replay regress evaluate experiments",
         "Hosts": "serve observe host hosts drain move cluster mcp acp",

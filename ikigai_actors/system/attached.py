@@ -9,7 +9,7 @@ a `Client`: it reads everything; prompts go as mail of kind ``prompt``, mail and
 What an agent must do itself (fork, clear, mark, rewind, configure, resume, exit, decide on approvals, move) is a row
 of ``requests``, which the host carries out once and answers. Messages are told when they are committed, and pieces of
 replies as the host writes them (`ikigai_actors.records.messages.pieces`), which it does while somebody subscribes here.
-What only the host's memory holds stays there: its tools (`HostElsewhere`), and the settings at hand.
+What only the host's memory holds stays there: the code of its tools (`HostElsewhere`), and the settings at hand.
 
 One thread follows the host (`ikigai_actors.system.remote.following`), and settles the futures of prompts and of
 remote commands. When the host goes away, that is told (`HostChanged`), and futures that wait end with `NoHost`: a
@@ -23,7 +23,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
 from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.threads import SYSTEM_THREADS
+from ikigai_actors.agent.remote_commands import ListTools
 from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
 from ikigai_actors.agent.subscriptions import (
     StoreTrouble,
@@ -131,6 +133,11 @@ class AttachedSystem(System):
         """Which tools there are only the host knows: raises `HostElsewhere`."""
         self._check_open()
         raise self._others.refusal()
+
+    def _tools_of(self, uuid: str) -> Future[list[Mapping[str, Any]]]:
+        offered = Future[list[Mapping[str, Any]]]()
+        self._remote_agent(uuid).deliver(ListTools(offered))
+        return offered
 
     def state_of(self, record: AgentRecord) -> str:
         """The state of an agent, according to the rows."""

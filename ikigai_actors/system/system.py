@@ -38,6 +38,7 @@ from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.instruments import Counting, Instrument, Instruments
 from ikigai_actors.agent.log_eviction import MOST_MESSAGES, LogEviction
 from ikigai_actors.agent.log_loader import LogLoader
+from ikigai_actors.agent.remote_commands import ListTools, RemoteCaller
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.service_gate import ServiceGates
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
@@ -154,6 +155,7 @@ class ActorSystem(System):
         self._supervision = SupervisionLoop(
             store, journal, processes, host.id, clock, threads, self._streams.listen, options.sleep_after
         )
+        self._supervision.remote_commands.handle(ListTools, self._tell_tools)
         whereabouts = self._whereabouts = Whereabouts(processes)
         if follower is not None:
             follower.whereabouts = whereabouts
@@ -674,6 +676,10 @@ class ActorSystem(System):
         if actor is not None:
             return actor.called
         return self._ungated_store.read(lambda tx: registry.get(tx, uuid)).short
+
+    def _tell_tools(self, _: ListTools, caller: RemoteCaller) -> None:
+        """Answer another process. The log may have to be read for it, which is done beside."""
+        self._beside.post(lambda: caller.settle(self.handle(caller.key.agent).tools()), caller)
 
     @property
     def _toolbox(self) -> Toolbox:

@@ -2,19 +2,20 @@
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import TEXT
+from ikigai_actors.verbs.place import ShellPlace
 from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.verb import verb
 
 if TYPE_CHECKING:
     from ikigai_actors.records.messages.messages import Message
     from ikigai_actors.system.handles.ref import AgentRef
-    from ikigai_actors.verbs.place import ShellPlace
+    from ikigai_actors.verbs.place import Place
 
 _AT_ONCE = 500
 """Messages that are read at once."""
@@ -26,32 +27,40 @@ _AROUND = 40
 @verb("find")
 @click.argument("text", type=TEXT, nargs=-1)
 @click.option("--number", "-n", metavar="N", type=click.IntRange(min=1), default=20, help="List at most N messages.")
-def find_text(shell: "ShellPlace", agent: "AgentRef", text: tuple[str, ...], number: int) -> object:
+def find_text(place: "Place", agent: "AgentRef", text: tuple[str, ...], number: int) -> object:
     """Find a TEXT in what was said, in capitals or not.
 
     On the whole screen it marks the hits, as Ctrl+F does. In lines it lists the latest messages that have the TEXT.
     """
     wanted = " ".join(text)
-    if shell.find(wanted):
+    if isinstance(place, ShellPlace) and place.find(wanted):
         return None
     if not wanted.strip():
-        raise click.UsageError("Say what to find: /find TEXT.")
+        raise click.UsageError(f"Say what to find: {place.spelled('find', agent, 'TEXT')}.")
     pattern = re.compile(re.escape(wanted), re.IGNORECASE)
-    found: list[str] = []
-    more = False
+    found: list[_Hit] = []
     for message in _backwards(agent):
         if (line := _line_with(message, pattern)) is not None:
-            more = len(found) == number
-            if more:
+            found.insert(0, _Hit(message.id, message.kind, line))
+            if len(found) > number:
                 break
-            found.append(f"{message.id:>5}  {message.kind:<11}  {line}")
+    more, listed = len(found) > number, found[-number:]
     if more:
-        shell.screen.line(f"The latest {words.counted(number, 'message')} with it; --number lists more:", dim=True)
-    for line in reversed(found):
-        shell.screen.block(line)
+        place.screen.line(f"The latest {words.counted(number, 'message')} with it; --number lists more:", dim=True)
+    for hit in listed:
+        place.screen.block(f"{hit.id:>5}  {hit.kind:<11}  {hit.text}")
     if not found:
-        shell.screen.line(f"Nothing that was said has “{one_line(wanted)}” in it.")
-    return None
+        place.screen.line(f"Nothing that was said has “{one_line(wanted)}” in it.")
+    return words.agent_row(agent) | {"found": [hit._asdict() for hit in listed], "more": more}
+
+
+class _Hit(NamedTuple):
+    """A message that has the text."""
+
+    id: int
+    kind: str
+    text: str
+    """What is around it."""
 
 
 def _backwards(agent: "AgentRef") -> "Iterator[Message]":

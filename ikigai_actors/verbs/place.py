@@ -180,6 +180,7 @@ class ShellPlace(Place, Protocol):
         """End the session."""
 
 
+@runtime_checkable
 class ScriptPlace(Place, Protocol):
     """Where a script or a program gives one command."""
 

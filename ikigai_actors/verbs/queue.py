@@ -1,4 +1,4 @@
-"""The verb about prompts that wait for their agent."""
+"""The verb about prompts and commands that wait for their agent."""
 
 from typing import TYPE_CHECKING
 
@@ -6,35 +6,53 @@ import click
 
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import TEXT
+from ikigai_actors.verbs.place import ScriptPlace, ShellPlace
 from ikigai_actors.verbs.verb import verb
 
 if TYPE_CHECKING:
     from ikigai_actors.system.handles.ref import AgentRef
-    from ikigai_actors.verbs.place import ShellPlace
+    from ikigai_actors.verbs.place import Place
 
 
 @verb("queue")
 @click.argument("text", type=TEXT, nargs=-1)
 @click.option("--take-back", is_flag=True, help="Take the latest back, as Up does in an empty prompt.")
-def queue(shell: "ShellPlace", agent: "AgentRef", text: tuple[str, ...], take_back: bool) -> object:
-    """Prompt this agent after its turn, or list the prompts that wait.
+def queue(place: "Place", agent: "AgentRef", text: tuple[str, ...], take_back: bool) -> object:
+    """Prompt an agent after its turn, or list the prompts that wait.
 
-    A line without /queue steers an agent that is busy: it reads that before its next step.
+    In a shell a line without /queue steers an agent that is busy: it reads that before its next step. There the list
+    has the commands, too, that wait for the end of the turn.
     """
+    if take_back:
+        return _take_back(place, agent)
+    if text and isinstance(place, ShellPlace):
+        place.prompt_later(agent, " ".join(text))
+        return None
+    if text and isinstance(place, ScriptPlace):
+        return place.leave_prompt(agent, " ".join(text), ())
     from ikigai_actors.records.mail.prompts import waiting_prompts
 
-    if take_back:
-        if (taken := shell.wait_for(lambda: shell.words.take_back_latest(agent))) is None:
-            shell.screen.line(f"Nothing waits for {words.named(agent)}.")
-        else:
-            shell.put_back(taken)
-        return None
-    if text:
-        shell.prompt_later(agent, " ".join(text))
-        return None
-    waiting = shell.system._store.read(lambda tx: waiting_prompts(tx, agent.uuid))
+    waiting = place.system._store.read(lambda tx: waiting_prompts(tx, agent.uuid))
+    commands = place.words.commands(agent.uuid) if isinstance(place, ShellPlace) else []
     for one in waiting:
-        shell.screen.block(f"{one.mail}  {one.text}")
-    if not waiting:
-        shell.screen.line(f"Nothing waits for {words.named(agent)}.")
-    return None
+        place.screen.block(f"{one.mail}  {one.text}")
+    for line in commands:
+        place.screen.block(f"-  {line}")
+    if not (waiting or commands):
+        place.screen.line(f"Nothing waits for {words.named(agent)}.")
+    return [{"mail": one.mail, "text": one.text} for one in waiting]
+
+
+def _take_back(place: "Place", agent: "AgentRef") -> object:
+    """Take back the latest prompt that waits, or in a shell the latest command."""
+    from ikigai_actors.system.conversation import Words
+
+    given = place.words if isinstance(place, ShellPlace) else Words()
+    taken = place.wait_for(lambda: given.take_back_latest(agent))
+    if taken is None:
+        place.screen.line(f"Nothing waits for {words.named(agent)}.")
+    elif isinstance(place, ShellPlace):
+        place.put_back(taken)
+    else:
+        place.screen.block(taken)
+    return words.agent_row(agent) | {"text": taken}

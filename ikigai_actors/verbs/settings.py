@@ -84,16 +84,16 @@ def settings(place: "Place", agent: "AgentRef", what: str | None = None, colours
     return {name: {"value": value, "agent_uuid": None} for name, value in defaults.items()} | own
 
 
-@verb("tools")
+@verb("tools", waits=True, timeout=30.0)
 @click.argument("name", type=TOOL, required=False)
 def tools(place: "Place", agent: "AgentRef", name: str | None) -> object:
     """List the tools that the agent's model is offered, or explain one.
 
-    NAME shows its whole description and the schema of its arguments.
+    NAME shows its whole description and the schema of its arguments. The process that runs the agent answers.
     """
     from ikigai_actors.errors import BadInput
 
-    offered = {str(tool["name"]): tool for tool in agent.tools()}
+    offered = {str(tool["name"]): tool for tool in place.outcome(lambda: agent.system._tools_of(agent.uuid))}
     if name is None:
         for tool_name, tool in offered.items():
             shortened = textwrap.shorten(str(tool.get("description", "")), 80, placeholder=" …")

@@ -204,7 +204,7 @@ TABLE = {
     ),
     "editor": VerbLine("verbs.editing", "", "Write a prompt in your editor.", Callers.PEOPLE, needs=Right.LOOK),
     "find": VerbLine(
-        "verbs.finding", "", "Find a TEXT in what was said, in capitals or not.", Callers.PEOPLE, needs=Right.LOOK
+        "verbs.finding", "AGENT [TEXT]...", "Find a TEXT in what was said, in capitals or not.", needs=Right.LOOK
     ),
     "history": VerbLine(
         "verbs.memory", "AGENT [N]", "Show the latest N messages of the agent's history.", needs=Right.LOOK
@@ -256,9 +256,8 @@ TABLE = {
     ),
     "queue": VerbLine(
         "verbs.queue",
-        "",
-        "Prompt this agent after its turn, or list the prompts that wait.",
-        Callers.PEOPLE,
+        "AGENT [TEXT]...",
+        "Prompt an agent after its turn, or list the prompts that wait.",
         needs=Right.PROMPT,
     ),
     "resume": VerbLine(
@@ -293,7 +292,7 @@ TABLE = {
         "verbs.settings",
         "AGENT [NAME]",
         "List the tools that the agent's model is offered, or explain one.",
-        Callers.PEOPLE,  # only the process that runs the agents knows them
+        Callers.PEOPLE | Callers.SCRIPTS,  # it is asked by a row, which one who may only look does not write
         needs=Right.LOOK,
     ),
     "uncompact": VerbLine(

@@ -5,7 +5,16 @@ from typing import get_args
 import pytest
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.remote_commands import Fail, Move, OutcomeHandler, RemoteCaller, RemoteCommand, decode, encode
+from ikigai_actors.agent.remote_commands import (
+    Fail,
+    ListTools,
+    Move,
+    OutcomeHandler,
+    RemoteCaller,
+    RemoteCommand,
+    decode,
+    encode,
+)
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.records.hosts.remote_commands import RemoteCommandKey
 
@@ -83,6 +92,7 @@ STORED: tuple[tuple[str, str, RemoteCommand], ...] = (
     ),
     ("fail", '{"reason": "too often"}', Fail("too often", CALLER)),
     ("move", '{"host": "b"}', Move("b", CALLER)),
+    ("tools", "{}", ListTools(CALLER)),
 )
 """Each kind of remote command: its row, and the command."""
 

@@ -11,6 +11,7 @@ import pytest
 from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, BadInput, ScriptedProvider
 from ikigai_actors.agent.turn.ways import WAYS
 from ikigai_actors.reach.access import Access
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.shell.cli.main import cli, run
 from ikigai_actors.system.handles.ref import System
 from ikigai_actors.tools.function import tool as ask_first
@@ -320,3 +321,45 @@ def test_the_schema_of_a_tool_comes_from_the_parameters() -> None:
     assert schema["properties"]["grace"]["type"] == "number"
     assert schema["properties"]["cascade"]["type"] == "boolean"
     assert "timeout" not in schema["properties"]
+
+
+def test_a_script_finds_what_was_said_and_a_tool_does(session: Session, script: Script) -> None:
+    kid = session.system.root.fork(name="kid")
+    kid.prompt("Our Tea shop").get(timeout=DEADLINE)
+    listed = script("find", "kid", "tea", "SHOP")
+    assert listed[0].split()[1:] == ["user", "Our", "Tea", "shop"]
+    value = json.loads(script("find", "kid", "tea", "--number", "1", "--json")[0])
+    assert (value["name"], len(value["found"]), value["more"]) == ("kid", 1, len(listed) > 1)
+    assert call(keeping(session.system), tool("find"), {"agent": "kid", "text": "tea", "number": 1}).value == value
+    assert script("find", "kid") == []
+    assert (script.status, "Say what to find" in script.notices) == (2, True)
+
+
+def test_a_script_sees_what_waits_and_takes_it_back(
+    open_session: OpenSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gate = Gate()
+    session = open_session(gate.provider)
+    script, root = Script(session, capsys), session.system.root
+    root.prompt("work")
+    gate.wait_until_asked()
+    assert script("queue", root.uuid, "and", "more") == [f"prompt 1 to {words_of(root.uuid)}"]
+    assert json.loads(script("queue", root.uuid, "--json")[0]) == [{"mail": 1, "text": "and more"}]
+    assert script("queue", root.uuid, "--take-back") == ["and more"]
+    assert script("queue", root.uuid, "--take-back") == [f"Nothing waits for {words_of(root.uuid)}."]
+    gate.open()
+
+
+def test_a_script_is_told_the_tools_by_the_process_that_runs_the_agent(
+    open_session: OpenSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = open_session(Gate().provider)
+    script, root = Script(session, capsys), session.system.root
+    assert [line.split()[0] for line in script("tools", root.uuid)] == [one["name"] for one in root.tools()]
+    assert json.loads(script("tools", root.uuid, "--json")[0]) == json.loads(json.dumps(root.tools()))
+    assert script("tools", root.uuid, "fork")[0].startswith("Make a copy of yourself")
+    assert script("tools", root.uuid, "nothing") == []
+    assert "There is no tool 'nothing'" in script.notices
+    session.system.close()
+    assert script("tools", root.uuid) == []
+    assert "No process runs" in script.notices

@@ -27,6 +27,7 @@ VERBS = [
 CHANGES: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("prompt", {"agent": "kid", "text": "tea"}),
     ("prompt", {"agent": "kid", "text": "tea", "steer": True}),
+    ("queue", {"agent": "kid", "text": "tea"}),
     ("fork", {"agent": "kid", "prompt": "tea"}),
     ("fork", {"agent": "kid", "count": 2}),
     ("send", {"recipient": "kid", "text": "tea"}),
@@ -60,10 +61,11 @@ CHANGES: tuple[tuple[str, Mapping[str, object]], ...] = (
 LOOKING: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("approvals", {}), ("budget", {}), ("check-mail", {"agent": "kid"}), ("context", {"agent": "kid"}),
     ("diff", {"agent": "kid", "other": "other"}), ("experiments", {}), ("filter-mail", {"agent": "kid"}),
-    ("group", {}), ("history", {"agent": "kid"}), ("hosts", {}), ("list", {}), ("show", {"path": "menu"}),
+    ("find", {"agent": "kid", "text": "tea"}), ("group", {}),
+    ("history", {"agent": "kid"}), ("hosts", {}), ("list", {}), ("show", {"path": "menu"}),
     ("log", {"path": "menu"}), ("model", {"agent": "kid"}), ("orphans", {"agent": "kid"}), ("rules", {"agent": "kid"}),
     ("settings", {"agent": "kid"}), ("supervise", {"agent": "kid"}), ("system", {"agent": "kid"}), ("timers", {}),
-    ("wait", {"agent": "kid", "seconds": 0}),
+    ("queue", {"agent": "kid"}), ("wait", {"agent": "kid", "seconds": 0}),
 )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.records.lives.supervision import restart_counts
 from ikigai_actors.records.mail.prompts import NewPrompt, waiting_prompts
-from ikigai_actors.records.spending import Expenses, all_of, branch_spendings, in_all, spent_in_all
+from ikigai_actors.records.spending import Expenses, branch_spendings, in_all
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import host_names, owners
 from ikigai_actors.system.conversation import Questions, Words
@@ -37,9 +37,6 @@ from ikigai_actors.verbs.text.naming import shown_name_in
 
 _PERIOD = 0.5
 """Seconds between two snapshots when nothing happens."""
-
-_SELDOM = 20.0
-"""How much longer nothing is summed up again than it took."""
 
 SHORTEST = 0.1
 """Seconds between two snapshots, whatever happens; more when reading takes long."""
@@ -168,8 +165,6 @@ class Snapshots(Service):
         self._system, self._questions, self._deliver, self._failed = system, questions, deliver, failed
         self._words = words
         self._spent = spent
-        self._in_all, self._in_all_due = (0, 0), 0.0  # what all agents have spent, and when it is to be read again
-        self._uncounted: dict[str, int] = {}  # tokens of rows that no message has, at the latest look
         self._current: str = current
         self._wish: Wish | None = None
         self._models: dict[str, str] = {}
@@ -219,10 +214,8 @@ class Snapshots(Service):
         heir = next((each for each in above if each.living), None) if not record.living else None
         label = shown_name_in(system)
         near = {each.uuid: each.short for each in (record, *above, *filter(None, beside), *found.below)}
-        self._spent.read(system._store)
+        self._spent.read(system._store, rows_too=wish is not None)
         sums = self._spent.sums(uuid)
-        own = in_all(sums.own) if sums is not None else None
-        tokens, usd = self._spent_in_all() if wish is not None else (0, 0)
         return Snapshot(
             current=record,
             state=self._state(record),
@@ -232,11 +225,11 @@ class Snapshots(Service):
             following=beside.following,
             children=found.children,
             model=self._model(record),
-            tokens=own,
+            tokens=in_all(sums.own) if sums is not None else None,
             cost=record.spent_usd / MICRO or None,
-            all_cost=usd / MICRO or None,
-            is_most=own is not None and self._is_most(uuid, record.spent_tokens, own),
-            all_is_most=sums is not None and self._is_most("", tokens, in_all(sums.everybody)),
+            all_cost=self._spent.charged.usd / MICRO or None,
+            is_most=self._spent.is_most(uuid, record.spent_tokens),
+            all_is_most=self._spent.is_most(None, self._spent.charged.tokens),
             budget=found.budget,
             waiting=found.waiting,
             commands=tuple(self._words.commands(uuid)),
@@ -258,20 +251,6 @@ class Snapshots(Service):
             signs=system._signs() if wish is not None else {},
             abandoned=self._system._abandoned() if wish is not None else 0,
         )
-
-    def _spent_in_all(self) -> tuple[int, int]:
-        """Tokens and micro-dollars that all agents have spent. Of a million the sum takes long, and is rarely made."""
-        began = monotonic()
-        if began >= self._in_all_due:
-            self._in_all = self._system._store.read(spent_in_all)
-            self._in_all_due = began + _SELDOM * (monotonic() - began)
-        return self._in_all
-
-    def _is_most(self, whose: str, tokens: int, counted: Usage) -> bool:
-        """Whether rows have more tokens than messages, and had before: a row may be read before a message."""
-        before, now = self._uncounted.get(whose, 0), tokens - all_of(counted)
-        self._uncounted[whose] = now
-        return min(before, now) > 0
 
     def _state(self, record: AgentRecord) -> str:
         state = self._system.state_of(record)

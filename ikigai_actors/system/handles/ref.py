@@ -368,6 +368,12 @@ class System(Directory):
         found = self._store.read(every_group)
         return {name: [self.handle(uuid) for uuid in uuids] for name, uuids in found.items()}
 
+    def _tools_of(self, uuid: str) -> Future[list[Mapping[str, Any]]]:
+        """The tools that an agent's model is offered, as the process that runs it knows them."""
+        offered = Future[list[Mapping[str, Any]]]()
+        offered.settle(self.handle(uuid).tools())
+        return offered
+
     def handle(self, uuid: str) -> AgentRef:
         """The handle of an agent whose uuid is known; nothing is looked up."""
         self._check_open()
