@@ -9,7 +9,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, ClassVar, TypeVar, get_args
 
 from ikigai_actors.actors.closing import (
     ClosedByBlock,
@@ -64,6 +64,7 @@ class StreamCut:
     What was streamed of it counts no more. When the turn goes on, the reply comes from its beginning.
     """
 
+    kind: ClassVar[str] = "stream_cut"
     agent_uuid: str
 
     @property
@@ -76,6 +77,7 @@ class StreamCut:
 class Mailed:
     """This host sent a mail, and has committed it. There is no such event for mail of other processes."""
 
+    kind: ClassVar[str] = "mailed"
     mail: Mail
 
     @property
@@ -88,6 +90,7 @@ class Mailed:
 class PromptKept:
     """A stopped agent was prompted: the prompt is committed as mail of kind ``prompt``, and waits for CONT."""
 
+    kind: ClassVar[str] = "prompt_kept"
     agent_uuid: str
     mail: int
     """Its number among the mails of the agent."""
@@ -103,6 +106,7 @@ class PromptKept:
 class StoreTrouble:
     """The store stopped answering, or answers again. Nothing is lost meanwhile: agents wait."""
 
+    kind: ClassVar[str] = "store_trouble"
     reason: str | None
     """Why; None when it answers again."""
     final: bool = False
@@ -113,6 +117,7 @@ class StoreTrouble:
 class ToolTrouble:
     """A notice about a toolset or a tool: that its server died, for example, or that a call hangs."""
 
+    kind: ClassVar[str] = "tool_trouble"
     toolset: str
     """Its name."""
     text: str
@@ -125,6 +130,7 @@ class WindowNearlyFull:
     The former is published once a turn, for a request that leaves without a summary; the latter once a model.
     """
 
+    kind: ClassVar[str] = "window_nearly_full"
     agent_uuid: str
     label: str
     """The agent, as a person knows it."""
@@ -145,6 +151,7 @@ class WindowNearlyFull:
 class HostChanged:
     """Another process runs the agents from now on, or none does. Only attached systems publish it."""
 
+    kind: ClassVar[str] = "host_changed"
     host: str | None
     """The host as a person knows it; None for none."""
     former: str = field(default="", compare=False)
@@ -155,6 +162,7 @@ class HostChanged:
 class HostEnded:
     """One of several hosts has ended, was ended, or has died: the others go on with its agents."""
 
+    kind: ClassVar[str] = "host_ended"
     host: str
     """Its name."""
     agents: int

@@ -59,9 +59,9 @@ def approve(
         place.decide(number, True, always=always or "")
         return None
     waits = _call_of(place, agent, call)
-    return _decided(
-        place, waits, place.system.approvals.approve(waits, always=always or False, by=place.principal.id), "runs"
-    )
+    cut_off = _is_cut_off(place, waits)
+    in_time = place.system.approvals.approve(waits, always=always or False, by=place.principal.id)
+    return _decided(place, waits, in_time, "runs", cut_off)
 
 
 @verb("deny")
@@ -77,9 +77,9 @@ def deny(place: "Place", agent: "AgentRef", reason: tuple[str, ...], call: str |
         place.decide(number, False, reason=" ".join(reason if number is None else reason[1:]))
         return None
     waits = _call_of(place, agent, call)
-    return _decided(
-        place, waits, place.system.approvals.deny(waits, " ".join(reason), by=place.principal.id), "does not run"
-    )
+    cut_off = _is_cut_off(place, waits)
+    in_time = place.system.approvals.deny(waits, " ".join(reason), by=place.principal.id)
+    return _decided(place, waits, in_time, "does not run", cut_off)
 
 
 def _call_of(place: "Place", agent: "AgentRef", full_name: str | None) -> "PendingCall":
@@ -98,10 +98,19 @@ def _call_of(place: "Place", agent: "AgentRef", full_name: str | None) -> "Pendi
     raise BadInput(f"No call {full_name!r} of {words.named(agent)} waits for approval. Those that do: {waiting}.")
 
 
-def _decided(place: "Place", call: "PendingCall", in_time: bool, what: str) -> object:
-    agent = place.system.handle(call.agent)
+def _is_cut_off(place: "Place", call: "PendingCall") -> bool:
+    """Whether the turn of a call was cut off, so that a decision lets it go on."""
+    from ikigai_actors.agent.turn.state import is_interrupted
+
+    return is_interrupted(place.system.handle(call.agent).state)
+
+
+def _decided(place: "Place", call: "PendingCall", in_time: bool, what: str, cut_off: bool) -> object:
+    from ikigai_actors.verbs.text.wording import AND_GOES_ON
+
+    agent, on = place.system.handle(call.agent), AND_GOES_ON if cut_off else ""
     place.screen.line(
-        f"{words.named(agent)} {what} {call.tool}" if in_time else f"{call.full_name}: that call waits no more"
+        f"{words.named(agent)} {what} {call.tool}{on}" if in_time else f"{call.full_name}: that call waits no more"
     )
     return words.agent_row(agent) | {"call": call.full_name, "decided": in_time}
 

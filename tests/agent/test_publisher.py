@@ -1,10 +1,17 @@
 """The publisher: what a subscriber hears that does not keep up, or has heard enough."""
 
 import threading
+from typing import get_args
 
 from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.agent.subscriptions import Event, Publisher, Streamed, ToolTrouble
+from ikigai_actors.records.messages.messages import Kind, Message
 from tests.kit.blocking_provider import DEADLINE
+
+
+def test_every_event_has_a_kind_and_no_two_classes_the_same() -> None:
+    told = [one.kind for one in get_args(Event) if one not in (Message, Streamed)]  # these have one of their own
+    assert len({*told, *Kind}) == len(told) + len(Kind)
 
 
 def test_a_subscriber_that_is_too_slow_hears_all_but_some_deltas_and_may_close_itself() -> None:

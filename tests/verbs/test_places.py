@@ -214,6 +214,28 @@ def test_a_script_decides_on_calls_by_their_ids(tmp_path: Path, capsys: pytest.C
         assert script("approvals") == ["No call waits for approval."]
 
 
+@pytest.mark.parametrize("by", ["a script", "a person"])
+def test_who_decides_on_a_call_of_a_turn_that_was_cut_off_hears_that_it_goes_on(
+    by: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @ask_first(policy="ask")
+    def change() -> str:
+        return "done"
+
+    provider = ScriptedProvider([calling("change"), "ready"])
+    with ActorSystem.open(tmp_path / "team.db", provider, tools=[change], approvals="ask") as system:
+        system.root.fork("Change it.", name="kid")
+        eventually(system.approvals.pending, "the call that waits")
+    after = ScriptedProvider(["ready"])
+    with ActorSystem.open(tmp_path / "team.db", after, tools=[change], approvals="ask", resume=False) as system:
+        session = Session(system, capsys)
+        script, kid = Script(session, capsys), system.agent("kid")
+        [call] = json.loads(script("approvals", "--json")[0])
+        told = script("approve", "kid", "--call", call["call"]) if by == "a script" else session("/approve 1")
+        assert told[0].endswith("kid runs change, and goes on with its turn, which was cut off")
+        assert kid.reply(timeout=DEADLINE).text == "ready"
+
+
 def test_a_script_writes_to_itself_and_reads_all_of_it(session: Session, script: Script) -> None:
     kid = session.system.root.fork(name="kid")
     for body in ("one", "two"):

@@ -7,7 +7,7 @@ Every function takes a transaction, so several look-ups of one answer see one mo
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple, Protocol, TypeVar
+from typing import ClassVar, NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError, NameTaken
@@ -559,6 +559,7 @@ def ancestors(tx: Transaction, uuid: str) -> list[AgentRecord]:
 class Died:
     """An agent is dead."""
 
+    kind: ClassVar[str] = "died"
     agent_uuid: str
     cause: str
     reason: str
@@ -573,6 +574,7 @@ class Died:
 class Renamed:
     """An agent got another name, or lost its name."""
 
+    kind: ClassVar[str] = "renamed"
     agent_uuid: str
     name: str | None
     """None when it has no name any more."""
@@ -587,6 +589,7 @@ class Renamed:
 class StatusSet:
     """A living agent has another status: it was stopped, goes on, or is to end after its turn."""
 
+    kind: ClassVar[str] = "status_set"
     agent_uuid: str
     status: str
     """``running``, ``stopped`` or ``terminating``."""

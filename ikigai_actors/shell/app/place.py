@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.service import Worker
+from ikigai_actors.agent.turn.state import is_interrupted
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import (
     AgentDead,
@@ -165,9 +166,11 @@ class AppPlace(ShellPlace):
 
     def decide(self, number: int | None, approved: bool, *, always: str = "", reason: str = "") -> None:
         number, call = self.questions.choose(number, self.current.uuid)
+        agent = self.system.handle(call.agent)
+        cut_off = is_interrupted(agent.state)
         in_time = self.questions.decide(call, approved, always=always, reason=reason)
-        if not in_time or call.agent != self.current.uuid:
-            self.screen.line(decided(number, call, self.system.handle(call.agent), in_time, approved))
+        if not in_time or cut_off or agent != self.current:
+            self.screen.line(decided(number, call, agent, in_time, approved, cut_off))
 
     def prompt_later(self, agent: AgentRef, text: str) -> None:
         self._prompt(text, attachments_in(text))

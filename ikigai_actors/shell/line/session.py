@@ -283,11 +283,12 @@ class Shell(ShellPlace):
         """Approve or deny a call that waits; show the next question of the current agent, or the rest of its turn."""
         number, call = self.questions.choose(number, self.current.uuid)
         agent = self.system.handle(call.agent)
+        cut_off = is_interrupted(agent.state)
         self._turns.prepare(agent)  # before the turn goes on, so that no event is missed
         in_time = self.questions.decide(call, approved, always=always, reason=reason)
         self._turns.watch(agent)
-        if not in_time or agent != self.current:
-            self.screen.line(decided(number, call, agent, in_time, approved))
+        if not in_time or cut_off or agent != self.current:
+            self.screen.line(decided(number, call, agent, in_time, approved, cut_off))
         if not self.attended or not self.questions.show_again(self.current.uuid):
             self.follow()
 

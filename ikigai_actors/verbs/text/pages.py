@@ -253,7 +253,7 @@ def context_page(record: AgentRecord, state: str, context: "Context", called: Na
         "agent": called(record.uuid) or record.short,
         "uuid": record.uuid,
         "state": state,
-        "model": settings.get("model", "the default of this shell"),
+        "model": settings.get("model", "the default of the process that runs it"),
         "system": textwrap.shorten(str(settings.get("system", "none")), 70, placeholder=" …"),
         "settings": ", ".join(f"{key} = {value!r}" for key, value in others.items()) or None,
         "messages": f"{context.inherited} inherited + {context.own} own in its context",

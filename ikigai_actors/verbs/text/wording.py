@@ -69,8 +69,15 @@ def explained(trouble: SystemTrouble) -> str:
     return f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"
 
 
-def decided(number: int, call: PendingCall, agent: AgentRef, in_time: bool, approved: bool) -> str:
-    """The line about a decision on a call of another agent, or on one that waited no more."""
+AND_GOES_ON = ", and goes on with its turn, which was cut off"
+"""The end of the line about a decision, where the agent's turn was left interrupted."""
+
+
+def decided(
+    number: int, call: PendingCall, agent: AgentRef, in_time: bool, approved: bool, cut_off: bool = False
+) -> str:
+    """The line about a decision on a call of another agent, of a turn that was cut off, or that waits no more."""
     if not in_time:
         return f"{number}: that call no longer waits"
-    return f"{number}: {named(agent)} {'runs' if approved else 'does not run'} {call.tool}"
+    does = "runs" if approved else "does not run"
+    return f"{number}: {named(agent)} {does} {call.tool}{AND_GOES_ON if cut_off else ''}"

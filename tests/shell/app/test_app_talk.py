@@ -8,6 +8,7 @@ from textual.widgets import TextArea
 
 from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, Workspace, tool
 from ikigai_actors.records.mail.words import UNREAD_WORDS, KeepWord
+from ikigai_actors.shell.app.widgets.approval_box import QUIET, ApprovalBox
 from ikigai_actors.system.conversation import say
 from supervisors.signals import Signal
 from tests.kit.app_pilot import Stage, on_stage, open_memory
@@ -72,6 +73,8 @@ def test_a_command_that_waits_for_a_call_to_be_approved_is_told_and_up_takes_it_
         await stage.say("/undo")
         await stage.expect("the undo waits for the end of the turn · Up takes it back")
         await stage.expect("1 waiting · Up takes back")
+        stage.watch.seconds += QUIET
+        await stage.until(lambda: isinstance(stage.application.focused, ApprovalBox))
         await stage.press("up")
         await stage.expect("› /undo")
         await stage.expect_gone("1 waiting")

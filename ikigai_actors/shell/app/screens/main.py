@@ -404,6 +404,11 @@ class MainScreen(Screen[None]):
             self._press(command)
         self.set_focus(self.page.prompt)
 
+    def on_approval_box_above(self) -> None:
+        """Take back what waits for the agent, as Up does in an empty prompt."""
+        if self.page.prompt.waiting:
+            self._press("/queue --take-back")
+
     def on_approval_box_passed(self, event: ApprovalBox.Passed) -> None:
         """Show the next question."""
         self._passed = event.question.number

@@ -198,7 +198,7 @@ class ApprovalBox(Vertical, can_focus=True):
         Binding("a", "answer('a')", "Run it, and always"),
         Binding("r", "answer('r')", "Write a rule for it"),
         Binding("tab", "next", "The next question"),
-        Binding("up", "scroll(-1)", show=False),
+        Binding("up", "up", show=False),
         Binding("down", "scroll(1)", show=False),
         Binding("space", "page(1)", show=False),
         Binding("home", "scroll(-1000000)", show=False),
@@ -217,6 +217,9 @@ class ApprovalBox(Vertical, can_focus=True):
         """The person goes to the next question."""
 
         question: Question
+
+    class Above(Message):
+        """Up was pressed where no line is above: it is meant as in an empty prompt."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """Make it; ``clock`` gives seconds that never go back."""
@@ -354,6 +357,13 @@ class ApprovalBox(Vertical, can_focus=True):
         """Go to the next question."""
         if self._question is not None and self._question.of > 1:
             self.post_message(self.Passed(self._question))
+
+    def action_up(self) -> None:
+        """Scroll up by a line; where there is none above, leave the key to the prompt."""
+        if self._call.scroll_offset.y:
+            self.action_scroll(-1)
+        else:
+            self.post_message(self.Above())
 
     def action_scroll(self, by: int) -> None:
         """Scroll the call by lines."""
