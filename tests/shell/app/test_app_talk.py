@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import TextArea
 
-from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, Workspace, tool
+from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, Usage, Workspace, tool
 from ikigai_actors.records.mail.words import UNREAD_WORDS, KeepWord
 from ikigai_actors.shell.app.widgets.approval_box import QUIET, ApprovalBox
 from ikigai_actors.system.conversation import say
@@ -39,6 +39,22 @@ def test_escape_interrupts_the_turn() -> None:
         await stage.expect_gone("Esc interrupts")
 
     with open_memory(Hanging("So it begins")) as system:
+        on_stage(system, play)
+
+
+def test_the_counter_moves_while_an_answer_arrives_and_has_it_once_at_the_end() -> None:
+    model = Dialogue()
+
+    async def play(stage: Stage) -> None:
+        await stage.say("go on")
+        asked = await asyncio.to_thread(model.asked)
+        asked.say("so it goes, " * 20)
+        await stage.expect(r"0 in · ~60 out")
+        asked.answer(Reply("so it goes, " * 20, usage=Usage(7, 61)))
+        await stage.expect(r"7 in · 61 out")
+        assert "~" not in stage.text
+
+    with open_memory(model) as system:
         on_stage(system, play)
 
 

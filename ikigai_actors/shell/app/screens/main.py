@@ -219,8 +219,7 @@ class MainScreen(Screen[None]):
     def spin(self, doing: tuple[str, float] | None) -> None:
         """Turn the spinners, and show the command in progress: its name and its seconds so far, or None."""
         self._spin, self._doing = self._spin + 1, doing
-        if self._arrived:
-            self._show_edges()
+        self._show_edges()
         self._show_work()
         self._show_running()
         self._attend()
@@ -628,8 +627,9 @@ class MainScreen(Screen[None]):
 
     @property
     def _arrived(self) -> int:
-        """Tokens of the answer that is on its way, about."""
-        return int(self.page.transcript.arrived / A_TOKEN)
+        """Tokens of the answer that is on its way, about. None where the snapshot has counted it already."""
+        works = self.snapshot is not None and self.snapshot.works
+        return int(self.page.transcript.arrived / A_TOKEN) if works else 0
 
     def _show_work(self) -> None:
         line = self._work_line()
