@@ -15,6 +15,7 @@ from typing import Any
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
+from ikigai_actors.whole_pictures import fault_of
 
 LARGEST = 20 * 1024 * 1024
 """Bytes of one attachment, and of all of one message: services take requests of 32 MB, and base64 makes them larger."""
@@ -76,7 +77,7 @@ def attachment(source: Attachable, name: str = "") -> Attachment:
         name: what it is called; empty takes the name of the file.
 
     Raises:
-        BadInput: it cannot be read, is too large, or is of a type that no model takes.
+        BadInput: it cannot be read, is too large, is of a type that no model takes, or is a part of a picture.
     """
     if isinstance(source, Attachment):
         return source
@@ -97,6 +98,8 @@ def attachment(source: Attachable, name: str = "") -> Attachment:
         raise BadInput(
             f"Expected the picture {what} to have {MOST_PIXELS:,} pixels along a side at most: make it smaller."
         )
+    if fault := fault_of(data, media):
+        raise BadInput(f"Expected {what} to be a whole picture, but {fault}: make it again, or load it again.")
     printable = "".join(one if one.isprintable() and not "\ud800" <= one <= "\udfff" else "_" for one in name)
     return Attachment(data, media, sha256(data).hexdigest(), printable[:_NAME_LENGTH])
 

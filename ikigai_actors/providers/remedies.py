@@ -42,8 +42,9 @@ _ATTACHED = re.compile(r"\b(image|picture|document|pdf|media|vision|audio)", re.
 _REFUSE_ATTACHED = {400, 404, 413, 415, 422, 500}
 """The statuses with which they do so."""
 _OF_ATTACHED = (
-    "The model does not take a picture or document of the conversation: take the prompt back (/undo, undo()), choose "
-    "another model, or have the history summarised (/compact, compact()), which sends words alone"
+    "The model does not take a picture or document of the conversation: take back the prompt that brought it and all "
+    "after it (/undo, undo(), once for each), choose another model, or have a longer history summarised (/compact, "
+    "compact()), which sends words alone"
 )
 _LONGEST = 10_000
 """The longest wait that is named, in its unit."""

@@ -1,29 +1,38 @@
-"""The smallest pictures, documents and sounds of each type, none more than its head; and whole pictures, painted."""
+"""The smallest pictures, documents and sounds of each type, their parts whole; and whole pictures, painted."""
 
 import struct
 import zlib
 from collections.abc import Sequence
 
-PNG = (
-    b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
-    + (640).to_bytes(4, "big")
-    + (480).to_bytes(4, "big")
-    + b"\x08\x02\x00\x00\x00"
+
+def _png(size: bytes, pixels: bytes) -> bytes:
+    parts = [(b"IHDR", size), (b"IDAT", pixels), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in parts
+    )
+
+
+def _webp(*parts: tuple[bytes, bytes]) -> bytes:
+    body = b"WEBP" + b"".join(name + struct.pack("<I", len(data)) + data for name, data in parts)
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+PNG = _png(struct.pack(">IIBBBBB", 640, 480, 1, 0, 0, 0, 0), zlib.compress(bytes(81 * 480)))
+GARBLED = _png(struct.pack(">IIBBBBB", 640, 480, 1, 0, 0, 0, 0), b"no pixels")
+"""A picture whose parts are whole, and whose pixels nobody can decode."""
+GIF = (
+    b"GIF89a" + struct.pack("<HHBBB", 320, 200, 0, 0, 0) + b"," + struct.pack("<HHHHB", 0, 0, 320, 200, 0) + b"\x02\0;"
 )
-GIF = b"GIF89a" + (320).to_bytes(2, "little") + (200).to_bytes(2, "little") + b"\x00"
-JPEG = b"\xff\xd8\xff\xe0\x00\x04ab\xff\xc2\x00\x11\x08" + (100).to_bytes(2, "big") + (300).to_bytes(2, "big") + b"\x03"
-VP8 = b"\x9d\x01\x2a"
-WEBP_LOSSY = (
-    b"RIFF\x00\x00\x00\x00WEBPVP8 \x00\x00\x00\x00\x00\x00\x00"
-    + VP8
-    + (640).to_bytes(2, "little")
-    + (480).to_bytes(2, "little")
+JPEG = (
+    b"\xff\xd8\xff\xe0\x00\x04ab\xff\xc2\x00\x11\x08"
+    + struct.pack(">HH", 100, 300)
+    + b"\x03\x01\x11\x00\x02\x11\x00\x03\x11\x00\xff\xda\x00\x02\xff\xd9"
 )
-WEBP_PLAIN = b"RIFF\x00\x00\x00\x00WEBPVP8L\x00\x00\x00\x00\x2f" + (639 | 479 << 14).to_bytes(4, "little") + b"\x00" * 6
-WEBP = (
-    b"RIFF\x00\x00\x00\x00WEBPVP8X\x00\x00\x00\x00\x00\x00\x00\x00"
-    + (639).to_bytes(3, "little")
-    + (479).to_bytes(3, "little")
+VP8 = b"\0\0\0\x9d\x01\x2a"
+WEBP_LOSSY = _webp((b"VP8 ", VP8 + struct.pack("<HH", 640, 480)))
+WEBP_PLAIN = _webp((b"VP8L", b"\x2f" + (639 | 479 << 14).to_bytes(4, "little") + bytes(6)))
+WEBP = _webp(
+    (b"VP8X", bytes(4) + (639).to_bytes(3, "little") + (479).to_bytes(3, "little")), (b"VP8L", b"\x2f" + bytes(5))
 )
 PDF = b"%PDF-1.7\n%%EOF\n"
 WAV = b"RIFF\x24\x00\x00\x00WAVEfmt "
@@ -44,7 +53,4 @@ def painted(rows: Sequence[Sequence[tuple[int, int, int, int]]]) -> bytes:
     """A whole PNG picture of these pixels: red, green, blue and opacity."""
     size = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 6, 0, 0, 0)
     lines = b"".join(b"\0" + bytes(part for pixel in row for part in pixel) for row in rows)
-    parts = [(b"IHDR", size), (b"IDAT", zlib.compress(lines)), (b"IEND", b"")]
-    return PNG[:8] + b"".join(
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in parts
-    )
+    return _png(size, zlib.compress(lines))

@@ -23,7 +23,7 @@ ROOMS = (
     {"records"},
     {"store", "tools", "providers", "http_server"},
     {"actors"},
-    {"errors", "arguments", "text", "attachments", "frozen", "lazy", "budgets", "events", "types"},
+    {"errors", "arguments", "text", "attachments", "whole_pictures", "frozen", "lazy", "budgets", "events", "types"},
 )
 """Top first. A room knows the rooms below it; what lies at the bottom are modules, which may know each other."""
 

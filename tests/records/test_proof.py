@@ -19,12 +19,13 @@ from ikigai_actors.records.proof.checkpoint import write_checkpoint
 from ikigai_actors.records.transfer.verify import verify_named
 from ikigai_actors.store import open_store
 from tests.conftest import NewDatabase
+from tests.kit import pictures
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.damage import damage
 from tests.kit.exported_files import Records, of, rehash, signed
 from tests.kit.program import run
 
-PICTURE = b"GIF89a\x01\x00\x01\x00"
+PICTURE = pictures.GIF
 
 
 def session(database: str) -> ActorSystem:

@@ -35,7 +35,7 @@ from ikigai_actors.tools import Result
 from ikigai_actors.types import Attachment
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually, sql
-from tests.kit.pictures import GIF, MP3, PDF, PNG
+from tests.kit.pictures import GIF, MP3, PDF, PNG, painted
 from tests.kit.programs import cheaper
 
 
@@ -236,7 +236,7 @@ def pictures_in(request: Request) -> list[str]:
 
 
 def test_an_agent_that_looks_at_many_large_pictures_goes_on_and_can_look_at_an_old_one_again() -> None:
-    wide = PNG[:16] + (3_000).to_bytes(4, "big") + PNG[20:]
+    wide = painted([[(0, 0, 0, 255)] * 3_000])
     taken = 0
 
     @tool

@@ -18,7 +18,7 @@ from supervisors.signals import Signal
 
 VALUES: st.SearchStrategy[object] = st.sampled_from((7, "7", {}, None))
 """What a model gives that is asked for a whole number; None is an answer in words."""
-PICTURES = st.sampled_from((b"GIF89a\1\0\1\0", b"%PDF-1.7"))
+PICTURES = st.sampled_from((b"GIF89a\1\0\1\0\0\0\0,\0\0\0\0\1\0\1\0\0\2\0;", b"%PDF-1.7"))
 
 GROUPS = st.sampled_from(("tea", "milk"))
 
