@@ -45,8 +45,9 @@ class HttpMcp:
         connection = RpcConnection(self._server, answers.append)
         await connection.answer(message)
         refused = answers[-1].get("error")
-        is_unknown = refused is not None and refused["code"] == METHOD_NOT_FOUND
-        return web.json_response(answers[-1], status=404 if is_unknown else 200)
+        unknown = refused is not None and refused["code"] == METHOD_NOT_FOUND
+        # In the older era 404 means that there is no such session.
+        return web.json_response(answers[-1], status=404 if unknown and version in STATELESS else 200)
 
     async def _stream(self, request: web.Request, message: RpcRequest) -> web.StreamResponse:
         events: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
