@@ -308,6 +308,22 @@ def test_a_question_that_a_client_does_not_decide_is_said_to_wait(new_sqlite: Ca
     play(new_sqlite(), scene, ScriptedProvider(asks_once), tools=[launch], approvals="ask")
 
 
+def test_a_client_that_cancels_the_turn_with_its_question_hears_of_no_decision_that_is_missing(
+    new_sqlite: Callable[[], str],
+) -> None:
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        session = await one.new()
+        waits = asyncio.get_running_loop().create_task(one.prompt(session, "go"))
+        one.answer(await one.asked.get(), None)
+        one.say({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
+        assert (await waits)["stopReason"] == "cancelled"
+        await one.ask("session/list")
+        assert one.text(session, "agent_thought_chunk") == ""
+
+    play(new_sqlite(), scene, ScriptedProvider(asks_once), tools=[launch], approvals="ask")
+
+
 def test_a_session_that_is_closed_ends_its_turn_and_answers_its_prompt(durable: str) -> None:
     provider = Hanging("tea")
 
