@@ -172,16 +172,16 @@ class Toolbox:
         """
         names = self.names(settings)
         if found is None:
-            every = self._typed([self._described(name) for name in names], wanted)
+            every = self._typed(self._described(names), wanted)
             return Offer(every, every)
         there = [name for name in names if not self._traits[name].deferred]
         here = [*sorted([*there, FIND_TOOLS]), *(name for name in found.kept if name in names and name not in there)]
         shown = [name for name in found.shown if name in names and name not in here]
-        read = self._typed([self._described(name) for name in (*here, *shown)], wanted)
+        read = self._typed(self._described((*here, *shown)), wanted)
         if not by_reference:
             return Offer(read, read)
         later = [self._later(name) for name in names if name not in here]
-        return Offer(self._typed([*(self._described(name) for name in here), *later], wanted), read)
+        return Offer(self._typed([*self._described(here), *later], wanted), read)
 
     def size(self, settings: Mapping[str, Any], wanted: Expected | None = None, found: FoundTools | None = None) -> int:
         """The bytes of the tools that an agent's model reads, as JSON. Raises as `offer` does."""
@@ -192,13 +192,14 @@ class Toolbox:
             self._sized = described, size
         return size
 
-    def _described(self, name: str) -> Mapping[str, Any]:
-        return BUILTIN_CALLS[name].described if name in BUILTIN_CALLS else self._tools[name].describe()
+    def _described(self, names: Sequence[str]) -> list[Mapping[str, Any]]:
+        known, own = BUILTIN_CALLS, self._tools
+        return [known[name].described if name in known else own[name].describe() for name in names]
 
     def _later(self, name: str) -> Mapping[str, Any]:
         """The description of a tool that is not before the model, always the same for each."""
         if name not in self._deferred:
-            self._deferred[name] = {**self._described(name), "defer_loading": True}
+            self._deferred[name] = {**self._described([name])[0], "defer_loading": True}
         return self._deferred[name]
 
     def _typed(self, tools: Sequence[Mapping[str, Any]], wanted: Expected | None) -> tuple[Mapping[str, Any], ...]:

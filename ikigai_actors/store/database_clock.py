@@ -25,6 +25,7 @@ class DatabaseClock(Clock):
     def __init__(self, clock: Clock) -> None:
         """Begin with the time of this machine's clocks."""
         self._clock = clock
+        vars(self)["monotonic"] = clock.monotonic
         self._origin = clock.now_ms() - clock.monotonic() * 1000  # milliseconds since 1970 when the other clock began
 
     def now_ms(self) -> int:
@@ -65,6 +66,7 @@ class HybridClock(Clock):
         """Begin with the time of another clock."""
         self.calendar = clock
         """The clock that it follows."""
+        vars(self)["monotonic"] = clock.monotonic  # a turn asks a dozen times
         self._latest = 0
         self._lock = threading.Lock()
 
