@@ -31,7 +31,6 @@ meanwhile. No effect starts while the host may have lost its lease.
 
 import logging
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -109,6 +108,7 @@ from ikigai_actors.errors import (
     TurnInterrupted,
     Withdrawn,
 )
+from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.agents.rules import RulesChanged

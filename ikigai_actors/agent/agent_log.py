@@ -4,7 +4,6 @@ Without a log an agent can still fork and receive messages: then `LogCache` note
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
@@ -17,6 +16,7 @@ from ikigai_actors.agent.turn.calls import focus_in, recover
 from ikigai_actors.agent.turn.state import ReadChild
 from ikigai_actors.agent.turn.typed import misfits_in
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.frozen import replace
 from ikigai_actors.records.log.history import View
 from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.log.log_cache import LogCache

@@ -20,7 +20,6 @@ Commands that begin or follow a turn keep their order. There are these exception
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, TypeGuard
 
 from ikigai_actors.actors.inbox import INBOX_CAPACITY
@@ -29,6 +28,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Progress, waits
 from ikigai_actors.agent.turn.machine import accepts, puts_aside
 from ikigai_actors.agent.turn.state import NOT_ASKED, Phase, State
+from ikigai_actors.frozen import replace
 from ikigai_actors.records.mail.words import SIZE_AT_ONCE, WORDS_AT_ONCE
 from supervisors.signals import Status
 

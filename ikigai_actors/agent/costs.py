@@ -16,7 +16,6 @@ while anything is left.
 import logging
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from itertools import islice
 from math import ceil
@@ -31,6 +30,7 @@ from ikigai_actors.agent.turn.elision import text_to_model
 from ikigai_actors.agent.turn.found import NOTHING_FOUND, FoundTools, found_in
 from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
 from ikigai_actors.agent.turn.state import State, Step
+from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import Reply, Spent, Usage, reply_tokens
 from ikigai_actors.providers.prices import Price
 from ikigai_actors.records.agents.labels import set_id

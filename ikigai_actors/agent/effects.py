@@ -8,7 +8,6 @@ another host, which begins what is postponed here.
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -50,6 +49,7 @@ from ikigai_actors.agent.turn.state import (
 )
 from ikigai_actors.agent.waits import Wait, Waiter, WaitResult, WaitResults
 from ikigai_actors.errors import IkigaiError, ProviderError, ProviderMissing
+from ikigai_actors.frozen import replace
 from ikigai_actors.providers import too_long
 from ikigai_actors.providers.attachment_limits import AttachmentLimits
 from ikigai_actors.providers.base import CUT_BY_BUDGET, Delta, Exit, Provider, Reply, Request, Spent

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from ikigai_actors.agent.builtin_calls.base import BuiltinCall
@@ -12,6 +11,7 @@ from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call
 from ikigai_actors.agent.turn.found import ALWAYS_THERE, FoundTools, words_about
 from ikigai_actors.agent.turn.typed import EXIT, begin_result, described_exit, form_of
 from ikigai_actors.errors import BadInput, ProviderError
+from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import FIND_TOOLS
 from ikigai_actors.records.messages.outputs import Expected
 from ikigai_actors.records.messages.settings import complaint, misfits

@@ -9,6 +9,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider, PendingCall, ScriptedProvider, ToolCall, tool
 from ikigai_actors.frozen import as_dict, maker
+from ikigai_actors.frozen import replace as replace_fast
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages.messages import Message
 
@@ -41,6 +42,34 @@ def test_the_fields_by_name_are_the_record_s_own_values() -> None:
     stone = Stone("flint", marks=["a"])
     assert as_dict(stone) == asdict(stone)
     assert as_dict(stone)["marks"] is stone.marks
+
+
+@dataclass(frozen=True, slots=True)
+class Boulder(Stone):
+    height: int = field(default=2, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Checked:
+    weight: int
+
+    def __post_init__(self) -> None:
+        assert self.weight > 0
+
+
+@pytest.mark.parametrize("stone", [Stone("flint", 3, ["a"]), Boulder("flint", height=5), Checked(3)])
+def test_a_changed_record_is_as_the_standard_library_makes_it(stone: Any) -> None:
+    for changes in ({}, {"weight": 7}):
+        made = replace_fast(stone, **changes)
+        assert (type(made), made, made is stone) == (type(stone), replace(stone, **changes), False)
+        assert repr(made) == repr(replace(stone, **changes))
+    with pytest.raises(TypeError, match="height_"):
+        replace_fast(stone, height_=1)
+
+
+def test_a_check_of_a_record_is_made_of_the_changed_one() -> None:
+    with pytest.raises(AssertionError):
+        replace_fast(Checked(3), weight=0)
 
 
 @tool(policy="ask")

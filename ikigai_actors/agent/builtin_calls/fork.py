@@ -6,7 +6,6 @@ one that cannot be gets the reason.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import ClassVar
 
 from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, text
@@ -16,6 +15,7 @@ from ikigai_actors.agent.turn.fork import Childbed, give_birth
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage
 from ikigai_actors.errors import BadInput
+from ikigai_actors.frozen import replace
 from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.agents.words import called, words_of
 from ikigai_actors.records.budgets.budget import parse_budget

@@ -24,11 +24,12 @@ What a crash leaves of a call, and what resuming makes of it:
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
+from ikigai_actors.frozen import replace
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.records.transfer.rights import STARTED_ELSEWHERE

@@ -27,7 +27,6 @@ spent.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.agent.turn import events as on
@@ -48,6 +47,7 @@ from ikigai_actors.agent.turn.state import (
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, between_steps, messages_of, write_messages
 from ikigai_actors.agent.turn.tokens import tokens_in
 from ikigai_actors.errors import BadInput, IkigaiError, NothingToCompact, NothingToUncompact, ProviderError
+from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import CUT_BY_BUDGET, REFUSAL, SUMMARISE, Reply, Spent
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Held

@@ -12,7 +12,6 @@ then opened by its ``fork`` message, which says ``go``:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn import events as on
@@ -21,6 +20,7 @@ from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput, StoreConflict
+from ikigai_actors.frozen import replace
 from ikigai_actors.records.agents.labels import check_number, joined, labels_in
 from ikigai_actors.records.budgets.budget import Budget, decode_budget
 from ikigai_actors.records.log.log_unit import Birth, LogUnit

@@ -45,7 +45,6 @@ A reply or a result that belongs to an earlier request changes nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.agent.turn import compaction, merging
@@ -118,6 +117,7 @@ from ikigai_actors.agent.turn.tool_steps import (
 from ikigai_actors.agent.turn.typed import exit_typed, take_reply
 from ikigai_actors.agent.turn.ways import SUMMARY
 from ikigai_actors.errors import BadInput, MarkNotFound, NoTurn, ProviderError, ProviderMissing, TurnInterrupted
+from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import FIND_TOOLS, Reply, Spent
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.agents.labels import joined

@@ -20,7 +20,6 @@ with whose they are.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.agent.turn import compaction
@@ -41,6 +40,7 @@ from ikigai_actors.errors import (
     ProviderError,
     TurnOpen,
 )
+from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import REPORT, Spent
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Held

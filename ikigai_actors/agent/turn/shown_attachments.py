@@ -6,9 +6,9 @@ passages that were made before: the conversation is then made again from its beg
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ikigai_actors.agent.turn.elision import attachment_reference, too_large
+from ikigai_actors.frozen import replace
 from ikigai_actors.providers.attachment_limits import AttachmentLimits
 from ikigai_actors.providers.blocks import (
     Attached,

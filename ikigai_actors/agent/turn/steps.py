@@ -1,6 +1,5 @@
 """Pending messages, and the steps that write them. Pure helpers of the machine."""
 
-from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.agent.turn.calls import Call
@@ -19,6 +18,7 @@ from ikigai_actors.agent.turn.state import (
     TurnOutcome,
 )
 from ikigai_actors.errors import ProviderError, TurnInterrupted
+from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.history import play_all

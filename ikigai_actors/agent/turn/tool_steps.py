@@ -4,7 +4,6 @@ Pure; the calls themselves are described in `ikigai_actors.agent.turn.calls`.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.agent.turn import events as on
@@ -44,6 +43,7 @@ from ikigai_actors.agent.turn.state import Answer, AskApproval, CallUnit, Phase,
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput, ProviderError, ReplayDiverged
+from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import FIND_TOOLS
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.log_unit import LogUnit

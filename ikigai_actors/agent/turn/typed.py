@@ -13,7 +13,6 @@ or a result with ``data.repair``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call, Progress, progress
@@ -21,6 +20,7 @@ from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, depart, end_turn, go_on_behind, messages_of
 from ikigai_actors.errors import OutputError, ReplayDiverged
+from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import REFUSAL, Reply, Spent
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.messages import Kind, Message

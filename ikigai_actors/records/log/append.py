@@ -1,7 +1,6 @@
 """The writes of an agent about itself, under the fence of the host that runs it: its log, its turn, its children."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -12,6 +11,7 @@ from ikigai_actors.errors import (
     NameTaken,
     StoreConflict,
 )
+from ikigai_actors.frozen import replace
 from ikigai_actors.records.agents.registry import check_free, get, some
 from ikigai_actors.records.agents.rules import check_rules, rules_for, write_rule
 from ikigai_actors.records.agents.trees import ChildFiles, bear_trees, plan_trees

@@ -1,7 +1,6 @@
 """The line about their budgets for a model that forks, and for its child: what is left, as the births are written."""
 
-from dataclasses import replace
-
+from ikigai_actors.frozen import replace
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.budgets.budget import Budget, amount_text
 from ikigai_actors.records.budgets.ceilings import MONEY
