@@ -29,6 +29,7 @@ from ikigai_actors.agent.turn.compaction import answer_tokens
 from ikigai_actors.agent.turn.elision import text_to_model
 from ikigai_actors.agent.turn.found import NOTHING_FOUND, FoundTools, found_in
 from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
+from ikigai_actors.agent.turn.skills import system_of
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import Reply, Spent, Usage, reply_tokens
@@ -200,7 +201,7 @@ class Costs:
     ) -> int:
         """The bytes of the system prompt and of the tools that the model reads, in a turn that is to give this."""
         wanted = None if output is None else expected_in({"output": output})
-        system = len(str(settings.get("system", "")).encode(errors="replace"))
+        system = len(system_of(settings).encode(errors="replace"))
         return system + self._runtime.toolbox.size(settings, wanted, found if finds(settings, by_reference) else None)
 
     def _grown(self, log: Log, spoken: Message, state: State, model: Model, found: FoundTools) -> int:

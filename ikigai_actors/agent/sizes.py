@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.compaction import ANSWER_TOKENS, MOST_PUT_OFF
 from ikigai_actors.agent.turn.plan import READABLE
+from ikigai_actors.agent.turn.skills import system_of
 from ikigai_actors.agent.turn.tokens import UNTOLD, tokens_of, tokens_per_byte
 from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.messages.messages import Kind, Message
@@ -127,7 +128,7 @@ def fixed_tokens(settings: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]
 
 
 def _system_bytes(settings: Mapping[str, Any]) -> int:
-    return len(str(settings.get("system") or "").encode("utf-8", "replace"))
+    return len(system_of(settings).encode("utf-8", "replace"))
 
 
 def _tools_bytes(tools: Sequence[Mapping[str, Any]]) -> int:

@@ -9,6 +9,7 @@ from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call
 from ikigai_actors.agent.turn.found import ALWAYS_THERE, FoundTools, words_about
+from ikigai_actors.agent.turn.skills import LOAD_SKILL, loadable
 from ikigai_actors.agent.turn.typed import EXIT, begin_result, described_exit, form_of
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.frozen import replace
@@ -98,17 +99,19 @@ class Toolbox:
     def names(self, settings: Mapping[str, Any]) -> list[str]:
         """The names of an agent's tools, sorted: all of them, or those that its setting ``tools`` names.
 
-        The tool that finds others is none of them: it is there where others are to be found.
+        The tool that finds others is none of them: it is there where others are to be found. That which loads skills
+        is one of them where there are skills.
 
         Raises `ProviderError` when the setting names a tool that is not registered.
         """
-        known = sorted({*self._tools, *BUILTIN_CALLS} - {FIND_TOOLS})
+        without = {FIND_TOOLS} if loadable(settings) else {FIND_TOOLS, LOAD_SKILL}
+        known = sorted({*self._tools, *BUILTIN_CALLS} - without)
         allowed = settings.get("tools")
         if (wrong := complaint({"tools": allowed})) is not None:
             raise ProviderError(wrong)
         if allowed is None:
             return known
-        if missing := sorted(set(allowed) - {FIND_TOOLS} - set(known) - self._left_out):
+        if missing := sorted(set(allowed) - {FIND_TOOLS, LOAD_SKILL} - set(known) - self._left_out):
             raise ProviderError(
                 f"The setting tools names {', '.join(missing)}, not registered now. Registered: {', '.join(known)}. "
                 "Change the setting, or open the system with these tools."
@@ -230,7 +233,7 @@ def gone_from(offer: Offer, found: FoundTools) -> frozenset[str]:
 
 
 def _builtin(call: BuiltinCall, ask: Policy) -> BuiltinTraits:
-    traits = BuiltinTraits(begin=call.begin, asks=ask, deferred=call.name not in ALWAYS_THERE)
+    traits = BuiltinTraits(begin=call.begin, asks=ask, deferred=call.name not in (*ALWAYS_THERE, LOAD_SKILL))
     return _found_by(traits, call.described)
 
 

@@ -15,6 +15,7 @@ Its modules:
     json_log                        log lines as JSON
     notebook                        agents as a tree in HTML
     lateness                        why an agent has not answered in time
+    skills                          skills on the disk, and how they are pinned
     agents_tool, configuration      the tool that lists agents; where ``ikigai.toml`` is
     stored_trees                    what the database says of files that fork, for toolsets
     host/                           runs agents, supervises them, shares them

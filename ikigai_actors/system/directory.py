@@ -86,6 +86,7 @@ from ikigai_actors.system.remote.follower import Follower, News
 from ikigai_actors.system.remote.prompted import CutOff, PromptedTurn
 from ikigai_actors.system.remote.publisher import SharedPublisher
 from ikigai_actors.system.remote.tallies import RowTallies
+from ikigai_actors.system.skills import Skills
 from ikigai_actors.tools.rules.rule import NewRule
 from supervisors.signals import Status
 
@@ -159,6 +160,8 @@ class Directory(OfOneProcess, ABC):
         """Waits for mail and for the end of agents."""
         self._lifecycle = Lifecycle(self._store, writer, clock, host, self._here)
         """Sends signals."""
+        self.skills = Skills()
+        """The skills on the disk of this process."""
         self.approvals = Approvals(self._store, self._ungated_log_cache, self._tell)
         """The calls that wait for a person's decision."""
         self._following: FollowingLoop  # each kind makes its own

@@ -11,6 +11,7 @@ from ikigai_actors.agent.builtin_calls.finding import MOST_HITS, ranked
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.toolbox import Toolbox, finds, gone_from
 from ikigai_actors.agent.turn.found import ALWAYS_THERE, NOTHING_FOUND, TOOL_GROUPS, FoundTools
+from ikigai_actors.agent.turn.skills import LOAD_SKILL
 from ikigai_actors.agent.turn.typed import form_of
 from ikigai_actors.records.messages.outputs import expected as expected_output
 from ikigai_actors.system.agents_tool import ListAgents
@@ -58,7 +59,7 @@ def test_a_first_request_has_five_calls_in_3400_bytes_and_what_is_not_deferred()
 
 def test_every_call_of_the_runtime_is_always_there_or_in_one_group() -> None:
     grouped = [name for group in TOOL_GROUPS.values() for name in group.tools]
-    assert sorted([*grouped, *ALWAYS_THERE]) == sorted([*BUILTIN_CALLS, ListAgents.name])
+    assert sorted([*grouped, *ALWAYS_THERE, LOAD_SKILL]) == sorted([*BUILTIN_CALLS, ListAgents.name])
 
 
 def test_what_was_found_is_appended_in_order_and_what_is_gone_or_there_already_is_left_out() -> None:
@@ -76,7 +77,7 @@ def test_a_service_that_loads_tools_by_reference_gets_all_and_its_model_reads_th
     offer = toolbox.offer({}, found, by_reference=True)
     later = [one["name"] for one in offer.sent if one.get("defer_loading")]
     assert sorted(later) == later
-    assert {*later, *names(offer.sent)} == {*BUILTIN_CALLS, "change", "crm__pay"}
+    assert {*later, *names(offer.sent)} == {*BUILTIN_CALLS, "change", "crm__pay"} - {LOAD_SKILL}
     assert {"crm__pay", "remind"} <= {*later}
     assert not {"recall", "change", "find_tools"} & {*later}
     assert names(offer.read) == [*sorted(["change", *ALWAYS_THERE]), "recall", "remind"]

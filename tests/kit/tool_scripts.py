@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 
 from ikigai_actors import Reply, Request, ScriptedProvider, ToolCall
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
+from ikigai_actors.agent.turn.skills import LOAD_SKILL
 from ikigai_actors.providers.base import FIND_TOOLS
 from ikigai_actors.providers.scripted import Script
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.testing.simulation.messages_api import violations
 from tests.agent.turn.test_assembly import wire
 
-OWN = sorted({"agents", *BUILTIN_CALLS} - {FIND_TOOLS})
+OWN = sorted({"agents", *BUILTIN_CALLS} - {FIND_TOOLS, LOAD_SKILL})
 """The tools of every agent, where it has all of them before it."""
 
 

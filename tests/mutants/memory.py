@@ -195,5 +195,37 @@ MEMORY_MUTANTS = (
         "        return NOTHING_FOUND",
         test="tests/agent/test_found_tools.py",
     ),
+    Mutant(
+        "a summary forgets the skills that were loaded",
+        "agent/turn/skills.py",
+        "    return {SKILLS: [*kept]} if kept else {}",
+        "    return {}",
+        test="tests/system/test_skills.py",
+    ),
+    Mutant(
+        "a summary repeats the skills that it keeps",
+        "agent/turn/skills.py",
+        "            found.pop(name, None)\n            found[name] =",
+        "            found[f'{name}{message.id}'] =",
+        (
+            Edit("agent/turn/skills.py", 'found |= {kept["name"]: kept for kept', "found |= {str(kept): kept for kept"),
+            Edit("agent/turn/skills.py", 'found[one["sha256"], ""] = one["message"]', "pass"),
+        ),
+        test="tests/system/test_skills.py",
+    ),
+    Mutant(
+        "a prune takes the files of pinned skills",
+        "records/messages/blobs.py",
+        "    for one in skills if isinstance(skills, list) else ():\n        yield from hashes_in(one)",
+        "    for one in ():\n        yield from hashes_in(one)",
+        test="tests/system/test_skills.py",
+    ),
+    Mutant(
+        "a skill is taken as it is in the database, whatever its digest",
+        "agent/builtin_calls/skills.py",
+        "        if data is None or sha256(data).hexdigest() != self.sha256:",
+        "        if data is None:",
+        test="tests/system/test_skills.py",
+    ),
 )
 """All of them."""

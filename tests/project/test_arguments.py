@@ -151,7 +151,7 @@ class Subject:
             "data": {"rating": 4}, "directory": ".", "file": "/dev/null/x", "fn": print, "function": plain,
             "decision": "deny", "group": "team", "model": "offline", "tool": "bash",
             "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "other": kid, "output": int,
-            "path": "plan.md", "recipient": kid, "full_name": "3/call_0/1a2b3c4d",
+            "path": "plan.md", "place": "docs", "recipient": kid, "full_name": "3/call_0/1a2b3c4d",
             "settings": {"model": "offline"},
             "record": kid.record, "replies": ["text"], "scenario": print, "signal": Signal.STOP, "source": PNG,
             "text": kid.uuid, "uuid": kid.uuid, "watched": running.root, "writers": ["offline:"],

@@ -238,7 +238,8 @@ def test_both_faces_of_a_handle_have_the_same_methods_with_the_same_arguments_an
 
 SYSTEM = {
     "agent", "agents", "approvals", "attached", "checkpoint", "close", "documents", "endpoints", "events", "export",
-    "groups", "handle", "hosts", "import_", "iter_agents", "move", "root", "send", "spending", "state_of", "statistics",
+    "groups", "handle", "hosts", "import_", "iter_agents", "move", "root", "send", "skills", "spending", "state_of",
+    "statistics",
     "subscribe", "verify",
 }  # fmt: skip
 HOST = {"open", "attach", "drain", "resume"}
@@ -250,7 +251,7 @@ AGENT = {
     "ranges", "read_mail", "record", "remind", "remove_rule", "rename", "reply", "resume", "rewind", "rules", "send",
     "set_budget", "set_rule", "signal",
     "state", "statistics", "steer", "stream", "supervise", "supervisor", "system", "timers", "tools", "uncompact",
-    "undo", "uuid", "wait",
+    "undo", "use_skills", "uuid", "wait",
 }  # fmt: skip
 
 
@@ -266,7 +267,12 @@ def test_systems_and_handles_offer_the_interface_for_programs_and_nothing_else(t
         assert offered(attached) == SYSTEM | {"open"}
         assert offered(system.root) == AGENT
         assert offered(system.root.aio) == AGENT - {"aio"} | {"sync"}
-        assert offered(AsyncActorSystem(system)) == SYSTEM - {"attached", "iter_agents", "state_of"} | HOST | {"sync"}
+        assert offered(AsyncActorSystem(system)) == SYSTEM - {
+            "attached",
+            "iter_agents",
+            "skills",
+            "state_of",
+        } | HOST | {"sync"}
 
 
 def test_help_shows_what_each_face_of_a_command_gives() -> None:

@@ -12,6 +12,7 @@ from ikigai_actors.agent.builtin_calls import (
     lifecycle,
     mail,
     memory,
+    skills,
     timers,
     wait,
 )
@@ -21,7 +22,7 @@ from ikigai_actors.records.log.append import AppendCall, FencingToken
 
 BUILTIN_CALLS: Mapping[str, BuiltinCall] = {
     call.name: call
-    for file in (fork, branches, lifecycle, mail, wait, timers, groups, documents, budgets, memory, finding)
+    for file in (fork, branches, lifecycle, mail, wait, timers, groups, documents, budgets, memory, finding, skills)
     for call in file.CALLS
 }
 """The built-in calls by name. No other tool may have such a name."""

@@ -17,5 +17,6 @@ Its modules:
     merging, ways       what is taken over of another agent's history; in which ways that is asked for
     service_waits       how long a service is waited for that refuses for the moment
     parts               how a history is read that is too long for its model
+    skills              the catalogue of skills, which are loaded, and what a summary keeps of them
     typed               turns that must give a value
 """

@@ -66,7 +66,7 @@ _NOBODY = (
 
 def digest_of(tool: str, arguments: Mapping[str, Any]) -> str:
     """The SHA-256 of a call: of its tool's name, a line feed, and its arguments as JSON with sorted keys, no spaces."""
-    text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
     return sha256(f"{tool}\n{text}".encode(errors="surrogatepass")).hexdigest()
 
 

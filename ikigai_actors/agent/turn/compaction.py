@@ -32,6 +32,7 @@ from typing import Any
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.found import FOUND_NAMES
 from ikigai_actors.agent.turn.plan import LEAST_FREED, Elision, SummaryPlan
+from ikigai_actors.agent.turn.skills import data_of_kept
 from ikigai_actors.agent.turn.state import (
     NOT_ASKED,
     Answer,
@@ -402,7 +403,8 @@ def _cut_of(plan: SummaryPlan) -> dict[str, object]:
     """The place where a summary cuts the history, as its message has it."""
     words = {"words": [*plan.words]} if plan.words else {}
     found = {FOUND_NAMES: [*plan.found]} if plan.found else {}
-    return {"keep_from": plan.keep_from, "prompt": plan.prompt, "saw": plan.upto, **words, **found}
+    further = {**words, **found, **data_of_kept(plan.skills)}
+    return {"keep_from": plan.keep_from, "prompt": plan.prompt, "saw": plan.upto, **further}
 
 
 def _sizes_of(plan: SummaryPlan, length: int) -> dict[str, object]:

@@ -9,6 +9,7 @@ not at each request, or each would differ from the one before and find nothing o
 from ikigai_actors.attachments import name_and_size
 from ikigai_actors.providers.blocks import Blob
 from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.skills_beside import skills_beside
 from ikigai_actors.records.messages.steered import words_beside
 
 RECALL = "recall"
@@ -23,6 +24,8 @@ ELIDED_TOKENS = 20
 
 def is_elided(message: Message, elide: int) -> bool:
     """Whether a message is shown by reference, when long results before a position are."""
+    if "skill" in message.data:
+        return False
     return message.id < elide and message.kind == Kind.TOOL_RESULT and len(message.content) >= ELIDED_FROM
 
 
@@ -53,6 +56,6 @@ def _recalled(message: Message) -> str:
 
 def text_to_model(message: Message, elide: int) -> str:
     """The text of a message as a model sees it, when long results before a position are shown by reference."""
-    if words := words_beside(message):
-        return "\n".join((message.content, *(word["text"] for word in words)))
+    if beside := [*skills_beside(message), *words_beside(message)]:
+        return "\n".join((message.content, *(one["text"] for one in beside)))
     return reference(message) if is_elided(message, elide) else message.content

@@ -285,6 +285,8 @@ class Configure:
     travels_as = "configure"
     settings: Mapping[str, Any]
     caller: Caller
+    blobs: tuple[Attachment, ...] = field(default=(), metadata=AT_HOME)
+    """The files of skills that it pins."""
 
 
 class Resumption(Enum):
@@ -623,6 +625,8 @@ class Continue:
     """The recorded results of these calls, by id, where nothing runs. The actor looks them up in the log."""
     found: Sequence[str] = ()
     """The tools that the model has found, where a call is to find more."""
+    loaded: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """What of skills the model has before it, where a call is to load one: see `ikigai_actors.agent.turn.skills`."""
 
 
 Command = (

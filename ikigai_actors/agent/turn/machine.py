@@ -67,6 +67,7 @@ from ikigai_actors.agent.turn.fork import fork_by_command, fork_trials
 from ikigai_actors.agent.turn.found import found_in
 from ikigai_actors.agent.turn.plan import READABLE, History, SummaryPlan, elision_of, less_of, plan_in_place, plan_of
 from ikigai_actors.agent.turn.record import from_record
+from ikigai_actors.agent.turn.skills import LOAD_SKILL, loaded_in
 from ikigai_actors.agent.turn.state import (
     BESIDE_STEPS,
     BETWEEN_TURNS,
@@ -178,6 +179,8 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
         event = replace(event, recorded=from_record(effects, log.messages, state.calls))
     if isinstance(event, on.Continue) and any(call.name == FIND_TOOLS for call in state.calls):
         event = replace(event, found=found_in(log, state.head).all)
+    if isinstance(event, on.Continue) and any(call.name == LOAD_SKILL for call in state.calls):
+        event = replace(event, loaded=loaded_in(log, state.head))
     match event:
         case on.Undo():
             return replace(event, prompt=latest.id if (latest := log.latest_prompt()) is not None else 0)
@@ -383,7 +386,9 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             kept = BadInput(f"The setting effects of agent {state.called} is kept: fork it, to go on without it.")
             return Step(state, effects=(Answer(event.caller, kept),))
         case on.Configure():
-            return write_messages(state, now, (Kind.CONFIGURE, "", event.settings), caller=event.caller)
+            step = write_messages(state, now, (Kind.CONFIGURE, "", event.settings), caller=event.caller)
+            unit = step.unit
+            return replace(step, unit=replace(unit, blobs=event.blobs)) if isinstance(unit, LogUnit) else step
 
 
 def _expects(state: State, request: int) -> bool:

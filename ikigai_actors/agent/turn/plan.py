@@ -7,13 +7,15 @@ Before a model is asked for a text, `elision_of` looks whether it is enough to s
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ikigai_actors.agent.turn.elision import ELIDED_TOKENS, is_elided
 from ikigai_actors.agent.turn.found import Findings, named_in
+from ikigai_actors.agent.turn.skills import kept_by_summary
 from ikigai_actors.agent.turn.tokens import Replies, tokens_in, tokens_of, tokens_per_byte
 from ikigai_actors.records.log.boundaries import is_boundary
 from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.skills_beside import skills_beside
 from ikigai_actors.records.messages.steered import as_word, words_beside
 
 READABLE = 0.6
@@ -81,6 +83,8 @@ class SummaryPlan(NamedTuple):
     """The words of the open turn that stay beside the prompt."""
     found: Sequence[str] = ()
     """The tools that were found in what it replaces."""
+    skills: Sequence[Mapping[str, Any]] = ()
+    """The texts of the skills that were loaded there: they stay beside the summary."""
 
 
 class Elision(NamedTuple):
@@ -151,8 +155,10 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
     prompt = log.latest_prompt(turn) if turn else None
     words = _words(opening, shown, prompt.id, keep_from) if prompt is not None and prompt.id < keep_from else ()
     kept += sum(tokens_in(word["text"], per_byte) for word in words)
-    first = next((one for one in reversed(shown) if one.id >= keep_from), None)
     past = [one for one in reversed(shown) if one.id < keep_from]  # oldest first
+    skills = kept_by_summary(opening, past)
+    kept += sum(tokens_in(one["text"], per_byte) for one in skills)
+    first = next((one for one in reversed(shown) if one.id >= keep_from), None)
     return SummaryPlan(
         keep_from,
         prompt.id if prompt is not None and prompt.id < keep_from else 0,
@@ -166,6 +172,7 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
         part < 1,
         words,
         list(dict.fromkeys(name for one in (*opening, *past) for name in named_in(one.data))),
+        skills,
     )
 
 
@@ -188,6 +195,7 @@ def plan_in_place(log: History, head: int) -> SummaryPlan | None:
         per_byte,
         words=words_beside(summary),
         found=named_in(summary.data),
+        skills=skills_beside(summary),
     )
 
 

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call, Calls, Progress
+from ikigai_actors.agent.turn.skills import LOAD_SKILL
 from ikigai_actors.providers.base import FIND_TOOLS
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
@@ -82,8 +83,8 @@ _BEFORE = (Progress.WAITING, Progress.ASKING, Progress.APPROVED)
 
 
 def _may_run(call: Call, run: Iterable[str], own_files: bool, tools: Mapping[str, ToolTraits]) -> bool:
-    if call.name in (GIVE_RESULT, FIND_TOOLS):
-        return call.name in tools  # one ends a typed turn, the other adds to the next request: no more is done
+    if call.name in (GIVE_RESULT, FIND_TOOLS, LOAD_SKILL):
+        return call.name in tools  # one ends a typed turn, the others add to the next request: no more is done
     if call.name not in run or call.name not in tools:
         return False
     return tools[call.name].read_only or (own_files and tools[call.name].confined)

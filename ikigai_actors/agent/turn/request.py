@@ -33,6 +33,7 @@ from ikigai_actors.agent.turn.calls import FORK
 from ikigai_actors.agent.turn.elision import text_to_model
 from ikigai_actors.agent.turn.found import named_in
 from ikigai_actors.agent.turn.shown_attachments import Said, ShownAttachments, attachments_of
+from ikigai_actors.agent.turn.skills import SKILL, system_of
 from ikigai_actors.providers.attachment_limits import AttachmentLimits
 from ikigai_actors.providers.base import GO_ON, OPEN_PROMPT, OPENING, Request, ToolCall
 from ikigai_actors.providers.blocks import (
@@ -49,6 +50,7 @@ from ikigai_actors.records.messages.blob_references import blobs_of
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import INTERRUPTED, calls_in, new_call_id
 from ikigai_actors.records.messages.settings import SETTINGS
+from ikigai_actors.records.messages.skills_beside import skills_beside
 from ikigai_actors.records.messages.steered import as_word, words_beside
 
 NO_BLOBS: Mapping[str, bytes] = {}
@@ -82,8 +84,9 @@ def assemble(
 
     Args:
         conversation: What `Turns.finish` gives.
-        settings: The settings in force. ``system`` is the system prompt. Of the others those are passed on that go
-            to the model (`records.settings.Setting.of_the_model`), and those that this version does not know.
+        settings: The settings in force. ``system`` is the system prompt, and the catalogue of ``skills`` follows it.
+            Of the others those are passed on that go to the model (`records.settings.Setting.of_the_model`), and those
+            that this version does not know.
         agent: The agent's uuid, for the provider.
         name: The agent's name, if it has one, likewise.
         model: The model that will answer, ``provider:model`` or ``provider``.
@@ -101,7 +104,7 @@ def assemble(
         agent=agent,
         name=name,
         model=model.partition(":")[2],
-        system=settings.get("system") or "",
+        system=system_of(settings),
         messages=MessageForms(conversation, blobs),
         tools=tuple(tools),
         settings={key: value for key, value in settings.items() if key not in _KEPT},
@@ -157,6 +160,8 @@ class Turns:
         """Begin a conversation with the text for everything before; `records.log.Log.opening` gives it."""
         if summary is not None:
             self._said.append((summary, TextBlock(_summary_of(summary))))
+            for one in skills_beside(summary):
+                self._said.append((summary, TextBlock(tagged(SKILL, {"name": one["name"]}, one["text"]))))
         if prompt is not None and prompt.content.strip():
             self._said += attachments_of(prompt)
             self._said.append((prompt, TextBlock(f"{OPEN_PROMPT}\n\n{prompt.content}")))

@@ -39,6 +39,7 @@ from ikigai_actors.agent.turn.calls import (
 )
 from ikigai_actors.agent.turn.compaction import begin_for_model
 from ikigai_actors.agent.turn.record import NOT_RECORDED, RecordedResult, kept_in
+from ikigai_actors.agent.turn.skills import LOAD_SKILL
 from ikigai_actors.agent.turn.state import Answer, AskApproval, CallUnit, Phase, RequestModel, RunTool, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
 from ikigai_actors.attachments import Attachment
@@ -79,7 +80,7 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
         state = replace(state, calls=asked_again(state.calls, again))
     calls = ruled(state.calls, tools, state.rules or (), event.asked)
     if missing := unknown(state.calls, tools):
-        known = ", ".join(sorted(name for name in tools if name != FIND_TOOLS)) or "none"
+        known = ", ".join(sorted(name for name in tools if name not in (FIND_TOOLS, LOAD_SKILL))) or "none"
         return _results(state, missing, f"There is no such tool. Tools on offer: {known}.", now)
     if forbidden := denied(calls, tools):
         drafts = (_result(call, denial(call, tools), True) for call in forbidden)

@@ -179,7 +179,7 @@ class Log:
             following += 1
             if message.kind in CONVERSATION:
                 self._spoken.append(message)
-                if message.kind == Kind.TOOL_RESULT and "found" in message.data:
+                if message.kind == Kind.TOOL_RESULT and ("found" in message.data or "skill" in message.data):
                     self._finds.append(message)
             self._messages.append(message)
             if message.kind in CONTROL:
@@ -262,7 +262,7 @@ class Log:
                     raise NotHeld
 
     def finds(self, position: int) -> Iterator[Message]:
-        """The results of `spoken` that name tools which the model has found, newest first. All others cost nothing."""
+        """The results of `spoken` that find tools or load skills, newest first. All others cost nothing."""
         view = self.view(position)
         closed: Segment | None = Segment(view.start, position, view.closed)
         while closed is not None and closed.end > view.floor:

@@ -5,6 +5,7 @@
     settings, outputs   what an agent is set to; the type that a typed turn must return
     replies             a model's reply as data
     steered             where a word has entered a history
+    skills, skills_beside   skills that are pinned for an agent, and those that a summary keeps
     pieces              replies on their way, for listeners in other processes
     blobs, blob_references   attachments, and what messages say of them
     definitions              definitions of tools that questions hold for

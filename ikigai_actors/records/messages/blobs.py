@@ -69,6 +69,10 @@ def hashes_in(data: Any) -> Iterator[str]:
     if not isinstance(data, Mapping):
         return
     yield from hashes_in(data.get("data"))  # of a request to fork
+    yield from hashes_in(data.get("settings"))  # of a request to pin skills
+    skills = data.get("skills")
+    for one in skills if isinstance(skills, list) else ():
+        yield from hashes_in(one)
     listed = data.get(ATTACHMENTS_KEY)
     for one in listed if isinstance(listed, list) else ():
         if isinstance(one, Mapping) and isinstance(one.get("sha256"), str):

@@ -126,10 +126,18 @@ def summary_form(data: Data) -> Wrong:
     words = data.get("words")
     if words is not None and not (_are_objects(words) and all(map(_is_word, words))):
         yield "words", "a list of objects, each with a text"
+    skills = data.get("skills")
+    if skills is not None and not (_are_objects(skills) and all(map(_is_skill, skills))):
+        yield "skills", "a list of objects, each with name, sha256, text and message"
     per_byte = data.get("tokens_per_byte", 0.0)
     if not (isinstance(per_byte, float) and 0 <= per_byte <= 1):
         yield "tokens_per_byte", "a number below 1"
     yield from spending_form(data)
+
+
+def _is_skill(one: Data) -> bool:
+    texts = all(isinstance(one.get(name), str) for name in ("name", "sha256", "text"))
+    return texts and _is_count(one.get("message"))
 
 
 def uncompact_form(data: Data) -> Wrong:

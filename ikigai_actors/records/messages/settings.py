@@ -21,6 +21,7 @@
     tools           the names of its tools; without it, all
     defer           whether its model has to find most of its tools (`ikigai_actors.agent.turn.found`): ``on``,
                     ``off``, or ``auto``, as when it is not set: where that leaves what its service has cached as it is
+    skills          the skills that its model may load, each pinned by its digest (`records.messages.skills`)
     compact         whether its model summarises by itself what was said when that comes near its window: ``auto``, as
                     when it is not set, or ``off``
     compact_at      when it does so: a part of the window, 0.8 when it is not set, or a number of tokens
@@ -38,6 +39,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.arguments import LONGEST_TIME, check_mapping
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.forms import are_references
+from ikigai_actors.records.messages.skills import are_skills
 from ikigai_actors.text import check_text
 
 IMPORTED = "imported"
@@ -170,6 +172,7 @@ SETTINGS: Mapping[str, Setting] = {
         "a dict of fields of the model's service, as {'top_k': 40}",
         True,
     ),
+    "skills": Setting(are_skills, "a list of skills, as agent.use_skills(DIRECTORY) makes it"),
     "stuck_after": Setting(lambda value: _is_number(value, 0, LONGEST_TIME), "seconds, 0 or more"),
     "service_retries": Setting(_is_count, "a whole number, 0 or more"),
     "stream_retries": Setting(_is_count, "a whole number, 0 or more"),

@@ -4,7 +4,8 @@ An editor of a file can make its sums right again, so nothing in it may let an a
 allowed. A rule of it that allows calls does not count, only those that ask or deny. Three kinds of message could:
 
     configure   ``max_agents``, ``max_steps``, ``stream_retries`` and the like above the usual limits are removed, so
-                that those count; and so are ``options``, which go to the model's service as they are
+                that those count; and so are ``options``, which go to the model's service as they are, and
+                ``skills``, whose texts nobody here has allowed
     approval    the approval of a call in an open turn is dropped, so the call asks again
     tool_call   a call that was running in an open turn was started ``elsewhere``: it is never started again by itself,
                 though its tool be idempotent
@@ -36,9 +37,9 @@ USUAL_LIMITS = {
 
 
 def lifting(settings: Mapping[str, Any]) -> list[str]:
-    """The settings that would give a right: they lift a limit, or reach a model's service unseen."""
+    """The settings that would give a right: they lift a limit, or reach a model or its service unseen."""
     above = [name for name, usual in USUAL_LIMITS.items() if _is_more(settings.get(name), usual)]
-    return [*above, *(["options"] if settings.get("options") else [])]
+    return [*above, *(name for name in ("options", "skills") if settings.get(name))]
 
 
 def _is_more(value: object, usual: int) -> bool:

@@ -15,7 +15,9 @@ from ikigai_actors.system.births import note_of
 from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.base import CommandBase
 from ikigai_actors.system.handles.outcomes import Compacted, Merged, compacted, merged
+from ikigai_actors.system.skills import PathLike, check_only, check_place, chosen, pin
 from ikigai_actors.text import check_text
+from ikigai_actors.tools.skills.folders import find_skills
 
 
 class HistoryCommands(CommandBase[H]):
@@ -228,6 +230,37 @@ class HistoryCommands(CommandBase[H]):
             return self._tell(lambda caller: on.MergeFiles(uuid, caller, how or ""), self._future(timeout))
 
         return self._beside(take, timeout)
+
+    def use_skills(
+        self, place: PathLike, *, only: Sequence[str] | None = None, timeout: float | None = None
+    ) -> Future[int]:
+        """Pin skills: its model may load them, and so may those of children that are forked later.
+
+        What is pinned are the files as they are now: a later change of them changes no agent. To name the directory is
+        to allow their texts.
+
+        Args:
+            place: a directory with skills: folders that have a ``SKILL.md``.
+            only: the names of those to pin; None pins all.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            The position of the change in the log.
+
+        Raises:
+            BadInput: there is no such directory or skill, or an agent would have too many of them.
+        """
+        where, names = check_place(place), check_only(only)
+        check_timeout(timeout)
+        self.system._check_open()
+
+        def change() -> Future[int]:
+            picked = chosen(find_skills([where]), names, place)
+            settings = self.system._log_cache.load(self.uuid)
+            checked, blobs = pin(settings.view(settings.head).settings, picked)
+            return self._tell(lambda caller: on.Configure(checked, caller, blobs), self._future(timeout))
+
+        return self._beside(change, timeout)
 
     def configure(self, /, *, timeout: float | None = None, **settings: Any) -> Future[int]:
         """Change settings. Children that are forked later inherit them.

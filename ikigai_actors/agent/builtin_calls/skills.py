@@ -1,0 +1,127 @@
+"""The built-in call that loads a skill: load_skill. `ikigai_actors.agent.turn.skills` has its laws."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, ClassVar, NamedTuple
+
+from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, text
+from ikigai_actors.agent.turn.calls import Call, Progress, progress
+from ikigai_actors.agent.turn.events import Continue
+from ikigai_actors.agent.turn.skills import LOAD_SKILL, SKILL, loadable
+from ikigai_actors.agent.turn.state import CallUnit, State, Step
+from ikigai_actors.agent.turn.steps import advance, messages_of
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.blobs import read_blobs
+from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.text import storable
+from ikigai_actors.tools.function import cut
+from ikigai_actors.tools.policy import ToolTraits
+from ikigai_actors.tools.skills.folders import SKILL_FILE
+from ikigai_actors.tools.skills.front_matter import read_front_matter
+
+_MOST_NAMED = 50
+"""How many files of a skill its text names."""
+
+
+class LoadedSkill(NamedTuple):
+    """A file of a skill, as it was pinned."""
+
+    text: str
+    about: Mapping[str, str]
+    """The name and digest of the skill, and the file, if it is not the instructions."""
+    files: str
+    """A sentence that names the other files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSkillFile(Unit):
+    """Read a file of a skill, as it was pinned. Answered with `LoadedSkill`.
+
+    Raises `BadInput` where its bytes are not those, or are no text.
+    """
+
+    file: str
+    sha256: str
+    about: Mapping[str, str]
+    files: str
+
+    def write(self, tx: Transaction, locked: LockedRows) -> LoadedSkill:
+        data = read_blobs(tx, (self.sha256,)).get(self.sha256)
+        if data is None or sha256(data).hexdigest() != self.sha256:
+            raise BadInput(f"{self.file} of this skill is not in the database as it was pinned. Do without it.")
+        try:
+            return LoadedSkill(storable(data.decode()), self.about, self.files)
+        except UnicodeDecodeError as error:
+            raise BadInput(f"{self.file} of this skill is no text.") from error
+
+
+class LoadSkillCall(BuiltinCall):
+    """Put the text of a skill before the model, or that of another of its files."""
+
+    name = LOAD_SKILL
+    description = "Load the instructions of a skill that your system prompt lists, or one of the files that they name."
+    arguments: ClassVar = {
+        "name": Argument("string", "The name of the skill.", required=True),
+        "file": Argument("string", "The path of a file of it; without it, its instructions."),
+    }
+
+    def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+        """Read the blob that the setting names, in the transaction of the result. One that is shown is not repeated."""
+        self.check(call.input)
+        skill = _skill(state, text(call.input, "name"))
+        path = text(call.input, "file") or SKILL_FILE
+        file = "" if path == SKILL_FILE else path
+        blob = next((one["sha256"] for one in skill["attached"] if one["name"] == path), None)
+        if blob is None:
+            raise BadInput(f"Skill {skill['name']} has no file {path!r}. {_files_of(skill)}")
+        done = progress(state.calls, (call.id,), Progress.DONE)
+        if (at := event.loaded.get((skill["sha256"], file))) is not None:
+            told = f"{file or 'Skill'} {'of skill ' if file else ''}{skill['name']} is loaded already, as message {at}."
+            messages = messages_of(state.uuid, state.head, now, ((Kind.TOOL_RESULT, told, call.data),))
+            return Step(advance(state, messages, calls=done), LogUnit(state.uuid, messages))
+        about = {"name": skill["name"], "sha256": skill["sha256"], **({"file": file} if file else {})}
+        given = {"file": path, "blob": blob, "about": about, "files": _files_of(skill)}
+        unit = CallUnit(state.uuid, state.head + 1, replace(call, input=given), now)
+        return Step(advance(state, (unit.message(),), calls=done), unit, call=call.id)
+
+    def act(self, agent: str, given: Given, now: int) -> ReadSkillFile:
+        return ReadSkillFile(given["file"], given["blob"], given["about"], given["files"])
+
+    def to_model(self, answer: LoadedSkill) -> str:
+        return cut(answer.text if "file" in answer.about else _instructions(answer.text, answer.files))
+
+    def noted(self, answer: LoadedSkill) -> Mapping[str, Any]:
+        return {SKILL: dict(answer.about)}
+
+
+CALLS = (LoadSkillCall(),)
+
+
+def _skill(state: State, name: str) -> Mapping[str, Any]:
+    known = loadable(state.view.settings)
+    for one in known:
+        if one["name"] == name:
+            return one
+    raise BadInput(f"There is no skill {name!r}. Skills: {', '.join(one['name'] for one in known) or 'none'}.")
+
+
+def _files_of(skill: Mapping[str, Any]) -> str:
+    """The sentence that names the other files of a skill."""
+    names = [one["name"] for one in skill["attached"] if one["name"] != SKILL_FILE]
+    if not names:
+        return "It has no other files."
+    more = f", and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"Its other files, which load_skill shows: {', '.join(names[:_MOST_NAMED])}{more}."
+
+
+def _instructions(document: str, files: str) -> str:
+    """The text of a SKILL.md without its front matter, and what else there is."""
+    try:
+        body = read_front_matter(document).body
+    except BadInput:
+        body = document
+    return f"{body}\n\n[{files}]"

@@ -1,0 +1,90 @@
+"""Skills before a model: the catalogue in its system prompt, the texts that it has loaded, what a summary keeps. Pure.
+
+The catalogue is a pure text of the settings. A text that was loaded is a result of ``load_skill``, with ``data.skill``:
+a fork has it, an undo takes it away, and it can be loaded again then. It is never shown by reference. A summary keeps
+the texts that were loaded before its cut, and they are shown after it, each once.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ikigai_actors.agent.turn.found import Findings
+from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.messages.skills_beside import SKILLS, skills_beside
+
+LOAD_SKILL = "load_skill"
+"""The built-in call that loads one."""
+SKILL = "skill"
+"""The key in the data of a result that is a skill's text: its name and digest, and the file, if it is not the text
+itself."""
+LONGEST_KEPT, MOST_KEPT = 20_000, 100_000
+"""How many characters of a text, and of all texts, stay beside a summary."""
+_TOLD = "These are instructions for particular tasks. When a task fits one of them, load it first with load_skill."
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def system_of(settings: Mapping[str, Any]) -> str:
+    """The system prompt, and after it the catalogue of the skills that the model may load."""
+    system: str = settings.get("system") or ""
+    lines = [f"- {_safe(one['name'])}: {_safe(one['description'])}" for one in loadable(settings)]
+    if not lines:
+        return system
+    catalogue = "\n".join(["<skills>", _TOLD, *lines, "</skills>"])
+    return f"{system}\n\n{catalogue}" if system else catalogue
+
+
+def loadable(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The skills that the model may load; none where the setting cannot be read."""
+    entries = settings.get("skills")
+    found = [one for one in entries if isinstance(one, Mapping)] if isinstance(entries, list) else []
+    return [one for one in found if not one.get("off") and not one.get("by_person")]
+
+
+def loaded_in(log: Findings, head: int) -> dict[tuple[str, str], int]:
+    """What the model has before it: the digest and the file of each, and the position of the message that has it."""
+    summary, _ = log.opening(head)
+    found: dict[tuple[str, str], int] = {}
+    for one in skills_beside(summary) if summary is not None else ():
+        found[one["sha256"], ""] = one["message"]
+    for message in log.finds(head):
+        if isinstance(skill := message.data.get(SKILL), Mapping):
+            found[str(skill.get("sha256")), str(skill.get("file") or "")] = message.id
+    return found
+
+
+def kept_by_summary(opening: Iterable[Message], past: Iterable[Message]) -> list[Mapping[str, Any]]:
+    """The texts of the skills that a summary keeps, as many of the latest as there is room for.
+
+    Args:
+        opening: the summary in force, and the prompt beside it.
+        past: the messages that are replaced, oldest first.
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    for one in opening:
+        found |= {kept["name"]: kept for kept in skills_beside(one)}
+    for message in past:
+        skill = message.data.get(SKILL)
+        if isinstance(skill, Mapping) and not skill.get("file"):
+            name, text = str(skill["name"]), message.content[:LONGEST_KEPT]
+            if len(message.content) > LONGEST_KEPT:
+                text += f"\n[cut: recall({message.id}) shows all of it]"
+            found.pop(name, None)
+            found[name] = {"name": name, "sha256": skill["sha256"], "text": text, "message": message.id}
+    left, kept = MOST_KEPT, list[Mapping[str, Any]]()
+    for latest in reversed(found.values()):
+        left -= len(latest["text"])
+        if left < 0:
+            break
+        kept.append(latest)
+    return kept[::-1]
+
+
+def data_of_kept(kept: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The data of a summary that keeps these."""
+    return {SKILLS: [*kept]} if kept else {}
+
+
+def _safe(text: str) -> str:
+    """A text of a catalogue, which can neither end it nor steer a terminal."""
+    return re.sub(r"<(?=\s*/?\s*skills\b)", "&lt;", _CONTROL.sub(" ", text), flags=re.IGNORECASE)

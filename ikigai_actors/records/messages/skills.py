@@ -1,0 +1,63 @@
+"""The setting ``skills``: the skills that are pinned for an agent, each by the digest of all its files. Pure.
+
+    [{"name": "pdf", "description": "…", "tools": [], "attached": [{"sha256": …, "name": "SKILL.md", …}], "sha256": …,
+      "from": "/home/ann/.claude/skills/pdf"}]
+
+The bytes of the files are blobs, so they are where the log is: a changed file on a disk changes no agent. The digest is
+that of the entry without ``from`` and ``off``, so an entry that was changed by hand is refused.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.messages.forms import are_references
+from ikigai_actors.tools.skills.digests import digest_of_skill
+
+MOST_SKILLS, LONGEST_CATALOGUE = 100, 32_768
+"""The most skills of an agent, and the most characters of their names and descriptions, which each request has."""
+
+Pinned = Mapping[str, Any]
+"""An entry of the setting."""
+
+
+def pinned(manifest: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """The entry for a skill from a place."""
+    return {**manifest, "sha256": digest_of_skill(manifest), "from": source}
+
+
+def with_skills(settings: Mapping[str, Any], new: Sequence[Pinned]) -> list[Pinned]:
+    """The setting with further skills; one of the same name is replaced. Raises `BadInput` where they are too many."""
+    found = {one["name"]: one for one in (*(settings.get("skills") or ()), *new)}
+    entries = [found[name] for name in sorted(found)]
+    length = catalogue_length(entries)
+    if len(entries) > MOST_SKILLS or length > LONGEST_CATALOGUE:
+        largest = max(entries, key=lambda one: len(one["description"]))["name"]
+        raise BadInput(
+            f"An agent has {MOST_SKILLS} skills at most, whose names and descriptions have {LONGEST_CATALOGUE:,} "
+            f"characters; these are {len(entries)} with {length:,}. Name those that it needs: only=[...]. The longest "
+            f"description is that of {largest}."
+        )
+    return entries
+
+
+def catalogue_length(entries: Sequence[Pinned]) -> int:
+    """How many characters of a catalogue these are."""
+    return sum(len(one["name"]) + len(one["description"]) for one in entries)
+
+
+def are_skills(value: Any) -> bool:
+    """Whether a value is what `with_skills` makes."""
+    if not isinstance(value, list) or not all(map(_is_entry, value)) or len(value) > MOST_SKILLS:
+        return False
+    names = [one["name"] for one in value]
+    return names == sorted(set(names)) and catalogue_length(value) <= LONGEST_CATALOGUE
+
+
+def _is_entry(one: Any) -> bool:
+    texts = ("name", "description", "sha256", "from")
+    if not isinstance(one, dict) or not all(isinstance(one.get(key), str) and one[key] for key in texts):
+        return False
+    tools = one.get("tools")
+    listed = isinstance(tools, list) and all(isinstance(name, str) for name in tools)
+    return listed and are_references(one.get("attached")) and digest_of_skill(one) == one["sha256"]

@@ -1,0 +1,166 @@
+"""Folders of skills: which there are below a place, and the files in each. It reads the disk and runs nothing.
+
+Links are not followed, and what is too large is left out and said so: nobody is to read all of a home directory.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from ikigai_actors.attachments import Attachment
+from ikigai_actors.errors import BadInput
+from ikigai_actors.text import storable
+from ikigai_actors.tools.skills.digests import digest_of_skill
+from ikigai_actors.tools.skills.front_matter import read_front_matter
+
+SKILL_FILE = "SKILL.md"
+SKILL_PLACES = (".claude/skills", ".agents/skills")
+"""Where skills are below a home directory, or a workspace. Later ones count before earlier ones."""
+SKILL_GROUP = "ikigai_actors.skills"
+"""The group of entry points by which a package offers a directory of skills: a text, or what gives one."""
+MOST_LEVELS, MOST_DIRECTORIES = 6, 2_000
+MOST_FILES, MOST_BYTES = 200, 20 * 2**20
+"""Files of a skill, and bytes of them, at most."""
+LONGEST_DESCRIPTION = 1_024
+_SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSkill:
+    """A skill on a disk."""
+
+    name: str
+    description: str
+    source: str
+    """Its folder."""
+    tools: tuple[str, ...]
+    """What it asks to use, as its ``allowed-tools`` say. This allows nothing by itself."""
+    by_person: bool
+    """Whether only a person loads it."""
+    files: tuple[Attachment, ...]
+    """Its files; their names are paths within the folder."""
+    executable: frozenset[str] = frozenset()
+    """The paths of those that can be run."""
+
+    @property
+    def sha256(self) -> str:
+        """The digest of its name, its description and all its files."""
+        return digest_of_skill(self.manifest)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What it is: the digest is that of this."""
+        files = [
+            {**one.stored(), "mode": 0o755 if one.name in self.executable else 0o644}
+            for one in sorted(self.files, key=lambda one: one.name)
+        ]
+        person = {"by_person": True} if self.by_person else {}
+        about = {"name": self.name, "description": self.description, "tools": list(self.tools), **person}
+        return {**about, "attached": files}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSkills:
+    """What was found below places."""
+
+    skills: tuple[FoundSkill, ...]
+    """One for each name, sorted."""
+    troubles: tuple[str, ...] = ()
+    """What was left out or shadowed, in sentences for a person."""
+
+
+def find_skills(places: Sequence[str | os.PathLike[str]]) -> FoundSkills:
+    """The skills below some directories. Of two of one name that of the later directory counts.
+
+    Raises `BadInput` where a directory does not exist.
+    """
+    found: dict[str, FoundSkill] = {}
+    troubles: list[str] = []
+    for place in places:
+        if not os.path.isdir(place):  # noqa: PTH112 - of a path that cannot be, Path.is_dir raises
+            raise BadInput(f"Expected a directory with skills, but {place!s:.200} is none.")
+        root = Path(place).absolute()
+        for folder in _folders(root, troubles):
+            try:
+                skill = read_skill(folder)
+            except (BadInput, OSError, UnicodeDecodeError) as error:
+                troubles.append(f"The skill in {folder} is left out: {error}")
+                continue
+            if (other := found.get(skill.name)) is not None:
+                troubles.append(f"Skill {skill.name} of {other.source} is shadowed by that of {skill.source}.")
+            found[skill.name] = skill
+    return FoundSkills(tuple(found[name] for name in sorted(found)), tuple(troubles))
+
+
+def usual_places(directory: Path | None = None) -> list[Path]:
+    """The directories with skills of installed packages, of the user, and of a workspace from its repository's root on.
+
+    ``directory``: the workspace.
+    """
+    packages = [Path(str(given() if callable(given) else given)) for given in _offered()]
+    places = [*packages, *(Path.home() / name for name in SKILL_PLACES)]
+    if directory is not None:
+        above = [directory, *directory.parents]
+        root = next((one for one in above if (one / ".git").exists()), directory)
+        places += [one / name for one in reversed(above[: above.index(root) + 1]) for name in SKILL_PLACES]
+    return [place for place in dict.fromkeys(places) if place.is_dir()]
+
+
+def read_skill(folder: Path) -> FoundSkill:
+    """The skill in a folder. Without a name the folder's counts.
+
+    Raises:
+        BadInput: it has no description, or is too large.
+        OSError, UnicodeDecodeError: it cannot be read.
+    """
+    document = read_front_matter((folder / SKILL_FILE).read_text(encoding="utf-8"))
+    name = " ".join(storable(document.text("name")).split()) or folder.name
+    description = " ".join(storable(document.text("description")).split())[:LONGEST_DESCRIPTION]
+    if not description:
+        raise BadInput(f"its {SKILL_FILE} has no description.")
+    files = tuple(_files(folder))
+    executable = frozenset(one.name for one in files if os.access(folder / one.name, os.X_OK))
+    person = document.text("disable-model-invocation").lower() == "true"
+    return FoundSkill(name, description, str(folder), document.texts("allowed-tools"), person, files, executable)
+
+
+def _offered() -> Iterator[Any]:
+    for one in sorted(entry_points(group=SKILL_GROUP), key=lambda one: one.name):
+        yield one.load()
+
+
+def _folders(root: Path, troubles: list[str]) -> Iterator[Path]:
+    """The folders with a skill, at or below a directory; not those within one."""
+    waiting, seen = [(root, 0)], 0
+    while waiting:
+        folder, level = waiting.pop(0)
+        seen += 1
+        if seen > MOST_DIRECTORIES:
+            troubles.append(f"Below {root} are more than {MOST_DIRECTORIES:,} directories: the rest was not looked at.")
+            return
+        if (folder / SKILL_FILE).is_file():
+            yield folder
+        elif level < MOST_LEVELS:
+            with os.scandir(folder) as entries:
+                names = sorted(one.name for one in entries if one.is_dir(follow_symlinks=False))
+            waiting += [(folder / name, level + 1) for name in names if name not in _SKIPPED]
+
+
+def _files(folder: Path) -> Iterator[Attachment]:
+    count = size = 0
+    for path, directories, names in os.walk(folder):
+        directories[:] = sorted(name for name in directories if name not in _SKIPPED)
+        for name in sorted(names):
+            file = Path(path) / name
+            if file.is_symlink() or not file.is_file():
+                continue
+            count, size = count + 1, size + file.stat().st_size
+            if count > MOST_FILES or size > MOST_BYTES:
+                raise BadInput(f"it has more than {MOST_FILES} files, or than {MOST_BYTES // 2**20} MB.")
+            data = file.read_bytes()
+            media = "text/plain" if b"\0" not in data[:1_024] else "application/octet-stream"
+            yield Attachment(data, media, sha256(data).hexdigest(), file.relative_to(folder).as_posix())
