@@ -21,12 +21,10 @@ from ikigai_actors.behaviour.expectations import views_of
 from ikigai_actors.behaviour.trials import TrialStart
 from ikigai_actors.behaviour.turns import ANSWERED, RecordedCalls, Turn, TurnRequest, record_of, words_again
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.log.heads import section
+from ikigai_actors.reach.histories import written_by
 from ikigai_actors.records.log.history import Lens, View
-from ikigai_actors.records.log.lineage import read_lineage
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in, is_whole_reply
-from ikigai_actors.store.base import Transaction
 from ikigai_actors.text import check_text
 
 MODES = ("turn", "log", "step")
@@ -209,13 +207,7 @@ def _calls_with_ids(reply: Message, text: str, ids: Any) -> dict[str, Any]:
 
 def _messages(turn: Turn) -> list[Message]:
     """The messages of a turn; no more is read of its log. Raises `HistoryPruned`."""
-    uuid = turn.agent.uuid
-
-    def read(tx: Transaction) -> list[Message]:
-        read_lineage(tx, uuid, whole=True)
-        return section(tx, uuid, turn.opens - 1, turn.end)
-
-    return turn.agent.system._store.read(read)
+    return written_by(turn.agent.system, turn.agent.uuid, turn.opens - 1, turn.end)
 
 
 def _replies(turn: Turn, messages: Sequence[Message]) -> list[Message]:

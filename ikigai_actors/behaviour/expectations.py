@@ -17,12 +17,10 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.providers.selection import models_in
+from ikigai_actors.reach.histories import controls_up_to, latest_such
 from ikigai_actors.records.log.history import EMPTY, View, merge, play
-from ikigai_actors.records.log.lineage import read_lineage
-from ikigai_actors.records.log.stored_history import StoredHistory
 from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
 from ikigai_actors.records.messages.replies import is_whole_reply, spent_of
-from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.handles.ref import System
 
 
@@ -66,11 +64,8 @@ def expected_answer(
 
     Raises `BadInput`, and `ProviderMissing` where nobody is there to be asked.
     """
-
-    def read(tx: Transaction) -> TurnRequest:
-        return further_request(StoredHistory(tx, read_lineage(tx, uuid, whole=True)).backwards(at))
-
-    request, then = system._store.read(read), settings_of(system, uuid, [at])[at]
+    reply = latest_such(system, uuid, at, is_whole_reply)
+    request, then = further_request([] if reply is None else [reply]), settings_of(system, uuid, [at])[at]
     system._check_answered(merge(then, change), [request.model] if request.model else [])
     return expected_trial(system, [request], then, change, judge)
 
@@ -93,11 +88,7 @@ def settings_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int
 def views_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int, View]:
     """The meaning of a history at positions."""
     wanted = sorted(set(positions))
-
-    def read(tx: Transaction) -> list[Message]:
-        return StoredHistory(tx, read_lineage(tx, uuid, whole=True)).controls(wanted[-1])
-
-    controls, view, place = system._store.read(read), EMPTY, 0
+    controls, view, place = controls_up_to(system, uuid, wanted[-1]), EMPTY, 0
     found: dict[int, View] = {}
     for position in wanted:
         while place < len(controls) and controls[place].id <= position:

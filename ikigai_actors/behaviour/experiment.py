@@ -20,7 +20,7 @@ from ikigai_actors.behaviour.forecasts import Forecast
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.turns import own_messages
 from ikigai_actors.errors import AgentNotFound, BadInput, ExperimentDiffers, NameTaken, StoreConflict
-from ikigai_actors.records.agents import registry
+from ikigai_actors.reach.histories import living_of_name
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.system.handles.ref import AgentRef, System
 
@@ -130,8 +130,5 @@ def give_name(agent: AgentRef, name: str) -> None:
 
 def living_agent(system: System, name: str) -> AgentRef | None:
     """The living agent of this name; None when there is none."""
-    try:
-        record = system._store.read(lambda tx: registry.find(tx, name))
-    except AgentNotFound:
-        return None
-    return system.handle(record.uuid) if record.living and record.name == name else None
+    record = living_of_name(system, name)
+    return None if record is None else system.handle(record.uuid)

@@ -6,10 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ikigai_actors.behaviour.turns import RecordedTurns, recorded
-from ikigai_actors.records.log.lineage import read_lineage
-from ikigai_actors.records.log.stored_history import StoredHistory
+from ikigai_actors.reach.histories import settings_at_heads
 from ikigai_actors.records.messages.settings import is_trial
-from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.system import ActorSystem
 
 
@@ -29,11 +27,5 @@ def turns_of_file(file: str | os.PathLike[str], **parts: Any) -> Iterator[Record
         copy.import_(file)  # who has a prompt there comes stopped, and answers it nowhere
         root = copy.root.uuid
         agents = [record.uuid for record in copy.agents() if record.uuid != root]
-        taken = copy._store.read(lambda tx: [uuid for uuid in agents if not _is_inside(tx, uuid)])
+        taken = [uuid for uuid, settings in settings_at_heads(copy, agents).items() if not is_trial(settings)]
         yield recorded(*map(copy.handle, taken)) if taken else RecordedTurns([], {})
-
-
-def _is_inside(tx: Transaction, uuid: str) -> bool:
-    """Whether an agent is a trial, or was forked by one and is not kept."""
-    history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
-    return is_trial(history.view(history.head).settings)

@@ -19,12 +19,10 @@ from ikigai_actors.agent.turn.recorded_words import RecordedWord
 from ikigai_actors.arguments import check_callable, check_type
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Usage
-from ikigai_actors.records.log.heads import UP_TO_THE_END, section
-from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.reach.histories import written_by
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
 from ikigai_actors.records.messages.replies import calls_in, is_whole_reply, spent_of
-from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.handles.ref import AgentRef
 
 ANSWERED = "answered"
@@ -189,12 +187,7 @@ def recorded(*agents: AgentRef, where: Callable[[Turn], bool] | None = None) -> 
 
 def own_messages(agent: AgentRef) -> list[Message]:
     """All messages that an agent has written itself. Raises `HistoryPruned` when they were deleted."""
-
-    def read(tx: Transaction) -> list[Message]:
-        [own, *_] = read_lineage(tx, agent.uuid, whole=True)
-        return section(tx, agent.uuid, own.fork_message_id, UP_TO_THE_END)
-
-    return agent.system._store.read(read)
+    return written_by(agent.system, agent.uuid)
 
 
 def turns_in(agent: AgentRef, messages: Sequence[Message]) -> Iterator[Turn]:

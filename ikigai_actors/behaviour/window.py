@@ -31,7 +31,8 @@ from ikigai_actors.errors import (
     TurnInterrupted,
 )
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.log.heads import heads_of, latest_at_rest
+from ikigai_actors.reach.views import position_of
+from ikigai_actors.records.log.heads import latest_at_rest
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import outcome_of
 from ikigai_actors.system.handles.ref import AgentRef
@@ -206,8 +207,7 @@ def run_of(trial: Trial, agent: AgentRef, recorded: Turn | None, latest: Message
         end = latest.id
     else:
         outcome = _outcome_of_turn(agent)
-        [head] = agent.system._store.read(lambda tx: heads_of(tx, [agent.uuid]))
-        end = head.position
+        end = position_of(agent.system, agent.uuid)
     if isinstance(outcome, IkigaiError):
         return TrialRun(trial, agent, None, outcome, recorded), end
     return TrialRun(trial, agent, outcome, None, recorded), end

@@ -5,5 +5,6 @@ turns     turns by handles, which name a turn forever
 rows      one row an agent, each field with the version of its latest change
 reading   the answers of the observer's page, as values for JSON
 views     readings of a system, a function each
+histories   readings of histories, a function each
 turn_sources   the parts of logs that turns are made of
 """

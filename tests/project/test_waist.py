@@ -37,7 +37,7 @@ class Ties(NamedTuple):
 
 
 WAIST: Mapping[str, Ties] = {
-    "behaviour": Ties(51, 31, 15, 14),
+    "behaviour": Ties(49, 24, 8, 7),
     "cluster": Ties(4, 5, 0, 0),
     "doors": Ties(20, 0, 0, 0),
     "guests": Ties(7, 3, 1, 16),

@@ -1,0 +1,57 @@
+"""Histories as faces read them, a function each. Each reads one moment. Raises `HistoryPruned` for deleted messages."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from ikigai_actors.errors import AgentNotFound
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.log.heads import UP_TO_THE_END, section
+from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.log.stored_history import StoredHistory
+from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.system.handles.ref import System
+
+
+def written_by(system: System, agent: str, start: int | None = None, end: int = UP_TO_THE_END) -> list[Message]:
+    """What an agent has written itself after a position, None for its fork point, up to another one."""
+
+    def read(tx: Transaction) -> list[Message]:
+        [own, *_] = read_lineage(tx, agent, whole=True)
+        return section(tx, agent, own.fork_message_id if start is None else start, end)
+
+    return system._store.read(read)
+
+
+def controls_up_to(system: System, agent: str, position: int) -> list[Message]:
+    """The messages that change what a history means, up to a position."""
+    return system._store.read(lambda tx: _history(tx, agent).controls(position))
+
+
+def latest_such(system: System, agent: str, position: int, wanted: Callable[[Message], bool]) -> Message | None:
+    """The latest message of a history up to a position that is wanted; None for none."""
+    return system._store.read(lambda tx: next(filter(wanted, _history(tx, agent).backwards(position)), None))
+
+
+def settings_at_heads(system: System, agents: Collection[str]) -> dict[str, Mapping[str, Any]]:
+    """The settings in force for each of these agents, by uuid."""
+
+    def read(tx: Transaction) -> dict[str, Mapping[str, Any]]:
+        histories = {agent: _history(tx, agent) for agent in agents}
+        return {agent: history.view(history.head).settings for agent, history in histories.items()}
+
+    return system._store.read(read)
+
+
+def living_of_name(system: System, name: str) -> AgentRecord | None:
+    """The living agent of exactly this name; None when there is none."""
+    try:
+        record = system._store.read(lambda tx: registry.find(tx, name))
+    except AgentNotFound:
+        return None
+    return record if record.living and record.name == name else None
+
+
+def _history(tx: Transaction, agent: str) -> StoredHistory:
+    return StoredHistory(tx, read_lineage(tx, agent, whole=True))
