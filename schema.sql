@@ -433,6 +433,17 @@ CREATE TABLE timers (
 -- What is due next, of all agents.
 CREATE INDEX timers_due ON timers (due_at, agent_uuid, id);
 
+-- What stood in rows that change in place, until a time: a unit that changes one writes it down in its transaction, so the team
+-- of any moment can be read (ikigai_actors/records/agents/former.py). A prune deletes what is older than 30 days.
+CREATE TABLE former (
+    agent_uuid TEXT NOT NULL,                            -- agents.uuid, without a check as in messages
+    what       TEXT NOT NULL,                            -- supervisor, name, status, strategy, group, limit or timer; later more
+    key        TEXT NOT NULL,                            -- of a group its name, of a limit its unit, of a timer its number; else ''
+    until      BIGINT NOT NULL,                          -- it was so before that time, and not from then on
+    value      TEXT NOT NULL,
+    PRIMARY KEY (agent_uuid, what, key, until)
+);
+
 -- Other processes that want to see replies on their way.
 CREATE TABLE listeners (
     id      TEXT PRIMARY KEY,                            -- random; of a host, hosts.id

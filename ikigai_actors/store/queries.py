@@ -12,6 +12,7 @@ SQL is written once, in what SQLite and PostgreSQL both understand, with the few
     {name}             the columns of this name                  the same
     row_key            rowid: it finds a row at once             uuid, of agents
     json_agg(x)        json_group_array(x)                       unchanged
+    json_build_array() json_array()                              unchanged
     about_rows(mail)   its largest rowid                         the planner's estimate
     uuid = ANY(:uuids) rowid IN (SELECT rowid FROM agents WHERE  = ANY(%(uuids)s)
                        uuid IN …), of an UPDATE of agents
@@ -39,6 +40,7 @@ _TOKEN = re.compile(
       | (?P<now>    \bnow_ms\(\) )
       | (?P<key>    \brow_key\b )
       | (?P<list_of> \bjson_agg\b )
+      | (?P<array>  \bjson_build_array\b )
       | (?P<about>  \babout_rows\((?P<table>\w+)\) )
       | (?P<lock>   \s*\bFOR\s+(?:NO\s+KEY\s+UPDATE|KEY\s+SHARE)\b (?:\s+OF\s+\w+)? )
       | (?P<end>    ; )
@@ -127,6 +129,8 @@ def to_sqlite(sql: str) -> Statement:
             return "rowid"
         if found["list_of"]:
             return "json_group_array"
+        if found["array"]:
+            return "json_array"
         if found["about"]:
             return f"(SELECT COALESCE(MAX(rowid), 0) FROM {found['table']})"
         return "" if found["lock"] else found[0]

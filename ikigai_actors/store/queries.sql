@@ -48,6 +48,13 @@ WITH RECURSIVE above(uuid, supervisor_uuid) AS (
 -- No columns: which rules of those are in force for it.
 r.removed_at IS NULL AND (r.scope = 'below' OR r.agent_uuid = :uuid)
 
+-- columns: keeps
+-- No columns: writes rows of former. A stamp is not before that of the row that the same value got last.
+INSERT INTO former (agent_uuid, what, key, until, value)
+SELECT was.uuid, was.what, was.key, COALESCE((SELECT MAX(f.until) FROM former f WHERE f.agent_uuid = was.uuid AND f.what = was.what
+           AND f.key = was.key AND f.until > CAST(:now AS BIGINT)), CAST(:now AS BIGINT)), was.value
+  FROM
+
 -- columns: timer
 -- A timer: the fields of Timer.
 t.agent_uuid, t.id, t.due_at, t.schedule, t.zone, t.fires_as, t.sender, t.body, t.missed, t.since, t.latest, t.notified, t.created_at
@@ -594,6 +601,51 @@ ON CONFLICT DO NOTHING
 -- name: set_turn
 -- Of one that its own unit has ended, too.
 UPDATE agents SET turn = :turn, cut_off = 0, awake = CASE WHEN status = 'dead' THEN 0 ELSE 1 END WHERE uuid = :uuid
+
+-- name: keep_name
+{keeps} (SELECT a.uuid, 'name' AS what, '' AS key, COALESCE(a.name, '') AS value FROM agents a WHERE a.uuid = ANY(:uuids)) was
+ WHERE was.value IS NOT NULL ON CONFLICT DO NOTHING
+
+-- name: keep_supervisors
+{keeps} (SELECT a.uuid, 'supervisor' AS what, '' AS key, a.supervisor_uuid AS value FROM agents a WHERE a.uuid = ANY(:uuids)) was
+ WHERE was.value <> :by ON CONFLICT DO NOTHING
+
+-- name: keep_statuses
+-- Of those who die (ends = 1) only what is not usual.
+{keeps} (SELECT a.uuid, 'status' AS what, '' AS key, a.status AS value FROM agents a WHERE a.uuid = ANY(:uuids)) was
+ WHERE was.value <> 'dead' AND (was.value <> 'running' OR CAST(:ends AS BIGINT) = 0) ON CONFLICT DO NOTHING
+
+-- name: keep_supervision
+{keeps} (SELECT a.uuid, 'strategy' AS what, '' AS key,
+                a.strategy || ' ' || CAST(a.intensity AS TEXT) || ' ' || CAST(a.period AS TEXT) || ' ' || a.on_orphan AS value
+           FROM agents a WHERE a.uuid = ANY(:uuids)) was
+ WHERE was.value IS NOT NULL ON CONFLICT DO NOTHING
+
+-- name: keep_memberships
+{keeps} (SELECT g.agent_uuid AS uuid, 'group' AS what, g.name AS key, CAST(g.joined_at AS TEXT) AS value FROM groups g
+          WHERE g.agent_uuid = ANY(:uuids) AND g.name = COALESCE(CAST(:name AS TEXT), g.name)) was
+ WHERE was.value IS NOT NULL ON CONFLICT DO NOTHING
+
+-- name: keep_limit
+{keeps} (SELECT CAST(:budget AS TEXT) AS uuid, 'limit' AS what, CAST(:unit AS TEXT) AS key,
+                COALESCE((SELECT CAST(l.granted AS TEXT) FROM limits l WHERE l.budget = :budget AND l.unit = :unit), '') AS value) was
+ WHERE was.value <> CAST(CAST(:granted AS BIGINT) AS TEXT) ON CONFLICT DO NOTHING
+
+-- name: keep_strictness
+{keeps} (SELECT b.owner AS uuid, 'limit' AS what, 'strict' AS key, CAST(b.strict AS TEXT) || ' ' || CAST(b.created_at AS TEXT) AS value
+           FROM budgets b WHERE b.owner = :budget) was
+ WHERE was.value IS NOT NULL ON CONFLICT DO NOTHING
+
+-- name: keep_timers
+-- One that was set at this very time was never seen otherwise.
+{keeps} (SELECT t.agent_uuid AS uuid, 'timer' AS what, CAST(t.id AS TEXT) AS key,
+                CAST(json_build_array(t.due_at, t.schedule, t.zone, t.fires_as, t.sender, t.body, t.missed, t.since, t.latest,
+                                      t.notified, t.created_at) AS TEXT) AS value
+           FROM timers t WHERE t.agent_uuid = ANY(:uuids) AND (CAST(:id AS BIGINT) = 0 OR t.id = CAST(:id AS BIGINT))) was
+ WHERE was.value IS NOT NULL ON CONFLICT DO NOTHING
+
+-- name: prune_former
+DELETE FROM former WHERE until < CAST(:before AS BIGINT)
 
 -- name: rename
 UPDATE agents SET name = :name, changed = (SELECT version FROM tree WHERE one = 1) WHERE uuid = :uuid

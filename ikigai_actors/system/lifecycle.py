@@ -244,7 +244,7 @@ def labels_over(own: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, 
 
 
 def supervision(
-    uuid: str, strategy: str | None, intensity: int | None, period: float | None, on_orphan: str | None
+    uuid: str, now: int, strategy: str | None, intensity: int | None, period: float | None, on_orphan: str | None
 ) -> "SetSupervision":
     """The unit that sets how an agent supervises its children; None leaves a setting as it is. Raises `BadInput`."""
     from ikigai_actors.records.lives.supervision import SetGroupSupervision, SetSupervision
@@ -255,7 +255,7 @@ def supervision(
         check_count(intensity, "intensity", most=MOST_RESTARTS)
     milliseconds = None if period is None else max(1, int(check_seconds(period, "period", zero=False) * 1000))
     unit = SetSupervision if strategy in (None, Strategy.ONE_FOR_ONE) else SetGroupSupervision
-    return unit(uuid, strategy, intensity, milliseconds, check_policy(on_orphan))
+    return unit(uuid, now, strategy, intensity, milliseconds, check_policy(on_orphan))
 
 
 def check_policy(on_orphan: str | None) -> str | None:

@@ -45,6 +45,9 @@ GROUPS = {"team": ("a", "c", "d", "e", "f"), "crew": ("b", "c", "d", "e", "f")}
 APART = frozenset({"hosts", "listeners", "schema_version"})
 """Tables with the server's own times."""
 
+OF_ITS_CLOCK = frozenset({("budgets", "created_at"), ("former", "until"), ("former", "value")})
+"""Columns with the server's own times."""
+
 ELSEWHERE = "elsewhere"
 """The host that has the shards which no session has."""
 
@@ -174,22 +177,22 @@ def dies(draw: Draw, one: str, other: str, own: str) -> Make:
 
 
 def adopts(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: AdoptChild(one, other)
+    return lambda: AdoptChild(one, other, 9)
 
 
 def stops_children(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: StopChildren(one)
+    return lambda: StopChildren(one, 9)
 
 
 def supervises(draw: Draw, one: str, other: str, own: str) -> Make:
     policy, strategy = draw.choose("cascade", "stop", "reparent"), Strategy(draw.choose(*Strategy))
     kind = SetSupervision if strategy is Strategy.ONE_FOR_ONE else SetGroupSupervision
-    return lambda: kind(one, policy=policy, strategy=strategy)
+    return lambda: kind(one, NOW, policy=policy, strategy=strategy)
 
 
 def renames(draw: Draw, one: str, other: str, own: str) -> Make:
     name = draw.choose("tea", "gum")
-    return lambda: Rename(one, name)
+    return lambda: Rename(one, name, 9)
 
 
 def sends(draw: Draw, one: str, other: str, own: str) -> Make:
@@ -219,7 +222,7 @@ def joins(draw: Draw, one: str, other: str, own: str) -> Make:
 
 def leaves(draw: Draw, one: str, other: str, own: str) -> Make:
     group = draw.choose(*GROUPS)
-    return lambda: LeaveGroup(one, group)
+    return lambda: LeaveGroup(one, group, 9)
 
 
 def sends_to_all(draw: Draw, one: str, other: str, own: str) -> Make:
@@ -244,7 +247,7 @@ def sets_timer(draw: Draw, one: str, other: str, own: str) -> Make:
 
 
 def cancels_timer(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: CancelTimer("a", 1)
+    return lambda: CancelTimer("a", 1, 9)
 
 
 def fires(draw: Draw, one: str, other: str, own: str) -> Make:
@@ -359,4 +362,4 @@ def contents(store: Store) -> Mapping[str, list[Row]]:
 
 def _compared(schema: SchemaTransaction, table: str) -> list[str]:
     """The columns that are compared: a server has its own clock for budgets."""
-    return [name for name in schema.columns(table) if (table, name) != ("budgets", "created_at")]
+    return [name for name in schema.columns(table) if (table, name) not in OF_ITS_CLOCK]

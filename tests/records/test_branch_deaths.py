@@ -81,7 +81,8 @@ def grow(seed: int, number: int, url: str = ":memory:") -> Store:
             write_alone(store, MonitorAgent(name, other, 5))
         if draw.random() < 0.1:
             change(store, name, "held_at = 3, held_tokens = 40, held_host = 'host 1'")
-    store.write(lambda tx: sql(tx, "UPDATE budgets SET created_at = 1"))  # the clock's time
+    for mend in ("UPDATE budgets SET created_at = 1", "DELETE FROM former WHERE what = 'limit'"):
+        store.write(lambda tx, mend=mend: sql(tx, mend))  # type: ignore[misc]  # the clock's time
     store.write(lambda tx: sql(tx, "DELETE FROM portions"))
     store.write(
         lambda tx: sql(

@@ -22,7 +22,7 @@ from tests.records.test_units import Desk
 def desk(store: Store) -> Desk:
     made = Desk(store)
     for uuid, name in (("a", "ann"), ("b", "ben")):
-        made.accepts(Rename(uuid, name))
+        made.accepts(Rename(uuid, name, 9))
     return made
 
 
@@ -34,8 +34,8 @@ def answer(desk: Desk, unit: Unit) -> Any:
 
 def test_a_name_means_whoever_has_it_when_the_unit_is_written(desk: Desk) -> None:
     unit = delivery("root", "ben", "tea", 5)
-    desk.accepts(Rename("b", None))
-    desk.accepts(Rename("a", "ben"))
+    desk.accepts(Rename("b", None, 9))
+    desk.accepts(Rename("a", "ben", 9))
     sent = answer(desk, unit)
     assert isinstance(sent, Mail)
     assert (sent.recipient, sent.id) == ("a", 1)
@@ -45,9 +45,9 @@ def test_a_name_means_whoever_has_it_when_the_unit_is_written(desk: Desk) -> Non
 def test_the_same_unit_can_be_written_again_for_somebody_else(desk: Desk) -> None:
     unit = delivery(None, "ben", "tea", 5)
     assert answer(desk, unit).recipient == "b"
-    desk.accepts(Rename("b", None))
+    desk.accepts(Rename("b", None, 9))
     desk.refuses(unit, AgentNotFound)
-    desk.accepts(Rename("a", "ben"))
+    desk.accepts(Rename("a", "ben", 9))
     assert answer(desk, unit).recipient == "a"
 
 

@@ -38,7 +38,7 @@ def test_a_signal_a_death_and_a_name_are_changes_since_then_and_not_since_later(
     desk.write(SendSignal("a", Signal.STOP, NOW, reason="lunch"))
     stopped = changes(desk, start)
     assert stopped.agents == [AgentChange("a", Status.STOPPED, "STOP by a person: lunch", None, None, 0, 0)]
-    desk.write(Rename("b", "bee"))
+    desk.write(Rename("b", "bee", 9))
     desk.write(SendSignal("c", Signal.KILL, NOW, reason="over"))
     later = changes(desk, stopped.version)
     assert {one.uuid: (one.status, one.end, one.name) for one in later.agents} == {

@@ -53,8 +53,8 @@ def test_a_mail_to_a_group_reaches_all_members_but_its_sender(desk: Desk) -> Non
     assert desk.store.read(every_group) == {"team": ["c", "a", "b"]}
     assert [mail.recipient for mail in send(desk).mails] == ["b", "c"]
     assert [mail.recipient for mail in send(desk, None).mails] == ["a", "b", "c"]
-    assert answer(desk, LeaveGroup("b", "team")) is True
-    assert answer(desk, LeaveGroup("b", "team")) is False
+    assert answer(desk, LeaveGroup("b", "team", 9)) is True
+    assert answer(desk, LeaveGroup("b", "team", 9)) is False
     assert [mail.recipient for mail in send(desk).mails] == ["c"]
 
 
@@ -74,7 +74,7 @@ def test_who_has_a_full_mailbox_is_passed_over_and_named(desk: Desk) -> None:
     fill(desk.store, "b", MAILBOX_CAPACITY)
     sent = send(desk)
     assert ([mail.recipient for mail in sent.mails], sent.full) == (["c"], ("b",))
-    desk.accepts(LeaveGroup("c", "team"))
+    desk.accepts(LeaveGroup("c", "team", 9))
     desk.refuses(SendToGroup("team", "a", "tea", 9), MailboxFull)
 
 
@@ -96,7 +96,7 @@ def test_a_group_has_a_name_as_agents_have(name: str) -> None:
     with pytest.raises(BadInput, match="name"):
         JoinGroup("a", name, 1)
     with pytest.raises(BadInput, match="name"):
-        LeaveGroup("a", name)
+        LeaveGroup("a", name, 9)
     if isinstance(name, str):
         with pytest.raises(BadInput, match="name"):
             group_in(f"group:{name}")

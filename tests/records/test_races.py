@@ -275,6 +275,6 @@ def test_who_dies_before_it_leaves_a_group_is_no_member_any_more(arena: Arena) -
     arena.add(("a", "root"))
     write_alone(arena.store, JoinGroup("a", "team", 1))
     arena.start()
-    died, left = meet(arena.one, WriteDeath("a", HOST, "race", 5), arena.other, LeaveGroup("a", "team"), arena.waits)
+    died, left = meet(arena.one, WriteDeath("a", HOST, "race", 5), arena.other, LeaveGroup("a", "team", 9), arena.waits)
     assert isinstance(died, Committed)
     assert left == Committed(False)

@@ -101,7 +101,7 @@ def test_what_the_unit_refuses_leaves_the_request_without_an_answer(store: Store
 def test_a_death_and_an_adoption_carry_requests_out_as_any_unit_does(store: Store) -> None:
     plant(store, a="root", b="root")
     exits, adopts = ask(store, "a", "exit"), ask(store, "b", "adopt")
-    write_alone(store, CarryOut(adopts, AdoptChild("a", "b"), None, 6))
+    write_alone(store, CarryOut(adopts, AdoptChild("a", "b", 9), None, 6))
     assert write_alone(store, CarryOut(exits, WriteDeath("a", HOST, "done", 7), None, 7)).dead.keys() == {"a"}
     assert [answer(store, key) for key in (exits, adopts)] == [None, None]
     assert store.read(new_remote_commands) == []

@@ -109,7 +109,7 @@ def take_steps(store: Store, chance: Random, name: str, heads: dict[str, int]) -
         else:
             agent, by = chance.choice(agents), chance.choice(agents)
             if not model.is_above(agent, by):
-                write_alone(store, AdoptChild(agent, by))
+                write_alone(store, AdoptChild(agent, by, 9))
                 model.above[agent] = by
         model.copy_down()
         for agent in agents:

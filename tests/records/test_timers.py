@@ -127,10 +127,10 @@ def test_who_is_dead_or_nobody_gets_no_timer_and_sets_none(desk: Desk) -> None:
 def test_a_cancelled_timer_is_gone_and_its_number_is_not_given_again(desk: Desk) -> None:
     put(desk)
     seen = first(desk)
-    desk.accepts(CancelTimer("b", 1))
+    desk.accepts(CancelTimer("b", 1, 9))
     assert fire(desk, HOUR, seen) == []
     assert put(desk).id == 2
-    refusal = desk.refuses(CancelTimer("b", 1), TimerNotFound)
+    refusal = desk.refuses(CancelTimer("b", 1, 9), TimerNotFound)
     assert "Its timers are: 2." in str(refusal)
     for wrong in (0, -1, True, "1", 1.5):
         with pytest.raises(BadInput, match="from 1"):

@@ -186,8 +186,8 @@ def test_the_trees_row_is_taken_once_by_units_that_need_the_tree_for_themselves(
     journal.commit_pending()
     assert store.read(tree_version) == 0
     journal.submit(fork("c", "child of c"), answers.to("fork too"))
-    journal.submit(Rename("b", "bert"), answers.to("name"))
-    journal.submit(Rename("c", "carl"), answers.to("name too"))
+    journal.submit(Rename("b", "bert", 9), answers.to("name"))
+    journal.submit(Rename("c", "carl", 9), answers.to("name too"))
     journal.commit_pending()
     assert store.read(tree_version) == 1
     assert [type(answers[name]) for name in answers.order] == [Committed] * 5

@@ -57,7 +57,7 @@ def test_a_process_that_ended_while_a_supervisor_gave_up_leaves_nobody_stopped(d
         _, _, three = (top.fork(name=name) for name in ("one", "two", "three"))
         three.signal(Signal.STOP)
     store = open_store(durable)
-    write_alone(store, StopChildren(top.uuid))
+    write_alone(store, StopChildren(top.uuid, 9))
     store.close()
     with worker.open(durable) as system:
         assert system.agent("one").prompt("go").get(timeout=DEADLINE).text == "one is done"

@@ -110,8 +110,8 @@ def test_a_unit_for_somebody_who_is_not_there_is_refused_by_itself(store: Store)
     trees.plant(store, a="root")
     units: list[Unit] = [
         SendSignal("nobody", Signal.KILL, 9, spread=True),
-        AdoptChild("nobody", "a"),
-        AdoptChild("a", "nobody"),
+        AdoptChild("nobody", "a", 9),
+        AdoptChild("a", "nobody", 9),
         append_notice(MailNotice("nobody", 1, 9, None), FencingToken(HOST, FIRST_EPOCH)),
     ]
     for unit in units:

@@ -94,11 +94,11 @@ def unit_of(blow: Blow, agents: list[str]) -> Unit:
         case Signal():
             return SendSignal(whom, blow.what, NOW, spread=blow.spread, sender=other)
         case "adopt":
-            return AdoptChild(whom, other)
+            return AdoptChild(whom, other, 9)
         case "give up":
-            return StopChildren(whom)
+            return StopChildren(whom, 9)
         case "revive":
-            return Revive(whom)
+            return Revive(whom, 9)
         case _:
             return WriteDeath(whom, HOST, "crashed", NOW, Cause.CRASHED)
 

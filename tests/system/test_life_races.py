@@ -37,7 +37,7 @@ def test_of_two_crossed_adoptions_one_is_refused(arena: Arena) -> None:  # noqa:
     arena.start()
     for number in range(ROUNDS):
         a, b = f"a {number}", f"b {number}"
-        one, other = AdoptChild(a, by=b), AdoptChild(b, by=a)
+        one, other = AdoptChild(a, b, 9), AdoptChild(b, a, 9)
         if number % 2:
             verdicts = meet(arena.one, one, arena.other, other, arena.waits)
         else:

@@ -38,11 +38,11 @@ class LeaveGroupCall(BuiltinCall):
     arguments: ClassVar = {"group": Argument("string", "Its name.", required=True)}
 
     def act(self, agent: str, given: Given, now: int) -> LeaveGroup:
-        return LeaveGroup(agent, text(given, "group"))
+        return LeaveGroup(agent, text(given, "group"), now)
 
     def check(self, given: Given) -> None:
         super().check(given)
-        LeaveGroup("", text(given, "group"))
+        LeaveGroup("", text(given, "group"), 0)
 
     def to_model(self, answer: bool) -> str:
         return "Left." if answer else "You were no member."

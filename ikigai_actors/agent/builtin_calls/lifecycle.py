@@ -67,7 +67,7 @@ class RenameCall(BuiltinCall):
             check_name(name)
 
     def act(self, agent: str, given: Given, now: int) -> Rename:
-        return Rename(agent, text(given, "name"))
+        return Rename(agent, text(given, "name"), now)
 
     def to_model(self, answer: Renamed) -> str:
         return "You have no name any more." if answer.name is None else f"Your name is {answer.name} now."

@@ -51,7 +51,7 @@ class CancelReminderCall(BuiltinCall):
     arguments: ClassVar = {"timer": Argument("integer", "Its number.", required=True)}
 
     def act(self, agent: str, given: Given, now: int) -> CancelTimer:
-        return CancelTimer(agent, given["timer"])
+        return CancelTimer(agent, given["timer"], now)
 
     def to_model(self, answer: None) -> str:
         return "Cancelled."

@@ -8,6 +8,7 @@
     rules       which calls of its tools run, are asked about, or are denied: table ``rules``
     trees       which layers of changes its directory has: tables ``trees`` and ``tree_merges``
     labels      on whose account an agent works
+    former      what stood in rows that change in place: table ``former``
 
 A row is written once, at birth; afterwards only its status, name, turn and shard change.
 """

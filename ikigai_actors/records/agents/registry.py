@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple, Protocol, TypeVar
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError, NameTaken
 from ikigai_actors.frozen import maker
+from ikigai_actors.records.agents.former import keep_name
 from ikigai_actors.records.agents.identity import (
     PREFIX_LENGTH,
     RandomBytes,
@@ -611,28 +612,31 @@ class Rename(Unit):
         NameTaken: a living agent has the name.
     """
 
-    __slots__ = ("_name", "_uuid")
+    __slots__ = ("_name", "_now", "_uuid")
 
     locks = ("_uuid",)
     tree = TreeLock.WHOLE
     concerns_others = True
 
-    def __init__(self, uuid: str, name: str | None) -> None:
+    def __init__(self, uuid: str, name: str | None, now: int) -> None:
         """Name an agent.
 
         Args:
             uuid: the agent.
             name: its new name; empty or None takes the name away.
+            now: milliseconds since 1970.
 
         Raises:
             BadInput: the text cannot be a name.
         """
         self._uuid, self._name = uuid, check_name(name) if name not in (None, "") else None
+        self._now = now
 
     def write(self, tx: Transaction, locked: LockedRows) -> Renamed:
         locked.living(self._uuid, " and keeps the name that it had")
         if self._name is not None:
             check_free(tx, self._name, self._uuid)
+        keep_name(tx, self._uuid, self._now)
         tx.run("rename", uuid=self._uuid, name=self._name)
         return Renamed(self._uuid, self._name)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, IkigaiError
+from ikigai_actors.records.agents.former import keep_limit
 from ikigai_actors.records.agents.registry import find, shown_name_of
 from ikigai_actors.records.budgets.amounts import Held, Need, Paused
 from ikigai_actors.records.budgets.budget import MOST, UNITS, BudgetStatus
@@ -87,7 +88,7 @@ class Serve(Addressed):
         if level is None:
             raise AgentNotFound(f"There is no budget of agent {self.budget}.", self.budget)
         try:
-            self.change(tx, level)
+            self.change(tx, level, ledger.now)
             served = self._serve(tx, locked, ledger, level)
         except HearerDied:
             raise RunAlone(self) from None
@@ -105,7 +106,7 @@ class Serve(Addressed):
         if any(locked[hearer.uuid].status == "dead" for hearer in self._hearers.values()):
             raise RunAlone(self)
 
-    def change(self, tx: Transaction, level: Level) -> None:
+    def change(self, tx: Transaction, level: Level, now: int) -> None:
         """Change what the budget grants, before those who wait are served. Does nothing here."""
 
     def _serve(self, tx: Transaction, locked: LockedRows, ledger: BudgetLedger, level: Level) -> Served:
@@ -178,7 +179,7 @@ class Grant(Serve):
     def changed(self) -> Iterable[str]:
         return self._more
 
-    def change(self, tx: Transaction, level: Level) -> None:
+    def change(self, tx: Transaction, level: Level, now: int) -> None:
         if not level.limits and not self._sets:
             raise BadInput(f"No budget limits agent {self._agent}: there is nothing to grant.")
         for unit, more in self._more.items():
@@ -197,6 +198,7 @@ class Grant(Serve):
                 for portion in level.of(unit):  # what hosts do not use is taken back: it may be granted no more
                     portion.allotted, portion.changed = portion.taken, True
                 granted = max(granted, limit.granted - level.free(unit))
+            keep_limit(tx, level.owner, unit, granted, now)
             limit.granted, limit.notified, limit.changed = granted, 0, True
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.agents.former import keep_limit, keep_strictness
 from ikigai_actors.records.agents.registry import shown_name_of
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.budgets.ceilings import MONEY
@@ -92,11 +93,15 @@ class SetBudget(Grant):
         made = level is None or not level.limits
         if made or "ms" in new:  # nothing else counts from then
             strict = self._wanted.strict if made or level is None else level.strict
+            if level is not None:
+                keep_strictness(tx, self._agent, ledger.now)
             tx.run("set_strict", budget=self._agent, strict=int(strict), now=ledger.now)
         holding = [locked[one.uuid] for one in members if one.uuid in locked and locked[one.uuid].held_at]
         if made and self._wanted.strict:
             holding = _raised(tx, locked, ledger, holding)
         for unit, granted in new.items():
+            if level is not None:
+                keep_limit(tx, self._agent, unit, granted, ledger.now)
             _add_limit(tx, self._agent, unit, granted, *_counted(unit, members))
             for row in holding if unit in MONEY else ():
                 held, risk = _held(row, unit)

@@ -24,6 +24,13 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, RootProtected
+from ikigai_actors.records.agents.former import (
+    keep_last_statuses,
+    keep_memberships,
+    keep_statuses,
+    keep_supervisors,
+    keep_timers,
+)
 from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.holds import bury_holds
 from ikigai_actors.records.lives.exit_mails import End, ExitMail, exit_mails
@@ -173,6 +180,7 @@ def end_branch(
     watched = watchers_of(tx, tied)
     told = _told(dead, dict.fromkeys(dead, nearest), watched) if watched else {nearest: [*dead]}
     locked.lock_dying(tx, dead, list(dict.fromkeys((*told, top))), doomed.counting)
+    keep_last_statuses(tx, [*dead], now)
     tx.run("bury_rows", keys=doomed.keys, **_written(why, now))
     mails = exit_mails(dead, told, doomed.supervisors, doomed.called)
     notified, freed = _settle(tx, locked, dead, tied, mails, now)
@@ -212,6 +220,7 @@ def end_agents(
     for uuid, how in dead.items():
         alike.setdefault(how, []).append(uuid)
     for how, uuids in alike.items():
+        keep_last_statuses(tx, uuids, now)
         tx.run("bury", uuids=uuids, **_written(how, now))
     above = {uuid: one.supervisor for uuid, one in family.items()}
     if leads := ways(_left(family, above, dead.keys() | adopted.keys()), above, dead):
@@ -222,12 +231,14 @@ def end_agents(
     for child, by in adopted.items():
         children.setdefault((by, _supervisor(family, child)), []).append(child)
     for (by, gone), uuids in children.items():
+        keep_supervisors(tx, uuids, by, now)
         tx.run("adopt", by=by, uuids=uuids, gave_up=f"its supervisor {gone} gave up, and died")
     orphans: dict[str, list[str]] = {}
     for uuid in paused:
         orphans.setdefault(_supervisor(family, uuid), []).append(uuid)
     for gone, uuids in orphans.items():
         reason = f"its supervisor {gone} died, whose policy is stop"
+        keep_statuses(tx, uuids, now)
         tx.run("set_status", uuids=uuids, status=Status.STOPPED.value, deadline=None, reason=reason)
     return LifecycleChange(dead, dict.fromkeys(paused, Status.STOPPED), notified=notified, freed=freed)
 
@@ -251,6 +262,9 @@ def _settle(
     tx: Transaction, locked: LockedRows, dead: Collection[str], tied: Sequence[str], mails: Sequence[ExitMail], now: int
 ) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     """End what agents had that are dead now, and write the mails about them; gives `notified` and `freed`."""
+    if tied:
+        keep_timers(tx, tied, now)
+        keep_memberships(tx, tied, now)
     tx.run("end_timers", agents=tied)
     forget_dead(tx, tied)
     freed = bury_holds(tx, locked, dead, tied)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, BadInput, GroupEmpty, GroupFull, MailboxFull
 from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.former import keep_memberships
 from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.lives.exit_mails import End
 from ikigai_actors.records.mail.mail import EXIT, Mail, check_letter, write_mail
@@ -95,11 +96,14 @@ class JoinGroup(_OfGroup):
 class LeaveGroup(_OfGroup):
     """An agent leaves a group; answered with whether it was a member."""
 
-    def __init__(self, agent: str, group: str) -> None:
+    def __init__(self, agent: str, group: str, now: int) -> None:
         """Make the unit. Raises `BadInput` for what is no name of a group."""
         super().__init__(check_name(group), agent)
+        self._now = now
 
     def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        assert self._agent is not None
+        keep_memberships(tx, [self._agent], self._now, self._group)
         return bool(tx.run("leave_group", name=self._group, agent=self._agent))  # it may have died since the look-up
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from ikigai_actors.arguments import check_seconds
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.agents.former import keep_statuses
 from ikigai_actors.records.agents.registry import find
 from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.lives.deaths import (
@@ -132,6 +133,7 @@ class SendSignal(Unit):
             locked.lock(tx, (*status, self._target))
             to = next(iter(set(status.values())))  # a signal leads the living to one status
             reason = self._why(to, why, family)
+            keep_statuses(tx, list(status), self._now)
             tx.run("set_status", uuids=list(status), status=to.value, deadline=self._deadline, reason=reason)
         if self._signal is Signal.INT:
             self._interrupt(tx, locked, [family[uuid] for uuid in hit])

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import AgentError, BadInput
 from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.former import keep_statuses, keep_supervision, keep_supervisors
 from ikigai_actors.records.lives.deaths import LifecycleChange
 from ikigai_actors.records.lives.groups import gather
 from ikigai_actors.store.base import Row, Transaction
@@ -92,6 +93,7 @@ class StopChildren(Unit):
     """
 
     supervisor: str
+    now: int
 
     alone = True
     tree = TreeLock.WHOLE
@@ -102,6 +104,7 @@ class StopChildren(Unit):
         stopped = [child.uuid for child in children if child.status == Status.RUNNING]
         if stopped:
             locked.lock(tx, stopped)
+            keep_statuses(tx, stopped, self.now)
             tx.run("set_status", uuids=stopped, status=Status.STOPPED.value, deadline=None, reason=GAVE_UP)
         return LifecycleChange(status=dict.fromkeys(stopped, Status.STOPPED))
 
@@ -114,13 +117,14 @@ class Revive(Unit):
     """
 
     supervisor: str
+    now: int
 
     alone = True
     tree = TreeLock.WHOLE
     concerns_others = True
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
-        return _continue(tx, locked, tx.run("those_that_gave_up", top=self.supervisor))
+        return _continue(tx, locked, tx.run("those_that_gave_up", top=self.supervisor), self.now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +136,14 @@ class ReviveAll(Unit):
     """
 
     host: str
+    now: int
 
     alone = True
     tree = TreeLock.WHOLE
     concerns_others = True
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
-        return _continue(tx, locked, tx.run("all_that_gave_up", host=self.host))
+        return _continue(tx, locked, tx.run("all_that_gave_up", host=self.host), self.now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,7 @@ class SetSupervision(Unit):
     """
 
     agent: str
+    now: int
     strategy: str | None = None
     intensity: int | None = None
     period: int | None = None
@@ -160,6 +166,7 @@ class SetSupervision(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         locked.living(self.agent)
+        keep_supervision(tx, self.agent, self.now)
         tx.run(
             "set_supervision",
             uuid=self.agent,
@@ -202,6 +209,7 @@ class AdoptChild(Unit):
 
     agent: str
     by: str
+    now: int
 
     alone = True
     tree = TreeLock.WHOLE
@@ -221,17 +229,20 @@ class AdoptChild(Unit):
             )
         if registry.get(tx, self.by).strategy != Strategy.ONE_FOR_ONE:
             gather(tx, locked, self.by, [self.agent])
+        keep_supervisors(tx, [self.agent], self.by, self.now)
         tx.run("adopt", by=self.by, uuids=[self.agent], gave_up=None)
         if locked[self.agent].status != Status.STOPPED:
             return LifecycleChange()
+        keep_statuses(tx, [self.agent], self.now)
         tx.run("set_status", uuids=[self.agent], status=Status.RUNNING.value, deadline=None, reason=None)
         return LifecycleChange(status={self.agent: Status.RUNNING})
 
 
-def _continue(tx: Transaction, locked: LockedRows, rows: Sequence[Row]) -> LifecycleChange:
+def _continue(tx: Transaction, locked: LockedRows, rows: Sequence[Row], now: int) -> LifecycleChange:
     children = [uuid for (uuid,) in rows]
     if children:
         locked.lock(tx, children)
+        keep_statuses(tx, children, now)
         tx.run("set_status", uuids=children, status=Status.RUNNING.value, deadline=None, reason=None)
     return LifecycleChange(status=dict.fromkeys(children, Status.RUNNING))
 

@@ -8,7 +8,8 @@ The first transaction decides under the lock of the tree, and marks the agents (
 reads gets `HistoryPruned`. Then the rows go, some in each transaction, so that nobody waits long. What a prune leaves
 that was cut off is rows that nobody reads; the next one deletes them. Last go the blobs to which nothing refers, the
 bodies of arrivals after 7 days and arrivals after 30, and the keyed calls that are older than 30 days, unless what one
-names is open: a prompt, its turn, a timer, a living child.
+names is open: a prompt, its turn, a timer, a living child;
+and former values of that age.
 """
 
 import json
@@ -17,6 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.former import prune_former
 from ikigai_actors.records.arrivals.arrivals import prune_arrivals
 from ikigai_actors.records.mail.prompts import prompt_times
 from ikigai_actors.records.mail.timers import timers_of
@@ -96,6 +98,7 @@ def prune_logs(
     store.write(drop_unreferenced)
     store.write(lambda tx: prune_arrivals(tx, now))
     _prune_calls(store, now - KEPT_MS)
+    store.write(lambda tx: prune_former(tx, now))
     return found
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.arguments import check_count, is_span
 from ikigai_actors.errors import MailboxFull, TimerNotFound, TooManyTimers
 from ikigai_actors.frozen import maker
+from ikigai_actors.records.agents.former import keep_timers
 from ikigai_actors.records.mail.mail import MAIL, NOTICE, PROMPT, Mail, check_letter, write_mail
 from ikigai_actors.records.mail.schedules import MOST_COUNTED, Appointment, appointment, clock_time, passed, with_delay
 from ikigai_actors.store.base import Transaction
@@ -182,12 +183,14 @@ class CancelTimer(Unit):
 
     agent: str
     id: int
+    now: int
 
     @property
     def touches(self) -> tuple[str, ...]:
         return (self.agent,)
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
+        keep_timers(tx, [self.agent], self.now, self.id)
         if not tx.run("cancel_timer", agent=self.agent, id=self.id):
             left = ", ".join(str(timer.id) for timer in timers_of(tx, self.agent)) or "none"
             raise TimerNotFound(
@@ -256,6 +259,7 @@ class Fire(Unit):
         notified: int = 0,
     ) -> None:
         """Write when it fires next; None is never."""
+        keep_timers(tx, [timer.agent_uuid], self.now, timer.id)
         if due is None:
             tx.run("end_timer", agent=timer.agent_uuid, id=timer.id)
             return

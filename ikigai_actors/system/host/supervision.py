@@ -161,7 +161,7 @@ class SupervisionLoop(Worker, Supervision):
         processes have changed and prompted since the agents were looked at.
         """
         if found.gave_up:
-            self.post(lambda: self._journal.perform(ReviveAll(self._host)))
+            self.post(lambda: self._journal.perform(ReviveAll(self._host, self._clock.now_ms())))
         if found.marked:
             self.post(self._sleep_watch.clear_marks)
         self.serve({one.paused.budget for one in found.restored if one.paused is not None})
@@ -346,7 +346,7 @@ class SupervisionLoop(Worker, Supervision):
         """
         self._restart(agent, supervisor, failure)
         if failure is not None:
-            self._journal.perform(Revive(agent))
+            self._journal.perform(Revive(agent, self._clock.now_ms()))
 
     def _restart(self, agent: str, supervisor: str, failure: AgentFailure | None) -> None:
         """Count a restart if the agent itself has failed, and let the agent go on.
@@ -388,7 +388,7 @@ class SupervisionLoop(Worker, Supervision):
 
         The children are restarted at once, but their status is ``stopped``: they go on when the supervisor does.
         """
-        self._journal.perform(StopChildren(supervisor))
+        self._journal.perform(StopChildren(supervisor, self._clock.now_ms()))
         for child in children:
             if self._processes.get(child) is None:  # it sleeps, or is another host's, which follows its new status
                 continue

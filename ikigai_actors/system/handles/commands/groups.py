@@ -39,7 +39,7 @@ class GroupCommands(CommandBase[H]):
         Raises:
             BadInput: that is no name.
         """
-        return self._write(LeaveGroup(self.uuid, group), timeout)
+        return self._write(LeaveGroup(self.uuid, group, self.system._clock.now_ms()), timeout)
 
     def monitor(self, watched: Handle | str, timeout: float | None = None) -> Future[None]:
         """Let this agent hear of the death of another one, by mail of kind ``exit``, as a supervisor does.

@@ -40,7 +40,7 @@ class LifeCommands(CommandBase[H]):
             NameTaken, BadInput: the agent cannot have this name.
             AgentDead: the agent is dead, and keeps its name.
         """
-        return self._write(Rename(self.uuid, name), timeout, lambda _: None)
+        return self._write(Rename(self.uuid, name, self.system._clock.now_ms()), timeout, lambda _: None)
 
     def signal(
         self,
@@ -143,7 +143,11 @@ class LifeCommands(CommandBase[H]):
         """
         if (strategy, intensity, period, on_orphan) == (None, None, None, None):
             raise BadInput("Expected strategy, intensity, period or on_orphan; got none of them.")
-        return self._write(supervision(self.uuid, strategy, intensity, period, on_orphan), timeout, lambda _: None)
+        return self._write(
+            supervision(self.uuid, self.system._clock.now_ms(), strategy, intensity, period, on_orphan),
+            timeout,
+            lambda _: None,
+        )
 
     def adopt(self, child: Handle | str, timeout: float | None = None) -> Future[None]:
         """Supervise another agent from now on. If it is stopped, it goes on. Its lineage stays.
@@ -159,7 +163,8 @@ class LifeCommands(CommandBase[H]):
         """
         from ikigai_actors.records.lives.supervision import AdoptChild
 
-        unit = about(child, AdoptChild, lambda uuid: AdoptChild(uuid, self.uuid))
+        now = self.system._clock.now_ms()
+        unit = about(child, AdoptChild, lambda uuid: AdoptChild(uuid, self.uuid, now))
         return self._write(unit, timeout, lambda _: None)
 
     def move(self, host: str, timeout: float | None = None) -> Future[None]:

@@ -72,4 +72,6 @@ class TimerCommands(CommandBase[H]):
         Raises:
             TimerNotFound: there is no such timer; it may have fired.
         """
-        return self._write(CancelTimer(self.uuid, check_timer_id(number)), timeout, lambda _: None)
+        return self._write(
+            CancelTimer(self.uuid, check_timer_id(number), self.system._clock.now_ms()), timeout, lambda _: None
+        )

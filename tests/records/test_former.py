@@ -1,0 +1,136 @@
+"""What stood in rows that change in place can be read as of any moment, and a prune deletes what is old."""
+
+import json
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.records.agents.former import FORMER_MS
+from ikigai_actors.records.agents.registry import Rename
+from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.records.budgets.grants import Grant
+from ikigai_actors.records.budgets.limits import SetBudget
+from ikigai_actors.records.lives.deaths import WriteDeath
+from ikigai_actors.records.lives.membership import JoinGroup, LeaveGroup
+from ikigai_actors.records.lives.signals import SendSignal
+from ikigai_actors.records.lives.supervision import AdoptChild, SetSupervision, StopChildren
+from ikigai_actors.records.log.pruning import prune_logs
+from ikigai_actors.records.mail.schedules import Appointment
+from ikigai_actors.records.mail.timers import CancelTimer, DueTimer, Fire, SetTimer
+from ikigai_actors.store import Store, Transaction
+from ikigai_actors.store.unit import Unit, write_alone
+from supervisors.causes import Cause
+from supervisors.signals import Signal
+from tests.kit.databases import sql
+from tests.kit.trees import HOST, plant
+
+LATER = 2**62
+"""After everything."""
+
+AGENTS = ("a", "b", "c", "d", "e")
+
+State = dict[tuple[str, str, str], Any]
+
+
+def as_of(tx: Transaction, at: int) -> State:
+    """What stood in all rows that change in place at a time, by agent, what and key."""
+    then: State = {}
+    for uuid, supervisor, name, status, ended, *rules in sql(
+        tx,
+        "SELECT uuid, supervisor_uuid, COALESCE(name, ''), status, ended_at, strategy, intensity, period, on_orphan "
+        "FROM agents",
+    ):
+        then[uuid, "supervisor", ""], then[uuid, "name", ""] = supervisor, name
+        then[uuid, "status", ""] = "running" if ended is not None and ended > at else status
+        then[uuid, "strategy", ""] = " ".join(map(str, rules))
+    for uuid, group, joined in sql(tx, "SELECT agent_uuid, name, joined_at FROM groups"):
+        then[uuid, "group", group] = str(joined)
+    for uuid, number, due, latest, made in sql(tx, "SELECT agent_uuid, id, due_at, latest, created_at FROM timers"):
+        then[uuid, "timer", str(number)] = (due, latest, made)
+    for uuid, what, key, value in sql(
+        tx, f"SELECT agent_uuid, what, key, value FROM former WHERE until > {at} ORDER BY until DESC"
+    ):
+        row = json.loads(value) if what == "timer" else None
+        then[uuid, what, key] = value if row is None else (row[0], row[8], row[10])
+    return {
+        place: value
+        for place, value in then.items()
+        if not (place[1] == "group" and int(value) > at) and not (place[1] == "timer" and value[2] > at)
+    }
+
+
+def acts(random: Random, now: int, tx: Transaction) -> Unit:
+    """Something that changes rows in place."""
+    one, other = random.sample(AGENTS, 2)
+    timers = sql(tx, "SELECT agent_uuid, id, sender, due_at FROM timers")
+    ways: list[Callable[[], Unit]] = [
+        lambda: Rename(one, random.choice(["x", "y", None]), now),
+        lambda: AdoptChild(one, other, now),
+        lambda: SendSignal(one, random.choice([Signal.STOP, Signal.CONT, Signal.TERM]), now, spread=bool(now % 2)),
+        lambda: StopChildren(one, now),
+        lambda: SetSupervision(one, now, intensity=random.randrange(9), policy=random.choice(["stop", "cascade"])),
+        lambda: JoinGroup(one, "team", now),
+        lambda: LeaveGroup(one, "team", now),
+        lambda: SetTimer(one, None, "tea", Appointment(now + 5, random.choice([None, "0 * * * *"]), "UTC"), now),
+    ]
+    if timers:
+        agent, number, sender, due = random.choice(timers)
+        ways += [
+            lambda: CancelTimer(agent, number, now),
+            lambda: Fire(DueTimer(agent, number, due, sender), max(now, due)),
+        ]
+    if random.random() < 0.1:
+        return WriteDeath(one, HOST, "over", now, Cause.CRASHED)
+    return random.choice(ways)()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_moment_can_be_read_after_any_changes(store: Store, seed: int) -> None:
+    plant(store, **dict(zip(AGENTS, ("root", "a", "b", "root", "d"), strict=True)))
+    random, now, known = Random(seed), 100, dict[int, State]()
+    for _ in range(60):
+        unit = store.read(lambda tx: acts(random, now, tx))  # noqa: B023 - it is read at once
+        try:
+            write_alone(store, unit)
+        except IkigaiError:
+            continue
+        now = max(now, unit.now if isinstance(unit, Fire) else 0)
+        known[now] = store.read(lambda tx: as_of(tx, LATER))
+        now += random.randrange(1, 20)
+    assert len(known) > 20
+    for at, state in known.items():
+        for moment in (at, at + 1):
+            then = store.read(lambda tx: as_of(tx, moment))  # noqa: B023 - it is read at once
+            assert moment in known.keys() - {at} or then == state, f"at {moment}"
+
+
+def test_what_a_budget_granted_is_kept_by_unit(store: Store) -> None:
+    plant(store, a="root")
+    write_alone(store, SetBudget("a", Budget(tokens=1_000)))
+    write_alone(store, Grant("a", {"tokens": 5_000}, sets=True))
+    write_alone(store, SetBudget("a", Budget(tokens=7_000, agents=9)))
+    rows = store.read(lambda tx: sql(tx, "SELECT key, value FROM former WHERE what = 'limit' ORDER BY key, value"))
+    assert [row for row in rows if row[0] != "strict"] == [
+        ("agents", ""), ("tokens", "1000"), ("tokens", "5000"),
+    ]  # fmt: skip
+
+
+def test_two_changes_by_clocks_that_differ_keep_their_order(store: Store) -> None:
+    plant(store, a="root")
+    write_alone(store, Rename("a", "x", 1_000))
+    write_alone(store, Rename("a", "y", 700))  # by a host whose clock is behind
+    write_alone(store, Rename("a", "z", 1_200))
+    rows = store.read(lambda tx: sql(tx, "SELECT until, value FROM former WHERE what = 'name' ORDER BY until"))
+    assert rows == [(1_000, ""), (1_200, "y")]
+    assert store.read(lambda tx: as_of(tx, 1_100))["a", "name", ""] == "y"
+
+
+def test_a_prune_deletes_what_was_so_more_than_a_month_ago(store: Store) -> None:
+    plant(store, a="root")
+    write_alone(store, Rename("a", "x", 1_000))
+    write_alone(store, Rename("a", "y", 2_000))
+    prune_logs(store, 0, 1_500 + FORMER_MS)
+    assert store.read(lambda tx: sql(tx, "SELECT until, value FROM former")) == [(2_000, "x")]
