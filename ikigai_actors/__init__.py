@@ -21,6 +21,7 @@ command, a screen, a part of fsck. The rooms, top first; each knows those below 
     verbs                                what can be asked of agents: one table, and the words for what is answered
     reach                                what faces read: which agents a client reaches, turns by handles, rows, pages
     system                               open, close, handles; hosts: supervision, shares; remote agents
+    programs                             agents that are Python functions, whose acts are remembered
     agent                                one agent: its turn, commands, calls, requests to models, log in memory
     recordings                           sessions and traces of other programs as agents, and agents as sessions
     records                              what the database says, a module for each subject: budgets, mail, forks; fsck

@@ -35,7 +35,9 @@
     ├── ProviderError           the model could not answer
     │   ├── ProviderMissing     no key, or nobody but the offline stand-in, and nobody asked for it
     │   │   └── ProviderUnknown a setting names a provider that is not registered
-    │   └── ReplayDiverged      a call that the record does not have, where nothing runs
+    │   ├── ReplayDiverged      a call that the record does not have, where nothing runs
+    │   └── StepChanged         a program does something else than its log says
+    ├── StepFailed              what a program has asked for has failed
     ├── HistoryError            rows that no history can be made of
     ├── StoreError              the database
     │   ├── StoreUnavailable    down at the moment: it is worth trying again
@@ -331,6 +333,19 @@ class ProviderError(IkigaiError):
         """Seconds after which the same request may be sent again, as the service has said; 0 where that is for its
         client to choose, and None where it does not help. The turn waits, or asks the next one of the agent's models.
         """
+
+
+class StepChanged(ProviderError):
+    """A program asks for something that its turn does not hold, and the turn holds what it does not ask for."""
+
+
+class StepFailed(IkigaiError):
+    """What a program has asked for has failed; or it was cut off, and may have been done."""
+
+    def __init__(self, message: str, call: str = "") -> None:
+        super().__init__(message)
+        self.call = call
+        """The id of the call in the agent's log."""
 
 
 class OutputError(ProviderError):

@@ -422,6 +422,8 @@ class AgentActor(PooledActor):
         """Take the step for an event that is completed; ``again`` are the recorded words that may enter with it."""
         if self.state.name != self.origin.name:  # it was renamed
             self.state = replace(self.state, name=self.origin.name)
+        if self.state.steps > 1 and self.runtime.toolbox.is_program(self.state.view.settings):
+            self.state = replace(self.state, steps=1)  # it acts as often as it likes
         tools = self.runtime.toolbox.traits(self.state.view.settings, typed=self.state.output is not None)
         step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools, (*again, *self.backlog.words))
         step = self._costs.filled(self.state, step, event, asked)

@@ -65,7 +65,7 @@ from ikigai_actors.records.messages.replies import counts_as_request
 from ikigai_actors.records.messages.settings import complaint
 from ikigai_actors.text import storable
 from ikigai_actors.tools.effect_keys import CurrentCall, effect_key
-from ikigai_actors.tools.function import Result
+from ikigai_actors.tools.function import Result, Tool
 from ikigai_actors.tools.rules.rule import Rules
 
 OUTWARD = (RequestModel, Summarise, RunTool, AskApproval)
@@ -213,7 +213,8 @@ class Effects:
                 own_files = has_own_files(state.view.settings.get("effects") or {})
                 call, rules = _call(state, effect.call), state.rules or ()
                 place = (state.turn, call.reply, state.calls.index(call))
-                self._run_tool(effect.request, call, place, own_files, rules)
+                tool = self._runtime.toolbox.tool_of(state.view.settings, call.name)
+                self._run_tool(tool, effect.request, call, place, own_files, rules)
             case BeginWait():
                 assert log is not None
                 self._wait(effect.request, _call(state, effect.call), log)
@@ -552,7 +553,9 @@ class Effects:
 
         return runs
 
-    def _run_tool(self, request: int, call: Call, place: tuple[int, int, int], own_files: bool, rules: Rules) -> None:
+    def _run_tool(
+        self, tool: Tool, request: int, call: Call, place: tuple[int, int, int], own_files: bool, rules: Rules
+    ) -> None:
         """Run the tool of a call whose write-ahead record is committed."""
         for hook in self._runtime.instruments.tool_begins:
             hook(self._tally, call.name, call.id, call.input)
@@ -566,7 +569,6 @@ class Effects:
         key = effect_key(self._uuid, call.reply, call.id)
         current = CurrentCall(key, call.attempt, self._uuid, call.id, call.reply, own_files, call.by_pattern)
         handle = self._runtime.processes.handle(self._uuid)
-        tool = self._runtime.toolbox[call.name]
 
         def runs() -> None:
             for hook in self._runtime.instruments.tool_runs:

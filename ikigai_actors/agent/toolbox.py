@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.agent.builtin_calls.base import BuiltinCall
+from ikigai_actors.agent.builtin_calls.programs import PROGRAM_CALLS
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call
@@ -41,6 +42,15 @@ class Offer(NamedTuple):
     """Those that the model reads, here or where a result refers to them: they count for its size."""
 
 
+class ProgramTools(Protocol):
+    """The programs of a system."""
+
+    tools: Mapping[str, Tool]
+    """The tools by which they act."""
+
+    def __contains__(self, model: object) -> bool: ...
+
+
 class Toolbox:
     """The tools of a system."""
 
@@ -60,6 +70,8 @@ class Toolbox:
         self._ask = ask
         self._sized: tuple[tuple[Mapping[str, Any], ...], int] = ((), 2)
         self._deferred: dict[str, Mapping[str, Any]] = {}
+        self._programs: ProgramTools | None = None
+        self._of_programs: Mapping[str, ToolTraits] = {}
         self.copied: tuple[Copied, ...] = ()
         """The directories of which children get trees of their own."""
         self._traits: dict[str, ToolTraits] = {name: _builtin(call, ask) for name, call in BUILTIN_CALLS.items()}
@@ -93,7 +105,20 @@ class Toolbox:
         self._left_out |= unsuitable.keys()
         return unsuitable
 
-    def __getitem__(self, name: str) -> Tool:
+    def add_programs(self, programs: "ProgramTools") -> None:
+        """Let agents whose model is a program act by its calls, and by no others."""
+        builtin = {name: BuiltinTraits(begin=call.begin, asks=self._ask) for name, call in PROGRAM_CALLS.items()}
+        self._of_programs = {**builtin, **{name: self._here(name, one.traits) for name, one in programs.tools.items()}}
+        self._programs = programs
+
+    def is_program(self, settings: Mapping[str, Any]) -> bool:
+        """Whether the model of an agent is a program."""
+        return self._programs is not None and settings.get("model") in self._programs
+
+    def tool_of(self, settings: Mapping[str, Any], name: str) -> Tool:
+        """A tool of an agent, by its name."""
+        if self._programs is not None and self.is_program(settings):
+            return self._programs.tools[name]
         return self._tools[name]
 
     def names(self, settings: Mapping[str, Any]) -> list[str]:
@@ -124,6 +149,8 @@ class Toolbox:
         In a typed turn the tool is among them that gives the value, whatever the settings say. All others, the built-in
         calls too, are denied when the setting that decides on the tools cannot be read: no rule is to make up for that.
         """
+        if self.is_program(settings):
+            return self._of_programs
         allowed = settings.get("tools")
         if allowed is None:
             tools = self._traits

@@ -737,14 +737,8 @@ class Directory(OfOneProcess, ABC):
         """
         uuid, caller = call.scope, command.caller
 
-        def ended(end: object) -> None:
-            if isinstance(end, CutOff):
-                self._beside.post(lambda: self._tell(uuid, on.GetOutcome(caller)), caller)
-            else:
-                caller.settle(end)
-
         def follow(mail: int) -> None:
-            self._waits.probe(uuid, PromptedTurn(uuid, mail, self._nobody_answers).current_end, ended)
+            self._end_of_prompt(uuid, mail, caller)
 
         def left(asked: Future[Any]) -> None:
             match asked.exception():
@@ -771,6 +765,17 @@ class Directory(OfOneProcess, ABC):
             left(asked)
         else:
             asked.add_done_callback(left)
+
+    def _end_of_prompt(self, uuid: str, mail: int, caller: Future[Any]) -> None:
+        """Give a caller the outcome of the turn that a prompt by mail opens, or has opened."""
+
+        def ended(end: object) -> None:
+            if isinstance(end, CutOff):
+                self._beside.post(lambda: self._tell(uuid, on.GetOutcome(caller)), caller)
+            else:
+                caller.settle(end)
+
+        self._waits.probe(uuid, PromptedTurn(uuid, mail, self._nobody_answers).current_end, ended)
 
     def _nobody_answers(self) -> IkigaiError | None:
         """Why no prompt is answered: no process runs the agents; None while one does."""

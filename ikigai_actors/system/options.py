@@ -22,6 +22,7 @@ from ikigai_actors.arguments import (
     shown,
 )
 from ikigai_actors.errors import BadInput
+from ikigai_actors.programs.provider import Program, Programs
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.prices import Prices, known_prices, read_prices, updated_prices
@@ -71,6 +72,19 @@ def check_tools(tools: object) -> list[Tool | Toolset]:
             remedy = " Put @tool on the function, or write tool(function)." if inspect.isroutine(one) else ""
             raise BadInput(f"Expected each of tools to be a tool or a toolset; got {shown(one)}.{remedy}")
     return given
+
+
+def check_programs(programs: object) -> dict[str, Program]:
+    """The programs by name. Raises `BadInput` for what is none, and for two of one name."""
+    if isinstance(programs, str) or not isinstance(programs, Iterable):
+        raise BadInput(f"Expected programs to be a list of programs; got {shown(programs)}.")
+    found: dict[str, Program] = {}
+    for one in programs:
+        name = check_type(one, Program, "each of programs", "a function with @program").name
+        if name in found:
+            raise BadInput(f"Expected programs with different names; two are called {name!r}.")
+        found[name] = one
+    return found
 
 
 def check_host_name(name: str | None, join: bool) -> str | None:
@@ -156,11 +170,18 @@ def check_options(
     prices: str | os.PathLike[str] | None,
     labels: Mapping[str, str] | None,
     rules: Iterable[tuple[str, ...]],
+    programs: Iterable[Program],
 ) -> HostOptions:
     """The arguments of `ActorSystem.open` as options. Raises `BadInput`, and what an unshareable place does."""
     defaults = check_defaults({} if settings is None else settings)
     configured = configuration(config)
-    chosen = choose_providers(provider, {} if providers is None else providers, defaults, configured, limits)
+    known = check_programs(programs)
+    named = {} if providers is None else providers
+    if known and isinstance(named, Mapping):
+        if taken := known.keys() & named.keys():
+            raise BadInput(f"Expected programs with other names than providers; {min(taken)!r} is both.")
+        named = {**named, **known}
+    chosen = choose_providers(provider, named, defaults, configured, limits)
     priced = Prices(configured.prices)
     given = [*check_tools(tools), ListAgents()]
     asked, approver = choose_approver(approvals)
@@ -183,13 +204,17 @@ def check_options(
         check_callable(on_wait, "on_wait", "a function of a text")
     if on_renewal is not None:
         check_callable(on_renewal, "on_renewal", "a function without arguments")
+    toolbox, acting = Toolbox((one for one in given if not isinstance(one, Toolset)), asked), Programs(known)
+    if known:
+        toolbox.add_programs(acting)
+    heard = (*check_instruments(instruments), *((acting,) if known else ()))
     return HostOptions(
         providers=chosen,
         prices=priced.over(usual_prices()) if prices is None else prices_in(prices, priced),
         budget=as_budget(budget),
         labels=None if labels is None else check_labels(labels),
         rules=as_rules(rules),
-        toolbox=Toolbox((one for one in given if not isinstance(one, Toolset)), asked),
+        toolbox=toolbox,
         toolsets=[one for one in given if isinstance(one, Toolset)],
         approver=approver,
         on_orphan=check_policy(on_orphan),
@@ -203,5 +228,5 @@ def check_options(
         lease=lease,
         in_memory=in_memory,
         sleep_after=sleep_after,
-        parts=replace(parts, instruments=(*parts.instruments, *check_instruments(instruments))),
+        parts=replace(parts, instruments=(*parts.instruments, *heard)),
     )

@@ -59,6 +59,7 @@ from ikigai_actors.errors import (
     ProviderUnknown,
     StoreError,
 )
+from ikigai_actors.programs.provider import Program
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.offline import OfflineProvider
@@ -273,6 +274,7 @@ class ActorSystem(System):
         instruments: Iterable[Instrument] = (),
         labels: Mapping[str, str] | None = None,
         rules: Iterable[tuple[str, ...]] = (),
+        programs: "Iterable[Program]" = (),
         parts: Platform = SYSTEM_PLATFORM,
     ) -> Self:
         """Open a database and bring its agents back.
@@ -326,6 +328,8 @@ class ActorSystem(System):
                 16 short texts, which are stored; see `spending`. None leaves those that it has.
             rules: of agent 0, so for all agents, each as ``(decision, tool)``, perhaps with a pattern and a scope: see
                 `AgentRef.set_rule`. They are stored, and those that it has already are not set twice.
+            programs: functions that are models of agents, made by `ikigai_actors.programs.program`. Their names are
+                ``model`` settings.
             parts: the ground of the system; a simulation gives its own (`ikigai_actors.testing`).
 
         Raises:
@@ -338,7 +342,7 @@ class ActorSystem(System):
         options = check_options(
             database, provider, providers, tools, approvals, on_orphan, resume, settings, config, limits, join, name,
             on_wait, on_renewal, balance, workers, patience, lease, in_memory, sleep_after, parts, instruments,
-            budget, prices, labels, rules,
+            budget, prices, labels, rules, programs,
         )  # fmt: skip
         with says_if_slow(database), ExitStack() as undone:
             store = parts.open_store(database)

@@ -19,6 +19,7 @@ import pytest
 import ikigai_actors
 import ikigai_actors.behaviour
 import ikigai_actors.cluster
+import ikigai_actors.programs
 import ikigai_actors.shell
 import ikigai_actors.testing
 from ikigai_actors import (
@@ -103,7 +104,8 @@ DOORS = [providers, tools, budgets, events, types]
 """Modules with the public names of one subject each, beside `errors`."""
 
 HANDING_ON = [
-    ikigai_actors, *DOORS, ikigai_actors.testing, ikigai_actors.shell, ikigai_actors.cluster, ikigai_actors.behaviour,
+    ikigai_actors, *DOORS, ikigai_actors.programs, ikigai_actors.testing, ikigai_actors.shell, ikigai_actors.cluster,
+    ikigai_actors.behaviour,
 ]  # fmt: skip
 """Modules whose names are looked up when they are used."""
 
@@ -172,7 +174,7 @@ def test_a_prompt_of_python_completes_every_name_before_it_is_used() -> None:
 
 
 def test_whatever_a_signature_an_event_or_a_docstring_names_can_be_imported() -> None:
-    known = {*EVERY, *INNER, *dir(builtins)}
+    known = {*EVERY, *INNER, *dir(ikigai_actors.programs), *dir(builtins)}
     every = [(name, member) for name in EVERY for member in members(name)]
     named = {
         (name, one.__name__)

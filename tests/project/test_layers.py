@@ -19,6 +19,7 @@ ROOMS = (
     {"verbs"},
     {"reach"},
     {"system"},
+    {"programs"},
     {"agent", "recordings"},
     {"records"},
     {"store", "tools", "providers", "http_server"},

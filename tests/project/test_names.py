@@ -42,6 +42,10 @@ PUBLISHED = {"ikigai_actors/behaviour/results.py": {"end"}}
 """Words of these that outside programs use, by the module that defines them."""
 
 
+ASKED_FOR = {"Program", "gather", "program", "step"}
+"""Names of `ikigai_actors.programs`: in a program they are the plain words, whatever they are elsewhere."""
+
+
 def modules() -> list[Path]:
     return [path for tree in TREES for path in sorted((ROOT / tree).rglob("*.py"))]
 
@@ -63,7 +67,7 @@ def test_no_two_modules_define_the_same_public_name() -> None:
         for name in public_names(path):
             homes[name].append(path.relative_to(ROOT).as_posix())
     twice = {name: modules for name, modules in homes.items() if len(modules) > 1 and not are_a_family(modules)}
-    assert twice == {}
+    assert twice.keys() <= ASKED_FOR
 
 
 def test_no_function_is_named_by_a_word_that_says_nothing() -> None:

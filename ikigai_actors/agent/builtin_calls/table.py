@@ -17,6 +17,7 @@ from ikigai_actors.agent.builtin_calls import (
     wait,
 )
 from ikigai_actors.agent.builtin_calls.base import BuiltinCall
+from ikigai_actors.agent.builtin_calls.programs import PROGRAM_CALLS
 from ikigai_actors.agent.turn.state import CallUnit
 from ikigai_actors.records.log.append import AppendCall, FencingToken
 
@@ -30,7 +31,7 @@ BUILTIN_CALLS: Mapping[str, BuiltinCall] = {
 
 def append_call(unit: CallUnit, fence: FencingToken) -> AppendCall:
     """The unit of writes of a built-in call: what it does, and the message that reports it."""
-    call = BUILTIN_CALLS[unit.call.name]
+    call = BUILTIN_CALLS.get(unit.call.name) or PROGRAM_CALLS[unit.call.name]
     act = call.act(unit.agent, unit.call.input, unit.created_at)
     return AppendCall(
         unit.agent, act, lambda answer: unit.message(call.to_model(answer), call.noted(answer)), fence, unit.rules

@@ -11,6 +11,8 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_flag, check_timeout
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import BadInput, NameTaken
+from ikigai_actors.programs.frames import FORK_ACT, ForkAct, acting_frame
+from ikigai_actors.programs.provider import Program
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.budgets.budget import Budget
@@ -26,7 +28,7 @@ _children = itemgetter("children")
 class ForkOptions(TypedDict, total=False):
     """What all children of a fork have in common, and how long to wait; see `ForkCommands.fork`."""
 
-    model: str | None
+    model: "str | Program | None"
     system: str | None
     restart: str
     on_orphan: str | None
@@ -81,7 +83,7 @@ class ForkCommands(CommandBase[H]):
         count: int | None = None,
         prompts: Sequence[str | None] | None = None,
         names: Sequence[str | None] | None = None,
-        model: str | None = None,
+        model: "str | Program | None" = None,
         system: str | None = None,
         restart: str = "transient",
         on_orphan: str | None = None,
@@ -106,7 +108,7 @@ class ForkCommands(CommandBase[H]):
             count: how many children, 1 to 10,000.
             prompts: in place of ``count``, a list of the first prompts, one for each child.
             names: their names, one for each child; None is no name.
-            model: its ``model`` setting, ``provider:model``; None inherits.
+            model: its ``model`` setting, ``provider:model``, or a program; None inherits.
             system: its system prompt; None inherits.
             restart: when its supervisor restarts it: after a crash or an exit (``permanent``), after a crash
                 (``transient``), or never (``temporary``).
@@ -143,6 +145,21 @@ class ForkCommands(CommandBase[H]):
                 {...})]`` instead.
             WouldDeadlock: called by the code of an agent for which this one waits.
         """
+        model = model.name if isinstance(model, Program) else model
+        if (frame := acting_frame.get()) is not None and frame.me.uuid == self.uuid:
+            asked = {"prompt": prompt, "name": name, "model": model, "system": system}
+            if (count, prompts, output, attach, at, budget, labels, key) != (
+                None,
+                None,
+                None,
+                (),
+                None,
+                None,
+                None,
+                None,
+            ):
+                raise BadInput("Expected prompt, name, model and system for the fork of a program, and nothing else.")
+            return ForkAct(frame, FORK_ACT, {key: value for key, value in asked.items() if value is not None})
         random_bytes = self.system._random_bytes
         children = new_children(
             lambda: new_agent_uuid(random_bytes), prompt, name, count=count, prompts=prompts, names=names

@@ -8,7 +8,8 @@ from typing import Any, TypeVar, overload
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.attachments import Attachable
-from ikigai_actors.errors import AgentDead, KeyTaken
+from ikigai_actors.errors import AgentDead, BadInput, KeyTaken
+from ikigai_actors.programs.frames import PROMPT_ACT, PromptAct, acting_frame
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages.replies import OUTPUT, last_outcome
 from ikigai_actors.records.once import KeyedCall
@@ -85,6 +86,10 @@ class TurnCommands(CommandBase[H]):
             AgentDead: the agent is dead.
             InboxFull: 10,000 commands wait for it; the future raises it, or the call.
         """
+        if (frame := acting_frame.get()) is not None:
+            if (output, tuple(attach), labels, key) != (None, (), None, None):
+                raise BadInput("Expected a text for the prompt of a program, and nothing else.")
+            return PromptAct(frame, PROMPT_ACT, {"agent": self.uuid, "text": prompt_text(text)})
         return self._prompting(text, output, attach, labels, key)()
 
     def _prompting(

@@ -1,0 +1,30 @@
+"""Durable programs: an agent that is a Python function, whose acts are calls in its own log.
+
+    from ikigai_actors import ActorSystem, current_agent
+    from ikigai_actors.programs import gather, program, step
+
+    @program
+    def lead(task: str) -> str:
+        me = current_agent()
+        kids = [me.fork(name=name, model="anthropic") for name in ("mast", "sail")]
+        reviews = gather(*(kid.prompt(task) for kid in kids))
+        step(publish, [review.text for review in reviews])
+        return "published"
+
+    with ActorSystem.open("team.db", programs=[lead]) as system:
+        boss = system.root.fork(name="lead", model=lead, key="lead")
+        print(boss.prompt("Plan the ship.", key="monday").get().text)
+
+The function is the model of its agent. What it does are its calls: they are committed before they are done, and their
+results before the function sees them. After a crash the function is called again, and what the log holds is given at
+once. So no child is forked twice, nobody is prompted twice, and a step is done once at most.
+
+Its modules:
+
+    frames       one call of the function, its acts, and how they are known again
+    provider     the function as a provider, and the tools by which it acts
+"""
+
+from ikigai_actors.lazy import handed_on
+
+__getattr__, __dir__, __all__ = handed_on(__name__)

@@ -1,0 +1,1 @@
+"""Programs: agents that are functions."""

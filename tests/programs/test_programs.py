@@ -1,0 +1,223 @@
+"""Programs: what a function asks for is in its log, and is done once, however often the function is called."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import ActorSystem, AgentRef, ProviderError, ScriptedProvider, Signal, TurnInterrupted, current_agent
+from ikigai_actors.errors import StepFailed
+from ikigai_actors.programs import Program, gather, program, step
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.store import open_store
+from tests.kit.blocking_provider import DEADLINE, Hanging
+from tests.kit.databases import eventually
+from tests.kit.program import completed
+from tests.kit.zygote import PYTHON
+from tests.system.test_cut_off import prompted, said
+
+DONE: list[str] = []
+"""What the steps of a test have done."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_done() -> None:
+    DONE.clear()
+
+
+def do(what: str) -> str:
+    DONE.append(what)
+    return what.upper()
+
+
+@program
+def lead(task: str) -> str:
+    me = current_agent()
+    kids = [me.fork(name=name, model="script") for name in ("mast", "sail")]
+    begun = step(do, "begin")
+    replies = gather(*(kid.prompt(f"{task} {kid.name}") for kid in kids))
+    ended = step(do, " + ".join(one.text for one in replies))
+    return f"{begun} / {ended} / {kids[0].prompt('again').get().text}"
+
+
+def boss_in(system: ActorSystem, model: Program = lead) -> AgentRef:
+    return system.root.fork(name="boss", model=model, key="boss")
+
+
+def test_a_program_acts_by_calls_in_its_own_log_and_answers(durable: str) -> None:
+    script = ScriptedProvider(prompted)
+    with ActorSystem.open(durable, providers={"script": script}, programs=[lead]) as system:
+        boss = boss_in(system)
+        reply = boss.prompt("Plan the").get(timeout=DEADLINE)
+        assert reply.text == "BEGIN / HEARD PLAN THE MAST + HEARD PLAN THE SAIL / heard again"
+        assert DONE == ["begin", "heard Plan the mast + heard Plan the sail"]
+        assert [said(kid) for kid in boss.children()] == [["Plan the mast", "again"], ["Plan the sail"]]
+        calls = [call["name"] for one in boss.history() for call in one.data.get("tool_calls") or ()]
+        assert calls == ["fork", "fork", "step", "prompt", "prompt", "wait_turns", "step", "prompt", "wait_turns"]
+        assert {one.data["made_by"] for one in boss.history() if one.data.get("tool_calls")} == {lead.version}
+    with closing(open_store(durable)) as store:
+        assert check(store) == []
+
+
+@program
+def long(task: str) -> str:
+    return str(sum(step(len, "x" * number) for number in range(60)))
+
+
+def test_acts_are_no_steps_of_a_turn_that_are_counted() -> None:
+    with ActorSystem.open(":memory:", programs=[long], provider="offline") as system:
+        assert boss_in(system, long).prompt("go").get(timeout=DEADLINE).text == str(sum(range(60)))
+
+
+@program
+def fails(task: str) -> str:
+    first = step(do, "first")
+    if task in DONE or len(DONE) < 3:
+        step(do, "second")
+        raise ValueError("a bug")
+    return str(first)
+
+
+def test_what_a_function_raises_ends_its_turn_and_a_resumption_repeats_no_step() -> None:
+    with ActorSystem.open(":memory:", programs=[fails], provider="offline") as system:
+        boss = boss_in(system, fails)
+        with pytest.raises(ProviderError, match=r"a bug \(fails, line \d+\)"):
+            boss.prompt("go").get(timeout=DEADLINE)
+        assert boss.record.living
+        assert boss.resume()
+        with pytest.raises(ProviderError, match="a bug"):
+            boss.reply(timeout=DEADLINE)
+        assert DONE == ["first", "second"]
+
+
+VERSION = ["one"]
+
+
+def other(what: str) -> str:
+    return do(f"other {what}")
+
+
+@program
+def changes(task: str) -> str:
+    step(do, "a")
+    if VERSION[0] == "two":
+        step(other, "new")
+    step(do, "b")
+    if VERSION[0] == "one":
+        raise ValueError("not yet")
+    return "done"
+
+
+def test_an_act_that_the_log_does_not_hold_beside_one_that_nobody_asks_for_is_refused_with_its_line() -> None:
+    VERSION[0] = "one"
+    with ActorSystem.open(":memory:", programs=[changes], provider="offline") as system:
+        boss = boss_in(system, changes)
+        with pytest.raises(ProviderError, match="not yet"):
+            boss.prompt("go").get(timeout=DEADLINE)
+        VERSION[0] = "two"
+        boss.resume()
+        with pytest.raises(
+            ProviderError,
+            match=r"line \d+ asks for step\(.*new.*does not hold, and nothing asks for step\(.*b.*at message",
+        ):
+            boss.reply(timeout=DEADLINE)
+        VERSION[0] = "three"
+        boss.resume()
+        assert boss.reply(timeout=DEADLINE).text == "done"
+        assert DONE == ["a", "b"]
+
+
+@program
+def waits(task: str) -> str:
+    kid = current_agent().fork(name="kid", model="hangs")
+    try:
+        reply: str = kid.prompt("go").get().text
+        return reply
+    finally:
+        DONE.append("unwound")
+        step(do, "never")
+
+
+def test_an_int_unwinds_the_function_and_does_nothing_that_it_asks_for_on_the_way() -> None:
+    hanging = Hanging("")
+    with ActorSystem.open(":memory:", provider="offline", providers={"hangs": hanging}, programs=[waits]) as system:
+        boss = boss_in(system, waits)
+        asked = boss.prompt("go")
+        hanging.wait_until_asked()
+        boss.signal(Signal.INT)
+        with pytest.raises(TurnInterrupted):
+            asked.get(timeout=DEADLINE)
+        eventually(lambda: DONE == ["unwound"], "the end of the function")
+        assert {one.kind for one in boss.history() if "step" in str(one.data)} <= {"interrupted"}
+
+
+@program
+def catches(task: str) -> str:
+    try:
+        step(int, "tea")
+    except StepFailed as error:
+        return f"caught {error}"
+    return "not caught"
+
+
+def test_a_step_that_fails_raises_where_it_is_asked_for() -> None:
+    with ActorSystem.open(":memory:", programs=[catches], provider="offline") as system:
+        assert "invalid literal" in boss_in(system, catches).prompt("go").get(timeout=DEADLINE).text
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from ikigai_actors import ActorSystem, FunctionProvider, current_agent
+from ikigai_actors.events import Instrument
+from ikigai_actors.programs import gather, program, step
+from ikigai_actors.tools import current_call
+
+EFFECTS = Path("effects")
+EFFECTS.touch()
+
+def effect(what):
+    key = current_call().key
+    if key not in EFFECTS.read_text():
+        EFFECTS.write_text(f"{EFFECTS.read_text()}{what} {key}\\n")
+    return what
+
+def worker(request):
+    return "seen " + request.messages[-1]["content"][-1]["text"]
+
+@program
+def lead(task):
+    me = current_agent()
+    kids = [me.fork(name=name, model="worker") for name in ("mast", "sail")]
+    first = step(effect, "begin", idempotent="by_key")
+    replies = gather(*(kid.prompt(f"{task} {kid.name}") for kid in kids))
+    last = step(effect, "+".join(one.text for one in replies), idempotent="by_key")
+    return f"{first} / {last}"
+
+class Kill(Instrument):
+    left = int(sys.argv[1])
+    def commit_begins(self, agent):
+        Kill.left -= 1
+        if Kill.left == 0:
+            os.kill(os.getpid(), 9)
+
+with ActorSystem.open("team.db", providers={"worker": FunctionProvider(worker, "worker")}, programs=[lead],
+                      provider="offline", instruments=[Kill()]) as system:
+    boss = system.root.fork(name="boss", model=lead, key="boss")
+    print(boss.prompt("Plan", key="monday").get(timeout=60).text)
+    kids = [[one.content for one in kid.history() if one.kind == "user"] for kid in boss.children()]
+    print(kids, sorted(line.split()[0] for line in EFFECTS.read_text().splitlines()))
+"""
+
+
+@pytest.mark.slow("starts a program for each commit")
+@pytest.mark.parametrize("at", [4, 9, 13, 17])
+def test_a_program_that_is_killed_at_a_commit_has_the_same_answer_and_each_effect_once(tmp_path: Path, at: int) -> None:
+    (tmp_path / "team.py").write_text(KILLED)
+    killed = completed([*PYTHON, "team.py", str(at)], cwd=tmp_path)
+    done = completed([*PYTHON, "team.py", "0"], cwd=tmp_path)
+    assert (killed.returncode, done.returncode, done.stderr) == (-9, 0, "")
+    assert done.stdout.splitlines() == [
+        "begin / seen Plan mast+seen Plan sail",
+        "[['Plan mast'], ['Plan sail']] ['begin', 'seen']",
+    ]
