@@ -1,0 +1,161 @@
+"""Two programs on one PostgreSQL under load: that of an earlier commit beside today's, in both orders of joining.
+
+python -m tests.torture.versions [--commit HEAD^]
+
+Hosts are killed by SIGKILL and come back, the older one to tables that the newer one has changed. Every prompt must be
+answered and stand in its log once, and fsck must find nothing. Where the tables of the two differ by more than a step,
+as between commits before the first release, today's program plays the older one, and the newer one knows a step more.
+"""
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from ikigai_actors import ActorSystem, AgentRef
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.store import open_store
+from ikigai_actors.store.migrations import newest
+from tests.kit.databases import eventually, own_server
+
+ROOT = Path(__file__).parents[2]
+
+HOST = """
+import sys, threading
+from dataclasses import replace
+from ikigai_actors import ActorSystem
+from ikigai_actors.store.migrations import MIGRATIONS, Migration, newest
+from ikigai_actors.system.platform import SYSTEM_PLATFORM
+url, name, steps = sys.argv[1:]
+now = newest()
+step = Migration(now + 1, "ALTER TABLE agents ADD COLUMN world TEXT; CREATE TABLE worlds (id TEXT PRIMARY KEY)", now)
+parts = replace(SYSTEM_PLATFORM, migrations=(*MIGRATIONS, step) if steps == "1" else MIGRATIONS)
+with ActorSystem.open(url, provider="offline", join=True, name=name, lease=5.0, balance=1.0, parts=parts):
+    print("runs", flush=True)
+    threading.Event().wait()
+"""
+
+
+class Program(NamedTuple):
+    """What a host runs."""
+
+    source: Path
+    steps: int
+    """How many steps it knows beyond those of its commit."""
+
+
+@contextmanager
+def exported(commit: str) -> Iterator[Path]:
+    """The files of a commit."""
+    with tempfile.TemporaryDirectory(prefix="ikigai-") as place:
+        archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
+        subprocess.run(["tar", "-x", "-C", place], input=archive, check=True)
+        yield Path(place)
+
+
+def first_version(source: Path) -> int:
+    """The version of the tables that a program makes without any step."""
+    text = (source / "ikigai_actors/store/migrations.py").read_text(encoding="utf-8")
+    [first] = re.findall(r"^FIRST = (\d+)$", text, re.M)
+    return int(first)
+
+
+class Hosts:
+    """The hosts of a run, by name."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._running: dict[str, subprocess.Popen[str]] = {}
+
+    def start(self, name: str, program: Program) -> None:
+        """Start a host, and wait until it runs."""
+        process = subprocess.Popen(
+            [sys.executable, "-c", HOST, self._url, name, str(program.steps)],
+            env={**os.environ, "PYTHONPATH": str(program.source)},
+            cwd=program.source,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._running[name] = process
+        assert process.stdout is not None
+        if process.stdout.readline() != "runs\n":
+            raise SystemExit(f"Host {name} did not start.")
+
+    def kill(self, name: str) -> None:
+        """End a host as ``kill -9`` does."""
+        process = self._running.pop(name)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def close(self) -> None:
+        """Kill those that are left."""
+        for name in [*self._running]:
+            self.kill(name)
+
+
+def play(url: str, first: Program, second: Program) -> str:
+    """One order of joining: the second program joins the first, each is killed and comes back; return what was seen."""
+    hosts = Hosts(url)
+    try:
+        hosts.start("a", first)
+        with ActorSystem.attach(url) as system, ThreadPoolExecutor(4) as threads:
+            agents = [system.root.fork(name=f"n{place}") for place in range(4)]
+
+            enough = threading.Event()
+
+            def ask(agent: AgentRef) -> int:
+                answered = 0
+                while not enough.is_set():
+                    agent.prompt(f"prompt {answered}").get(timeout=120)
+                    answered += 1
+                return answered
+
+            asked = [threads.submit(ask, agent) for agent in agents]
+            hosts.start("b", second)
+            eventually(lambda: len({one.name for one in system.hosts() if one.state == "runs"}) == 2, "two hosts")
+            hosts.kill("a")
+            hosts.start("a", first)  # an older program comes back to the newer tables
+            hosts.kill("b")
+            hosts.start("b", second)
+            enough.set()
+            answered = [one.result(600) for one in asked]
+            for agent, count in zip(agents, answered, strict=True):
+                said = [one.content for one in agent.history() if one.kind == "user"]
+                if sorted(said) != sorted(f"prompt {number}" for number in range(count)):
+                    raise SystemExit(f"Prompts of {agent.record.name} are lost or there twice: {len(said)} of {count}")
+        hosts.close()
+        with closing(open_store(url)) as store:
+            if violations := check(store):
+                raise SystemExit(f"fsck: {violations[:3]}")
+        return f"{sum(answered)} prompts, each answered once; fsck clean"
+    finally:
+        hosts.close()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Play both orders, each on a server of its own."""
+    parser = argparse.ArgumentParser(prog="python -m tests.torture.versions")
+    parser.add_argument("--commit", default="HEAD^", help="the earlier program")
+    given = parser.parse_args(arguments)
+    with exported(given.commit) as source:
+        same = first_version(source) == first_version(ROOT)
+        old = Program(source if same else ROOT, 0)
+        new = Program(ROOT, 1)
+        if not same:
+            print(f"{given.commit} has other tables; today's program, with version {newest()}, plays the older one")
+        for title, first, second in (("newer joins older", old, new), ("older joins newer", new, old)):
+            with own_server() as server:
+                print(f"{title}: {play(server.get_uri(), first, second)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
