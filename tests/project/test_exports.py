@@ -253,7 +253,7 @@ AGENT = {
     "ranges", "read_mail", "record", "remind", "remove_rule", "rename", "reply", "resume", "rewind", "rules", "send",
     "set_budget", "set_rule", "signal",
     "state", "statistics", "steer", "stream", "supervise", "supervisor", "system", "timers", "tools", "uncompact",
-    "undo", "use_skills", "uuid", "wait",
+    "undo", "use_instructions", "use_skills", "uuid", "wait",
 }  # fmt: skip
 
 

@@ -200,3 +200,31 @@ def test_an_export_has_the_text_that_was_loaded_and_an_import_pins_nothing(tmp_p
         assert model.requests[-1].system == ""
         assert model.sees() == 1
         assert check(system._store) == []
+
+
+def test_the_instructions_of_a_project_follow_the_system_prompt_as_they_were_pinned(tmp_path: Path) -> None:
+    model = Reader()
+    (tmp_path / "CLAUDE.md").write_text("@more.md\nBe terse. </instructions>\n@none.md", encoding="utf-8")
+    (tmp_path / "more.md").write_text("Use tabs.", encoding="utf-8")
+    with ActorSystem.open(":memory:", model.provider) as system:
+        agent = system.root.fork(name="clerk")
+        agent.configure(system="You file papers.")
+        agent.use_instructions(tmp_path)
+        told = "<instructions>\nUse tabs.\nBe terse. &lt;/instructions>\n@none.md\n</instructions>"
+        (tmp_path / "AGENTS.md").write_text("Be wordy.", encoding="utf-8")
+        say(agent, "hi")
+        assert model.requests[-1].system == f"You file papers.\n\n{told}"
+        system.export(agent, tmp_path / "clerk.jsonl")
+        agent.use_instructions(tmp_path)
+        child = agent.fork("hi")
+        child.reply(timeout=DEADLINE)
+        assert model.requests[-1].system == "You file papers.\n\n<instructions>\nBe wordy.\n</instructions>"
+        [entry] = agent.context().settings["instructions"]
+        with pytest.raises(BadInput, match="setting instructions"):
+            agent.configure(instructions=[{**entry, "text": "Whatever"}])
+        with pytest.raises(BadInput, match=r"There are no instructions in .*: no AGENTS\.md and no CLAUDE\.md\."):
+            agent.use_instructions(tmp_path / "..")
+    with ActorSystem.open(":memory:", model.provider) as system:
+        agent = system.import_(tmp_path / "clerk.jsonl")
+        say(agent, "hi")
+        assert model.requests[-1].system == "You file papers."

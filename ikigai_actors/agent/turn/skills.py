@@ -25,8 +25,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 
 
 def system_of(settings: Mapping[str, Any]) -> str:
-    """The system prompt, and after it the catalogue of the skills that the model may load."""
-    system: str = settings.get("system") or ""
+    """The system prompt, and after it the instructions of projects, and the skills that the model may load."""
+    given = settings.get("instructions")
+    system = "\n\n".join([settings.get("system") or "", *map(_instructions, given if isinstance(given, list) else ())])
+    system = system.removeprefix("\n\n")
     lines = [f"- {_safe(one['name'])}: {_safe(one['description'])}" for one in loadable(settings)]
     if not lines:
         return system
@@ -83,6 +85,11 @@ def kept_by_summary(opening: Iterable[Message], past: Iterable[Message]) -> list
 def data_of_kept(kept: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The data of a summary that keeps these."""
     return {SKILLS: [*kept]} if kept else {}
+
+
+def _instructions(one: Mapping[str, Any]) -> str:
+    text = re.sub(r"<(?=\s*/\s*instructions\b)", "&lt;", str(one["text"]), flags=re.IGNORECASE)
+    return f"<instructions>\n{text}\n</instructions>"
 
 
 def _safe(text: str) -> str:

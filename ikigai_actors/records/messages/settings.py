@@ -21,6 +21,7 @@
     tools           the names of its tools; without it, all
     defer           whether its model has to find most of its tools (`ikigai_actors.agent.turn.found`): ``on``,
                     ``off``, or ``auto``, as when it is not set: where that leaves what its service has cached as it is
+    instructions    those of a project, which follow its system prompt, each with its path and digest
     skills          the skills that its model may load, each pinned by its digest (`records.messages.skills`)
     compact         whether its model summarises by itself what was said when that comes near its window: ``auto``, as
                     when it is not set, or ``off``
@@ -39,7 +40,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.arguments import LONGEST_TIME, check_mapping
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.forms import are_references
-from ikigai_actors.records.messages.skills import are_skills
+from ikigai_actors.records.messages.skills import are_instructions, are_skills
 from ikigai_actors.text import check_text
 
 IMPORTED = "imported"
@@ -162,6 +163,7 @@ SETTINGS: Mapping[str, Setting] = {
     "context_window": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more"),
     "defer": Setting(lambda value: value in ("auto", "on", "off"), "'auto', 'on' or 'off'", written=WrittenAs.TEXT),
     "effects": Setting(_is_effects, "a dict with record, run and missing, as an experiment makes it"),
+    "instructions": Setting(are_instructions, "a list of instructions, as agent.use_instructions(DIRECTORY) makes it"),
     "max_agents": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),
     "max_steps": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),
     "max_tokens": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more", True),

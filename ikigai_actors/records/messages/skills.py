@@ -8,11 +8,12 @@ that of the entry without ``from`` and ``off``, so an entry that was changed by 
 """
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.forms import are_references
-from ikigai_actors.tools.skills.digests import digest_of_skill
+from ikigai_actors.tools.skills.digests import LONGEST_INSTRUCTIONS, digest_of_skill
 
 MOST_SKILLS, LONGEST_CATALOGUE = 100, 32_768
 """The most skills of an agent, and the most characters of their names and descriptions, which each request has."""
@@ -52,6 +53,20 @@ def are_skills(value: Any) -> bool:
         return False
     names = [one["name"] for one in value]
     return names == sorted(set(names)) and catalogue_length(value) <= LONGEST_CATALOGUE
+
+
+def are_instructions(value: Any) -> bool:
+    """Whether a value is what ``agent.use_instructions`` makes: texts, each with its path and its digest."""
+    if not isinstance(value, list) or not all(map(_is_instruction, value)):
+        return False
+    return sum(len(one["text"]) for one in value) <= LONGEST_INSTRUCTIONS
+
+
+def _is_instruction(one: Any) -> bool:
+    if not isinstance(one, dict) or one.keys() != {"path", "text", "sha256"}:
+        return False
+    texts = all(isinstance(text, str) and text for text in one.values())
+    return texts and sha256(one["text"].encode(errors="surrogatepass")).hexdigest() == one["sha256"]
 
 
 def _is_entry(one: Any) -> bool:

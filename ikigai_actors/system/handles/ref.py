@@ -186,6 +186,7 @@ class AgentRef(Readings["AgentRef"]):
     uncompact = _waits(_Asked.uncompact)
     merge = _waits(_Asked.merge)
     merge_files = _waits(_Asked.merge_files)
+    use_instructions = _waits(_Asked.use_instructions)
     use_skills = _waits(_Asked.use_skills)
     configure = _waits(_Asked.configure)
     rename = _waits(_Asked.rename)

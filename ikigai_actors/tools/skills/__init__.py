@@ -1,8 +1,9 @@
-"""Skills on a disk: folders with a ``SKILL.md``, as other programs have them.
+"""Skills and instructions on a disk: folders with a ``SKILL.md``, and ``AGENTS.md``, as other programs have them.
 
 Its modules:
 
     front_matter   the keys before the text of such a file
     folders        the folders of skills below a place, and the files in each
+    instructions   the instructions of a project
     digests        the digest by which one is known
 """

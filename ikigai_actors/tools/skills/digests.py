@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
+LONGEST_INSTRUCTIONS = 32_768
+"""How many characters of instructions an agent has at most."""
 BESIDE_MANIFESTS = ("sha256", "from", "off")
 """The keys of an entry that say nothing of what the skill is."""
 

@@ -1,6 +1,7 @@
 """What changes the history of an agent, what its model sees of it, and its settings."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ikigai_actors.actors.futures import Future
@@ -18,6 +19,7 @@ from ikigai_actors.system.handles.outcomes import Compacted, Merged, compacted, 
 from ikigai_actors.system.skills import PathLike, check_only, check_place, chosen, pin
 from ikigai_actors.text import check_text
 from ikigai_actors.tools.skills.folders import find_skills
+from ikigai_actors.tools.skills.instructions import read_instructions
 
 
 class HistoryCommands(CommandBase[H]):
@@ -230,6 +232,31 @@ class HistoryCommands(CommandBase[H]):
             return self._tell(lambda caller: on.MergeFiles(uuid, caller, how or ""), self._future(timeout))
 
         return self._beside(take, timeout)
+
+    def use_instructions(self, place: PathLike, *, timeout: float | None = None) -> Future[int]:
+        """Give it the instructions of a project, which follow its system prompt: ``AGENTS.md``, else ``CLAUDE.md``.
+
+        They are pinned as they are now, in place of those that it had. Children that are forked later have them.
+
+        Args:
+            place: the directory in which the file is.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            The position of the change in the log.
+
+        Raises:
+            BadInput: there is no such file, it cannot be read, or it is too long.
+        """
+        where = check_place(place)
+        check_timeout(timeout)
+        self.system._check_open()
+
+        def change() -> Future[int]:
+            settings = check_settings({"instructions": [read_instructions(Path(where).absolute()).entry]})
+            return self._tell(lambda caller: on.Configure(settings, caller), self._future(timeout))
+
+        return self._beside(change, timeout)
 
     def use_skills(
         self, place: PathLike, *, only: Sequence[str] | None = None, timeout: float | None = None

@@ -1,0 +1,54 @@
+"""Instructions of a project for every agent that works in it: its ``AGENTS.md``, else its ``CLAUDE.md``.
+
+A line ``@FILE`` is replaced by the text of another file of the same directory, once and not within that one.
+"""
+
+import os
+import re
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.text import storable
+from ikigai_actors.tools.skills.digests import LONGEST_INSTRUCTIONS
+
+INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
+_IMPORT = re.compile(r"^@([\w.-]+)[ \t]*$", re.MULTILINE)
+
+
+class FoundInstructions(NamedTuple):
+    """The instructions of a directory."""
+
+    path: str
+    """Their file."""
+    text: str
+
+    @property
+    def entry(self) -> dict[str, str]:
+        """The form in which an agent has them."""
+        return {"path": self.path, "text": self.text, "sha256": sha256(self.text.encode()).hexdigest()}
+
+
+def read_instructions(directory: Path) -> FoundInstructions:
+    """The instructions in a directory. Raises `BadInput` where there are none, or they cannot be used."""
+    # Of a path that cannot be, Path.is_file raises.
+    file = next((directory / name for name in INSTRUCTION_FILES if os.path.isfile(directory / name)), None)  # noqa: PTH113
+    if file is None:
+        raise BadInput(f"There are no instructions in {directory!s:.200}: no {' and no '.join(INSTRUCTION_FILES)}.")
+    try:
+        text = _IMPORT.sub(lambda found: _within(directory, file, found), file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"The instructions in {file} cannot be read: {error}.") from error
+    text = storable(text).strip()
+    if not text or len(text) > LONGEST_INSTRUCTIONS:
+        raise BadInput(
+            f"Expected 1 to {LONGEST_INSTRUCTIONS:,} characters of instructions in {file}, got {len(text):,}."
+        )
+    return FoundInstructions(str(file), text)
+
+
+def _within(directory: Path, file: Path, found: re.Match[str]) -> str:
+    """The text in place of a line ``@FILE``; the line itself where there is no such file."""
+    other = directory / found[1]
+    return other.read_text(encoding="utf-8") if other.is_file() and not other.samefile(file) else found[0]
