@@ -573,3 +573,16 @@ CREATE TABLE guest_entries (
 );
 CREATE INDEX guest_entries_about ON guest_entries (log, part, about);
 CREATE INDEX guest_entries_tag ON guest_entries (tag) WHERE tag IS NOT NULL;
+
+-- The tokens by which principals come in through the network, each by the hash of its secret (ikigai_actors/records/tokens.py).
+CREATE TABLE tokens (
+    sha256     TEXT PRIMARY KEY,
+    principal  TEXT NOT NULL,                            -- written beside all that is done with it
+    name       TEXT NOT NULL,                            -- for people
+    roles      TEXT NOT NULL,                            -- words with blanks between
+    under      TEXT,                                     -- agents.uuid: the topmost agent in reach; NULL: all
+    made_by    TEXT,                                     -- the principal that has issued it
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT,                                   -- NULL: never
+    revoked_at BIGINT
+);

@@ -29,7 +29,7 @@ command, a screen, a part of fsck. The rooms, top first; each knows those below 
     http_server                          which requests come in to a server of ours
     actors                               inbox, dispatcher, futures, the seam to threads and time
     errors, arguments, text, attachments, whole_pictures, frozen, lazy    words that all use
-    budgets, events, types               the public names of one subject each, from the rooms above
+    api, budgets, events, types          the public names of one subject each, from the rooms above
 """
 
 from ikigai_actors.lazy import handed_on

@@ -4,6 +4,7 @@
     mcp, mcp_tasks      the Model Context Protocol, and turns as tasks
     acp                 the Agent Client Protocol, for editors
     agui                AG-UI, for web applications
+    api                 the network API: every verb by HTTP
     hosting             the host that runs the agents
     json_rpc, lines, mcp_http, sent_events, bell    messages; standard input and output; HTTP; who waits for news
 

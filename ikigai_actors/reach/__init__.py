@@ -7,4 +7,8 @@ reading   the answers of the observer's page, as values for JSON
 views     readings of a system, a function each
 histories   readings of histories, a function each
 turn_sources   the parts of logs that turns are made of
+listing   agents and messages in pages
+watching  the news of agents, for requests that wait or stream
+asked     a request below the verbs, and what came of it
+keys      requests that are done once under a key of their principal
 """

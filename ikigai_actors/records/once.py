@@ -153,6 +153,11 @@ def release(tx: Transaction, call: KeyedCall) -> None:
     tx.run("release_call", scope=call.scope, key=call.key)
 
 
+def release_refused(tx: Transaction, call: KeyedCall, gave: Mapping[str, Any]) -> None:
+    """Leave a key free under which an agent was asked for what it has refused since, as long as the row says so."""
+    tx.run("release_refused", scope=call.scope, key=call.key, gave=json.dumps(dict(gave)))
+
+
 def release_mail(tx: Transaction, agent: str, mail: int) -> None:
     """Leave the key free under which an unread prompt or word of an agent was left: it is withdrawn."""
     tx.run("release_answered", scope=agent, gave=json.dumps(left_as(mail)))

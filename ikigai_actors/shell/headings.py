@@ -48,7 +48,7 @@ COMMAND_LINE = Contents(
             "budget rename signal finish kill adopt orphans supervise"
         ),
         "Experiments": "search bisect good bad skip replay regress evaluate experiments",
-        "Hosts": "serve observe host hosts drain move cluster mcp acp",
+        "Hosts": "serve observe host hosts drain move cluster api token mcp acp",
         "Data": "backup copy export import prune fsck verify checkpoint trace",
     },
 )

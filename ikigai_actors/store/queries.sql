@@ -1378,6 +1378,10 @@ UPDATE calls SET gave = :gave WHERE scope = :scope AND key = :key
 -- name: release_call
 DELETE FROM calls WHERE scope = :scope AND key = :key
 
+-- name: release_refused
+-- That of a request which its agent has refused, unless another one has claimed the key since.
+DELETE FROM calls WHERE scope = :scope AND key = :key AND gave = :gave
+
 -- name: release_answered
 -- That of a prompt or word which is withdrawn.
 DELETE FROM calls WHERE scope = :scope AND gave = :gave AND verb IN ('prompt', 'steer')
@@ -2133,3 +2137,18 @@ SELECT name, agent_uuid, spec FROM endpoints
 
 -- name: every_arrival
 SELECT endpoint, id, number, status, gave FROM arrivals
+
+-- name: add_token
+INSERT INTO tokens (sha256, principal, name, roles, under, made_by, created_at, expires_at, revoked_at)
+VALUES (:sha256, :principal, :name, :roles, :under, :made_by, :created_at, :expires_at, :revoked_at)
+
+-- name: token_of
+SELECT sha256, principal, name, roles, under, made_by, created_at, expires_at, revoked_at FROM tokens WHERE sha256 = :sha256
+
+-- name: every_token
+SELECT sha256, principal, name, roles, under, made_by, created_at, expires_at, revoked_at FROM tokens ORDER BY created_at, sha256
+
+-- name: revoke_tokens
+UPDATE tokens SET revoked_at = :now
+ WHERE revoked_at IS NULL AND (principal = :named OR (LENGTH(:named) >= 8 AND SUBSTR(sha256, 1, LENGTH(:named)) = :named))
+RETURNING sha256

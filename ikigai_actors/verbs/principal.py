@@ -7,10 +7,16 @@ The rights are those of `Right`. Any other word among the roles gives no right: 
 ``under`` is the uuid of the topmost agent in reach; None is everything. The command line is `local`.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ikigai_actors.errors import NotAllowed
 from ikigai_actors.verbs.table import Right
+
+if TYPE_CHECKING:
+    from ikigai_actors.system.handles.ref import System
+
+_LONGEST = 200
+"""Characters of a text that may be a token."""
 
 RIGHTS = {right.name.lower(): right for right in Right}
 """The roles that are rights, by their words."""
@@ -53,3 +59,19 @@ def check_right(principal: Principal, needs: Right, what: str) -> None:
     if not has_right(principal, needs):
         roles = ", ".join(sorted(principal.roles)) or "none"
         raise NotAllowed(f"{what} needs the role {needs.name.lower()}; {principal.id} has {roles}.")
+
+
+def principal_of_token(system: "System", secret: str, under: str | None = None) -> Principal | None:
+    """The principal of a token that is in force; None for another text. Reads the database each time.
+
+    ``under`` is the topmost agent, by uuid, for tokens that reach all agents.
+    """
+    from ikigai_actors.records.tokens import token_of
+
+    if not secret or len(secret) > _LONGEST:
+        return None
+    now = system._clock.now_ms()
+    token = system._store.read(lambda tx: token_of(tx, secret, now))
+    if token is None:
+        return None
+    return Principal(token.principal, token.name, frozenset(token.roles.split()), token.under or under)

@@ -288,6 +288,13 @@ TABLE = {
     "system": VerbLine(
         "verbs.settings", "AGENT [TEXT]...", "Show the agent's system prompt, or set it.", needs=Right.OPERATE
     ),
+    "token": VerbLine(
+        "verbs.tokens",
+        "COMMAND [ARGS]...",
+        "Issue, list and revoke the tokens by which principals come in through ikigai api.",
+        Callers.SCRIPTS,
+        needs=Right.OPERATE,
+    ),
     "tools": VerbLine(
         "verbs.settings",
         "AGENT [NAME]",

@@ -9,7 +9,6 @@ with them is a `BadInput`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -18,7 +17,7 @@ from ikigai_actors.arguments import shown
 from ikigai_actors.errors import AgentNotFound, BadInput, NotAllowed
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.lives.membership import group_in
-from ikigai_actors.store.asker import LOOKER, acting_for
+from ikigai_actors.store.asker import LOOKER, Asker, acting_for
 from ikigai_actors.verbs.arguments import TEXT, OfferingAgents
 from ikigai_actors.verbs.place import Place, Printer
 from ikigai_actors.verbs.principal import check_right
@@ -130,8 +129,16 @@ class CalledPlace(Unattended):
             raise
 
 
-def call(place: CalledPlace, verb: Verb, given: Mapping[str, object], needs: Right = Right.OPERATE) -> ToolAnswer:
+def call(
+    place: CalledPlace,
+    verb: Verb,
+    given: Mapping[str, object],
+    needs: Right = Right.OPERATE,
+    asker: Asker | None = None,
+) -> ToolAnswer:
     """Call a verb, which needs a right (`VerbLine.needs`) where it may change something.
+
+    The asker decides what the verb commits.
 
     Raises `BadInput` for arguments that cannot be used, and what the verb raises.
 
@@ -149,7 +156,7 @@ def call(place: CalledPlace, verb: Verb, given: Mapping[str, object], needs: Rig
     try:
         with command.make_context(verb.name, [], default_map=defaults) as context:
             values: dict[str, Any] = command.invoke(context)
-        with acting_for(LOOKER) if place.looks else nullcontext():
+        with acting_for(LOOKER if place.looks else asker):
             _resolve(place, verb, known.values(), values)
             value = verb.work(place, *_agents(place, verb, values), **values)
     except click.ClickException as error:

@@ -24,7 +24,8 @@ ROOMS = (
     {"records"},
     {"store", "tools", "providers", "http_server"},
     {"actors"},
-    {"errors", "arguments", "text", "attachments", "whole_pictures", "frozen", "lazy", "budgets", "events", "types"},
+    {"errors", "arguments", "text", "attachments", "whole_pictures", "frozen", "lazy"}
+    | {"budgets", "events", "types", "api"},
 )
 """Top first. A room knows the rooms below it; what lies at the bottom are modules, which may know each other."""
 
@@ -36,6 +37,7 @@ LIBRARIES = {
     "aiohttp": {"providers", "shell", "doors", "sight", "http_server"},
     "httpx2": {"providers", "shell", "doors"},
     "mcp anyio": {"tools"},
+    "uvicorn": {"doors"},
     "agents claude_agent_sdk langchain_core langgraph": {"guests"},
     "click": {"shell", "verbs", "behaviour"},
     "rich": {"shell", "verbs"},
@@ -49,7 +51,7 @@ LIBRARIES = {
 }
 """Which rooms may import a library."""
 
-LATE = {"PIL", "agents", "claude_agent_sdk", "openai", "opentelemetry", "pydantic_ai", "ray"}
+LATE = {"PIL", "agents", "claude_agent_sdk", "openai", "opentelemetry", "pydantic_ai", "ray", "uvicorn"}
 """Libraries that are imported when they are first used, within a function: they may be missing."""
 
 PURE = ("agent.turn", "behaviour.plans")

@@ -8,6 +8,7 @@
     ikigai serve [--port N]         the same in a browser on this machine (web/)
     ikigai observe [--port N]       a page on which one sees what the agents do, and did (sight/)
     ikigai host [--name NAME]       runs the agents without a shell; on PostgreSQL several share them
+    ikigai api [--listen PLACE]     the agents for programs elsewhere, by HTTP with tokens
     ikigai mcp                      the agents as tools for Claude Code and others; starts a host when none runs
     ikigai acp                      the same as sessions for editors
     ikigai cluster COMMAND          such hosts on a cluster of Ray
@@ -56,6 +57,7 @@ import click
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.shell import start
 from ikigai_actors.shell.cli import commands, program_log
+from ikigai_actors.shell.cli.api import network_api
 from ikigai_actors.shell.cli.app import app_option
 from ikigai_actors.shell.cli.cluster import cluster
 from ikigai_actors.shell.cli.completion import completion
@@ -299,7 +301,7 @@ def page(context: click.Context) -> None:
         context.exit(fill_screen(system, front_of(False, context.obj.follow), notices_of(system, context.obj)))
 
 
-for _command in (*commands.COMMANDS, cluster, completion, trace, *DOORS, *EXPERIMENTS):
+for _command in (*commands.COMMANDS, network_api, cluster, completion, trace, *DOORS, *EXPERIMENTS):
     cli.add_command(_command)
 
 

@@ -1,0 +1,16 @@
+"""The network API: every verb of the table by HTTP, turns by handles, lists, and streams of events.
+
+    app.mount("/agents", api(system, principal_of))     # in a FastAPI or Starlette application
+    await serve_api(system, listening, stop)            # by itself: ``ikigai api``
+
+    application          the routes
+    requests, answers    ASGI without a framework: requests, whole answers, streams of events
+    problems             refusals, by their codes
+    operations, openapi  the verbs as paths, and the page that lists them
+    limits               how much one principal, or one address, may ask for
+    serving              uvicorn with the acceptor of this machine's servers
+
+It works through the rows of an attached system alone. So any number of such processes run beside any number of hosts,
+and one that is killed takes nothing with it that was answered. What it asks of rows is in `ikigai_actors.reach`: keys,
+requests, pages, news.
+"""

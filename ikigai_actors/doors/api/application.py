@@ -1,0 +1,471 @@
+"""The application: routes of the API, for any server of ASGI.
+
+    app.mount("/agents", api(system, principal_of))
+
+``principal_of`` gives the `Principal` of a request, or None for nobody; it may wait for a database. Work that waits
+for one runs on threads; a wait for an agent is a coroutine, and costs none.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from math import ceil
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ikigai_actors.arguments import check_callable, check_type
+from ikigai_actors.doors.api.answers import ApiStream, answer, answer_problem
+from ikigai_actors.doors.api.limits import OpenPlaces, RequestRates
+from ikigai_actors.doors.api.openapi import openapi_page
+from ikigai_actors.doors.api.operations import Operation, operations
+from ikigai_actors.doors.api.problems import ApiProblem, api_problem
+from ikigai_actors.doors.api.requests import (
+    ApiRequest,
+    AsgiScope,
+    Receive,
+    SendEvent,
+    check_storable,
+    number_in,
+    seconds,
+)
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.reach.access import QUICK, Access
+from ikigai_actors.reach.asked import AskedRequest, command_of, command_row
+from ikigai_actors.reach.keys import Did, RequestRepeated, keep_answer, known_request, release_key, request_under
+from ikigai_actors.reach.listing import MOST_IN_PAGE, agents_page, messages_page, row_of_agent
+from ikigai_actors.reach.reading import message_as_json
+from ikigai_actors.reach.turns import DONE, FAILED, MAIL, REQUEST, WORKING, TurnHandle
+from ikigai_actors.reach.watching import NewsHub
+from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.verbs.principal import Principal, check_right
+from ikigai_actors.verbs.table import Right
+from ikigai_actors.verbs.text.rows import as_value
+from ikigai_actors.verbs.tools import CalledPlace, call
+
+if TYPE_CHECKING:
+    from ikigai_actors.actors.futures import Future
+
+T = TypeVar("T")
+PrincipalOf = Callable[[ApiRequest], Principal | Awaitable[Principal | None] | None]
+
+logger = logging.getLogger(__name__)
+
+QUIET_STREAM = 15.0
+"""Seconds without news after which a stream says that it is there."""
+
+LOOKS_EVERY = 1.0
+"""Seconds after which a waiting request looks again, also without news."""
+
+STREAM_PAGE = 50
+"""Messages that a stream reads at once."""
+
+API_THREADS = 16
+"""Requests that work for a database at once."""
+
+MOST_QUEUED = 200
+"""Requests that wait for one of these threads."""
+
+MOST_STREAMS = 20
+"""Streams that a principal has open."""
+
+API_VERSION = "v1"
+
+
+class _Later(Exception):
+    """An agent has not done yet what was asked of it."""
+
+
+class ApiPlace(CalledPlace):
+    """The place of a request: it does not wait for a busy agent, and takes nothing back."""
+
+    def outcome(self, ask: "Callable[[], Future[T]]") -> T:
+        from ikigai_actors.actors.futures import TimedOut
+
+        try:
+            return ask().get(timeout=QUICK)
+        except TimedOut:
+            raise _Later from None
+
+
+class Api:
+    """The application. Public as `ikigai_actors.api.api`."""
+
+    def __init__(self, system: AttachedSystem, principal_of: PrincipalOf, url: str = "") -> None:
+        """Make it.
+
+        Args:
+            system: an attached system; the caller closes it, after the application.
+            principal_of: gives the principal of a request; None for nobody.
+            url: the address of the application for its clients; empty for the path where it is mounted.
+        """
+        self._system, self._principal_of, self._url = system, principal_of, url.rstrip("/")
+        self._everything = Access.of(system)
+        self._turns = self._everything.turns
+        self._threads = ThreadPoolExecutor(API_THREADS, "ikigai-api")
+        self._queued = 0
+        self.hub = NewsHub(system)
+        """Hears what agents do."""
+        self._rates, self._refusals = RequestRates(20, 100), RequestRates(10, 10)
+        self._streams = OpenPlaces(MOST_STREAMS)
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, out: SendEvent) -> None:
+        """Answer a request, or the beginning and the end of a server."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, out)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, out)
+        elif scope["type"] == "websocket":
+            await out({"type": "websocket.close", "code": 1008})
+
+    def drain(self) -> None:
+        """Say that this server is about to end: streams end, and waits answer with what they have."""
+        self.hub.release_all()
+
+    def close(self) -> None:
+        """Give back what it has; for no event loop."""
+        self.hub.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _live(self, receive: Receive, out: SendEvent) -> None:
+        while (message := await receive())["type"] != "lifespan.shutdown":
+            await out({"type": f"{message['type']}.complete"})
+        self.drain()
+        await asyncio.get_running_loop().run_in_executor(None, self.close)
+        await out({"type": "lifespan.shutdown.complete"})
+
+    async def _answer(self, scope: AsgiScope, receive: Receive, out: SendEvent) -> None:
+        begun = False
+
+        async def sending(message: Any) -> None:
+            nonlocal begun
+            begun = True
+            await out(message)
+
+        try:
+            await self._route(ApiRequest(scope, receive), sending)
+        except (ApiProblem, IkigaiError) as error:
+            problem = error if isinstance(error, ApiProblem) else api_problem(error)
+            if not begun:
+                await answer_problem(out, problem)
+        except Exception:
+            logger.exception("A request to the API failed")
+            if not begun:
+                await answer_problem(out, ApiProblem("internal", "This is a defect; the log of the server says more."))
+
+    async def _route(self, request: ApiRequest, out: SendEvent) -> None:
+        try:
+            parts = request.parts
+        except UnicodeDecodeError:
+            raise ApiProblem("bad-input", "Expected a path in UTF-8.") from None
+        for part in parts:
+            check_storable(part)
+        match request.method, parts:
+            case "GET", ["healthz"]:
+                await answer(out, 200, {"status": "ok"})
+            case "GET", ["readyz"]:
+                await self._ready(out)
+            case "GET", ["openapi.json"]:
+                await answer(out, 200, openapi_page(self._url or request.root or "/"))
+            case "GET" | "POST", [version, *rest] if version == API_VERSION and rest:
+                await self._of_principal(request, await self._admitted(request), rest, out)
+            case "GET" | "POST", _:
+                raise ApiProblem("not-found", "There is no such path: /openapi.json lists them.")
+            case _:
+                raise ApiProblem("no-method", "Expected GET or POST.", {"Allow": "GET, POST"})
+
+    async def _ready(self, out: SendEvent) -> None:
+        if self.hub.ending.is_set():
+            raise ApiProblem("ending", "This server is ending.")
+        if await self._on_thread(self._everything.client.host) is None:
+            raise ApiProblem("no-host", "No process runs the agents.")
+        await answer(out, 200, {"status": "ready"})
+
+    async def _admitted(self, request: ApiRequest) -> Principal:
+        """The principal of a request, if it may come in. Raises `ApiProblem`."""
+        now = monotonic()
+        if not self._refusals.has_room(request.address, now):
+            raise ApiProblem("too-many", "Too many requests of this address had no token.")
+        found = await self._on_thread(partial(self._principal_of, request))
+        principal = await found if inspect.isawaitable(found) else found
+        if principal is None:
+            self._refusals.count(request.address, now)
+            what = "Expected the header Authorization: Bearer, with a token that is in force."
+            raise ApiProblem("no-token", what, {"WWW-Authenticate": "Bearer"})
+        if not self._rates.count(principal.id, now):
+            raise ApiProblem("too-many", f"{principal.id} asks too often: 20 requests a second, 100 at once.")
+        check_right(principal, Right.LOOK, "The API")
+        return principal
+
+    async def _of_principal(self, request: ApiRequest, principal: Principal, rest: list[str], out: SendEvent) -> None:
+        access = Access.of(self._system, top=principal.under)
+        match request.method, rest:
+            case "GET", ["agents"]:
+                limit = min(number_in(request.query.get("limit", "50"), "limit"), MOST_IN_PAGE) or 1
+                cursor = request.query.get("cursor", "")
+                await answer(out, 200, await self._on_thread(partial(agents_page, access, cursor, limit)))
+            case "GET", ["agents", agent]:
+                await answer(out, 200, await self._on_thread(lambda: row_of_agent(access, self._find(access, agent))))
+            case "GET", ["agents", agent, "messages"]:
+                after = number_in(request.query.get("after", "0"), "after")
+                limit = min(number_in(request.query.get("limit", "50"), "limit"), MOST_IN_PAGE) or 1
+                uuid = await self._on_thread(lambda: self._find(access, agent).uuid)
+                await answer(out, 200, await self._on_thread(partial(messages_page, access, uuid, after, limit)))
+            case "GET", ["agents", agent, "events"]:
+                uuid = await self._on_thread(lambda: self._find(access, agent).uuid)
+                await self._in_stream(principal, partial(self._agent_events, request, access, uuid, out))
+            case "GET", ["turns", agent, turn]:
+                handle = await self._handle(access, agent, turn)
+                wait = seconds(request.query.get("wait", "0"), "wait")
+                await answer(out, 200, await self._turn(handle, wait))
+            case "GET", ["turns", agent, turn, "events"]:
+                handle = await self._handle(access, agent, turn)
+                await self._in_stream(principal, partial(self._turn_events, request, access, handle, out))
+            case "GET", ["requests", agent, number]:
+                uuid = await self._on_thread(partial(access.check, agent))
+                did = {"agent": uuid, "request": number_in(number, "the number of the request")}
+                await self._request(did, seconds(request.query.get("wait", "0"), "wait"), out)
+            case _, ["agents", agent, *words] if (found := operations().get("/".join(words))) and found.of_agent:
+                await self._verb(request, principal, access, found, agent, out)
+            case _, words if (found := operations().get("/".join(words))) and not found.of_agent:
+                await self._verb(request, principal, access, found, None, out)
+            case _:
+                raise ApiProblem("not-found", "There is no such path: /openapi.json lists them.")
+
+    def _find(self, access: Access, agent: str) -> Any:
+        return access.find(None if agent == "~" else agent)
+
+    async def _handle(self, access: Access, agent: str, turn: str) -> TurnHandle:
+        handle = TurnHandle.parse(f"{agent}/{turn}")
+        await self._on_thread(partial(access.check, handle.agent))
+        return handle
+
+    # Verbs
+
+    async def _verb(
+        self,
+        request: ApiRequest,
+        principal: Principal,
+        access: Access,
+        operation: Operation,
+        agent: str | None,
+        out: SendEvent,
+    ) -> None:
+        looks = request.method == "GET"
+        given = operation.parsed(request.query) if looks else await request.json()
+        if agent is not None:
+            if "agent" in given:
+                raise ApiProblem("bad-input", "The path names the agent; expected no agent among the arguments.")
+            given["agent"] = access.top if agent == "~" else agent
+        wait, key = request.prefers_wait, request.key if not looks else None
+        keyed = None if key is None else request_under(principal.id, key, operation.words, given)
+        place = ApiPlace(access, principal, looks=looks)
+        asked = AskedRequest(keyed, access.client.now_ms)
+        headers: dict[str, str] = {}
+        try:
+            known = await self._on_thread(partial(known_request, access.client, keyed))
+            if known is None:
+                value = await self._on_thread(partial(self._call, place, operation, given, asked))
+                did = asked.did
+        except _Later:
+            await self._later(asked.did, request.root, out)
+            return
+        except RequestRepeated as repeated:  # of two at once the other one was faster
+            known = repeated.known
+        except IkigaiError as error:
+            if keyed is not None and asked.did is not None:
+                await self._on_thread(partial(release_key, access.client, keyed, asked.did))
+            raise _for_get(error) if looks else error from None
+        if known is not None:
+            headers["Idempotency-Replayed"] = "true"
+            did = known.did
+            made = known.answer or await self._made_of_rows(did)
+            if made is None:
+                await self._later(did, request.root, out)
+                return
+            value = made
+        if keyed is not None and "Idempotency-Replayed" not in headers and did is not None:
+            await self._on_thread(partial(keep_answer, access.client, keyed, did, value))
+        handle = _turn_of(operation, given, did)
+        if handle is None:
+            await answer(out, 200, value, headers)
+            return
+        value = {**value, "turn": str(handle)}
+        headers["Location"] = f"{request.root}/{API_VERSION}/turns/{handle}"
+        if not wait:
+            await answer(out, 202, value, headers)
+            return
+        outcome = await self._turn(handle, wait)
+        over = outcome["status"] in (DONE, FAILED)
+        headers["Preference-Applied"] = f"wait={ceil(wait)}"
+        await answer(out, 200 if over else 202, {**value, "outcome": outcome}, headers)
+
+    def _call(
+        self, place: ApiPlace, operation: Operation, given: Mapping[str, Any], asked: AskedRequest
+    ) -> dict[str, Any]:
+        done = call(place, operation.verb, given, operation.needs, asked)
+        return {"value": done.value, "text": done.text}
+
+    async def _made_of_rows(self, did: Did) -> dict[str, Any] | None:
+        """The answer of what was done before, when it was not kept; None while the agent has not done it."""
+        if (key := command_of(did)) is None:
+            return {"value": dict(did), "text": ""}
+        answered = await self._on_thread(partial(self._everything.answer, key, QUICK))
+        if answered is None:
+            return None
+        if isinstance(answered.value, IkigaiError):
+            raise answered.value
+        return {"value": {**did, "answer": as_value(answered.value)}, "text": ""}
+
+    async def _later(self, did: Did | None, root: str, out: SendEvent) -> None:
+        if did is None or "request" not in did:
+            raise ApiProblem("not-yet", "This was asked for, and is not known to be done yet.")
+        path = f"requests/{did['agent']}/{did['request']}"
+        value = {"value": {"request": path, **did}, "text": "The agent does this after its turn."}
+        await answer(out, 202, value, {"Location": f"{root}/{API_VERSION}/{path}"})
+
+    async def _request(self, did: Did, wait: float, out: SendEvent) -> None:
+        """Answer with a remote command, when it has an answer or the time is over."""
+        key, until, pause = command_of(did), monotonic() + wait, 0.02
+        assert key is not None  # the path has its number
+        while True:
+            answered = await self._on_thread(partial(self._everything.answer, key, 0))
+            left = until - monotonic()
+            if answered is not None or left <= 0 or self.hub.ending.is_set():
+                await answer(out, 200, as_value(command_row(key, answered)))
+                return
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, LOOKS_EVERY)
+
+    # Turns and events
+
+    async def _turn(self, handle: TurnHandle, wait: float) -> dict[str, Any]:
+        """A turn, when it is over or asks for something, or when the time is."""
+        until = monotonic() + wait
+        with self.hub.watch(handle.agent) as watch:
+            while True:
+                turn: dict[str, Any] = await self._on_thread(partial(self._turns.look_at, handle))
+                left = until - monotonic()
+                if turn["status"] != WORKING or left <= 0 or self.hub.ending.is_set():
+                    return turn
+                await watch.news(min(left, LOOKS_EVERY))
+
+    async def _in_stream(self, principal: Principal, stream: Callable[[], Awaitable[None]]) -> None:
+        if self.hub.ending.is_set():
+            raise ApiProblem("ending", "This server is ending.")
+        if not self._streams.enter(principal.id):
+            raise ApiProblem("too-many", f"{principal.id} has {MOST_STREAMS} streams open.")
+        try:
+            await stream()
+        finally:
+            self._streams.leave(principal.id)
+
+    async def _agent_events(self, request: ApiRequest, access: Access, uuid: str, out: SendEvent) -> None:
+        place = _place_in(request)
+        await self._events(request, access, uuid, place, out, None)
+
+    async def _turn_events(self, request: ApiRequest, access: Access, handle: TurnHandle, out: SendEvent) -> None:
+        handle = await self._on_thread(partial(self._turns.settled, handle))
+        while not (opening := await self._opening(handle)):
+            turn = await self._turn(handle, 0)
+            if turn["status"] in (DONE, FAILED) or self.hub.ending.is_set():
+                break
+            with self.hub.watch(handle.agent) as watch:
+                await watch.news(LOOKS_EVERY)
+            handle = await self._on_thread(partial(self._turns.settled, handle))
+        place = max(_place_in(request), opening - 1)
+        await self._events(request, access, handle.agent, place, out, handle)
+
+    async def _opening(self, handle: TurnHandle) -> int:
+        if handle.kind == REQUEST:
+            return 0
+        opening: int = await self._on_thread(partial(self._turns.opening, handle))
+        return opening
+
+    async def _events(
+        self, request: ApiRequest, access: Access, uuid: str, place: int, out: SendEvent, turn: TurnHandle | None
+    ) -> None:
+        """Stream the messages of an agent after a place, and those to come: all of them, or those of a turn."""
+        stream, scrollback = ApiStream(out), await self._on_thread(partial(access.client.scrollback, uuid))
+        gone = asyncio.ensure_future(request.gone())
+        try:
+            with self.hub.watch(uuid, pieces=True) as watch:
+                await stream.begin()
+                while not gone.done():
+                    if self.hub.ending.is_set():
+                        await stream.event("bye", {})
+                        break
+                    watch.is_behind = False
+                    outcome = None if turn is None else await self._on_thread(partial(self._turns.look_at, turn))
+                    record, messages = await self._on_thread(
+                        partial(lambda at: (access.client.get(uuid), scrollback.between(at, at + STREAM_PAGE)), place)
+                    )
+                    for message in messages:
+                        place = message.id
+                        await stream.event("message", message_as_json(message), place)
+                    if messages:
+                        continue
+                    if outcome is not None and outcome["status"] in (DONE, FAILED):
+                        await stream.event("turn", outcome)
+                        break
+                    if not record.living:
+                        await stream.event("died", {"agent": uuid, "reason": record.exit_reason})
+                        break
+                    if not watch.is_behind:
+                        for kind, value in watch.pieces():
+                            await stream.event(kind, value)
+                        if not await watch.news(QUIET_STREAM):
+                            await stream.comment()
+            await stream.finish()
+        except OSError:
+            pass  # the client has gone, or did not read
+        finally:
+            gone.cancel()
+
+    async def _on_thread(self, work: Callable[[], T]) -> T:
+        """Do what waits for a database. Raises `ApiProblem` when too much waits already."""
+        if self._queued >= API_THREADS + MOST_QUEUED:
+            raise ApiProblem("busy", "Too many requests wait already.")
+        self._queued += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        finally:
+            self._queued -= 1
+
+
+def _turn_of(operation: Operation, given: Mapping[str, Any], did: Did | None) -> TurnHandle | None:
+    """The turn that a verb has opened; None for none."""
+    if did is None or not operation.verb.opens_turn or given.get("steer") or given.get("count"):
+        return None
+    if "mail" in did:
+        return TurnHandle(did["agent"], MAIL, did["mail"])
+    return TurnHandle(did["agent"], REQUEST, did["request"]) if "request" in did and given.get("prompt") else None
+
+
+def _place_in(request: ApiRequest) -> int:
+    """The position after which a client wants messages."""
+    text = request.headers.get("last-event-id") or request.query.get("after", "0")
+    return number_in(text, "after")
+
+
+def _for_get(error: IkigaiError) -> IkigaiError | ApiProblem:
+    """An error of a GET: one that would have changed something is asked for by POST."""
+    problem = api_problem(error)
+    return ApiProblem("no-get", str(error), {"Allow": "POST"}) if problem.code == "looks-only" else error
+
+
+def api(system: AttachedSystem, principal_of: PrincipalOf, url: str = "") -> Api:
+    """Make the network API of a system, an application of ASGI: mount it, or give it to a server.
+
+    Args:
+        system: an attached system; close it after the application has ended.
+        principal_of: gives the principal of a request, or None for nobody; a function or a coroutine. It may read a
+            database: a function runs on a thread.
+        url: the address of the application for its clients; empty for the path where it is mounted.
+    """
+    check_type(system, AttachedSystem, "system", "an attached system: AttachedSystem.open")
+    check_callable(principal_of, "principal_of", "a function that gives the Principal of a request, or None")
+    check_type(url, str, "url", "the address of the application")
+    return Api(system, principal_of, url)

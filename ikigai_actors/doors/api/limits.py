@@ -1,0 +1,58 @@
+"""Limits of what one principal, or one address, may ask for in a while. Pure: times are given.
+
+rates = RequestRates(a_second=20, at_once=100)
+rates.count("anna", now)         # False where it must wait
+"""
+
+from collections import OrderedDict
+
+_MOST_KNOWN = 10_000
+"""Askers that are remembered; the one that asked least recently is forgotten first."""
+
+
+class RequestRates:
+    """How often each asker may come: a number of times at once, and then as often as the rate says."""
+
+    def __init__(self, a_second: float, at_once: float) -> None:
+        self._a_second, self._at_once = a_second, at_once
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def count(self, asker: str, now: float) -> bool:
+        """Count a request; return whether it may be answered. One that may not be is not counted."""
+        left = self._now_left(asker, now)
+        allowed = left >= 1
+        self._left[asker] = (left - 1 if allowed else left, now)
+        self._left.move_to_end(asker)
+        if len(self._left) > _MOST_KNOWN:
+            self._left.popitem(last=False)
+        return allowed
+
+    def has_room(self, asker: str, now: float) -> bool:
+        """Whether a request would be answered. Counts nothing."""
+        return self._now_left(asker, now) >= 1
+
+    def _now_left(self, asker: str, now: float) -> float:
+        left, at = self._left.get(asker, (self._at_once, now))
+        return min(self._at_once, left + (now - at) * self._a_second)
+
+
+class OpenPlaces:
+    """How many each asker may have open at the same time."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open: dict[str, int] = {}
+
+    def enter(self, asker: str) -> bool:
+        """Open one more; False where there is no room."""
+        taken = self._open.get(asker, 0)
+        if taken >= self._most:
+            return False
+        self._open[asker] = taken + 1
+        return True
+
+    def leave(self, asker: str) -> None:
+        """Close one."""
+        self._open[asker] -= 1
+        if not self._open[asker]:
+            del self._open[asker]

@@ -1,0 +1,88 @@
+"""The operations: each verb of the table that protocols may call, as a path.
+
+    POST /v1/agents/{agent}/kill        a verb about an agent
+    POST /v1/doc/write                  any other one
+    GET  the same                       refused where it would change something; arguments in the query
+
+The arguments are those of the verb's tool, but for the agent that the path names. So a new verb costs nothing here.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ikigai_actors.doors.api.problems import ApiProblem
+from ikigai_actors.doors.api.requests import check_storable, number_in
+from ikigai_actors.verbs import table
+from ikigai_actors.verbs.tools import tool_of
+from ikigai_actors.verbs.verb import Verb, VerbGroup
+
+_AGENT = "agent"
+
+
+class Operation(NamedTuple):
+    """A verb as an operation."""
+
+    words: str
+    """The words of the verb, with slashes: ``doc/write``."""
+    verb: Verb
+    schema: Mapping[str, Any]
+    """The JSON schema of the arguments, without the agent that the path names."""
+    of_agent: bool
+    """Whether the path names an agent."""
+    needs: table.Right
+    """The right that a principal must have who changes something by it."""
+
+    @property
+    def path(self) -> str:
+        """The path, as OpenAPI has it."""
+        return f"/v1/agents/{{agent}}/{self.words}" if self.of_agent else f"/v1/{self.words}"
+
+    @property
+    def id(self) -> str:
+        """The name of the operation in clients that are generated."""
+        return self.words.replace("/", "_").replace("-", "_")
+
+    def parsed(self, query: Mapping[str, str]) -> dict[str, Any]:
+        """The arguments in a query. Raises `ApiProblem`."""
+        return {name: self._parsed(name, text) for name, text in query.items()}
+
+    def _parsed(self, name: str, text: str) -> Any:
+        check_storable(text)
+        match self.schema["properties"].get(name, {}).get("type"):
+            case "integer":
+                return number_in(text, name)
+            case "number":
+                try:
+                    return float(text)
+                except ValueError:
+                    raise ApiProblem("bad-input", f"Expected {name} to be a number; got {text[:80]!r}.") from None
+            case "boolean":
+                return text in ("", "1", "true")
+            case "array":
+                return text.split(",")
+        return text
+
+
+@lru_cache(maxsize=1)
+def operations() -> Mapping[str, Operation]:
+    """Every operation, by its words. Imports every verb."""
+    return {one.words: one for one in _operations()}
+
+
+def _operations() -> Iterator[Operation]:
+    for name in table.names(table.Callers.PROTOCOLS):
+        loaded = table.load(name)
+        for verb in loaded.verbs if isinstance(loaded, VerbGroup) else (loaded,):
+            schema = dict(tool_of(verb)["input_schema"])
+            of_agent = _AGENT in schema["required"]
+            if of_agent:
+                schema["properties"] = {key: one for key, one in schema["properties"].items() if key != _AGENT}
+                schema["required"] = [key for key in schema["required"] if key != _AGENT]
+            yield Operation(
+                f"{name}/{verb.name}" if isinstance(loaded, VerbGroup) else name,
+                verb,
+                schema,
+                of_agent,
+                table.TABLE[name].needs,
+            )

@@ -1,0 +1,125 @@
+"""Keys: a client that has not heard the answer asks again under the same key, and gets it; nothing is done twice.
+
+    free        no row: nothing was done under the key, or it was refused, also by the agent itself
+    did         the row names what the request did, in the transaction that did it
+    answered    the row has the answer as well. A crash before that leaves it to be made of what was done
+
+A key names one request of one principal for 30 days. It is looked up before the verb runs, since a name in a request
+may mean another agent the next time; the claim in the first unit decides between two at once.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ikigai_actors.errors import IkigaiError, Repeated
+from ikigai_actors.records.hosts.remote_commands import RemoteCommandKey, answer_of
+from ikigai_actors.records.once import KeyedCall, Once, answer_under, note_answer, release_refused
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.system.remote.client import Client
+
+Did = Mapping[str, Any]
+"""By what rows the outcome of a request is found: ``agent`` with ``mail`` or ``request``; else ``done``."""
+
+
+class KnownRequest(NamedTuple):
+    """The row of a request that was made before."""
+
+    did: Did
+    answer: dict[str, Any] | None
+    """The answer; None where a crash came before it was kept."""
+
+
+class RequestRepeated(IkigaiError):
+    """The request was made before under its key: of two at once this is the later one. Nothing was written."""
+
+    def __init__(self, known: KnownRequest) -> None:
+        super().__init__("This was done before under its key.")
+        self.known = known
+
+
+class ClaimingUnit(Once):
+    """A unit that is done once under a key, and answered as its act is. Raises `RequestRepeated`."""
+
+    __slots__ = ()
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Any:
+        try:
+            return super().write(tx, locked)
+        except Repeated as repeated:  # what asks for the unit knows of no key
+            raise RequestRepeated(_known(repeated.gave)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _KeepAnswer(Unit):
+    """Keep the answer of a request."""
+
+    call: KeyedCall
+    gave: Mapping[str, Any]
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        note_answer(tx, self.call, self.gave)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReleaseRefused(Unit):
+    """Leave the key of a refused request free."""
+
+    call: KeyedCall
+    gave: Mapping[str, Any]
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        release_refused(tx, self.call, self.gave)
+
+
+def request_under(principal: str, key: str, verb: str, given: Mapping[str, Any]) -> KeyedCall:
+    """The request of a principal, by its id, under a key. Raises `BadInput` for what cannot be a key."""
+    KeyedCall(key, verb, {})
+    scoped = hashlib.sha256(f"{principal}\0{key}".encode()).digest()
+    return KeyedCall("api " + base64.urlsafe_b64encode(scoped).decode(), verb, given)
+
+
+def known_request(client: Client, call: KeyedCall | None) -> KnownRequest | None:
+    """The row of a request that was made before; None where its key is free. Raises `KeyTaken`."""
+    if call is None:
+        return None
+
+    def read(tx: Transaction) -> tuple[KnownRequest, bool] | None:
+        if (gave := answer_under(tx, call)) is None:
+            return None
+        found = _known(gave)
+        return found, _was_refused(tx, found.did)
+
+    found = client.read(read)
+    if found is None:
+        return None
+    row, refused = found
+    if refused:  # a crash came before that was noted
+        release_key(client, call, row.did)
+        return None
+    return row
+
+
+def keep_answer(client: Client, call: KeyedCall, did: Did, answer: Mapping[str, Any]) -> None:
+    """Keep the answer of a request."""
+    client.write(_KeepAnswer(call, {"did": did, "answer": answer}))
+
+
+def release_key(client: Client, call: KeyedCall, did: Did) -> None:
+    """Leave a key free whose request the agent has refused."""
+    if client.read(lambda tx: _was_refused(tx, did)):
+        client.write(_ReleaseRefused(call, {"did": did}))
+
+
+def _was_refused(tx: Transaction, did: Did) -> bool:
+    if "request" not in did:
+        return False
+    found = answer_of(tx, RemoteCommandKey(did["agent"], did["request"]))
+    return found is not None and isinstance(found.value, IkigaiError)
+
+
+def _known(gave: Mapping[str, Any]) -> KnownRequest:
+    return KnownRequest(gave["did"], gave.get("answer"))

@@ -1,0 +1,74 @@
+"""Agents and messages, in pages.
+
+{"items": [...], "next": "WzE3…"}       # ``next`` is the cursor of the next page; null after the last one
+"""
+
+import base64
+import json
+from contextlib import suppress
+from typing import Any
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.reading import message_as_json
+from ikigai_actors.reach.turns import spent_by
+from ikigai_actors.records.agents.identity import is_agent_uuid
+from ikigai_actors.records.agents.lists import Age, age_of
+from ikigai_actors.records.agents.registry import AgentRecord
+
+MOST_IN_PAGE = 200
+"""The most items of a page."""
+
+
+def row_of_agent(access: Access, record: AgentRecord) -> dict[str, Any]:
+    """An agent, as a client of the network API sees it."""
+    reaches = record.supervisor_uuid is not None and record.uuid != access.top
+    return {
+        "agent": record.uuid,
+        "name": record.name,
+        "state": str(access.system.state_of(record)),
+        "supervisor": record.supervisor_uuid if reaches else None,
+        "created_at": record.created_at,
+        "ended_at": record.ended_at,
+        "unread": record.unread,
+        "spent": spent_by(record),
+    }
+
+
+def agents_page(access: Access, cursor: str, limit: int) -> dict[str, Any]:
+    """The living agents in reach, the topmost first, then in the order of their births."""
+    after = _decoded(cursor) if cursor else None
+    top = access.find(None)
+    first = [top] if after is None else []
+    rest = access.living(after or (0, 0, ""), limit + 1)
+    found = [*first, *(one for one in rest if one.uuid != top.uuid)]
+    page = found[:limit]
+    more = len(found) > limit
+    if not more:
+        return {"items": [row_of_agent(access, one) for one in page], "next": None}
+    last = page[-1]
+    return {
+        "items": [row_of_agent(access, one) for one in page],
+        "next": _encoded((0, 0, "") if last.uuid == top.uuid else age_of(last)),
+    }
+
+
+def messages_page(access: Access, agent: str, after: int, limit: int) -> dict[str, Any]:
+    """The messages of an agent's history after a position, inherited ones too."""
+    scrollback = access.client.scrollback(access.find(agent).uuid)
+    found = scrollback.between(after, after + limit)
+    items = [message_as_json(message) for message in found]
+    return {"items": items, "next": str(found[-1].id) if len(found) == limit else None}
+
+
+def _encoded(age: Age) -> str:
+    return base64.urlsafe_b64encode(json.dumps(age).encode()).decode().rstrip("=")
+
+
+def _decoded(cursor: str) -> Age:
+    with suppress(ValueError, TypeError, RecursionError):
+        at, born, uuid = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        numbers = type(at) is int and type(born) is int and 0 <= at < 2**63 and 0 <= born < 2**63
+        if numbers and (uuid == "" or is_agent_uuid(uuid)):
+            return (at, born, uuid)
+    raise BadInput("Expected cursor to be the next of an earlier page.")

@@ -1,0 +1,97 @@
+"""Tokens: secrets by which a principal comes in through the network.
+
+    issued = AddToken("tk-3f…", "anna", ("approve",), under=uuid, made_by="bob", now=now, expires_at=None)
+    found = token_of(tx, "ikg_…", now)          # a `Token`; None for a secret that nobody has, or no more
+
+The database has the SHA-256 of a secret alone, so a copy of it lets nobody in. A token is looked at in each request: it
+ends with that request which comes after its expiry, or after its revocation is committed.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+
+TOKEN_PREFIX = "ikg_"
+"""With it a secret begins, so that a search for leaked ones finds it."""
+
+_SHOWN = 12
+"""Characters of its digest that name a token for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token. A row of the table ``tokens``."""
+
+    sha256: str
+    principal: str
+    name: str
+    roles: str
+    """Separated by blanks."""
+    under: str | None
+    made_by: str | None
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+
+    @property
+    def id(self) -> str:
+        """Names the token: the beginning of its digest."""
+        return self.sha256[:_SHOWN]
+
+    def state(self, now: int) -> str:
+        """Whether it lets somebody in: ``open``, ``expired`` or ``revoked``."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "open"
+
+
+def token_digest(secret: str) -> str:
+    """The digest by which a secret is found."""
+    return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class AddToken(Unit):
+    """Issue a token."""
+
+    sha256: str
+    principal: str
+    name: str
+    roles: Sequence[str]
+    under: str | None
+    made_by: str | None
+    now: int
+    expires_at: int | None
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Token:
+        token = Token(
+            self.sha256, self.principal, self.name, " ".join(self.roles), self.under, self.made_by, self.now,
+            self.expires_at, None,
+        )  # fmt: skip
+        tx.run("add_token", **asdict(token))
+        return token
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeTokens(Unit):
+    """Revoke the open tokens of a principal, or the one whose digest begins so; answered with their digests."""
+
+    named: str
+    now: int
+
+    def write(self, tx: Transaction, locked: LockedRows) -> list[str]:
+        return [sha256 for (sha256,) in tx.run("revoke_tokens", named=self.named, now=self.now)]
+
+
+def token_of(tx: Transaction, secret: str, now: int) -> Token | None:
+    """The token of a secret, as long as it lets somebody in."""
+    found = [Token(*row) for row in tx.run("token_of", sha256=token_digest(secret))]
+    return next((token for token in found if token.state(now) == "open"), None)
+
+
+def every_token(tx: Transaction) -> list[Token]:
+    """All tokens, the oldest first; those that let nobody in any more too."""
+    return [Token(*row) for row in tx.run("every_token")]

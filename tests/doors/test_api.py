@@ -1,0 +1,450 @@
+"""The network API: what a client asks for by HTTP, at the real database, with real agents."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.api import ApiRequest, AttachedSystem, Principal, api
+from ikigai_actors.doors.api.limits import OpenPlaces, RequestRates
+from ikigai_actors.doors.api.openapi import openapi_page
+from ikigai_actors.doors.api.operations import operations
+from ikigai_actors.doors.api.serving import ApiServer
+from ikigai_actors.http_server.acceptor import listen
+from ikigai_actors.providers.base import Provider
+from tests.kit.blocking_provider import Gate
+
+PRINCIPALS = {
+    "op": Principal("op", "Op", frozenset({"operate"})),
+    "anna": Principal("anna", "Anna", frozenset({"prompt"})),
+    "eve": Principal("eve", "Eve", frozenset({"look"})),
+}
+CHECKED_IN = Path(__file__).parents[2] / "docs" / "integrate" / "openapi.json"
+
+
+class Stage:
+    """A host, the application on an attached system, and who may come in."""
+
+    def __init__(self, host: ActorSystem, system: AttachedSystem) -> None:
+        self.host, self.system = host, system
+        self.principals = dict(PRINCIPALS)
+        self.app = api(system, self.principal_of)
+
+    def principal_of(self, request: ApiRequest) -> Principal | None:
+        return self.principals.get(request.bearer)
+
+    @asynccontextmanager
+    async def client(self, token: str = "op") -> AsyncIterator[httpx2.AsyncClient]:
+        """A client of the application, without a network."""
+        transport = httpx2.ASGITransport(app=self.app)
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(
+            transport=transport, base_url="http://api", headers=headers, timeout=60
+        ) as client:
+            yield client
+
+    def run(self, work: Callable[[httpx2.AsyncClient], Awaitable[Any]], token: str = "op") -> Any:
+        """Let a client do something."""
+
+        async def main() -> Any:
+            async with self.client(token) as client:
+                return await work(client)
+
+        return asyncio.run(main())
+
+    def turns(self, name: str) -> list[str]:
+        """The prompts that an agent has taken up."""
+        return [one.content for one in self.host.agent(name).history() if one.kind == "user"]
+
+
+@contextmanager
+def staged(database: str, provider: Provider | None = None) -> Iterator[Stage]:
+    with ActorSystem.open(database, provider or OfflineProvider()) as host:
+        host.root.rename("root")
+        host.root.fork(name="kid")
+        host.root.fork(name="other")
+        with AttachedSystem.open(database) as system:
+            stage = Stage(host, system)
+            try:
+                yield stage
+            finally:
+                stage.app.close()
+
+
+@pytest.fixture
+def stage(durable: str) -> Iterator[Stage]:
+    with staged(durable) as made:
+        yield made
+
+
+def test_a_prompt_is_accepted_and_its_turn_is_waited_for_by_its_handle(stage: Stage) -> None:
+    async def work(client: httpx2.AsyncClient) -> None:
+        accepted = await client.post("/v1/agents/kid/prompt", json={"text": "tea"})
+        assert accepted.status_code == 202
+        assert accepted.headers["location"] == f"/v1/turns/{accepted.json()['turn']}"
+        turn = (await client.get(accepted.headers["location"], params={"wait": 30})).json()
+        assert (turn["status"], turn["name"]) == ("done", "kid")
+        waited = await client.post("/v1/agents/kid/prompt", json={"text": "milk"}, headers={"Prefer": "wait=30"})
+        assert (waited.status_code, waited.json()["outcome"]["status"]) == (200, "done")
+        born = await client.post(
+            "/v1/agents/~/fork", json={"name": "boy", "prompt": "hi"}, headers={"Prefer": "wait=30"}
+        )
+        assert born.json()["outcome"]["status"] == "done"
+        assert born.json()["value"]["name"] == "boy"
+
+    stage.run(work)
+    assert stage.turns("kid") == ["tea", "milk"]
+
+
+def test_a_key_does_its_request_once_whoever_of_twenty_comes_first(stage: Stage) -> None:
+    async def work(client: httpx2.AsyncClient) -> None:
+        async def ask() -> Any:
+            return await client.post("/v1/agents/kid/prompt", json={"text": "tea"}, headers={"Idempotency-Key": "k"})
+
+        answers = await asyncio.gather(*(ask() for _ in range(20)))
+        assert len({one.json()["turn"] for one in answers}) == 1
+        assert sum("idempotency-replayed" not in one.headers for one in answers) == 1
+        again = await ask()
+        assert again.headers["idempotency-replayed"] == "true"
+        await client.get(again.headers["location"], params={"wait": 30})
+        changed = await client.post("/v1/agents/kid/prompt", json={"text": "milk"}, headers={"Idempotency-Key": "k"})
+        assert (changed.status_code, changed.json()["type"]) == (422, "urn:ikigai:problem:key-reused")
+        async with stage.client("anna") as other:
+            answer = await other.post("/v1/agents/kid/prompt", json={"text": "cake"}, headers={"Idempotency-Key": "k"})
+            assert (await other.get(answer.headers["location"], params={"wait": 30})).json()["status"] == "done"
+
+    stage.run(work)
+    assert stage.turns("kid") == ["tea", "cake"]
+
+
+KEYED: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("agents/root/fork", {"name": "boy"}),
+    ("agents/kid/mark", {"label": "here"}),
+    ("send", {"recipient": "kid", "text": "milk"}),
+    ("timers", {"agent": "kid", "text": "tea", "after": "1h"}),
+    ("agents/kid/rename", {"name": "lad"}),
+    ("doc/write", {"path": "menu", "text": "tea"}),
+    ("agents/lad/set", {"name": "temperature", "value": ["0.5"]}),
+    ("agents/lad/rules", {"what": "add", "decision": "ask", "tool": "bash"}),
+    ("agents/lad/supervise", {"intensity": 2}),
+    ("agents/lad/read-mail", {}),
+    ("agents/lad/kill", {}),
+)
+
+
+def test_each_verb_under_a_key_answers_a_second_request_as_the_first(stage: Stage) -> None:
+    async def work(client: httpx2.AsyncClient) -> None:
+        for number, (path, body) in enumerate(KEYED):
+            headers = {"Idempotency-Key": f"k{number}"}
+            first = await client.post(f"/v1/{path}", json=body, headers=headers)
+            before = len(stage.host.root.check_mail().previews)
+            again = await client.post(f"/v1/{path}", json=body, headers=headers)
+            assert first.status_code == again.status_code == 200, (path, first.text, again.text)
+            assert first.json() == again.json(), path
+            assert again.headers["idempotency-replayed"] == "true", path
+            assert before == len(stage.host.root.check_mail().previews)
+
+    stage.run(work)
+    assert len([one for one in stage.host.agents() if one.name == "boy"]) == 1
+    assert stage.host.documents.read("menu").version == 1
+
+
+def test_a_refusal_leaves_the_key_free(stage: Stage) -> None:
+    async def work(client: httpx2.AsyncClient) -> None:
+        headers = {"Idempotency-Key": "k"}
+        refused = await client.post("/v1/agents/~/fork", json={"name": "kid"}, headers=headers)
+        assert refused.status_code == 409  # the agent itself refused it: the name is taken
+        stage.host.agent("kid").kill()
+        done = await client.post("/v1/agents/~/fork", json={"name": "kid"}, headers=headers)
+        assert (done.status_code, done.json()["value"]["name"]) == (200, "kid")
+
+    stage.run(work)
+
+
+def test_looking_changes_nothing(stage: Stage) -> None:
+    async def work(client: httpx2.AsyncClient) -> None:
+        assert (await client.get("/v1/agents/kid/prompt", params={"text": "tea"})).status_code == 405
+        assert (await client.get("/v1/agents/kid/kill")).status_code == 405
+        assert (await client.get("/v1/agents/kid/history")).status_code == 200
+        assert (await client.get("/v1/timers")).json()["value"] == []
+        async with stage.client("eve") as eve:
+            refused = await eve.post("/v1/agents/kid/prompt", json={"text": "tea"})
+            assert (refused.status_code, refused.json()["title"]) == (403, "Looks only")
+            assert (await eve.post("/v1/agents/kid/settings", json={})).status_code == 200
+        async with stage.client("anna") as anna:
+            assert (await anna.post("/v1/agents/kid/kill", json={})).json()["title"] == "Not allowed"
+        async with stage.client("nobody") as nobody:
+            refused = await nobody.get("/v1/agents")
+            assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+
+    stage.run(work)
+    assert stage.turns("kid") == []
+    assert stage.host.agent("kid").record.living
+
+
+def test_a_branch_sees_nothing_of_another(stage: Stage) -> None:
+    kid = stage.host.agent("kid")
+    kid.fork(name="inner")
+    other = stage.host.agent("other")
+    stage.principals["branch"] = Principal("b", "B", frozenset({"operate"}), under=kid.uuid)
+
+    async def work(client: httpx2.AsyncClient) -> None:
+        listed = (await client.get("/v1/agents")).json()
+        assert [one["name"] for one in listed["items"]] == ["kid", "inner"]
+        assert listed["items"][0]["supervisor"] is None
+        for name in ("other", other.uuid, other.uuid[:6], "nobody"):
+            for path in ("", "/history", "/messages", "/events", "/settings"):
+                found = await client.get(f"/v1/agents/{name}{path}")
+                assert found.status_code == 404, path
+                assert found.json()["detail"].replace(name, "X") == await unknown(client, name)
+        assert (await client.get(f"/v1/turns/{other.uuid}/m1")).status_code == 404
+        assert (await client.get(f"/v1/requests/{other.uuid}/1")).status_code == 404
+        assert (await client.get("/v1/doc/list")).status_code == 403
+        assert (await client.get("/v1/agents/~")).json()["name"] == "kid"
+
+    async def unknown(client: httpx2.AsyncClient, name: str) -> str:
+        like = "A" * 22 if len(name) == 22 else "zzzz"
+        return str((await client.get(f"/v1/agents/{like}")).json()["detail"]).replace(like, "X")
+
+    stage.run(work, "branch")
+
+
+def test_a_busy_agent_does_it_after_its_turn_and_the_request_says_so(durable: str) -> None:
+    gate = Gate()
+    with staged(durable, gate.provider) as stage:
+
+        async def work(client: httpx2.AsyncClient) -> None:
+            accepted = await client.post("/v1/agents/kid/prompt", json={"text": "tea"})
+            await asyncio.to_thread(gate.wait_until_asked)
+            later = await client.post("/v1/agents/kid/clear", json={}, headers={"Idempotency-Key": "c"})
+            assert later.status_code == 202, later.text
+            assert (await client.get(later.headers["location"])).json()["status"] == "working"
+            again = await client.post("/v1/agents/kid/clear", json={}, headers={"Idempotency-Key": "c"})
+            assert again.headers["location"] == later.headers["location"]
+            gate.open()
+            assert (await client.get(accepted.headers["location"], params={"wait": 30})).json()["status"] == "done"
+            assert (await client.get(later.headers["location"], params={"wait": 30})).json()["status"] == "done"
+
+        stage.run(work)
+
+
+def test_lists_go_on_by_their_cursors(stage: Stage) -> None:
+    for number in range(5):
+        stage.host.root.fork(name=f"a{number}")
+    stage.host.agent("kid").prompt("tea").get(timeout=60)
+
+    async def work(client: httpx2.AsyncClient) -> None:
+        names: list[str] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            listed = (await client.get("/v1/agents", params={"limit": 3, "cursor": cursor})).json()
+            names += [one["name"] for one in listed["items"]]
+            assert len(listed["items"]) <= 3
+            cursor = listed["next"]
+        assert names == ["root", "kid", "other", *(f"a{number}" for number in range(5))]
+        first = (await client.get("/v1/agents/kid/messages", params={"limit": 1})).json()
+        rest = (await client.get("/v1/agents/kid/messages", params={"after": first["next"]})).json()
+        assert [one["id"] for one in first["items"] + rest["items"]] == [
+            one.id for one in stage.system._client.scrollback(stage.host.agent("kid").uuid).latest(100)
+        ]
+        assert (await client.get("/v1/agents", params={"cursor": "x"})).status_code == 400
+
+    stage.run(work)
+
+
+def test_a_probe_needs_no_token_and_says_whether_a_host_lives(durable: str) -> None:
+    with staged(durable) as stage:
+
+        async def work(client: httpx2.AsyncClient) -> list[int]:
+            del client.headers["Authorization"]
+            return [(await client.get(path)).status_code for path in ("/healthz", "/readyz", "/openapi.json", "/v1/x")]
+
+        assert stage.run(work) == [200, 200, 200, 401]
+        stage.app.drain()
+        assert stage.run(work) == [200, 503, 200, 401]
+
+
+TEXTS = st.one_of(
+    st.text(max_size=20),
+    st.sampled_from(["", "kid", "~", "..", "\x00", "\ud800", "a" * 5_000, "group:x", "-1", "1e400", "' OR 1=1"]),
+)
+VALUES = st.recursive(
+    st.one_of(TEXTS, st.integers(), st.floats(), st.booleans(), st.none()), lambda inner: st.lists(inner, max_size=3)
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(sorted(operations())),
+            TEXTS,
+            st.dictionaries(st.one_of(TEXTS, st.sampled_from(["text", "name", "number", "path"])), VALUES, max_size=3),
+            st.booleans(),
+        ),
+        min_size=5,
+        max_size=15,
+    )
+)
+def test_no_request_breaks_the_server(stage: Stage, requests: list[tuple[str, str, dict[str, Any], bool]]) -> None:
+    stage.principals["look"] = Principal("look", "L", frozenset({"look"}))
+
+    async def work(client: httpx2.AsyncClient) -> None:
+        for words, agent, body, looks in requests:
+            operation = operations()[words]
+            quoted = "".join(f"%{byte:02x}" for byte in agent.encode(errors="surrogatepass")) or "kid"
+            path = operation.path.replace("{agent}", quoted)
+            content = json.dumps({**dict.fromkeys(operation.schema["required"], "x"), **body}).encode()
+            answer = await (client.get(path) if looks else client.post(path, content=content))
+            assert answer.status_code < 500 or answer.json()["title"] in ("No host", "Busy"), (path, answer.text)
+            if answer.status_code >= 400:
+                assert answer.headers["content-type"] == "application/problem+json"
+                assert answer.json()["status"] == answer.status_code
+
+    stage.app._rates = RequestRates(1e9, 1e9)
+    stage.run(work, "look")
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ({}, b"{", 400), ({}, b"[]", 400), ({}, b'{"text": NaN}', 400), ({}, b"[" * 100_000, 400),
+        ({"Content-Type": "text/xml"}, b"<a/>", 415), ({}, b'{"text": "' + b"a" * 5_000_000 + b'"}', 413),
+        ({"Idempotency-Key": ""}, b'{"text": "tea"}', 400), ({"Idempotency-Key": "k" * 201}, b'{"text": "tea"}', 400),
+        ({"Prefer": "wait=x"}, b'{"text": "tea"}', 400), ({}, b'{"text": "tea", "attach": ["/etc/passwd"]}', 400),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_and_does_nothing(stage: Stage, headers: dict[str, str], body: bytes, status: int) -> None:
+    async def work(client: httpx2.AsyncClient) -> None:
+        answer = await client.post("/v1/agents/kid/prompt", content=body, headers=headers)
+        assert (answer.status_code, answer.json()["status"]) == (status, status)
+
+    stage.run(work)
+    assert stage.system._client.get(stage.host.agent("kid").uuid).mailed == 0
+
+
+async def events(response: httpx2.Response) -> AsyncIterator[tuple[str, str, Any]]:
+    """The events of a stream: kind, id, value."""
+    kind, number = "", ""
+    async for line in response.aiter_lines():
+        name, _, value = line.partition(": ")
+        if name == "event":
+            kind = value
+        elif name == "id":
+            number = value
+        elif name == "data":
+            yield kind, number, json.loads(value)
+            number = ""
+
+
+@asynccontextmanager
+async def served(stage: Stage) -> AsyncIterator[tuple[httpx2.AsyncClient, asyncio.Event]]:
+    """A client of a real server on this machine, and what ends it."""
+    listening, stop = listen("127.0.0.1", 0), asyncio.Event()
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    serving = asyncio.create_task(ApiServer(stage.app, listening).serve(stop))
+    try:
+        async with httpx2.AsyncClient(base_url=url, headers={"Authorization": "Bearer op"}, timeout=60) as client:
+            yield client, stop
+    finally:
+        stop.set()
+        await serving
+
+
+def test_a_stream_goes_on_where_the_client_was_and_ends_with_the_agent(stage: Stage) -> None:
+    kid = stage.host.agent("kid")
+    kid.prompt("tea").get(timeout=60)
+
+    async def main() -> None:
+        async with served(stage) as (client, _):
+            seen: list[int] = []
+            async with client.stream("GET", "/v1/agents/kid/events") as response:
+                assert response.headers["content-type"] == "text/event-stream"
+                async for kind, number, value in events(response):
+                    if kind == "message":
+                        assert number == str(value["id"])
+                        seen.append(value["id"])
+                    if kind == "message" and value["kind"] == "assistant":
+                        break
+            kid.aio.prompt("milk")
+            ends = ""
+            headers = {"Last-Event-ID": str(seen[-1])}
+            async with client.stream("GET", "/v1/agents/kid/events", headers=headers) as response:
+                async for kind, _, value in events(response):
+                    if kind == "message":
+                        seen.append(value["id"])
+                        if value["kind"] == "assistant":
+                            await asyncio.to_thread(kid.kill)
+                    ends = kind
+            assert ends == "died"
+            scrollback = stage.system._client.scrollback(kid.uuid)
+            assert seen == [one.id for one in scrollback.latest(1_000)]
+
+    asyncio.run(main())
+
+
+def test_the_stream_of_a_turn_ends_with_its_outcome(stage: Stage) -> None:
+    async def main() -> None:
+        async with served(stage) as (client, _):
+            accepted = await client.post("/v1/agents/kid/prompt", json={"text": "tea"})
+            path = f"{accepted.headers['location']}/events"
+            async with client.stream("GET", path) as response:
+                got = [(kind, value) async for kind, _, value in events(response)]
+            kinds = [value["kind"] for kind, value in got if kind == "message"]
+            assert kinds == ["user", "assistant"]
+            assert got[-1][0] == "turn"
+            assert got[-1][1]["status"] == "done"
+
+    asyncio.run(main())
+
+
+def test_a_server_that_ends_says_so_to_streams_and_answers_those_that_wait(durable: str) -> None:
+    gate = Gate()
+    with staged(durable, gate.provider) as stage:
+
+        async def main() -> None:
+            async with served(stage) as (client, stop):
+                accepted = await client.post("/v1/agents/kid/prompt", json={"text": "tea"})
+                waiting = asyncio.create_task(client.get(accepted.headers["location"], params={"wait": 60}))
+                async with client.stream("GET", "/v1/agents/other/events") as response:
+                    kinds: list[str] = []
+                    async for kind, _, _ in events(response):
+                        kinds.append(kind)
+                        stop.set()
+                    assert kinds[-1] == "bye"
+                assert (await waiting).json()["status"] == "working"
+
+        asyncio.run(main())
+        gate.open()
+
+
+def test_a_principal_that_asks_too_often_is_told_to_wait() -> None:
+    rates = RequestRates(2, 3)
+    assert [rates.count("a", 0) for _ in range(4)] == [True, True, True, False]
+    assert rates.count("b", 0)
+    assert [rates.count("a", 0.5), rates.count("a", 0.5)] == [True, False]
+    places = OpenPlaces(1)
+    assert [places.enter("a"), places.enter("a"), places.enter("b")] == [True, False, True]
+    places.leave("a")
+    assert places.enter("a")
+
+
+def test_the_page_that_is_checked_in_is_of_this_program() -> None:
+    assert json.loads(CHECKED_IN.read_text(encoding="utf-8")) == json.loads(json.dumps(openapi_page("/")))
+
+
+def test_every_verb_of_protocols_is_an_operation_by_both_methods() -> None:
+    paths = openapi_page("/")["paths"]
+    for operation in operations().values():
+        assert set(paths[operation.path]) >= {"get", "post"}
+        assert "attach" not in operation.schema["properties"]
+    ids = [one[method]["operationId"] for one in paths.values() for method in ("get", "post") if method in one]
+    assert len(ids) == len(set(ids))
