@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.api import ApiRequest, AttachedSystem, Principal, api
@@ -37,6 +40,7 @@ class Stage:
         self.host, self.system = host, system
         self.principals = dict(PRINCIPALS)
         self.app = api(system, self.principal_of)
+        self.server: ApiServer | None = None
 
     def principal_of(self, request: ApiRequest) -> Principal | None:
         return self.principals.get(request.bearer)
@@ -350,7 +354,8 @@ async def served(stage: Stage) -> AsyncIterator[tuple[httpx2.AsyncClient, asynci
     """A client of a real server on this machine, and what ends it."""
     listening, stop = listen("127.0.0.1", 0), asyncio.Event()
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    serving = asyncio.create_task(ApiServer(stage.app, listening).serve(stop))
+    stage.server = ApiServer(stage.app, listening)
+    serving = asyncio.create_task(stage.server.serve(stop))
     try:
         async with httpx2.AsyncClient(base_url=url, headers={"Authorization": "Bearer op"}, timeout=60) as client:
             yield client, stop
@@ -387,6 +392,28 @@ def test_a_stream_goes_on_where_the_client_was_and_ends_with_the_agent(stage: St
             assert ends == "died"
             scrollback = stage.system._client.scrollback(kid.uuid)
             assert seen == [one.id for one in scrollback.latest(1_000)]
+
+    asyncio.run(main())
+
+
+def test_a_mounted_application_follows_its_path_and_a_small_answer_leaves_at_once(stage: Stage) -> None:
+    mounted = Starlette(routes=[Mount("/agents", app=stage.app)])
+
+    async def main() -> None:
+        made = httpx2.AsyncClient(transport=httpx2.ASGITransport(app=mounted), base_url="http://web", timeout=60)
+        async with made as client:
+            client.headers["Authorization"] = "Bearer op"
+            accepted = await client.post("/agents/v1/agents/kid/prompt", json={"text": "tea"})
+            assert accepted.headers["location"].startswith("/agents/v1/turns/")
+            turn = await client.get(accepted.headers["location"], params={"wait": 30})
+            assert turn.json()["status"] == "done"
+            assert (await client.get("/agents/openapi.json")).json()["servers"] == [{"url": "/agents"}]
+        async with served(stage) as (client, _):
+            await client.get("/healthz")
+            sockets = [
+                one.get_extra_info("socket") for one in (stage.server._transports.values() if stage.server else ())
+            ]
+            assert [one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for one in sockets] == [1]
 
     asyncio.run(main())
 

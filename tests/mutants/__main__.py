@@ -1,7 +1,7 @@
 """The table of what was found of which mutant:
 
 python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --rules | --spending | --steering |
-                         --hashes | --sleep | --interleavings | --killing | --decisions | --durable]
+                         --hashes | --sleep | --interleavings | --killing | --decisions | --durable | --street]
                         [--examples N] [--seconds S] [NAME …]
 """
 
@@ -32,6 +32,7 @@ from tests.mutants.rules import RULE_MUTANTS
 from tests.mutants.sleep import SLEEP_MUTANTS
 from tests.mutants.spending import SPENDING_MUTANTS
 from tests.mutants.steering import STEERING_MUTANTS, STEERING_MUTANTS_OF_HOSTS
+from tests.mutants.street import STREET_MUTANTS
 
 ROOT = Path(__file__).parents[2]
 
@@ -153,6 +154,7 @@ def main() -> None:
         "--decisions", action="store_true", help="those of decisions that are gone through case by case"
     )
     parser.add_argument("--durable", action="store_true", help="those of INT in order, turns that go on, and keys")
+    parser.add_argument("--street", action="store_true", help="those of the network API")
     given = parser.parse_args()
     kinds = {
         "hosts": HOST_MUTANTS,
@@ -168,6 +170,7 @@ def main() -> None:
         "interleavings": INTERLEAVING_MUTANTS,
         "decisions": DECISION_MUTANTS,
         "durable": DURABLE_MUTANTS,
+        "street": STREET_MUTANTS,
         "steering": (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),
     }
     mutants = next((some for kind, some in kinds.items() if getattr(given, kind)), MUTANTS)

@@ -20,13 +20,14 @@ from tests.mutants.rules import RULE_MUTANTS
 from tests.mutants.sleep import SLEEP_MUTANTS
 from tests.mutants.spending import SPENDING_MUTANTS
 from tests.mutants.steering import STEERING_MUTANTS, STEERING_MUTANTS_OF_HOSTS
+from tests.mutants.street import STREET_MUTANTS
 
 
 def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
     others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS, *BEHAVIOUR_MUTANTS, *SPENDING_MUTANTS)
     decisions = (*INTERLEAVING_MUTANTS, *KILLING_MUTANTS, *DECISION_MUTANTS)
     steering = (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS, *decisions)
-    subjects = (*HASH_MUTANTS, *RULE_MUTANTS, *SLEEP_MUTANTS, *DURABLE_MUTANTS)
+    subjects = (*HASH_MUTANTS, *RULE_MUTANTS, *SLEEP_MUTANTS, *DURABLE_MUTANTS, *STREET_MUTANTS)
     assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering, *subjects))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
@@ -99,7 +100,10 @@ def test_the_page_says_of_every_mutant_of_what_comes_later_which_test_finds_it()
         assert f"def {by}(" in (ROOT / mutant.test).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("title", "mutants"), [("Decisions", DECISION_MUTANTS), ("Durable programs", DURABLE_MUTANTS)])
+@pytest.mark.parametrize(
+    ("title", "mutants"),
+    [("Decisions", DECISION_MUTANTS), ("Durable programs", DURABLE_MUTANTS), ("The network API", STREET_MUTANTS)],
+)
 def test_the_page_says_of_every_mutant_of_decisions_which_test_finds_it(
     title: str, mutants: tuple[Mutant, ...]
 ) -> None:

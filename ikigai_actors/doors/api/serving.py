@@ -64,14 +64,15 @@ def serve_api(options: ApiOptions, show: Callable[[str], object], tell: Callable
         listening = listen(host, port)
         at = listening.getsockname()
         api = Api(system, lambda request: principal_of_token(system, request.bearer, under), options.url)
-        show(options.url or f"http://{at[0]}:{at[1]}{options.root}")
+        place = options.url or f"http://{at[0]}:{at[1]}{options.root}"
+        server = ApiServer(api, listening, options.root, options.trusted)
         try:
-            return asyncio.run(_serve(ApiServer(api, listening, options.root, options.trusted), tell))
+            return asyncio.run(_serve(server, lambda: show(place), tell))
         finally:
             api.close()
 
 
-async def _serve(server: "ApiServer", tell: Callable[[str], object]) -> int:
+async def _serve(server: "ApiServer", ready: Callable[[], object], tell: Callable[[str], object]) -> int:
     stop, came, loop = asyncio.Event(), list[int](), asyncio.get_running_loop()
 
     def note(number: int) -> None:
@@ -80,7 +81,7 @@ async def _serve(server: "ApiServer", tell: Callable[[str], object]) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, note, number)
-    await server.serve(stop, lambda: tell("Ending: requests under way are done first."))
+    await server.serve(stop, ready, lambda: tell("Ending: requests under way are done first."))
     return 0 if came[0] == signal.SIGINT else 128 + came[0]
 
 
@@ -141,10 +142,16 @@ class ApiServer:
         self._config.load()
         self._state = ServerState()
 
-    async def serve(self, stop: asyncio.Event, on_end: Callable[[], object] = lambda: None) -> None:
+    async def serve(
+        self,
+        stop: asyncio.Event,
+        on_ready: Callable[[], object] = lambda: None,
+        on_end: Callable[[], object] = lambda: None,
+    ) -> None:
         """Serve until it has to stop, and then what is under way, for `DRAIN_SECONDS` seconds."""
         limits = ConnectionLimits.of_process()
         self._acceptor = Acceptor(self._listening, self._connect, ConnectionLimits(limits.strangers, MOST_CONNECTIONS))
+        on_ready()
         await stop.wait()
         on_end()
         self._api.drain()

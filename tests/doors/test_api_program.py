@@ -1,0 +1,69 @@
+"""``ikigai api`` as a program: it is killed between a request and its answer, and nothing is done twice or lost."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.shell.cli.main import run
+from tests.kit.zygote import PYTHON
+
+pytestmark = pytest.mark.slow("starts real programs")
+
+
+@contextmanager
+def serving(database: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The program, and where it listens."""
+    words = [*PYTHON, "-m", "ikigai_actors", "--database", str(database), "api", "--listen", "127.0.0.1:0", *options]
+    program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert program.stdout is not None
+    try:
+        yield program.stdout.readline().strip(), program
+    finally:
+        program.kill()
+        program.communicate()
+
+
+def token(database: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, str]:
+    capsys.readouterr()
+    assert run(["--database", str(database), "token", "create", "ci", "--role", "prompt", "--json", *options]) == 0
+    return {"Authorization": f"Bearer {json.loads(capsys.readouterr().out)['token']}"}
+
+
+def test_a_request_that_is_repeated_over_kills_is_done_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    database = tmp_path / "team.db"
+    with ActorSystem.open(str(database), OfflineProvider()) as host:
+        host.root.fork(name="kid")
+        headers = token(database, capsys, "--under", "kid")
+        turns = set()
+        for number in range(3):
+            with serving(database) as (url, program):
+                asked = {**headers, "Idempotency-Key": "k"}
+                answer = httpx2.post(f"{url}/v1/agents/~/prompt", json={"text": "tea"}, headers=asked, timeout=60)
+                turns.add(answer.json()["turn"])
+                assert ("idempotency-replayed" in answer.headers) is (number > 0)
+                assert httpx2.get(f"{url}/v1/agents/root", headers=headers).status_code == 404
+                if number == 2:
+                    done = httpx2.get(f"{url}/v1/turns/{answer.json()['turn']}?wait=30", headers=headers, timeout=60)
+                    assert done.json()["status"] == "done"
+                    assert run(["--database", str(database), "token", "revoke", "ci"]) == 0
+                    assert httpx2.get(f"{url}/v1/agents", headers=headers).status_code == 401
+                    program.send_signal(signal.SIGTERM)
+                    assert program.wait(30) == 128 + signal.SIGTERM
+        assert len(turns) == 1
+        assert [one.content for one in host.agent("kid").history() if one.kind == "user"] == ["tea"]
+
+
+def test_an_address_for_other_machines_needs_a_proxy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    database = str(tmp_path / "team.db")
+    with ActorSystem.open(database, OfflineProvider()):
+        assert run(["--database", database, "api", "--listen", "0.0.0.0:0"]) == 1
+        assert "--trust-proxy" in capsys.readouterr().err
+        assert run(["--database", database, "api", "--listen", "nowhere"]) == 1
+    assert run(["--database", str(tmp_path / "none.db"), "api"]) == 1
