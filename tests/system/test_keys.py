@@ -17,6 +17,7 @@ from ikigai_actors import (
     AsyncActorSystem,
     BadInput,
     Child,
+    NameTaken,
     ScriptedProvider,
     Signal,
     TurnInterrupted,
@@ -148,9 +149,9 @@ def test_a_prompt_that_is_withdrawn_leaves_its_key_free_and_one_that_is_refused_
         for one in (waiting, again):
             with pytest.raises(Withdrawn):
                 one.get(timeout=DEADLINE)
-        with pytest.raises(BadInput):
-            kid.fork(name="not a name!", key="k2")
         kid.signal(Signal.CONT)
+        with pytest.raises(NameTaken):
+            kid.fork(name="kid", key="k2")
         assert kid.prompt("coffee", key="k1").get(timeout=DEADLINE).text == "heard coffee"
         assert kid.fork(name="mast", key="k2").name == "mast"
 
