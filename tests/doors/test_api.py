@@ -5,7 +5,6 @@ import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -24,13 +23,13 @@ from ikigai_actors.doors.api.serving import ApiServer
 from ikigai_actors.http_server.acceptor import listen
 from ikigai_actors.providers.base import Provider
 from tests.kit.blocking_provider import Gate
+from tests.kit.openapi import PAGE
 
 PRINCIPALS = {
     "op": Principal("op", "Op", frozenset({"operate"})),
     "anna": Principal("anna", "Anna", frozenset({"prompt"})),
     "eve": Principal("eve", "Eve", frozenset({"look"})),
 }
-CHECKED_IN = Path(__file__).parents[2] / "docs" / "integrate" / "openapi.json"
 
 
 class Stage:
@@ -464,8 +463,36 @@ def test_a_principal_that_asks_too_often_is_told_to_wait() -> None:
     assert places.enter("a")
 
 
-def test_the_page_that_is_checked_in_is_of_this_program() -> None:
-    assert json.loads(CHECKED_IN.read_text(encoding="utf-8")) == json.loads(json.dumps(openapi_page("/")))
+def taken_away(then: Any, now: Any, where: str = "") -> Iterator[str]:
+    """What a client of the earlier page would miss, or would have to give as well."""
+    match then, now:
+        case dict(), dict():
+            for name, one in then.items():
+                if name not in now:
+                    yield f"{where}: {name} is gone"
+                elif name not in ("description", "summary", "required"):
+                    yield from taken_away(one, now[name], f"{where}/{name}")
+            if isinstance(now.get("required"), list):
+                yield from (f"{where}: {one} is required" for one in now["required"] if one not in then["required"])
+        case list(), list():
+            named = {one.get("name", one.get("$ref")): one for one in now if isinstance(one, dict)}
+            for one in then:
+                if isinstance(one, dict) and (found := named.get(one.get("name", one.get("$ref")))) is not None:
+                    yield from taken_away(one, found, where)
+                elif one not in now:
+                    yield f"{where}: {one} is gone"
+        case _ if then != now:
+            yield f"{where}: {then!r} is {now!r}"
+
+
+def test_the_page_only_adds_to_the_one_that_is_checked_in() -> None:
+    """After an addition, `python -m tests.kit.openapi` writes the page again."""
+    then, now = json.loads(PAGE.read_text(encoding="utf-8")), json.loads(json.dumps(openapi_page("/")))
+    assert [*taken_away(then, now)] == []
+    body = now["paths"]["/v1/agents/{agent}/prompt"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    del body["properties"]["text"]
+    body["required"].append("steer")
+    assert [one.rpartition(": ")[2] for one in taken_away(then, now)] == ["text is gone", "steer is required"]
 
 
 def test_every_verb_of_protocols_is_an_operation_by_both_methods() -> None:
