@@ -2101,6 +2101,12 @@ SELECT endpoint, id, number, at, again_of, status, gave FROM arrivals WHERE endp
 SELECT endpoint, id, number, at, again_of, status, gave FROM arrivals
  WHERE endpoint = :endpoint AND status = :status AND status IN ('held', 'dead') ORDER BY number LIMIT CAST(:most AS BIGINT)
 
+-- name: endpoints_that_hold
+-- By arrivals_waiting: one look for each endpoint.
+SELECT e.name FROM endpoints e WHERE e.removed_at IS NULL AND e.paused_at IS NULL
+   AND EXISTS (SELECT 1 FROM arrivals r WHERE r.endpoint = e.name AND r.status = 'held' AND r.status IN ('held', 'dead'))
+ ORDER BY e.name
+
 -- name: count_arrivals
 SELECT status, COUNT(*) FROM arrivals WHERE endpoint = :endpoint GROUP BY status
 

@@ -104,6 +104,7 @@ class AsyncEndpoints(_Beside[Endpoints]):
     remove = _asks_in_order(Endpoints.remove)
     receive = _asks_in_order(Endpoints.receive)
     take_held = _asks_in_order(Endpoints.take_held)
+    take_all_held = _asks_in_order(Endpoints.take_all_held)
     replay = _asks_in_order(Endpoints.replay)
     replay_dead = _asks_in_order(Endpoints.replay_dead)
     preview = _asks(Endpoints.preview)

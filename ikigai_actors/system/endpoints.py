@@ -36,6 +36,7 @@ from ikigai_actors.records.arrivals.arrivals import (
     arrivals_with,
     body_of_arrival,
     counted_arrivals,
+    endpoints_that_hold,
     latest_arrivals,
 )
 from ikigai_actors.records.arrivals.endpoints import (
@@ -186,6 +187,11 @@ class Endpoints(OfOneProcess):
             if not held:
                 break
         return taken
+
+    def take_all_held(self) -> None:
+        """Take what any endpoint holds, as far as it can be taken."""
+        for name in self._store.read(endpoints_that_hold):
+            self.take_held(name)
 
     def _take(self, endpoint: Endpoint, delivery: str) -> Received:
         """Take one that is held, unless it cannot be taken yet."""

@@ -1,10 +1,13 @@
 """The network API: what a client asks for by HTTP, at the real database, with real agents."""
 
 import asyncio
+import hashlib
+import hmac
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -22,7 +25,10 @@ from ikigai_actors.doors.api.operations import operations
 from ikigai_actors.doors.api.serving import ApiServer
 from ikigai_actors.http_server.acceptor import listen
 from ikigai_actors.providers.base import Provider
+from ikigai_actors.records.arrivals.endpoints import SetEndpoint
+from ikigai_actors.system.endpoints import LARGEST_DELIVERY
 from tests.kit.blocking_provider import Gate
+from tests.kit.databases import eventually
 from tests.kit.openapi import PAGE
 
 PRINCIPALS = {
@@ -502,3 +508,74 @@ def test_every_verb_of_protocols_is_an_operation_by_both_methods() -> None:
         assert "attach" not in operation.schema["properties"]
     ids = [one[method]["operationId"] for one in paths.values() for method in ("get", "post") if method in one]
     assert len(ids) == len(set(ids))
+
+
+def delivery(body: bytes, name: str, secret: str = "tea") -> dict[str, Any]:
+    signature = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return {"content": body, "headers": {"X-Signature": signature, "X-Delivery": name, "Content-Type": "text/plain"}}
+
+
+def test_a_signed_delivery_comes_in_without_a_token_and_is_done_once(stage: Stage, tmp_path: Path) -> None:
+    place = tmp_path / "secret"
+    place.write_text("tea", encoding="utf-8")
+    stage.host.endpoints.add("shop", "kid", "hmac", [f"file:{place}"], template="Order {id}")
+
+    async def work(client: httpx2.AsyncClient) -> None:
+        first = await client.post("/in/shop", **delivery(b'{"id": 7}', "d1"))
+        assert (first.status_code, first.json()["status"]) == (202, "taken")
+        again = await client.post("/in/shop", **delivery(b'{"id": 7}', "d1"))
+        assert (again.status_code, again.json()) == (200, {**first.json(), "repeated": True})
+        forged = await client.post("/in/shop", **delivery(b'{"id": 7}', "d2", secret="milk"))
+        assert (forged.status_code, forged.json()["type"]) == (401, "urn:ikigai:problem:forged")
+        assert (await client.post("/in/nobody", **delivery(b"{}", "d3"))).status_code == 404
+        assert (await client.post("/in/shop", **delivery(b"x" * (LARGEST_DELIVERY + 1), "d4"))).status_code == 413
+        turn = f"/v1/turns/{first.json()['agent']}/m{first.json()['mail']}"
+        assert (await client.get(turn, params={"wait": 30})).json()["status"] == "done"
+
+    stage.run(work)
+    assert stage.turns("kid") == ["Order 7"]
+
+
+def test_strangers_who_forge_are_slowed(stage: Stage, tmp_path: Path) -> None:
+    place = tmp_path / "secret"
+    place.write_text("tea", encoding="utf-8")
+    stage.host.endpoints.add("shop", "kid", "hmac", [f"file:{place}"])
+
+    async def work(client: httpx2.AsyncClient) -> list[int]:
+        forged = delivery(b"{}", "d", secret="milk")
+        return [(await client.post("/in/shop", **forged)).status_code for _ in range(30)]
+
+    statuses = stage.run(work)
+    assert set(statuses) == {401, 429}
+    assert statuses.index(429) <= 12
+
+
+def test_a_server_takes_what_is_held_as_soon_as_it_has_begun(stage: Stage, tmp_path: Path) -> None:
+    place = tmp_path / "secret"
+    place.write_text("tea", encoding="utf-8")
+    stage.host.endpoints.add("shop", "kid", "hmac", [f"file:{place}"], way="mail", template="Order {id}")
+    stage.host.endpoints.pause("shop")
+
+    async def main() -> None:
+        async with stage.client() as client:
+            assert (await client.post("/in/shop", **delivery(b'{"id": 7}', "d1"))).json()["status"] == "held"
+        stage.host._writer.perform(SetEndpoint("shop"))  # it goes on, and nobody has taken what it holds
+        ended, started = asyncio.Event(), asyncio.Event()
+        asked = iter(["lifespan.startup", "lifespan.shutdown"])
+
+        async def receive() -> Any:
+            if (kind := next(asked)) == "lifespan.shutdown":
+                await ended.wait()
+            return {"type": kind}
+
+        async def send(message: Any) -> None:
+            started.set()
+
+        serving = asyncio.ensure_future(stage.app({"type": "lifespan"}, receive, send))
+        await started.wait()
+        await asyncio.to_thread(eventually, lambda: stage.host.agent("kid").mails(), "the delivery is taken")
+        ended.set()
+        await serving
+
+    asyncio.run(main())
+    assert [mail.body for mail in stage.host.agent("kid").mails()] == ["Order 7"]

@@ -31,7 +31,7 @@ from ikigai_actors.doors.api.requests import (
     number_in,
     seconds,
 )
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.errors import EndpointNotFound, Forged, IkigaiError
 from ikigai_actors.reach.access import QUICK, Access
 from ikigai_actors.reach.asked import AskedRequest, command_of, command_row
 from ikigai_actors.reach.keys import Did, RequestRepeated, keep_answer, known_request, release_key, request_under
@@ -40,6 +40,7 @@ from ikigai_actors.reach.reading import message_as_json
 from ikigai_actors.reach.turns import DONE, FAILED, MAIL, REQUEST, WORKING, TurnHandle
 from ikigai_actors.reach.watching import NewsHub
 from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.system.endpoints import LARGEST_DELIVERY
 from ikigai_actors.verbs.principal import Principal, check_right
 from ikigai_actors.verbs.table import Right
 from ikigai_actors.verbs.text.rows import as_value
@@ -61,6 +62,9 @@ LOOKS_EVERY = 1.0
 
 STREAM_PAGE = 50
 """Messages that a stream reads at once."""
+
+HELD_LOOK = 5.0
+"""Seconds after which a server looks again whether an endpoint holds what can be taken."""
 
 API_THREADS = 16
 """Requests that work for a database at once."""
@@ -130,9 +134,13 @@ class Api:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _live(self, receive: Receive, out: SendEvent) -> None:
+        taking: asyncio.Task[None] | None = None
         while (message := await receive())["type"] != "lifespan.shutdown":
+            taking = asyncio.ensure_future(self._take_held())
             await out({"type": f"{message['type']}.complete"})
         self.drain()
+        if taking is not None:
+            taking.cancel()
         await asyncio.get_running_loop().run_in_executor(None, self.close)
         await out({"type": "lifespan.shutdown.complete"})
 
@@ -169,6 +177,8 @@ class Api:
                 await self._ready(out)
             case "GET", ["openapi.json"]:
                 await answer(out, 200, openapi_page(self._url or request.root or "/"))
+            case "POST", ["in", name]:
+                await self._arrival(request, name, out)
             case "GET" | "POST", [version, *rest] if version == API_VERSION and rest:
                 await self._of_principal(request, await self._admitted(request), rest, out)
             case "GET" | "POST", _:
@@ -182,6 +192,31 @@ class Api:
         if await self._on_thread(self._everything.client.host) is None:
             raise ApiProblem("no-host", "No process runs the agents.")
         await answer(out, 200, {"status": "ready"})
+
+    async def _arrival(self, request: ApiRequest, name: str, out: SendEvent) -> None:
+        """Take a delivery to an endpoint. Whoever is refused is slowed, and nothing is written."""
+        if not self._refusals.has_room(request.address, monotonic()):
+            raise ApiProblem("too-many", "Too many deliveries of this address were refused.")
+        raw = await request.body(LARGEST_DELIVERY)
+        try:
+            received = await self._on_thread(partial(self._system.endpoints.receive, name, request.headers, raw))
+        except (EndpointNotFound, Forged):
+            self._refusals.count(request.address, monotonic())
+            raise
+        if isinstance(received, str):
+            await answer(out, 200, {"challenge": received})
+            return
+        outcome = {"id": received.id, "status": received.status, **received.gave, "repeated": received.repeated}
+        await answer(out, 200 if received.repeated else 202, outcome)
+
+    async def _take_held(self) -> None:
+        """Take what endpoints hold, again and again: a child that has ended makes room."""
+        while not self.hub.ending.is_set():
+            try:
+                await self._on_thread(self._system.endpoints.take_all_held)
+            except (ApiProblem, IkigaiError):
+                logger.warning("What endpoints hold could not be taken; it is tried again", exc_info=True)
+            await asyncio.sleep(HELD_LOOK)
 
     async def _admitted(self, request: ApiRequest) -> Principal:
         """The principal of a request, if it may come in. Raises `ApiProblem`."""

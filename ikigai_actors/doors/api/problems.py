@@ -15,6 +15,7 @@ PROBLEM_STATUSES: Mapping[str, int] = {
     "bad-json": 400,
     "cut-off": 400,
     "no-token": 401,
+    "forged": 401,
     "not-allowed": 403,
     "looks-only": 403,
     "not-found": 404,
@@ -40,6 +41,8 @@ PROBLEM_STATUSES: Mapping[str, int] = {
 _CODES: tuple[tuple[type[errors.IkigaiError], str], ...] = (
     (errors.LooksOnly, "looks-only"),
     (errors.NotAllowed, "not-allowed"),
+    (errors.Forged, "forged"),
+    (errors.EndpointNotFound, "not-found"),
     (errors.KeyTaken, "key-reused"),
     (errors.BadInput, "bad-input"),
     (errors.AgentNotFound, "not-found"),

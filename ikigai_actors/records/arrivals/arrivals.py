@@ -233,6 +233,11 @@ def arrivals_with(tx: Transaction, endpoint: str, status: str, most: int) -> lis
     return [_arrival(row) for row in tx.run("arrivals_with", endpoint=endpoint, status=status, most=most)]
 
 
+def endpoints_that_hold(tx: Transaction) -> list[str]:
+    """The endpoints that hold something and are not paused, by name."""
+    return [name for (name,) in tx.run("endpoints_that_hold")]
+
+
 def counted_arrivals(tx: Transaction, endpoint: str) -> dict[str, int]:
     """The numbers of arrivals, by status."""
     return {status: int(count) for status, count in tx.run("count_arrivals", endpoint=endpoint)}
