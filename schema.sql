@@ -311,7 +311,7 @@ CREATE TABLE arrivals (
     number   BIGINT NOT NULL,                            -- counts per endpoint, in the order of commits
     at       BIGINT NOT NULL,                            -- rows that are older than 30 days are deleted by a prune
     again_of TEXT,                                       -- the arrival that somebody had repeated
-    status   TEXT NOT NULL CHECK (status IN ('taken', 'filtered', 'held', 'dead')),
+    became   TEXT NOT NULL CHECK (became IN ('taken', 'filtered', 'held', 'dead')),
     gave     TEXT NOT NULL,                              -- a JSON object
     child    TEXT,                                       -- the uuid of the child that it asked for
     request  BIGINT,                                     -- requests.id of that
@@ -321,7 +321,7 @@ CREATE TABLE arrivals (
     PRIMARY KEY (endpoint, id)
 );
 CREATE UNIQUE INDEX arrivals_number ON arrivals (endpoint, number);
-CREATE INDEX arrivals_waiting ON arrivals (endpoint, status, number) WHERE status IN ('held', 'dead');
+CREATE INDEX arrivals_waiting ON arrivals (endpoint, became, number) WHERE became IN ('held', 'dead');
 CREATE INDEX arrivals_body ON arrivals (endpoint, sha256, number);
 CREATE INDEX arrivals_child ON arrivals (child) WHERE child IS NOT NULL;
 CREATE INDEX arrivals_request ON arrivals (endpoint, request) WHERE request IS NOT NULL;

@@ -2087,28 +2087,28 @@ SELECT name FROM endpoints WHERE name = :name FOR NO KEY UPDATE
 SELECT COALESCE(MAX(number), 0) FROM arrivals WHERE endpoint = :endpoint
 
 -- name: arrival
-SELECT endpoint, id, number, at, again_of, status, gave FROM arrivals WHERE endpoint = :endpoint AND id = :id
+SELECT endpoint, id, number, at, again_of, became, gave FROM arrivals WHERE endpoint = :endpoint AND id = :id
 
 -- name: arrival_body
 SELECT body, headers FROM arrivals WHERE endpoint = :endpoint AND id = :id
 
 -- name: arrivals
-SELECT endpoint, id, number, at, again_of, status, gave FROM arrivals WHERE endpoint = :endpoint
+SELECT endpoint, id, number, at, again_of, became, gave FROM arrivals WHERE endpoint = :endpoint
  ORDER BY number DESC LIMIT CAST(:most AS BIGINT)
 
 -- name: arrivals_with
 -- By arrivals_waiting: of those that are held or dead.
-SELECT endpoint, id, number, at, again_of, status, gave FROM arrivals
- WHERE endpoint = :endpoint AND status = :status AND status IN ('held', 'dead') ORDER BY number LIMIT CAST(:most AS BIGINT)
+SELECT endpoint, id, number, at, again_of, became, gave FROM arrivals
+ WHERE endpoint = :endpoint AND became = :status AND became IN ('held', 'dead') ORDER BY number LIMIT CAST(:most AS BIGINT)
 
 -- name: endpoints_that_hold
 -- By arrivals_waiting: one look for each endpoint.
 SELECT e.name FROM endpoints e WHERE e.removed_at IS NULL AND e.paused_at IS NULL
-   AND EXISTS (SELECT 1 FROM arrivals r WHERE r.endpoint = e.name AND r.status = 'held' AND r.status IN ('held', 'dead'))
+   AND EXISTS (SELECT 1 FROM arrivals r WHERE r.endpoint = e.name AND r.became = 'held' AND r.became IN ('held', 'dead'))
  ORDER BY e.name
 
 -- name: count_arrivals
-SELECT status, COUNT(*) FROM arrivals WHERE endpoint = :endpoint GROUP BY status
+SELECT became, COUNT(*) FROM arrivals WHERE endpoint = :endpoint GROUP BY became
 
 -- name: arrival_with_body
 -- The first that came with the same bytes before a number.
@@ -2116,11 +2116,11 @@ SELECT id FROM arrivals WHERE endpoint = :endpoint AND sha256 = :sha256 AND numb
  ORDER BY number LIMIT 1
 
 -- name: add_arrival
-INSERT INTO arrivals (endpoint, id, number, at, again_of, status, gave, child, request, sha256, headers, body)
+INSERT INTO arrivals (endpoint, id, number, at, again_of, became, gave, child, request, sha256, headers, body)
 VALUES (:endpoint, :id, :number, :now, :again_of, :status, :gave, :child, :request, :sha256, :headers, :body)
 
 -- name: settle_arrival
-UPDATE arrivals SET status = :status, gave = :gave, child = :child, request = :request WHERE endpoint = :endpoint AND id = :id
+UPDATE arrivals SET became = :status, gave = :gave, child = :child, request = :request WHERE endpoint = :endpoint AND id = :id
 
 -- name: children_of_endpoint
 -- The living children of its agent that an endpoint has made. By agents_supervisor and arrivals_child.
@@ -2133,16 +2133,16 @@ SELECT COUNT(*) FROM requests q WHERE q.agent_uuid = :agent AND q.answered_at IS
    AND EXISTS (SELECT 1 FROM arrivals r WHERE r.endpoint = :endpoint AND r.request = q.id)
 
 -- name: prune_arrival_bodies
-UPDATE arrivals SET body = NULL WHERE at < :before AND body IS NOT NULL AND status <> 'held'
+UPDATE arrivals SET body = NULL WHERE at < :before AND body IS NOT NULL AND became <> 'held'
 
 -- name: prune_arrivals
-DELETE FROM arrivals WHERE at < :before AND status <> 'held'
+DELETE FROM arrivals WHERE at < :before AND became <> 'held'
 
 -- name: every_endpoint
 SELECT name, agent_uuid, spec FROM endpoints
 
 -- name: every_arrival
-SELECT endpoint, id, number, status, gave FROM arrivals
+SELECT endpoint, id, number, became, gave FROM arrivals
 
 -- name: add_token
 INSERT INTO tokens (sha256, principal, name, roles, under, made_by, created_at, expires_at, revoked_at)

@@ -133,7 +133,7 @@ CASES: list[Case] = [
     (Invariant.ARRIVAL, "root", "UPDATE endpoints SET spec = '{}'"),
     (Invariant.ARRIVAL, None, "UPDATE arrivals SET number = 0"),
     (Invariant.ARRIVAL, None, "UPDATE arrivals SET gave = '[]'"),
-    (Invariant.ARRIVAL, "root", "UPDATE arrivals SET status = 'filtered'"),
+    (Invariant.ARRIVAL, "root", "UPDATE arrivals SET became = 'filtered'"),
     (Invariant.GUEST, None, "UPDATE guest_logs SET name = NULL WHERE name = 'coffee'"),
     (Invariant.GUEST, None, "UPDATE guest_logs SET parent = NULL WHERE name = 'coffee'"),
     (Invariant.GUEST, None, "UPDATE guest_logs SET upto = 0 WHERE name = 'coffee'"),

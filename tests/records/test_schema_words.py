@@ -7,6 +7,7 @@ from dataclasses import MISSING, fields
 import pytest
 
 from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.arrivals.arrivals import DEAD, FILTERED, HELD, TAKEN
 from ikigai_actors.records.budgets.budget import UNITS
 from ikigai_actors.records.mail import mail
 from ikigai_actors.store.migrations import schema_script
@@ -22,6 +23,7 @@ from supervisors.strategies import Strategy
 from supervisors.supervisor import Supervisor
 
 WORDS = {
+    "became": {TAKEN, FILTERED, HELD, DEAD},
     "decision": set(Policy),
     "exit_cause": set(Cause),
     "fires_as": {mail.MAIL, mail.NOTICE, mail.PROMPT},

@@ -36,6 +36,7 @@ class AcpDoor:
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="ikigai-door")
         self._loop = asyncio.get_running_loop()
         self._ready = asyncio.Event()
+        self._asking = set[asyncio.Task[None]]()
 
     def begin(self, connection: RpcConnection) -> None:
         """Serve this client; subscribe as soon as there is a database."""
@@ -105,5 +106,11 @@ class AcpDoor:
             if isinstance(event, Message | Died):
                 self._prompts.answer_ended(event.agent_uuid)
         if isinstance(event, Message) and (event.kind == Kind.APPROVAL or self._permissions.asked):
-            with suppress(RuntimeError):  # the loop has ended
-                asyncio.run_coroutine_threadsafe(self._permissions.ask_what_is_open(), self._loop)
+            with suppress(RuntimeError):  # the loop has ended: no coroutine is made that nobody would await
+                self._loop.call_soon_threadsafe(self._ask_soon)
+
+    def _ask_soon(self) -> None:
+        """Ask for the decisions that are open, on the loop's thread."""
+        task = self._loop.create_task(self._permissions.ask_what_is_open())
+        self._asking.add(task)  # the loop itself holds no task
+        task.add_done_callback(self._asking.discard)

@@ -194,7 +194,7 @@ class Api:
         await answer(out, 200, {"status": "ready"})
 
     async def _arrival(self, request: ApiRequest, name: str, out: SendEvent) -> None:
-        """Take a delivery to an endpoint. Whoever is refused is slowed, and nothing is written."""
+        """Take a delivery to an endpoint. A sender that is refused is slowed, and nothing is written."""
         if not self._refusals.has_room(request.address, monotonic()):
             raise ApiProblem("too-many", "Too many deliveries of this address were refused.")
         raw = await request.body(LARGEST_DELIVERY)
