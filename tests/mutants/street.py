@@ -1,10 +1,11 @@
-"""Mutants of the network API, and of what holds below the verbs.
+"""Mutants of the network API, of what holds below the verbs, and of deliveries from outside.
 
 nice python -m tests.mutants --street
 """
 
 from tests.mutants import Mutant
 
+_ARRIVALS, _SIGNATURES = "tests/system/test_endpoints.py", "tests/records/test_signatures.py"
 _API, _REACH, _TOKENS = "tests/doors/test_api.py", "tests/verbs/test_reach.py", "tests/verbs/test_tokens.py"
 
 STREET_MUTANTS = (
@@ -63,5 +64,54 @@ STREET_MUTANTS = (
         "        if self.revoked_at is not None:",
         "        if self.revoked_at is None and self.revoked_at is not None:",
         test=_TOKENS,
+    ),
+    Mutant(
+        "a delivery that has arrived is not known",
+        "records/arrivals/arrivals.py",
+        "        if (known := self._known(tx)) is not None:",
+        "        if (known := self._known(tx)) is None and known:",
+        test=_ARRIVALS,
+    ),
+    Mutant(
+        "a paused endpoint takes what comes",
+        "records/arrivals/arrivals.py",
+        "        waits = endpoint.paused_at is not None or (",
+        "        waits = endpoint.name == '' or (",
+        test=_ARRIVALS,
+    ),
+    Mutant(
+        "children that are asked for do not count",
+        "records/arrivals/arrivals.py",
+        "int(living) + int(coming) >= act.most",
+        "int(living) >= act.most",
+        test=_ARRIVALS,
+    ),
+    Mutant(
+        "the proofs of a sender are kept",
+        "system/endpoints.py",
+        "if key not in SECRET_HEADERS",
+        "if key",
+        test=_ARRIVALS,
+    ),
+    Mutant(
+        "the body is signed as it is parsed",
+        "records/arrivals/signatures.py",
+        "lambda secret: _signed(secret.encode(), raw))",
+        "lambda secret: _signed(secret.encode(), raw.strip()))",
+        test=_SIGNATURES,
+    ),
+    Mutant(
+        "a signature holds for a day",
+        "records/arrivals/signatures.py",
+        "TOLERANCE = 300.0",
+        "TOLERANCE = 86_400.0",
+        test=_SIGNATURES,
+    ),
+    Mutant(
+        "a signature without its time is taken",
+        "records/arrivals/signatures.py",
+        '_signed(secret.encode(), time, b".", raw)',
+        "_signed(secret.encode(), raw)",
+        test=_SIGNATURES,
     ),
 )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from standardwebhooks import Webhook
 
 from ikigai_actors.errors import Forged
-from ikigai_actors.records.arrivals.signatures import SCHEMES, TOLERANCE, SignedDelivery, verified_delivery
+from ikigai_actors.records.arrivals.signatures import SCHEMES, SignedDelivery, verified_delivery
 
 NOW = 1_790_000_000.0
 SECRET = "whsec_" + base64.b64encode(b"a secret of the sender's own....").decode()
@@ -103,7 +103,7 @@ def test_nothing_that_differs_by_a_bit_from_what_was_signed_is_taken(scheme: str
 
 
 @pytest.mark.parametrize("scheme", sorted({*SCHEMES} - {"bearer"}))
-@given(body=st.binary(max_size=80))
+@given(body=st.binary(max_size=80) | st.sampled_from([BODY + b"\n", b" " + BODY, BODY.replace(b" ", b"")]))
 def test_other_bytes_than_were_signed_are_refused(scheme: str, body: bytes) -> None:
     if body != BODY:
         with pytest.raises(Forged):
@@ -124,7 +124,7 @@ def test_another_secret_none_and_no_header_are_refused(scheme: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["standard", "stripe", "slack"])
-@pytest.mark.parametrize("apart", [TOLERANCE, -TOLERANCE])
+@pytest.mark.parametrize("apart", [300.0, -300.0])
 def test_a_signature_holds_for_five_minutes(scheme: str, apart: float) -> None:
     headers = signed(scheme, BODY)
     assert verified_delivery(scheme, headers, BODY, [SECRET], NOW + apart)
