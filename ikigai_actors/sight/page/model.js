@@ -56,7 +56,8 @@ export class Model {
   // supervisor that does not live then is passed over, as orphans pass it. Now (`at` null) the dead of `lately` stay.
   tree(at, lately) {
     const children = new Map(), now = at ?? this.now();
-    const lives = row => row.born <= now && (row.ended === null || row.ended > now);
+    // What is known now has been born: the clock of this page may be behind the one that stamped the birth.
+    const lives = row => at === null ? row.ended === null : row.born <= at && (row.ended === null || row.ended > at);
     const above = row => {
       let up = at === null ? row.supervisor : row.parent;
       for (let hops = 0; up !== null && hops < 10000; hops += 1) {
