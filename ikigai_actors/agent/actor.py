@@ -745,7 +745,7 @@ class AgentActor(PooledActor):
 
     @property
     def _cut_off(self) -> str:
-        """What people hear of a turn that was cut off, and that nobody goes on with."""
+        """The sentence for people about a turn that was cut off, and that nobody goes on with."""
         times = self.origin.cut_offs
         often = f" {times} times, and came no further in between" if times >= MOST_CUT_OFFS else ""
         return f"{self.called}'s turn was cut off{often}"

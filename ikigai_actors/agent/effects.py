@@ -84,7 +84,7 @@ class _Chosen(NamedTuple):
     """The next of the agent's models, if this one is not available; empty for none."""
     settings: Mapping[str, Any]
     offer: Offer
-    """Its tools."""
+    """The tools of the request."""
     gone: frozenset[str] | None
     """The tools to which no result may refer; None where results refer to none."""
     is_typed: bool

@@ -37,9 +37,9 @@ class Offer(NamedTuple):
     """The descriptions of the tools of a request."""
 
     sent: tuple[Mapping[str, Any], ...]
-    """Those that it has, some of them with ``defer_loading``."""
+    """The descriptions that are sent, some of them with ``defer_loading``."""
     read: tuple[Mapping[str, Any], ...]
-    """Those that the model reads, here or where a result refers to them: they count for its size."""
+    """The descriptions that the model reads, at once or where a result refers to them. They count for its size."""
 
 
 class ProgramTools(Protocol):

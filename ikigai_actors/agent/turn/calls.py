@@ -294,7 +294,7 @@ def marked_by_pattern(calls: Calls, ids: Collection[Any]) -> Calls:
 
 
 def allowed_by_pattern(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """Those of some calls, each with its rule, that nothing but the pattern of a rule allows."""
+    """The calls, each with its rule, that nothing but the pattern of a rule allows."""
     return tuple(
         call
         for call in calls

@@ -626,7 +626,7 @@ class Continue:
     found: Sequence[str] = ()
     """The tools that the model has found, where a call is to find more."""
     loaded: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """What of skills the model has before it, where a call is to load one: see `ikigai_actors.agent.turn.skills`."""
+    """The parts of skills that the model has before it, for a call that loads one: `agent.turn.skills`."""
 
 
 Command = (

@@ -33,7 +33,7 @@ class ToolGroup(NamedTuple):
 
     tools: tuple[str, ...]
     words: str
-    """What else people call this."""
+    """Other words by which people call this."""
 
 
 TOOL_GROUPS: Mapping[str, ToolGroup] = {
@@ -60,9 +60,9 @@ class FoundTools(NamedTuple):
     """The tools that an agent has found, each once, in the order in which they are sent."""
 
     kept: tuple[str, ...] = ()
-    """Those of the summary in force."""
+    """The tools that the summary in force keeps."""
     shown: tuple[str, ...] = ()
-    """Those that results name which the model sees."""
+    """The tools that are named by results which the model sees."""
 
     @property
     def all(self) -> tuple[str, ...]:
