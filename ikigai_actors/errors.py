@@ -300,7 +300,7 @@ class Repeated(IkigaiError):
     def __init__(self, message: str, gave: dict[str, Any] | None = None) -> None:
         super().__init__(message)
         self.gave: dict[str, Any] = gave or {}
-        """What it gave then, as JSON has it."""
+        """The result of the first call, as JSON has it."""
 
 
 class ProviderError(IkigaiError):
@@ -340,7 +340,7 @@ class StepChanged(ProviderError):
 
 
 class StepFailed(IkigaiError):
-    """What a program has asked for has failed; or it was cut off, and may have been done."""
+    """An act of a program has failed, or was cut off and may have been done."""
 
     def __init__(self, message: str, call: str = "") -> None:
         super().__init__(message)

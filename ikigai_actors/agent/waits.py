@@ -433,7 +433,7 @@ def _answered(
 
 
 def _of_probe(tx: Transaction, waiter: Probe) -> Any:
-    """What ends the wait of a probe; None while nothing does. Raises `StoreError`."""
+    """The end of a probe's wait; None while it waits. Raises `StoreError`."""
     try:
         return waiter.read(tx)
     except StoreError:

@@ -140,4 +140,4 @@ EXPERIMENT_READINGS: Mapping[str, Callable[["System", PageQuery], object]] = {
     "experiments": _experiments,
     "experiment": _experiment,
 }
-"""What the page reads about experiments, by the last word of the request's path."""
+"""The readings of the page about experiments, by the last word of the request's path."""

@@ -74,7 +74,7 @@ POLLUTING = [
 def in_shells(directory: Path, work: Callable[[Shells], Awaitable[T]], mode: str = "none") -> T:
     """Do something with shells on an event loop, and close them."""
     (directory / "bin").mkdir()
-    (directory / "work" / "evil").mkdir(parents=True)
+    (directory / "desk" / "evil").mkdir(parents=True)
     (directory / "bin" / "tool").write_text(TOOL)
     (directory / "bin" / "tool").chmod(0o755)
     environment = {"PATH": f"{directory / 'bin'}:{os.defpath}"}
@@ -86,11 +86,11 @@ def in_shells(directory: Path, work: Callable[[Shells], Awaitable[T]], mode: str
             await shells.close()
 
     if mode == "none":
-        return asyncio.run(begin(Shells(directory / "work", environment, 600.0)))
+        return asyncio.run(begin(Shells(directory / "desk", environment, 600.0)))
     needs(mode)
     fence, paths = Fence(mode=mode, read=[directory / "bin"]), HostPaths(directory / "state")
-    enclosure = open_enclosure(fence, paths, str(directory / "work"), environment, {}, print)
-    return asyncio.run(begin(Shells(directory / "work", environment, 600.0, enclosure)))
+    enclosure = open_enclosure(fence, paths, str(directory / "desk"), environment, {}, print)
+    return asyncio.run(begin(Shells(directory / "desk", environment, 600.0, enclosure)))
 
 
 async def run(shells: Shells, command: str, apart: bool, agent: str = "ann") -> Result:
@@ -155,7 +155,7 @@ def test_a_command_apart_runs_in_the_directory_of_the_shell_and_defines_nothing_
         apart = [await ran(shells, command, APART) for command in ("pwd", *defining, "tool")]
         return [*apart, await ran(shells, "pwd; echo $tea", ASKED)]
 
-    place = f"{tmp_path}/work/evil"
+    place = f"{tmp_path}/desk/evil"
     *apart, tool, kept = in_shells(tmp_path, work)
     assert apart == [place, "", "", "", ""]
     assert tool.startswith(f"tool|{place}|")
@@ -168,15 +168,15 @@ def test_the_pattern_of_a_rule_holds_only_where_it_means_what_it_says(tmp_path: 
     async def work(shells: Shells) -> list[str]:
         await run(shells, EVIL + "ln -s ../../outside evil/out; mkdir evil/gone", ASKED)
         told = [await ran(shells, "evil/tool", APART)]
-        for where in ("evil", "../evil/out", "/", "/proc/self", f"{tmp_path}/work/evil/gone"):
-            await run(shells, f"cd {where}; [ $PWD = {tmp_path}/work/evil/gone ] && rmdir $PWD", ASKED)
+        for where in ("evil", "../evil/out", "/", "/proc/self", f"{tmp_path}/desk/evil/gone"):
+            await run(shells, f"cd {where}; [ $PWD = {tmp_path}/desk/evil/gone ] && rmdir $PWD", ASKED)
             told += [await ran(shells, command, APART) for command in ("./tool", "echo tea")]
         return told
 
     first, beneath, tea, *others = in_shells(tmp_path, work)
     assert (first, tea) == ("EVIL", "tea")
-    assert beneath.startswith(f"Nothing was run: your shell is in {tmp_path}/work/evil, beneath")
-    assert beneath.endswith(f"or begin it with `cd {tmp_path}/work/evil &&`: then it asks.")
+    assert beneath.startswith(f"Nothing was run: your shell is in {tmp_path}/desk/evil, beneath")
+    assert beneath.endswith(f"or begin it with `cd {tmp_path}/desk/evil &&`: then it asks.")
     places = [f"{tmp_path}/outside", f"{tmp_path}/outside", "/", "/"]
     for told, place in zip(others, places, strict=False):
         assert told.startswith(f"Nothing was run: your shell is in {place}, outside of the workspace")
@@ -196,8 +196,8 @@ def test_what_jobs_print_before_a_command_is_refused_comes_with_the_next_result(
     async def work(shells: Shells) -> list[str]:
         job = "(until [ -e go ]; do sleep 0.01; done; echo late; touch printed) & cd /"
         told = [await ran(shells, job, ASKED)]
-        (tmp_path / "work" / "go").touch()
-        while not (tmp_path / "work" / "printed").exists():
+        (tmp_path / "desk" / "go").touch()
+        while not (tmp_path / "desk" / "printed").exists():
             await asyncio.sleep(0.01)  # to the job
         return [*told, await ran(shells, "echo tea", APART), await ran(shells, "true", ASKED)]
 

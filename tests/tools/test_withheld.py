@@ -31,13 +31,13 @@ def use(agent: AgentRef, name: str, **given: Any) -> str:
     """The result of a call, with paths as they are beneath the workspace."""
     agent.prompt(json.dumps([name, given])).get(timeout=DEADLINE)
     result = [message.content for message in agent.history() if message.kind == "tool_result"][-1]
-    return re.sub(r"\S*/work/", "", result)
+    return re.sub(r"\S*/desk/", "", result)
 
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("IKIGAI_HOME", str(tmp_path / "home"))
-    work = tmp_path / "work"
+    work = tmp_path / "desk"
     for place in ("plan", "secrets/key", "secrets/deep/key", "src/plan"):
         (work / place).parent.mkdir(parents=True, exist_ok=True)
         (work / place).write_text("tea\n")

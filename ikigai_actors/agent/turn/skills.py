@@ -44,7 +44,7 @@ def loadable(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def loaded_in(log: Findings, head: int) -> dict[tuple[str, str], int]:
-    """What the model has before it: the digest and the file of each, and the position of the message that has it."""
+    """The files of skills before the model: digest and file of each, and the position of the message that has it."""
     summary, _ = log.opening(head)
     found: dict[tuple[str, str], int] = {}
     for one in skills_beside(summary) if summary is not None else ():
