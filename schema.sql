@@ -323,6 +323,7 @@ CREATE TABLE arrivals (
 CREATE UNIQUE INDEX arrivals_number ON arrivals (endpoint, number);
 CREATE INDEX arrivals_waiting ON arrivals (endpoint, became, number) WHERE became IN ('held', 'dead');
 CREATE INDEX arrivals_body ON arrivals (endpoint, sha256, number);
+CREATE INDEX arrivals_again ON arrivals (endpoint, again_of) WHERE again_of IS NOT NULL;
 CREATE INDEX arrivals_child ON arrivals (child) WHERE child IS NOT NULL;
 CREATE INDEX arrivals_request ON arrivals (endpoint, request) WHERE request IS NOT NULL;
 

@@ -2107,6 +2107,13 @@ SELECT e.name FROM endpoints e WHERE e.removed_at IS NULL AND e.paused_at IS NUL
    AND EXISTS (SELECT 1 FROM arrivals r WHERE r.endpoint = e.name AND r.became = 'held' AND r.became IN ('held', 'dead'))
  ORDER BY e.name
 
+-- name: unrepeated_dead
+-- By arrivals_waiting and arrivals_again.
+SELECT r.endpoint, r.id, r.number, r.at, r.again_of, r.became, r.gave FROM arrivals r
+ WHERE r.endpoint = :endpoint AND r.became = 'dead' AND r.became IN ('held', 'dead') AND r.again_of IS NULL AND r.body IS NOT NULL
+   AND NOT EXISTS (SELECT 1 FROM arrivals a WHERE a.endpoint = r.endpoint AND a.again_of = r.id)
+ ORDER BY r.number LIMIT CAST(:most AS BIGINT)
+
 -- name: count_arrivals
 SELECT became, COUNT(*) FROM arrivals WHERE endpoint = :endpoint GROUP BY became
 

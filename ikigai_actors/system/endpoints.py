@@ -38,6 +38,7 @@ from ikigai_actors.records.arrivals.arrivals import (
     counted_arrivals,
     endpoints_that_hold,
     latest_arrivals,
+    unrepeated_dead,
 )
 from ikigai_actors.records.arrivals.endpoints import (
     MOST_LIVING,
@@ -170,8 +171,11 @@ class Endpoints(OfOneProcess):
             return delivery.challenge
         kept = {key: value for key, value in small.items() if key not in SECRET_HEADERS}
         received: Received = self._perform(_arrive(endpoint, NewArrival(name, delivery.id, body, kept, now), delivery))
-        if not received.repeated:
-            self.take_held(name)
+        if received.repeated:
+            return received
+        for taken in self.take_held(name):  # itself, too, where others came before it
+            if taken.id == received.id:
+                received = taken
         return received
 
     def take_held(self, name: str) -> Receipts:
@@ -215,9 +219,10 @@ class Endpoints(OfOneProcess):
 
     def replay_dead(self, name: str) -> Receipts:
         """Take each arrival once more that is dead and was not repeated, in order. Safe to repeat."""
-        dead = self._store.read(lambda tx: arrivals_with(tx, endpoint_called(tx, name).name, DEAD, _BATCH))
-        repeated = {arrival.again_of for arrival in self.arrivals(name, 10_000)}
-        return [self.replay(name, one.id) for one in dead if one.id not in repeated and one.again_of is None]
+        repeated: Receipts = []
+        while dead := self._store.read(lambda tx: unrepeated_dead(tx, endpoint_called(tx, name).name, _BATCH)):
+            repeated += [self.replay(name, one.id) for one in dead]
+        return repeated
 
     def preview(self, name: str, body: bytes) -> tuple[bool, str]:
         """Whether an endpoint would take a delivery with this body, and the text that its agent would get."""

@@ -75,8 +75,8 @@ STREET_MUTANTS = (
     Mutant(
         "a paused endpoint takes what comes",
         "records/arrivals/arrivals.py",
-        "        waits = endpoint.paused_at is not None or (",
-        "        waits = endpoint.name == '' or (",
+        "        waits = endpoint.paused_at is not None or bool(",
+        "        waits = bool(",
         test=_ARRIVALS,
     ),
     Mutant(
@@ -113,5 +113,12 @@ STREET_MUTANTS = (
         '_signed(secret.encode(), time, b".", raw)',
         "_signed(secret.encode(), raw)",
         test=_SIGNATURES,
+    ),
+    Mutant(
+        "a delivery passes those that are held",
+        "records/arrivals/arrivals.py",
+        "or bool(arrivals_with(tx, arrival.endpoint, HELD, 1))",
+        "or bool(())",
+        test=_ARRIVALS,
     ),
 )

@@ -11,6 +11,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, BadInput, ScriptedProvider
 from ikigai_actors.errors import EndpointNotFound, Forged
+from ikigai_actors.records.arrivals.endpoints import SetEndpoint
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.system.attached import AttachedSystem
@@ -162,6 +163,24 @@ def test_no_more_children_live_at_once_than_an_endpoint_may_have(host: ActorSyst
     assert [(one.id, one.status) for one in host.endpoints.take_held("issues")] == [("d2", "taken")]
     third = child_of(kid.uuid, "issues", "d2")
     eventually(lambda: third in [child.uuid for child in kid.children()], "it is carried out")
+
+
+def test_no_delivery_passes_one_that_was_held_before_it(host: ActorSystem, secret: str) -> None:
+    kid = host.root.fork(name="kid")
+    host.endpoints.add("shop", kid, "github", [secret], way="mail", template="{n}")
+    host.endpoints.pause("shop")
+    send(host, "shop", {"n": 0}, "d0")
+    host._writer.perform(SetEndpoint("shop"))  # it goes on, and nobody has taken what it holds
+    assert send(host, "shop", {"n": 1}, "d1").status == "taken"
+    assert [mail.body for mail in sorted(kid.mails(), key=lambda mail: mail.id)] == ["0", "1"]
+
+
+def test_every_dead_delivery_is_repeated_however_many_there_are(host: ActorSystem, secret: str) -> None:
+    host.endpoints.add("shop", host.root.fork(name="kid"), "github", [secret], way="mail", template="{n}")
+    for n in range(120):  # more than are read at once
+        send(host, "shop", f"no json {n}".encode(), f"d{n}")
+    assert [one.id for one in host.endpoints.replay_dead("shop")] == [f"d{n}~2" for n in range(120)]
+    assert host.endpoints.replay_dead("shop") == []
 
 
 def test_the_same_body_under_another_id_is_marked_and_can_be_refused(host: ActorSystem, secret: str) -> None:

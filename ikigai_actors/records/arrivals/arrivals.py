@@ -128,7 +128,8 @@ class Arrive(Unit):
         if (known := self._known(tx)) is not None:
             return known
         number = 1 + tx.run("latest_arrival", endpoint=arrival.endpoint)[0][0]
-        waits = endpoint.paused_at is not None or (self._act is not None and is_full(tx, arrival.endpoint, self._act))
+        waits = endpoint.paused_at is not None or bool(arrivals_with(tx, arrival.endpoint, HELD, 1))  # those come first
+        waits = waits or (self._act is not None and is_full(tx, arrival.endpoint, self._act))
         status, gave = self._status, {"why": self._why} if self._why else {}
         answer: object = None
         if self._act is not None:
@@ -236,6 +237,11 @@ def arrivals_with(tx: Transaction, endpoint: str, status: str, most: int) -> lis
 def endpoints_that_hold(tx: Transaction) -> list[str]:
     """The endpoints that hold something and are not paused, by name."""
     return [name for (name,) in tx.run("endpoints_that_hold")]
+
+
+def unrepeated_dead(tx: Transaction, endpoint: str, most: int) -> list[ArrivalRecord]:
+    """The oldest arrivals of an endpoint that are dead, were not repeated, and have their bodies still."""
+    return [_arrival(row) for row in tx.run("unrepeated_dead", endpoint=endpoint, most=most)]
 
 
 def counted_arrivals(tx: Transaction, endpoint: str) -> dict[str, int]:
