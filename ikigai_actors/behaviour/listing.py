@@ -3,21 +3,18 @@
 A list says which trial each agent is, its score, and which trials are left out.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.behaviour.book import Book, TrialRecord
-from ikigai_actors.errors import HistoryError
+from ikigai_actors.reach.notebooks import Notebooks, first_notes_of_named, own_messages_of
 from ikigai_actors.reach.reading import PageQuery, named_agent
-from ikigai_actors.records.agents.lists import uuids_named
 from ikigai_actors.records.agents.registry import AgentRecord, shown_names
 from ikigai_actors.records.agents.words import words_of
-from ikigai_actors.records.log.heads import first_notes, section
 from ikigai_actors.records.mail.mail import preview
 from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.store.base import Transaction
 from ikigai_actors.verbs.text.tree import ListedTrials
 
 if TYPE_CHECKING:
@@ -27,16 +24,20 @@ MOST_TRIALS = 5
 """How many trials of an experiment a list shows, if it has more than twice as many."""
 
 
-def books_in(tx: Transaction, records: Iterable[AgentRecord]) -> dict[str, Book]:
-    """The books of the experiments among these agents, by uuid; without what cannot be read, which fsck reports."""
-    everybody = {one.uuid: one for one in records}
+def books_of(notebooks: Notebooks) -> dict[str, Book]:
+    """The books of experiments, by uuid; without those that cannot be read, which fsck reports. Pure."""
     found: dict[str, Book] = {}
-    for note in first_notes(tx, list(everybody)):
-        if "terms" in note.data:
-            uuid = note.agent_uuid
-            with suppress(HistoryError, KeyError, TypeError, ValueError):
-                found[uuid] = Book(uuid, section(tx, uuid, everybody[uuid].fork_message_id))
+    for uuid, messages in notebooks.items():
+        with suppress(KeyError, TypeError, ValueError):
+            found[uuid] = Book(uuid, messages)
     return found
+
+
+def books_and_first_trials(notebooks: Notebooks) -> tuple[dict[str, Book], frozenset[str]]:
+    """The books of experiments, and the agents of those trials of each that a list shows anyway. Pure."""
+    books = books_of(notebooks)
+    firsts = (trial.agent for book in books.values() for _, trial in sorted(book.trials.items())[:MOST_TRIALS])
+    return books, frozenset(firsts)
 
 
 def listed_trials(
@@ -116,18 +117,14 @@ def _with_all_below(records: Sequence[AgentRecord], agents: Collection[str]) -> 
 
 def _experiments(system: "System", query: PageQuery) -> list[dict[str, Any]]:
     """The agents that are experiments, each with its terms. All of them have names."""
-
-    def read(tx: Transaction) -> list[dict[str, Any]]:
-        notes = first_notes(tx, uuids_named(tx))
-        return [{"agent": one.agent_uuid, "terms": one.data["terms"]} for one in notes if "terms" in one.data]
-
-    return system._store.read(read)
+    notes = first_notes_of_named(system)
+    return [{"agent": one.agent_uuid, "terms": one.data["terms"]} for one in notes if "terms" in one.data]
 
 
 def _experiment(system: "System", query: PageQuery) -> dict[str, Any]:
     """The trials of an experiment, and their verdicts."""
     agent = named_agent(system, query).uuid
-    book = Book(agent, system._store.read(lambda tx: section(tx, agent, 0)))
+    book = Book(agent, own_messages_of(system, agent))
     return {
         "agent": agent,
         "terms": book.terms,

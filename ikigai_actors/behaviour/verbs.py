@@ -121,10 +121,10 @@ def _say(shell: "ShellPlace", begin: Callable[..., "ExperimentResult"]) -> None:
 
 def _experiments(system: "System") -> Iterator["tuple[AgentRef, Book]"]:
     """The experiments that live."""
-    from ikigai_actors.behaviour.listing import books_in
-    from ikigai_actors.records.agents.lists import living_named
+    from ikigai_actors.behaviour.listing import books_of
+    from ikigai_actors.reach.notebooks import living_notebooks
 
-    for uuid, book in system._store.read(lambda tx: books_in(tx, living_named(tx))).items():
+    for uuid, book in books_of(living_notebooks(system)).items():
         yield system.handle(uuid), book
 
 

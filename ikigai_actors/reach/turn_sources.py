@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, Self
 
+from ikigai_actors.reach.readable import Readable
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.lists import by_age
 from ikigai_actors.records.agents.registry import AgentRecord
@@ -16,7 +17,6 @@ from ikigai_actors.records.log.moments import MailTime, mails_read, positions_at
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.system.handles.ref import System
 
 
 class TurnSource(NamedTuple):
@@ -37,9 +37,9 @@ class TurnSources:
         self._records: dict[str, AgentRecord | None] = {}
 
     @classmethod
-    def of(cls, system: System) -> Self:
-        """Read the database of a system."""
-        return cls(system._store)
+    def of(cls, source: Readable) -> Self:
+        """Read the database of a system, or a client."""
+        return cls(source._store)
 
     def agents(self, among: Collection[str] | None) -> list[str]:
         """The uuids of these agents, or of all, the oldest first."""

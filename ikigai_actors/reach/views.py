@@ -10,6 +10,7 @@ from ikigai_actors.records.agents import lists, registry
 from ikigai_actors.records.agents.lists import Census, Siblings
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.figures import Gauges, gauges, questions_asked, silent_turns
+from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.records.log import moments
 from ikigai_actors.records.log.heads import heads_of, latest_times
 from ikigai_actors.records.log.moments import Glance, LogMark
@@ -107,6 +108,11 @@ def siblings_of(system: System, record: AgentRecord) -> Siblings:
 def blob_bytes_of(system: System, sha256: str) -> bytes | None:
     """The bytes of a blob; None for one that is not there."""
     return system._store.read(lambda tx: read_blobs(tx, [sha256])).get(sha256)
+
+
+def signs_of(system: System) -> Mapping[str, Sign]:
+    """The latest signs of life of those that are in a turn, by uuid; of this process's own agents those of now."""
+    return system._signs()
 
 
 class SystemFigures(NamedTuple):

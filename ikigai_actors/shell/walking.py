@@ -37,13 +37,12 @@ def agents(shell: "ShellPlace", word: str | None, dead_too: bool, limit: int | N
     of life. Where several hosts run the agents, a column names the host of each. An experiment says how many trials it
     has, and shows the first of them, with their scores and prompts.
     """
-    from ikigai_actors.records.agents.lists import MOST_LISTED
+    from ikigai_actors.reach.views import signs_of
     from ikigai_actors.shell.agent_lists import list_lines, read_list
 
     current, system = shell.current.uuid, shell.system
-    found = system._store.read(lambda tx: read_list(tx, word or "", limit or MOST_LISTED, dead_too, current))
-    found = found._replace(signs=system._signs())
-    for line in list_lines(found, system.state_of, "/agents", current, not shell.screen.in_words):
+    found, signs = read_list(system, word or "", limit, dead_too, current), signs_of(system)
+    for line in list_lines(found, system.state_of, "/agents", current, not shell.screen.in_words, signs):
         shell.screen.line(line.text, bold=line.current, dim=line.dead)
 
 

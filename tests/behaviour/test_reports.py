@@ -9,9 +9,10 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, Reply, Request, ScriptedProvider, Usage
 from ikigai_actors.behaviour import BestOf, Verdict, bisect, evaluate, recorded, regress, replay, same_text, search
-from ikigai_actors.behaviour.listing import books_in, listed_trials
+from ikigai_actors.behaviour.listing import books_of, listed_trials
 from ikigai_actors.behaviour.pages import ExperimentReport, ReportCell, ReportRow
 from ikigai_actors.behaviour.results import ExperimentResult
+from ikigai_actors.reach.notebooks import notebooks_of
 from ikigai_actors.records.agents.words import words_of
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE
@@ -195,7 +196,7 @@ def test_lists_of_agents_say_what_each_trial_is_and_leave_out_most_of_many(new_s
         last = found.experiment.agent_of(43)
         last.fork(name="below")
         records = system.agents()
-        books = system._store.read(lambda tx: books_in(tx, records))
+        books = books_of(notebooks_of(system, records))
         listed = listed_trials(records, books)
         assert listed.notes[found.experiment.agent.uuid] == (
             f"search of clerk: 43 trials, 43 judged, best 0.75 (trial 3, {words_of(shown.uuid)}), worst 0.25 (trial 1, "
@@ -225,4 +226,4 @@ def test_a_book_that_cannot_be_read_is_no_experiment_of_a_list(new_sqlite: NewDa
         wrong = f"UPDATE messages SET data = '{{\"verdicts\": [1]}}' WHERE agent_uuid = '{agent.uuid}' AND id > "
         system._store.write(lambda tx: sql(tx, f"{wrong}{agent.record.fork_message_id + 2} AND kind = 'note'"))
         records = system.agents()
-        assert system._store.read(lambda tx: books_in(tx, records)) == {}
+        assert books_of(notebooks_of(system, records)) == {}

@@ -38,7 +38,7 @@ def crowd(store: Store) -> Store:
 
 
 def lines(store: Store, text: str = "", most: int = 200, dead_too: bool = False) -> list[str]:
-    found = store.read(lambda tx: read_list(tx, text, most, dead_too))
+    found = read_list(Client(store), text, most, dead_too)
     return [line.text for line in list_lines(found, found.state, "ikigai agents")]
 
 

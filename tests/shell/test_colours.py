@@ -5,9 +5,10 @@ import io
 import pytest
 
 from ikigai_actors import AgentRef
+from ikigai_actors.reach.statistics import Figures
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.shell.cli.paint import painted
-from ikigai_actors.shell.cli.stats import Figures, as_lines
+from ikigai_actors.shell.cli.stats import as_lines
 from ikigai_actors.shell.line.output import is_coloured
 from ikigai_actors.verbs.text.colours import Coloured, Meaning, coloured, meaning_of_agent, meaning_of_message
 from ikigai_actors.verbs.text.tree import tree_lines

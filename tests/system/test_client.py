@@ -23,7 +23,7 @@ def test_a_turn_of_another_process_is_prompted_and_waited_for(durable: str) -> N
             end = feed.await_turn(turn, DEADLINE, lambda: pytest.fail("There is a host."))
         assert isinstance(end, Reply)
         assert end.text == "tea / 1"
-        assert client.read(read_list).state(client.get(kid.uuid)) == "idle"
+        assert read_list(client).state(client.get(kid.uuid)) == "idle"
 
 
 def test_a_turn_that_nobody_takes_up_is_waited_for_no_longer_than_asked(durable: str) -> None:

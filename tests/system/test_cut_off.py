@@ -24,6 +24,7 @@ from ikigai_actors.records.log.moments import glances
 from ikigai_actors.shell.agent_lists import list_lines, read_list
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.system.remote.client import Client
 from ikigai_actors.testing import Simulation, simulated
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.databases import eventually
@@ -79,7 +80,7 @@ def test_a_turn_that_is_left_is_interrupted_for_every_process_and_shows_no_sign_
     ):
         assert [one.agent(kid).state for one in (system, attached)] == ["interrupted", "interrupted"]
         assert store.read(latest_signs) == {}
-        found = store.read(read_list)
+        found = read_list(Client(store))
         [line] = [one.text for one in list_lines(found, found.state, "ikigai agents") if "kid" in one.text]
         assert "interrupted" in line
         assert "sign of life" not in line

@@ -7,6 +7,7 @@ from ikigai_actors.actors.wait_graph import Until, WaitedBy, WaitEdge, WaitKey
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.records.hosts.host_waits import HostWaits, decode_waits, encode_waits
 from ikigai_actors.shell.agent_lists import read_list
+from ikigai_actors.system.remote.client import Client
 from ikigai_actors.testing import Schedule, Simulation, simulated
 
 
@@ -97,12 +98,12 @@ def test_a_wait_that_lasts_is_told_to_other_hosts_and_processes_and_a_short_one_
         assert (agents["a"].state, elsewhere.state) == ("waits for b", "in a turn")
         world.sleep(10)
         assert elsewhere.state == elsewhere.statistics().state == "waits for b"
-        overview = world.hosts[1].process.looked_at.read(read_list)
-        assert [overview.state(one) for one in overview.records if one.name == "a"] == ["waits for b"]
+        overview = read_list(Client(world.hosts[1].process.looked_at))
+        assert [overview.state(one) for one in overview.found.records if one.name == "a"] == ["waits for b"]
         assert reply.get(timeout=60).text == "early"
         world.sleep(10)
         assert elsewhere.state == "idle"
-        assert {row.waits for row in world.hosts[1].process.looked_at.read(read_list).hosts} == {""}
+        assert {row.waits for row in read_list(Client(world.hosts[1].process.looked_at)).facts.hosts} == {""}
 
 
 def test_waits_over_hosts_that_end_by_themselves_are_no_circle() -> None:

@@ -131,7 +131,7 @@ def test_others_see_how_fast_a_reply_comes_and_for_how_long_nothing_has() -> Non
         client = Client(world.hosts[0].process.looked_at)
 
         def seen() -> Sign:
-            elsewhere, sign = world.hosts[0].system._signs()[kid.uuid], client.read(read_list).signs[kid.uuid]
+            elsewhere, sign = world.hosts[0].system._signs()[kid.uuid], read_list(client).facts.signs[kid.uuid]
             assert elsewhere == sign
             return sign
 
@@ -142,7 +142,7 @@ def test_others_see_how_fast_a_reply_comes_and_for_how_long_nothing_has() -> Non
         assert line.endswith(" s ago, 96 tokens in 3 s")
         assert {one["name"]: one["lately"] for one in json.loads("".join(reader.json_pieces(client)))}["kid"] == 96
         world.sleep(20)
-        assert (world.hosts[0].system._signs(), client.read(read_list).signs) == ({}, {})
+        assert (world.hosts[0].system._signs(), read_list(client).facts.signs) == ({}, {})
         kid.prompt("go")
         world.sleep(50)
         assert (18 <= seen().seconds <= 21, seen().tokens) == (True, None)

@@ -96,7 +96,8 @@ def stats(options: Options, tokens: bool, by: str | None, since: str | None, jso
     Reads the database, beside a running shell or without one. F4 in the shell shows more: what each agent does,
     for how long, and how fast its answer comes.
     """
-    from ikigai_actors.shell.cli.stats import as_lines, as_object, read_figures, read_spending, spending_lines
+    from ikigai_actors.reach.statistics import read_figures
+    from ikigai_actors.shell.cli.stats import as_lines, as_object, read_spending, spending_lines
 
     if since is not None and by is None:
         raise click.UsageError("--since goes with --by LABEL.")

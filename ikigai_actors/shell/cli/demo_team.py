@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ikigai_actors.agent.subscriptions import Event, Streamed
 from ikigai_actors.providers.offline import OfflineProvider
-from ikigai_actors.records.agents import registry
+from ikigai_actors.reach.agent_lists import all_agents
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.verbs.text.tree import tree_lines
@@ -68,7 +68,7 @@ def open_team(database: str, pace: float) -> ActorSystem:
 
 def drawn_tree(system: ActorSystem) -> str:
     """The tree as text."""
-    records, own = system._store.read(lambda tx: (registry.every(tx), registry.own_counts(tx)))
+    records, own = all_agents(system)
     return "\n".join(line.text for line in tree_lines(records, own, system.state_of))
 
 

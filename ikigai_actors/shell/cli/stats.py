@@ -1,146 +1,17 @@
 """The figures of a database, as another process reads them."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
-from ikigai_actors.providers.prices import MICRO
-from ikigai_actors.records.agents import lists, registry
+from ikigai_actors.reach.statistics import SHOWN, SPENT_NOTHING, Figures, busiest, dearest, is_counted
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.budget import BudgetStatus, amount_text
 from ikigai_actors.records.budgets.spendings import Spending
-from ikigai_actors.records.budgets.status import budgets_that_limit
-from ikigai_actors.records.figures import COUNTED, count
-from ikigai_actors.records.messages.replies import spent_of
-from ikigai_actors.records.spending import dearest_branches, own_spendings, spent_by_branches
-from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.hosts.rows import owners
 from ikigai_actors.system.remote.client import Client
 from ikigai_actors.verbs.text.budgets import budget_lines
 from ikigai_actors.verbs.text.colours import Coloured, Meaning, coloured
 from ikigai_actors.verbs.text.harmless import as_json, one_line
-
-SHOWN = 10
-"""Agents whose costs, and whose tokens, are shown as lines; and budgets."""
-
-MOST_BUDGETS = 100
-
-SUMMED = 10_000
-"""A person is shown what each of this many agents has cost; of more, agent 0 and its dearest children."""
-
-CostTable = dict[str, dict[str, float]]
-"""Tokens and dollars (``usd``), by the uuid of an agent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """The figures."""
-
-    database: str
-    host: str | None
-    """The hosts that run the agents; None when nobody does."""
-    agents: dict[str, int]
-    """How many there are of each status."""
-    turns: int
-    """Turns that are open."""
-    messages: int
-    """About, where there are more than `COUNTED`; and so are the mails."""
-    mails: int
-    unread: int
-    prompts: int
-    """Prompts of other processes that no agent has taken up."""
-    documents: int
-    versions: int
-    """Versions of documents, deletions too."""
-    restarts: int
-    hosts: int
-    """Processes that have run these agents, one after another."""
-    spent_in_all: dict[str, float]
-    """The tokens and dollars (``usd``) that all requests and tools have cost."""
-    spent: CostTable
-    """By agent, dead ones too: the same of its own in its life."""
-    branches: CostTable
-    """The same of each agent with all that descend from it, where that is more than its own."""
-    budgets: list[dict[str, Any]]
-    """The budgets that limit something, agent 0's first, as `BudgetStatus`; at most `MOST_BUDGETS`."""
-    names: dict[str, str] = field(default_factory=dict)
-    """The names of the agents that are shown, by uuid."""
-    tokens: dict[str, dict[str, int]] | None = None
-    """By agent: tokens in and out, as the providers reported them. None when they were not asked for."""
-
-
-def read_figures(database: str | None, tokens: bool, everybody: bool = False) -> Figures:
-    """Read the figures.
-
-    Args:
-        tokens: those of each agent too, for which every message is read.
-        everybody: the cost of each agent, however many there are.
-
-    Raises what `Client.open` and `Client.spending` do.
-    """
-    with Client.open(database) as client:
-        found = client.read(partial(_read, location=client.location, everybody=everybody))
-        if tokens:
-            found = replace(found, tokens=_tokens(client))
-        costly = [*found.spent, *found.branches] if everybody else [agent for agent, _ in _dearest(found)]
-        busy = [*(found.tokens or ())] if everybody else [agent for agent, _ in _busiest(found)]
-        shown = [*dict.fromkeys((*costly, *busy, *(one["owner"] for one in found.budgets)))]
-        return replace(found, names=client.read(partial(_names, uuids=shown)))
-
-
-def _read(tx: Transaction, location: str, everybody: bool) -> Figures:
-    census = lists.census(tx)
-    in_all, spent, branches = (_all_costs if everybody or census.all_of_them <= SUMMED else _dearest_costs)(tx)
-    return Figures(
-        database=location,
-        host="; ".join(map(str, owners(tx))) or None,
-        agents=dict(census.by_status),
-        turns=census.turns,
-        spent_in_all=in_all,
-        spent=spent,
-        branches={uuid: cost for uuid, cost in branches.items() if cost != spent.get(uuid, _cost(0, 0))},
-        budgets=[asdict(one) for one in budgets_that_limit(tx, MOST_BUDGETS)],
-        **count(tx)._asdict(),
-    )
-
-
-def _all_costs(tx: Transaction) -> tuple[dict[str, float], CostTable, CostTable]:
-    """What was spent in all, by each agent, and by each with all that descend from it."""
-    rows = own_spendings(tx)
-    spent = {one.uuid: _cost(one.spent_tokens, one.spent_usd) for one in rows if one.spent_tokens or one.spent_usd}
-    in_all = _cost(sum(one.spent_tokens for one in rows), sum(one.spent_usd for one in rows))
-    return in_all, spent, {uuid: _cost(*sums) for uuid, sums in spent_by_branches(rows).items()}
-
-
-def _dearest_costs(tx: Transaction) -> tuple[dict[str, float], CostTable, CostTable]:
-    """The same of agent 0 and its dearest children alone."""
-    found, root = dearest_branches(tx, SHOWN), registry.root(tx)
-    in_all = _cost(found.tokens, found.usd)
-    branches = {uuid: _cost(*sums) for uuid, sums in found.branches.items() if uuid is not None}
-    branches |= {root.uuid: in_all} if root is not None else {}
-    spenders = [one for one in registry.some(tx, branches) if one.spent_tokens or one.spent_usd]
-    return in_all, {one.uuid: _cost(one.spent_tokens, one.spent_usd) for one in spenders}, branches
-
-
-def _names(tx: Transaction, uuids: Sequence[str]) -> dict[str, str]:
-    """The names of agents, which are read some at a time."""
-    found: dict[str, str] = {}
-    for start in range(0, len(uuids), registry.AGENTS_AT_ONCE):
-        found |= lists.labels_of(tx, registry.some(tx, uuids[start : start + registry.AGENTS_AT_ONCE]))
-    return found
-
-
-def _dearest(found: Figures) -> list[tuple[str, dict[str, float]]]:
-    """The costs that a person is shown, the highest first: those of whole branches."""
-    branches = {**found.spent, **found.branches}
-    return sorted(branches.items(), key=lambda pair: (-pair[1]["usd"], -pair[1]["tokens"]))[:SHOWN]
-
-
-def _busiest(found: Figures) -> list[tuple[str, dict[str, int]]]:
-    """The tokens that a person is shown, the most first."""
-    return sorted((found.tokens or {}).items(), key=lambda pair: -sum(pair[1].values()))[:SHOWN]
 
 
 def as_lines(found: Figures) -> Iterator[Coloured]:
@@ -161,24 +32,24 @@ def as_lines(found: Figures) -> Iterator[Coloured]:
     if found.tokens is not None:
         taken, given = (sum(used[which] for used in found.tokens.values()) for which in ("input", "output"))
         rows["tokens"] = f"{taken} in, {given} out"
-    dearest = _dearest(found)
+    costly = dearest(found)
     for title, text in rows.items():
         yield coloured(f"{title:<10} ", *_marked(found, title, str(text)))
-        for agent, cost in dearest if title == "spent" else ():
-            own = _cost_text([found.spent.get(agent, _cost(0, 0))])
+        for agent, cost in costly if title == "spent" else ():
+            own = _cost_text([found.spent.get(agent, SPENT_NOTHING)])
             below = f", with all below it {_cost_text([cost])}" if agent in found.branches else ""
             yield coloured(f"{'':10} {_named(found, agent)} {own}{below}")
         for one in found.budgets[:SHOWN] if title == "spent" or (title == "messages" and "spent" not in rows) else ():
             budget = BudgetStatus(**one)
             _, *limits = map(str.strip, budget_lines(budget, budget.owner))
             yield coloured(f"{'budget':<10} {_named(found, budget.owner)} {'; '.join(limits)}")
-    for agent, used in _busiest(found):
+    for agent, used in busiest(found):
         yield coloured(f"{'':10} {_named(found, agent)} {used['input']} in, {used['output']} out")
 
 
 def _about(number: int) -> str:
     """A number of rows: to three digits where it is an estimate."""
-    return str(number) if number <= COUNTED else f"about {round(number, 3 - len(str(number))):,}"
+    return str(number) if is_counted(number) else f"about {round(number, 3 - len(str(number))):,}"
 
 
 def _marked(found: Figures, title: str, text: str) -> Iterator[tuple[str, Meaning | None]]:
@@ -228,24 +99,9 @@ def _named(found: Figures, agent: str) -> str:
     return found.names.get(agent) or words_of(agent)
 
 
-def _cost(tokens: int, usd: int) -> dict[str, float]:
-    return {"tokens": tokens, "usd": usd / MICRO}
-
-
 def _cost_text(costs: Iterable[Mapping[str, float]]) -> str:
     """The sum of costs, as people read it; without dollars where nothing had a price."""
     all_of_them = list(costs)
     tokens = amount_text("tokens", round(sum(one["tokens"] for one in all_of_them)))
-    dollars = round(sum(one["usd"] for one in all_of_them) * MICRO)
+    dollars = round(sum(one["usd"] for one in all_of_them) * 1_000_000)
     return f"{tokens}, {amount_text('usd', dollars)}" if dollars else tokens
-
-
-def _tokens(client: Client) -> dict[str, dict[str, int]]:
-    """The tokens of every agent that has used any, by uuid."""
-    used: dict[str, Counter[str]] = defaultdict(Counter)
-    for message in client.spending():
-        if (spent := spent_of(message)) is not None:
-            usage = spent.usage
-            taken = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
-            used[message.agent_uuid].update(input=taken, output=usage.output_tokens)
-    return {agent: {"input": count["input"], "output": count["output"]} for agent, count in used.items()}

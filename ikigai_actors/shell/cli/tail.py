@@ -6,12 +6,12 @@ from typing import Any
 
 from ikigai_actors.agent.subscriptions import HostEnded
 from ikigai_actors.behaviour.book import Book
-from ikigai_actors.behaviour.listing import books_in, summary_of, verdict_lines
-from ikigai_actors.records.agents import registry
+from ikigai_actors.behaviour.listing import books_of, summary_of, verdict_lines
+from ikigai_actors.reach.agent_lists import some_agents
+from ikigai_actors.reach.notebooks import notebooks_of
 from ikigai_actors.records.agents.registry import AgentRecord, Died
 from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.host_events import host_events
 from ikigai_actors.system.remote.client import Client
@@ -98,7 +98,7 @@ def show_log(
             scrollback, head = client.scrollback(record.uuid), feed.place(record.uuid)
             start = 0 if inherited else record.fork_message_id
             first = start if last is None else max(start, head - last)
-            printer.books = books = client.read(lambda tx: books_in(tx, [record]))
+            printer.books = books = books_of(notebooks_of(client, [record]))
             folds = bool(books) and last is None and not (json or follow) and head - first > 3 * MOST_OF_A_BOOK
             if folds:
                 _print(scrollback, printer, first, first + MOST_OF_A_BOOK)
@@ -108,7 +108,7 @@ def show_log(
                 first = head - MOST_OF_A_BOOK
             _print(scrollback, printer, first, head)
             if not json:
-                names = {one.uuid: one.short for one in client.read(lambda tx: _looked_at(tx, books.values()))}
+                names = {one.uuid: one.short for one in some_agents(client, _looked_at(books.values()))}
                 for book in books.values():
                     show(coloured(summary_of(book, names)))
             if follow:
@@ -150,10 +150,10 @@ def _hosted(hosts: Sequence[HostRecord]) -> str:
     return f"These agents are run by {enumerated([str(host) for host in reversed(hosts)])}. Ctrl-C ends this."
 
 
-def _looked_at(tx: Transaction, books: Iterable[Book]) -> list[AgentRecord]:
-    """The agents whose histories experiments look at; none of those that look at several."""
+def _looked_at(books: Iterable[Book]) -> list[str]:
+    """The agents, by uuid, whose histories experiments look at; none of those that look at several."""
     of = [book.terms.get("of") for book in books if book.terms]
-    return registry.some(tx, [one for one in of if isinstance(one, str)])
+    return [one for one in of if isinstance(one, str)]
 
 
 def _print(scrollback: Scrollback, printer: LogPrinter, start: int, end: int) -> None:

@@ -2,24 +2,21 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.arguments import check_since
 from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.reach.agent_lists import branches_of
 from ikigai_actors.reach.turn_sources import TurnSources
-from ikigai_actors.records.agents import registry
 from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.sight.traces.otlp import batches, spans_as_json, spans_as_protobuf
 from ikigai_actors.sight.traces.reading import FOREVER, TraceScope, ended_turns
 from ikigai_actors.sight.traces.sending import Collector, Delivery, SpanSender, address_in, patiently, resource_of
 from ikigai_actors.sight.traces.spans import BOTH, TraceSpan
-from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.database_clock import clock_of
-from ikigai_actors.store.existing import existing
 from ikigai_actors.store.new_file import new_file
+from ikigai_actors.system.remote.client import Client
 from ikigai_actors.verbs.text.words import counted
 
 _BATCH = 1_000
@@ -62,17 +59,17 @@ def export_traces(
         raise BadInput("Expected --to URL or --to FILE: where the spans go. Or set OTEL_EXPORTER_OTLP_ENDPOINT.")
     spans = turns = 0
     delivery = Delivery()
-    with existing(database) as store, _taking(target, headers, form, environment) as take:
-        now = clock_of(store, SystemClock()).now_ms()
+    with Client.open(database) as client, _taking(target, headers, form, environment) as take:
+        now = client.now_ms()
         scope = TraceScope(
-            store.read(lambda tx: _branches(tx, wanted.agents)) if wanted.agents else None,
+            branches_of(client, wanted.agents) if wanted.agents else None,
             check_since(wanted.since, now),
             FOREVER if wanted.until is None else check_since(wanted.until, now),
             wanted.content,
             wanted.join,
             wanted.usage,
         )
-        for batch in batches(ended_turns(TurnSources(store), scope), _BATCH):
+        for batch in batches(ended_turns(TurnSources.of(client), scope), _BATCH):
             try:
                 delivery = delivery.and_then(take(batch))
             except IkigaiError as error:
@@ -90,12 +87,6 @@ def export_traces(
 
 def _shown_place(target: str) -> str:
     return Collector(target).place if "://" in target else target
-
-
-def _branches(tx: Transaction, agents: Iterable[str]) -> Collection[str]:
-    """These agents and all below them, by uuid. Raises `AgentNotFound` and `AmbiguousAgent`."""
-    tops = [registry.find(tx, one).uuid for one in agents]
-    return {*tops, *(below for one in tops for below in registry.uuids_below(tx, one))}
 
 
 @contextlib.contextmanager

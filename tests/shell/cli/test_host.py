@@ -220,7 +220,7 @@ def test_shells_hosts_and_who_follows_are_told_when_a_host_is_gone(
 def counted(url: str) -> dict[str, int]:
     """How many agents each living host tells that it runs, by its name."""
     with Client.open(url) as client:
-        return {host.name or "": host.agents for host in client.read(read_list).hosts}
+        return {host.name or "": host.agents for host in read_list(client).facts.hosts}
 
 
 def test_an_agent_that_nobody_runs_is_not_moved_later_either(new_postgres: NewDatabase) -> None:

@@ -1,9 +1,10 @@
 """What `ikigai stats` says of very many agents."""
 
+from ikigai_actors.reach.statistics import _all_costs, _cost, _dearest_costs
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.figures import count
 from ikigai_actors.records.spending import Dearest, branch_spendings, dearest_branches
-from ikigai_actors.shell.cli.stats import _about, _all_costs, _cost, _dearest_costs
+from ikigai_actors.shell.cli.stats import _about
 from ikigai_actors.store import Store, Transaction
 from tests.kit.databases import sql
 from tests.kit.trees import change, plant

@@ -1,0 +1,51 @@
+"""The notebooks of experiments: what the log of each holds, as `ikigai_actors.behaviour.book` reads it.
+
+An experiment is an agent whose first note has ``terms``.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from ikigai_actors.errors import HistoryError
+from ikigai_actors.reach.readable import Readable
+from ikigai_actors.records.agents.lists import living_named, uuids_named
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.log.heads import first_notes, section
+from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.store.base import Transaction
+
+Notebooks = Mapping[str, Sequence[Message]]
+"""The messages of experiments, by uuid."""
+
+
+def notebooks_in(tx: Transaction, records: Iterable[AgentRecord]) -> dict[str, list[Message]]:
+    """The notebooks of the experiments among these agents; without those that cannot be read, which fsck reports."""
+    everybody = {one.uuid: one for one in records}
+    found: dict[str, list[Message]] = {}
+    for note in first_notes(tx, list(everybody)):
+        if "terms" in note.data:
+            uuid = note.agent_uuid
+            with suppress(HistoryError):
+                found[uuid] = section(tx, uuid, everybody[uuid].fork_message_id)
+    return found
+
+
+def notebooks_of(source: Readable, records: Iterable[AgentRecord]) -> Notebooks:
+    """The notebooks of the experiments among these agents."""
+    asked = [*records]
+    return source._store.read(lambda tx: notebooks_in(tx, asked))
+
+
+def living_notebooks(source: Readable) -> Notebooks:
+    """The notebooks of the experiments that live: each has a name."""
+    return source._store.read(lambda tx: notebooks_in(tx, living_named(tx)))
+
+
+def first_notes_of_named(source: Readable) -> list[Message]:
+    """The first note of each agent that has a name, the dead too: those of experiments have ``terms``."""
+    return source._store.read(lambda tx: first_notes(tx, uuids_named(tx)))
+
+
+def own_messages_of(source: Readable, uuid: str) -> list[Message]:
+    """All messages that an agent wrote itself, by uuid."""
+    return source._store.read(lambda tx: section(tx, uuid, 0))

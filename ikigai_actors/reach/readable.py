@@ -1,0 +1,11 @@
+"""Readable: a system or a client, as views take it."""
+
+from typing import Protocol
+
+from ikigai_actors.store.base import Store
+
+
+class Readable(Protocol):
+    """Has a database that views read."""
+
+    _store: Store
