@@ -1,6 +1,7 @@
 """The lifecycle of agents, as handles change it: signals, supervision settings, births."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ikigai_actors.actors.clock import Clock
@@ -198,14 +199,19 @@ def new_fork(
     at: int | None = None,
     budget: Budget | Mapping[str, Any] | None = None,
     labels: Mapping[str, str] | None = None,
+    skills: Mapping[str, Any] = MappingProxyType({}),
 ) -> Callable[[on.Caller], on.Fork]:
-    """The command that makes children, for its caller; arguments as of `AgentRef.fork`. Raises `BadInput`."""
-    if (output is not None or attach != ()) and any(child.prompt is None for child in children):
-        raise BadInput("Expected a prompt for the child, to go with its output or attachments; got none.")
+    """The command that makes children, for its caller; arguments as of `AgentRef.fork`. Raises `BadInput`.
+
+    ``skills``: the part of the data of the prompts that brings their texts.
+    """
+    if (output is not None or attach != () or skills) and any(child.prompt is None for child in children):
+        raise BadInput("Expected a prompt for the child, to go with its output, attachments or skills; got none.")
     check_choice(restart, "restart", [*RestartType])
     policy = check_policy(on_orphan)
     given = {key: value for key, value in (("model", model), ("system", system)) if value is not None}
     settings, (data, blobs) = check_settings(given), data_of(output, attach)
+    data = {**data, **skills}
     limits, paid_by = encode_budget(as_budget(budget)), check_labels(labels)
     first, *siblings = children
     more = tuple(siblings)

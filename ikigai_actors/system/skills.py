@@ -2,18 +2,27 @@
 
 system.skills.find("src")                             # what there is; changes nothing
 system.root.use_skills("src/.claude/skills", only=["pdf"])
+system.root.prompt("Fill it in.", skills=["pdf"])     # its text goes along
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ikigai_actors.agent.turn.skills import files_of, instructions_of
 from ikigai_actors.arguments import shown
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.messages.skills import pinned, with_skills
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.messages.blobs import read_blobs
+from ikigai_actors.records.messages.skills import blob_of, pinned, with_skills
+from ikigai_actors.records.messages.skills_beside import SKILLS
+from ikigai_actors.store.base import Store
+from ikigai_actors.tools.function import cut
 from ikigai_actors.tools.skills.folders import FoundSkill, FoundSkills, find_skills, usual_places
+from ikigai_actors.tools.skills.front_matter import SKILL_FILE
 
 PathLike = str | os.PathLike[str]
 
@@ -51,6 +60,42 @@ def pin(settings: Mapping[str, Any], skills: Iterable[FoundSkill]) -> tuple[dict
     entries = [pinned(one.manifest, one.source) for one in picked]
     files = tuple({file.sha256: file for one in picked for file in one.files}.values())
     return {"skills": with_skills(settings, entries)}, files
+
+
+def skill_texts(store: Store, load: Callable[[], Log], skills: Sequence[str]) -> dict[str, Any]:
+    """The part of a prompt's data that brings the texts of skills of an agent. Those that only a person loads count.
+
+    Args:
+        store: has their files.
+        load: reads the log of the agent.
+        skills: their names.
+
+    Raises `BadInput` where the agent does not have one, or its bytes are not those that were pinned.
+    """
+    if not skills:
+        return {}
+    log = load()
+    known = {one["name"]: one for one in log.view(log.head).settings.get("skills") or () if not one.get("off")}
+    if missing := [name for name in skills if name not in known]:
+        raise BadInput(f"The agent has no skill {', '.join(missing)}. Skills: {', '.join(sorted(known)) or 'none'}.")
+    picked = [known[name] for name in dict.fromkeys(skills)]
+    hashes = {one["name"]: blob_of(one, SKILL_FILE) or "" for one in picked}
+    found = store.read(lambda tx: read_blobs(tx, hashes.values()))
+    return {SKILLS: [_text_of(one, found.get(hashes[one["name"]], b"")) for one in picked]}
+
+
+def _text_of(skill: Mapping[str, Any], data: bytes) -> dict[str, str]:
+    if sha256(data).hexdigest() != blob_of(skill, SKILL_FILE):
+        raise BadInput(f"Skill {skill['name']} is not in the database as it was pinned. Run ikigai fsck.")
+    text = cut(instructions_of(data.decode(errors="replace"), files_of(skill)))
+    return {"name": skill["name"], "sha256": skill["sha256"], "text": text}
+
+
+def check_names(skills: object) -> list[str]:
+    """The names of skills that go along with a prompt. Raises `BadInput` for what is no list of names."""
+    if not isinstance(skills, list | tuple) or not all(isinstance(name, str) for name in skills):
+        raise BadInput(f"Expected skills to be a list of names of skills; got {shown(skills)}.")
+    return list(skills)
 
 
 def check_only(only: object) -> list[str] | None:

@@ -227,5 +227,19 @@ MEMORY_MUTANTS = (
         "        if data is None:",
         test="tests/system/test_skills.py",
     ),
+    Mutant(
+        "a prompt brings the text of a skill that the model sees already",
+        "agent/turn/machine.py",
+        "    return replace(event, data=without_loaded(event.data, loaded_in(log, seen)))",
+        "    return event",
+        test="tests/system/test_skills.py",
+    ),
+    Mutant(
+        "a prompt that replaces one without an answer loses the text of its skill",
+        "agent/turn/machine.py",
+        "    seen = event.repeats - 1 if event.repeats else state.head",
+        "    seen = state.head",
+        test="tests/system/test_skills.py",
+    ),
 )
 """All of them."""

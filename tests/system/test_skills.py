@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentRef, BadInput, Reply, Request, ScriptedProvider, ToolCall
+from ikigai_actors import ActorSystem, AgentRef, BadInput, ProviderError, Reply, Request, ScriptedProvider, ToolCall
 from ikigai_actors.providers.base import SUMMARISE
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.shell.cli.prune import run as prune
@@ -228,3 +228,64 @@ def test_the_instructions_of_a_project_follow_the_system_prompt_as_they_were_pin
         agent = system.import_(tmp_path / "clerk.jsonl")
         say(agent, "hi")
         assert model.requests[-1].system == "You file papers."
+
+
+def test_a_prompt_brings_the_text_of_a_skill_once_and_so_does_the_first_one_of_a_child(
+    database: str, tmp_path: Path
+) -> None:
+    write_skill(tmp_path)
+    write_skill(tmp_path, "by-hand", "OTHER-STEP")
+    hand = tmp_path / "by-hand" / "SKILL.md"
+    hand.write_text(hand.read_text().replace("---\n# F", "disable-model-invocation: true\n---\n# F"), encoding="utf-8")
+    model = Reader()
+    with ActorSystem.open(database, model.provider) as system:
+        agent = system.root.fork(name="clerk")
+        agent.use_skills(tmp_path)
+        first = agent.prompt("Fill it in.", skills=["pdf", "by-hand"], key="one").get(timeout=DEADLINE)
+        assert agent.prompt("Fill it in.", skills=["pdf", "by-hand"], key="one").get(timeout=DEADLINE) == first
+        assert (model.sees(), model.sees("OTHER-STEP"), len(model.requests)) == (1, 1, 1)
+        agent.prompt("And this.", skills=["pdf"]).get(timeout=DEADLINE)
+        say(agent, "load pdf")
+        assert "is loaded already, as message" in results(agent)[-1]
+        child = agent.fork("Yours.", skills=["pdf"])
+        child.reply(timeout=DEADLINE)
+        assert model.sees() == 1
+        fresh = system.root.fork(name="fresh")
+        fresh.use_skills(tmp_path, only=["pdf"])
+        fresh.fork("Yours.", skills=["pdf"], key="two").reply(timeout=DEADLINE)
+        assert model.sees() == 1
+        assert fresh.fork("Yours.", skills=["pdf"], key="two").reply(timeout=DEADLINE).text == "ok"
+        say(agent, *[f"{number} {LONG}" for number in range(8)])
+        agent.compact("all of it")
+        agent.prompt("Once more.", skills=["pdf"]).get(timeout=DEADLINE)
+        assert (model.sees(), model.sees('<skill name=\\"pdf\\">')) == (1, 1)
+        fresh.prompt("Fill it in.", skills=["pdf"]).get(timeout=DEADLINE)
+        fresh.undo()
+        say(fresh, "hi")
+        assert not model.sees()
+        with pytest.raises(BadInput, match=r"The agent has no skill doc\. Skills: by-hand, pdf\."):
+            agent.prompt("Hm.", skills=["doc"])
+        with pytest.raises(BadInput, match="Expected skills to be a list of names"):
+            agent.prompt("Hm.", skills="pdf")
+        with pytest.raises(BadInput, match="Expected a prompt for the child"):
+            agent.fork(skills=["pdf"])
+        assert check(system._store) == []
+
+
+def test_a_prompt_that_repeats_one_without_an_answer_brings_its_skill_again(tmp_path: Path) -> None:
+    write_skill(tmp_path)
+    model = Reader()
+    fails = [True]
+
+    def answer(request: Request) -> Reply:
+        if fails:
+            fails.pop()
+            raise ProviderError("no")
+        return model.answer(request)
+
+    with ActorSystem.open(":memory:", ScriptedProvider(answer)) as system:
+        system.root.use_skills(tmp_path)
+        with pytest.raises(ProviderError):
+            system.root.prompt("Fill it in.", skills=["pdf"]).get(timeout=DEADLINE)
+        system.root.prompt("Fill it in.", skills=["pdf"]).get(timeout=DEADLINE)
+        assert model.sees() == 1

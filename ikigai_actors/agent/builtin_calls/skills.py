@@ -8,23 +8,20 @@ from typing import Any, ClassVar, NamedTuple
 from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, text
 from ikigai_actors.agent.turn.calls import Call, Progress, progress
 from ikigai_actors.agent.turn.events import Continue
-from ikigai_actors.agent.turn.skills import LOAD_SKILL, SKILL, loadable
+from ikigai_actors.agent.turn.skills import LOAD_SKILL, SKILL, files_of, instructions_of, loadable
 from ikigai_actors.agent.turn.state import CallUnit, State, Step
 from ikigai_actors.agent.turn.steps import advance, messages_of
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.blobs import read_blobs
 from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.skills import blob_of
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.text import storable
 from ikigai_actors.tools.function import cut
 from ikigai_actors.tools.policy import ToolTraits
-from ikigai_actors.tools.skills.folders import SKILL_FILE
-from ikigai_actors.tools.skills.front_matter import read_front_matter
-
-_MOST_NAMED = 50
-"""How many files of a skill its text names."""
+from ikigai_actors.tools.skills.front_matter import SKILL_FILE
 
 
 class LoadedSkill(NamedTuple):
@@ -75,16 +72,15 @@ class LoadSkillCall(BuiltinCall):
         skill = _skill(state, text(call.input, "name"))
         path = text(call.input, "file") or SKILL_FILE
         file = "" if path == SKILL_FILE else path
-        blob = next((one["sha256"] for one in skill["attached"] if one["name"] == path), None)
-        if blob is None:
-            raise BadInput(f"Skill {skill['name']} has no file {path!r}. {_files_of(skill)}")
+        if (blob := blob_of(skill, path)) is None:
+            raise BadInput(f"Skill {skill['name']} has no file {path!r}. {files_of(skill)}")
         done = progress(state.calls, (call.id,), Progress.DONE)
         if (at := event.loaded.get((skill["sha256"], file))) is not None:
             told = f"{file or 'Skill'} {'of skill ' if file else ''}{skill['name']} is loaded already, as message {at}."
             messages = messages_of(state.uuid, state.head, now, ((Kind.TOOL_RESULT, told, call.data),))
             return Step(advance(state, messages, calls=done), LogUnit(state.uuid, messages))
         about = {"name": skill["name"], "sha256": skill["sha256"], **({"file": file} if file else {})}
-        given = {"file": path, "blob": blob, "about": about, "files": _files_of(skill)}
+        given = {"file": path, "blob": blob, "about": about, "files": files_of(skill)}
         unit = CallUnit(state.uuid, state.head + 1, replace(call, input=given), now)
         return Step(advance(state, (unit.message(),), calls=done), unit, call=call.id)
 
@@ -92,7 +88,7 @@ class LoadSkillCall(BuiltinCall):
         return ReadSkillFile(given["file"], given["blob"], given["about"], given["files"])
 
     def to_model(self, answer: LoadedSkill) -> str:
-        return cut(answer.text if "file" in answer.about else _instructions(answer.text, answer.files))
+        return cut(answer.text if "file" in answer.about else instructions_of(answer.text, answer.files))
 
     def noted(self, answer: LoadedSkill) -> Mapping[str, Any]:
         return {SKILL: dict(answer.about)}
@@ -107,21 +103,3 @@ def _skill(state: State, name: str) -> Mapping[str, Any]:
         if one["name"] == name:
             return one
     raise BadInput(f"There is no skill {name!r}. Skills: {', '.join(one['name'] for one in known) or 'none'}.")
-
-
-def _files_of(skill: Mapping[str, Any]) -> str:
-    """The sentence that names the other files of a skill."""
-    names = [one["name"] for one in skill["attached"] if one["name"] != SKILL_FILE]
-    if not names:
-        return "It has no other files."
-    more = f", and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"Its other files, which load_skill shows: {', '.join(names[:_MOST_NAMED])}{more}."
-
-
-def _instructions(document: str, files: str) -> str:
-    """The text of a SKILL.md without its front matter, and what else there is."""
-    try:
-        body = read_front_matter(document).body
-    except BadInput:
-        body = document
-    return f"{body}\n\n[{files}]"

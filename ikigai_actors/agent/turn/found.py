@@ -83,7 +83,7 @@ class Findings(Protocol):
         """The summary whose text is shown, and the prompt that was open then."""
 
     def finds(self, position: int) -> Iterator[Message]:
-        """The results of the folded history that find tools or load skills, newest first."""
+        """The messages of the folded history that find tools or load skills, newest first."""
 
 
 def found_in(log: Findings, head: int, new: Iterable[Message] = ()) -> FoundTools:

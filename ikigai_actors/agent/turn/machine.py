@@ -67,7 +67,7 @@ from ikigai_actors.agent.turn.fork import fork_by_command, fork_trials
 from ikigai_actors.agent.turn.found import found_in
 from ikigai_actors.agent.turn.plan import READABLE, History, SummaryPlan, elision_of, less_of, plan_in_place, plan_of
 from ikigai_actors.agent.turn.record import from_record
-from ikigai_actors.agent.turn.skills import LOAD_SKILL, loaded_in
+from ikigai_actors.agent.turn.skills import LOAD_SKILL, loaded_in, without_loaded
 from ikigai_actors.agent.turn.state import (
     BESIDE_STEPS,
     BETWEEN_TURNS,
@@ -127,6 +127,7 @@ from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
 from ikigai_actors.records.messages.replies import reply_message_data, spent_data, spent_of
 from ikigai_actors.records.messages.settings import STREAM_RETRIES, is_trial
+from ikigai_actors.records.messages.skills_beside import SKILLS
 from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 from supervisors.causes import Cause
@@ -147,6 +148,8 @@ def accepts(state: State, command: on.Deferrable) -> bool:
             return False  # what is to be gone on with shows after it
         case on.Merge() if command.how == SUMMARY and state.status is not Status.RUNNING:
             return False  # a model is asked
+        case on.Fork() if SKILLS in command.data and state.phase is Phase.UNLOADED:
+            return False  # the log says which of them the child has already
         case on.Resume() if state.status is Status.STOPPED:
             return state.phase is Phase.IDLE and not state.failed
     match command.needs:
@@ -181,6 +184,9 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
         event = replace(event, found=found_in(log, state.head).all)
     if isinstance(event, on.Continue) and any(call.name == LOAD_SKILL for call in state.calls):
         event = replace(event, loaded=loaded_in(log, state.head))
+    if isinstance(event, on.Fork) and SKILLS in event.data:
+        at = event.at if isinstance(event, on.ForkAt) else state.head
+        event = replace(event, data=without_loaded(event.data, loaded_in(log, at)))
     match event:
         case on.Undo():
             return replace(event, prompt=latest.id if (latest := log.latest_prompt()) is not None else 0)
@@ -198,10 +204,8 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
             return replace(event, plan=_less(state, log, event, state.compaction.plan))
         case on.PartWritten() if _awaits_summary(state, event.request):
             return replace(event, plan=plan_of(log, state.head, state.turn or state.failed))
-        case on.Prompt() if state.failed or state.phase is Phase.INTERRUPTED:
-            opening = state.failed or state.turn
-            turn = list(log.between(opening - 1, state.head))
-            return replace(event, repeats=opening if _repeats(event.text, turn) else 0)
+        case on.Prompt():
+            return _prompt_after(state, event, log)
         case on.LookAtMail() if state.notice:
             told = next(log.between(state.notice - 1, state.notice)).data
             return on.LookAtMail(told if told.keys() >= {"unread", "last"} else None)
@@ -211,6 +215,17 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
             reply = state.calls[0].reply
             return replace(event, spent=spent_of(next(log.between(reply - 1, reply))))
     return event
+
+
+def _prompt_after(state: State, event: on.Prompt, log: History) -> on.Prompt:
+    """A prompt with what it replaces, and without the texts of skills that the model sees before it."""
+    opening = (state.failed or state.turn) if state.failed or state.phase is Phase.INTERRUPTED else 0
+    if opening and _repeats(event.text, list(log.between(opening - 1, state.head))):
+        event = replace(event, repeats=opening)
+    if SKILLS not in event.data:
+        return event
+    seen = event.repeats - 1 if event.repeats else state.head
+    return replace(event, data=without_loaded(event.data, loaded_in(log, seen)))
 
 
 def _shorter(state: State, log: History, part: float, tokens: int, near: float, must: bool) -> dict[str, Any]:

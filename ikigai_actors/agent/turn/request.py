@@ -160,8 +160,7 @@ class Turns:
         """Begin a conversation with the text for everything before; `records.log.Log.opening` gives it."""
         if summary is not None:
             self._said.append((summary, TextBlock(_summary_of(summary))))
-            for one in skills_beside(summary):
-                self._said.append((summary, TextBlock(tagged(SKILL, {"name": one["name"]}, one["text"]))))
+            self._said += _skills_of(summary)
         if prompt is not None and prompt.content.strip():
             self._said += attachments_of(prompt)
             self._said.append((prompt, TextBlock(f"{OPEN_PROMPT}\n\n{prompt.content}")))
@@ -183,6 +182,7 @@ class Turns:
                 self._said += attachments_of(message)
                 if message.content.strip():
                     self._said.append((message, TextBlock(message.content)))
+                self._said += _skills_of(message)
             case Kind.MERGE:
                 self._said.append((message, TextBlock(_merged(message))))
             case Kind.TOOL_RESULT:
@@ -286,6 +286,12 @@ class Turns:
 
     def _append(self, role: str, blocks: Sequence[Block], calls: Sequence[tuple[str, str, str]] = ()) -> None:
         self.last = extended(self.last, role, tuple(blocks), calls, self.attached.hidden)
+
+
+def _skills_of(message: Message) -> list[Said]:
+    """The texts of skills that follow a summary or a prompt."""
+    texts = (tagged(SKILL, {"name": one["name"]}, one["text"]) for one in skills_beside(message))
+    return [(message, TextBlock(text)) for text in texts]
 
 
 def _summary_of(message: Message) -> str:

@@ -1,8 +1,9 @@
 """Skills before a model: the catalogue in its system prompt, the texts that it has loaded, what a summary keeps. Pure.
 
-The catalogue is a pure text of the settings. A text that was loaded is a result of ``load_skill``, with ``data.skill``:
-a fork has it, an undo takes it away, and it can be loaded again then. It is never shown by reference. A summary keeps
-the texts that were loaded before its cut, and they are shown after it, each once.
+The catalogue is a pure text of the settings. A text that was loaded is a result of ``load_skill``, with ``data.skill``,
+or came with a prompt, in its ``data.skills``: a fork has it, an undo takes it away, and it can be loaded again then. It
+is never shown by reference. A summary keeps the texts that were loaded before its cut, and they are shown after it,
+each once. So a prompt brings no text that is before the model already; the machine decides that as the turn opens.
 """
 
 import re
@@ -10,8 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.agent.turn.found import Findings
+from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.skills_beside import SKILLS, skills_beside
+from ikigai_actors.tools.skills.front_matter import SKILL_FILE, read_front_matter
 
 LOAD_SKILL = "load_skill"
 """The built-in call that loads one."""
@@ -20,6 +23,8 @@ SKILL = "skill"
 itself."""
 LONGEST_KEPT, MOST_KEPT = 20_000, 100_000
 """How many characters of a text, and of all texts, stay beside a summary."""
+_MOST_NAMED = 50
+"""How many files of a skill its text names."""
 _TOLD = "These are instructions for particular tasks. When a task fits one of them, load it first with load_skill."
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
@@ -52,7 +57,15 @@ def loaded_in(log: Findings, head: int) -> dict[tuple[str, str], int]:
     for message in log.finds(head):
         if isinstance(skill := message.data.get(SKILL), Mapping):
             found[str(skill.get("sha256")), str(skill.get("file") or "")] = message.id
+        found |= {(one["sha256"], ""): message.id for one in skills_beside(message)}
     return found
+
+
+def without_loaded(data: Mapping[str, Any], loaded: Mapping[tuple[str, str], int]) -> Mapping[str, Any]:
+    """The data of a prompt without the texts that are before the model already."""
+    left = [one for one in data[SKILLS] if (one["sha256"], "") not in loaded]
+    others = {name: value for name, value in data.items() if name != SKILLS}
+    return {**others, SKILLS: left} if left else others
 
 
 def kept_by_summary(opening: Iterable[Message], past: Iterable[Message]) -> list[Mapping[str, Any]]:
@@ -67,12 +80,15 @@ def kept_by_summary(opening: Iterable[Message], past: Iterable[Message]) -> list
         found |= {kept["name"]: kept for kept in skills_beside(one)}
     for message in past:
         skill = message.data.get(SKILL)
+        loaded = [*skills_beside(message)]
         if isinstance(skill, Mapping) and not skill.get("file"):
-            name, text = str(skill["name"]), message.content[:LONGEST_KEPT]
-            if len(message.content) > LONGEST_KEPT:
-                text += f"\n[cut: recall({message.id}) shows all of it]"
+            loaded.append({**skill, "text": message.content})
+        for each in loaded:
+            name, text = str(each["name"]), str(each["text"])
+            if len(text) > LONGEST_KEPT:
+                text = f"{text[:LONGEST_KEPT]}\n[cut: recall({message.id}) shows all of it]"
             found.pop(name, None)
-            found[name] = {"name": name, "sha256": skill["sha256"], "text": text, "message": message.id}
+            found[name] = {"name": name, "sha256": each["sha256"], "text": text, "message": message.id}
     left, kept = MOST_KEPT, list[Mapping[str, Any]]()
     for latest in reversed(found.values()):
         left -= len(latest["text"])
@@ -85,6 +101,24 @@ def kept_by_summary(opening: Iterable[Message], past: Iterable[Message]) -> list
 def data_of_kept(kept: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The data of a summary that keeps these."""
     return {SKILLS: [*kept]} if kept else {}
+
+
+def files_of(skill: Mapping[str, Any]) -> str:
+    """The sentence that names the other files of a skill."""
+    names = [one["name"] for one in skill["attached"] if one["name"] != SKILL_FILE]
+    if not names:
+        return "It has no other files."
+    more = f", and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"Its other files, which load_skill shows: {', '.join(names[:_MOST_NAMED])}{more}."
+
+
+def instructions_of(document: str, files: str) -> str:
+    """The text of a SKILL.md without its front matter, and what else there is."""
+    try:
+        body = read_front_matter(document).body
+    except BadInput:
+        body = document
+    return f"{body}\n\n[{files}]"
 
 
 def _instructions(one: Mapping[str, Any]) -> str:

@@ -30,6 +30,9 @@ from ikigai_actors.records.messages.messages import CONTROL, CONVERSATION, Kind,
 
 _position = attrgetter("id")
 
+_FINDS = {Kind.TOOL_RESULT.value: {"found", "skill"}, Kind.USER.value: {"skills"}}
+"""By kind of message, the keys of its data of which one says that it finds tools or loads skills."""
+
 _growing = threading.Lock()
 """Held for a moment while messages are added to a log: its owner and a `LogCache` that reads on may meet."""
 
@@ -179,7 +182,7 @@ class Log:
             following += 1
             if message.kind in CONVERSATION:
                 self._spoken.append(message)
-                if message.kind == Kind.TOOL_RESULT and ("found" in message.data or "skill" in message.data):
+                if _FINDS.get(message.kind, frozenset()) & message.data.keys():
                     self._finds.append(message)
             self._messages.append(message)
             if message.kind in CONTROL:
@@ -262,7 +265,7 @@ class Log:
                     raise NotHeld
 
     def finds(self, position: int) -> Iterator[Message]:
-        """The results of `spoken` that find tools or load skills, newest first. All others cost nothing."""
+        """The messages of `spoken` that find tools or load skills, newest first. All others cost nothing."""
         view = self.view(position)
         closed: Segment | None = Segment(view.start, position, view.closed)
         while closed is not None and closed.end > view.floor:

@@ -58,6 +58,9 @@ def prompt_form(data: Data) -> Wrong:
     yield from birth_form(data)
     if "labels" in data and not are_labels(data["labels"]):
         yield "labels", "an object of texts"
+    skills = data.get("skills")
+    if skills is not None and not (_are_objects(skills) and all(map(_is_skill, skills))):
+        yield "skills", "a list of objects, each with name, sha256 and text"
 
 
 def birth_form(data: Data) -> Wrong:
@@ -127,7 +130,7 @@ def summary_form(data: Data) -> Wrong:
     if words is not None and not (_are_objects(words) and all(map(_is_word, words))):
         yield "words", "a list of objects, each with a text"
     skills = data.get("skills")
-    if skills is not None and not (_are_objects(skills) and all(map(_is_skill, skills))):
+    if skills is not None and not (_are_objects(skills) and all(map(_is_kept_skill, skills))):
         yield "skills", "a list of objects, each with name, sha256, text and message"
     per_byte = data.get("tokens_per_byte", 0.0)
     if not (isinstance(per_byte, float) and 0 <= per_byte <= 1):
@@ -136,8 +139,11 @@ def summary_form(data: Data) -> Wrong:
 
 
 def _is_skill(one: Data) -> bool:
-    texts = all(isinstance(one.get(name), str) for name in ("name", "sha256", "text"))
-    return texts and _is_count(one.get("message"))
+    return all(isinstance(one.get(name), str) for name in ("name", "sha256", "text"))
+
+
+def _is_kept_skill(one: Data) -> bool:
+    return _is_skill(one) and _is_count(one.get("message"))
 
 
 def uncompact_form(data: Data) -> Wrong:

@@ -27,6 +27,11 @@ def pinned(manifest: Mapping[str, Any], source: str) -> dict[str, Any]:
     return {**manifest, "sha256": digest_of_skill(manifest), "from": source}
 
 
+def blob_of(skill: Pinned, path: str) -> str | None:
+    """The digest of a file of a skill; None where it has no such file."""
+    return next((one["sha256"] for one in skill["attached"] if one["name"] == path), None)
+
+
 def with_skills(settings: Mapping[str, Any], new: Sequence[Pinned]) -> list[Pinned]:
     """The setting with further skills; one of the same name is replaced. Raises `BadInput` where they are too many."""
     found = {one["name"]: one for one in (*(settings.get("skills") or ()), *new)}

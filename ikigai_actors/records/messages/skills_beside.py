@@ -1,4 +1,4 @@
-"""The texts of skills that a summary keeps, by its message. Pure."""
+"""The texts of skills beside a message: those that a summary keeps, and those that a prompt brings. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,12 +6,15 @@ from typing import Any
 from ikigai_actors.records.messages.messages import Message
 
 SKILLS = "skills"
-"""The key in the data of a summary."""
+"""The key in the data of such a message."""
 
 
-def skills_beside(summary: Message) -> Sequence[Mapping[str, Any]]:
-    """The texts that are shown beside a summary, each with ``name``, ``sha256``, ``text`` and ``message``."""
-    if summary.kind != "summary":
+def skills_beside(message: Message) -> Sequence[Mapping[str, Any]]:
+    """The texts that are shown beside a message, each with ``name``, ``sha256`` and ``text``.
+
+    Those of a summary also have ``message``, the position of the message that has loaded it.
+    """
+    if message.kind not in ("summary", "user"):
         return ()
-    kept: Sequence[Mapping[str, Any]] = summary.data.get(SKILLS, ())
-    return kept
+    beside: Sequence[Mapping[str, Any]] = message.data.get(SKILLS, ())
+    return beside

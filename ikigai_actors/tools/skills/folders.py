@@ -15,9 +15,8 @@ from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import storable
 from ikigai_actors.tools.skills.digests import digest_of_skill
-from ikigai_actors.tools.skills.front_matter import read_front_matter
+from ikigai_actors.tools.skills.front_matter import SKILL_FILE, read_front_matter
 
-SKILL_FILE = "SKILL.md"
 SKILL_PLACES = (".claude/skills", ".agents/skills")
 """Where skills are below a home directory, or a workspace. Later ones count before earlier ones."""
 SKILL_GROUP = "ikigai_actors.skills"

@@ -16,6 +16,9 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import BadInput
 
+SKILL_FILE = "SKILL.md"
+"""The file of a skill that says what it is."""
+
 Value = str | list[str]
 
 _KEY = re.compile(r"([A-Za-z][\w-]*):(?:\s+(.*))?")

@@ -4,7 +4,7 @@ What the agent does itself goes to its actor, here or by its host (`_tell`). Wha
 writer (`_write`). Arguments are checked before anything leaves, and raise then; any other error comes from the future.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from ikigai_actors.records.once import KeyedCall, answer_under
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.handles.base import BaseRef, H
 from ikigai_actors.system.lateness import why_late
+from ikigai_actors.system.skills import skill_texts
 
 T = TypeVar("T")
 
@@ -63,6 +64,10 @@ class CommandBase(BaseRef[H]):
     def _call(self, key: str | None, verb: str, arguments: Mapping[str, Any], about: str) -> KeyedCall | None:
         """A call of this agent under a key; None without one. Raises `BadInput`."""
         return None if key is None else KeyedCall(key, verb, arguments, self.uuid, self.uuid, about)
+
+    def _skill_texts(self, skills: Sequence[str]) -> dict[str, Any]:
+        """The part of a prompt's data that brings the texts of skills. Raises `BadInput`."""
+        return skill_texts(self.system._store, lambda: self.system._log_cache.load(self.uuid), skills)
 
     def _go(self, act: Callable[[], object], future: Future[T], checks: bool = True) -> Future[T]:
         """Do what settles the future. For an agent of another process that is a row, written beside an event loop."""

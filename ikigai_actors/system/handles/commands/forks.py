@@ -16,11 +16,13 @@ from ikigai_actors.programs.provider import Program
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.records.messages.skills_beside import SKILLS
 from ikigai_actors.records.once import KeyedCall, answer_under
 from ikigai_actors.system.births import Child, births_of, note_of
 from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.base import CommandBase
 from ikigai_actors.system.lifecycle import new_children, new_fork
+from ikigai_actors.system.skills import check_names
 
 _children = itemgetter("children")
 
@@ -37,6 +39,7 @@ class ForkOptions(TypedDict, total=False):
     at: int | None
     budget: Budget | Mapping[str, Any] | None
     labels: Mapping[str, str] | None
+    skills: Sequence[str]
     key: str | None
     timeout: float | None
 
@@ -92,6 +95,7 @@ class ForkCommands(CommandBase[H]):
         at: int | None = None,
         budget: Budget | Mapping[str, Any] | None = None,
         labels: Mapping[str, str] | None = None,
+        skills: Sequence[str] = (),
         exist_ok: bool = False,
         key: str | None = None,
         timeout: float | None = None,
@@ -127,6 +131,7 @@ class ForkCommands(CommandBase[H]):
             labels: on whose account the child works, and all that descend from it, as ``{"team": "sales"}``. They go
                 over the labels in force here, with those of the turn in progress, 16 together at most; see
                 `ActorSystem.spending`.
+            skills: as in `prompt`: the texts of this agent's skills that go along with the prompt.
             exist_ok: whether the living child that has this name is returned as it is, if there is one: nothing else
                 of the call counts then. Of several programs that ask at once one makes the child, and all get it.
             key: 1 to 200 printable characters that name this fork for this agent. A second call with the key, in any
@@ -148,7 +153,7 @@ class ForkCommands(CommandBase[H]):
         model = model.name if isinstance(model, Program) else model
         if (frame := acting_frame.get()) is not None and frame.me.uuid == self.uuid:
             asked = {"prompt": prompt, "name": name, "model": model, "system": system}
-            if (count, prompts, output, attach, at, budget, labels, key) != (
+            if (count, prompts, output, attach, at, budget, labels, tuple(skills), key) != (
                 None,
                 None,
                 None,
@@ -156,6 +161,7 @@ class ForkCommands(CommandBase[H]):
                 None,
                 None,
                 None,
+                (),
                 None,
             ):
                 raise BadInput("Expected prompt, name, model and system for the fork of a program, and nothing else.")
@@ -164,6 +170,7 @@ class ForkCommands(CommandBase[H]):
         children = new_children(
             lambda: new_agent_uuid(random_bytes), prompt, name, count=count, prompts=prompts, names=names
         )
+        named = check_names(skills)
         fork = new_fork(
             children,
             model=model,
@@ -175,8 +182,16 @@ class ForkCommands(CommandBase[H]):
             at=at,
             budget=budget,
             labels=labels,
+            skills=self._skill_texts(named),
         )
-        options = {"model": model, "system": system, "restart": restart, "on_orphan": on_orphan, "at": at}
+        options: dict[str, Any] = {
+            "model": model,
+            "system": system,
+            "restart": restart,
+            "on_orphan": on_orphan,
+            "at": at,
+        }
+        options |= {"skills": named} if named else {}
         call = self._fork_call(key, fork, options)
         if check_flag(exist_ok, "exist_ok"):
             if (called := children[0].name) is None or count is not None or prompts is not None:
@@ -202,7 +217,8 @@ class ForkCommands(CommandBase[H]):
             return None
         asked = fork(None)
         siblings = [[one.name, one.prompt] for one in asked.children]
-        further = {"data": dict(asked.data), "budget": asked.budget, "labels": dict(asked.labels)}
+        data = {name: value for name, value in asked.data.items() if name != SKILLS}  # the options name them
+        further = {"data": data, "budget": asked.budget, "labels": dict(asked.labels)}
         about = asked.name or asked.prompt or ""
         call = KeyedCall(key, "fork", {**options, **further, "children": siblings}, self.uuid, self.uuid, about)
         return replace(call, names={"children": [one.uuid for one in asked.children]})

@@ -17,6 +17,7 @@ from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.base import CommandBase
 from ikigai_actors.system.lifecycle import data_of, labels_over, prompt_text
 from ikigai_actors.system.receipts import Receipt
+from ikigai_actors.system.skills import check_names
 
 T = TypeVar("T")
 
@@ -34,6 +35,7 @@ class TurnCommands(CommandBase[H]):
         output: type[T],
         attach: Sequence[Attachable] = (),
         labels: Mapping[str, str] | None = None,
+        skills: Sequence[str] = (),
         key: str | None = None,
     ) -> Future[Reply[T]]: ...
 
@@ -45,6 +47,7 @@ class TurnCommands(CommandBase[H]):
         output: Any = None,
         attach: Sequence[Attachable] = (),
         labels: Mapping[str, str] | None = None,
+        skills: Sequence[str] = (),
         key: str | None = None,
     ) -> Future[Reply]: ...
 
@@ -55,6 +58,7 @@ class TurnCommands(CommandBase[H]):
         output: Any = None,
         attach: Sequence[Attachable] = (),
         labels: Mapping[str, str] | None = None,
+        skills: Sequence[str] = (),
         key: str | None = None,
     ) -> Future[Reply[Any]]:
         """Open a turn: the agent answers the text.
@@ -71,6 +75,8 @@ class TurnCommands(CommandBase[H]):
                 together at most. They are read now, and stored once for all agents.
             labels: on whose account this turn works, and the agents that it forks, as ``{"user": "ann"}``. They go over
                 the agent's own labels, 16 together at most; see `ActorSystem.spending`.
+            skills: names of skills that are pinned for the agent (`use_skills`). Their texts go along with the prompt,
+                but for those that its model sees already.
             key: 1 to 200 printable characters that name this prompt for the agent. The prompt is in the database when
                 this returns. A second call with the key, in any process and after any crash, prompts nothing, and gives
                 the outcome of the first one.
@@ -82,15 +88,15 @@ class TurnCommands(CommandBase[H]):
 
         Raises:
             BadInput: the text is blank, or cannot be stored; output is no type that has a schema; something to attach
-                cannot be read, is too large, or of a type that no model takes.
+                cannot be read, is too large, or of a type that no model takes; the agent has no such skill.
             AgentDead: the agent is dead.
             InboxFull: 10,000 commands wait for it; the future raises it, or the call.
         """
         if (frame := acting_frame.get()) is not None:
-            if (output, tuple(attach), labels, key) != (None, (), None, None):
+            if (output, tuple(attach), labels, tuple(skills), key) != (None, (), None, (), None):
                 raise BadInput("Expected a text for the prompt of a program, and nothing else.")
             return PromptAct(frame, PROMPT_ACT, {"agent": self.uuid, "text": prompt_text(text)})
-        return self._prompting(text, output, attach, labels, key)()
+        return self._prompting(text, output, attach, labels, key, skills)()
 
     def _prompting(
         self,
@@ -99,15 +105,17 @@ class TurnCommands(CommandBase[H]):
         attach: Sequence[Attachable],
         labels: Mapping[str, str] | None,
         key: str | None = None,
+        skills: Sequence[str] = (),
     ) -> Callable[[], Future[Reply]]:
         """Check and read what a prompt needs; give the function that sends it. Raises what `prompt` does."""
         prompt_text(text)
         data, blobs = data_of(output, attach)
         if labels is not None and (over := labels_over(self.system._labels_of(self.uuid), labels)):
             data = {**data, "labels": over}
-        future = self._reply_of(output)
-        command = on.Prompt(text, future, data=data, blobs=blobs)
-        if (call := self._call(key, "prompt", {"text": text, **data}, text)) is not None:
+        future, named = self._reply_of(output), check_names(skills)
+        asked = {"text": text, **data, **({"skills": named} if named else {})}  # whatever their texts are then
+        command = on.Prompt(text, future, data={**data, **self._skill_texts(named)}, blobs=blobs)
+        if (call := self._call(key, "prompt", asked, text)) is not None:
             return lambda: self._look_up(partial(self._prompt_once, call, command), future)
         return lambda: self._go(lambda: self.system._tell(self.uuid, command), future, checks=False)
 
