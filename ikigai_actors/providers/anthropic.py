@@ -307,3 +307,5 @@ def _has_key(client: "AsyncAnthropic") -> bool:
 
 def _import_client() -> None:
     import anthropic  # noqa: F401 - for its 1.4 s, which are spent on a thread here
+
+    import ikigai_actors.providers.connections  # noqa: F401

@@ -237,9 +237,9 @@ def _is_official(address: str) -> bool:
 
 def _import_client() -> None:
     try:
-        import anthropic  # noqa: F401 - for the time that they take, which is spent on a thread here
-        import openai
         import openai.resources.chat
-        import openai.resources.responses  # noqa: F401 - the same
+        import openai.resources.responses  # noqa: F401
+
+        import ikigai_actors.providers.connections  # noqa: F401 - for the time of all three, spent on a thread here
     except ModuleNotFoundError as error:
         raise ProviderError(_MISSING) from error

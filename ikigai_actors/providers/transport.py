@@ -23,16 +23,18 @@ def new_transport() -> "AsyncClient":
     Raises:
         ProviderError: The file of certificates that is named cannot be read.
     """
-    # Anthropic's, for all clients: it distinguishes a refused connection from one that is late, and OpenAI's does not.
-    import anthropic
     import httpx2
+
+    from ikigai_actors.providers.connections import Connections
 
     named = os.environ.get(_CERTIFICATES)
     try:
         # 0, not None: this transport reads None as aiohttp's default of 100, and the next request would wait silently.
         limits = httpx2.Limits(max_connections=0)
         trusted = _trusted(named, os.environ.get(_DIRECTORY))
-        return anthropic.DefaultAioHttpClient(verify=trusted, limits=limits, event_hooks={"response": [shorten_page]})
+        return Connections(
+            verify=trusted, limits=limits, follow_redirects=True, event_hooks={"response": [shorten_page]}
+        )
     except OSError as error:
         if not named:
             raise

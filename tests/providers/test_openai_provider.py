@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -781,3 +784,26 @@ def test_a_system_takes_the_value_that_the_service_writes(server: OpenAIServer, 
     assert "'7' is not of type 'integer'" in json.dumps(second)
     assert format_in(first) == format_in(second)
     assert format_in(first)["properties"]["result"] == {"type": "integer"}
+
+
+def test_a_request_does_not_import_the_client_of_another_service() -> None:
+    code = """
+import asyncio, sys
+from ikigai_actors import OpenAIProvider, ProviderError
+from ikigai_actors.providers.base import Request
+
+async def ask():
+    provider = OpenAIProvider("m", base_url="http://127.0.0.1:9/v1")
+    try:
+        await provider.respond(Request("a", None, "", "", ()), lambda _: None)
+    except ProviderError as error:
+        print(error)
+    await provider.close()
+
+asyncio.run(ask())
+sys.exit("anthropic" in sys.modules)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, env=environment, check=False, capture_output=True)
+    assert (done.returncode, b"cannot be reached" in done.stdout) == (0, True), done.stderr

@@ -130,13 +130,17 @@ def test_a_turn_asks_again_what_was_refused_for_the_moment_and_pays_nothing_for_
     assert len(server.requests) == 3
 
 
+def new_provider(protocol: str, url: str) -> Provider:
+    if protocol == "messages":
+        return AnthropicProvider("m", base_url=url, api_key="key")
+    pytest.importorskip("openai", reason="OpenAIProvider needs the extra openai")
+    return OpenAIProvider("m", base_url=f"{url}/v1")
+
+
 @pytest.mark.parametrize("protocol", ["messages", "chat"])
 def test_who_cannot_be_reached_may_be_asked_again_and_costs_nothing(protocol: str) -> None:
     with MessagesServer() as gone:
-        provider: Provider = AnthropicProvider("m", base_url=gone.url, api_key="key")
-    if protocol == "chat":
-        pytest.importorskip("openai", reason="OpenAIProvider needs the extra openai")
-        provider = OpenAIProvider("m", base_url=f"{gone.url}/v1")
+        provider = new_provider(protocol, gone.url)
 
     async def ask() -> None:
         try:
@@ -244,3 +248,25 @@ def test_a_stream_that_goes_on_to_bring_something_takes_as_long_as_it_takes() ->
     with asyncio.Runner(loop_factory=Heartbeats) as runner:
         whole = runner.run(received(Pinging([*words], b""), ChatReply(), lambda _: None, 600.0))
     assert whole.text.startswith("word word")
+
+
+@pytest.mark.parametrize("protocol", ["messages", "chat"])
+def test_a_request_that_the_server_read_before_it_hung_up_is_not_free(protocol: str) -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    async def ask() -> ProviderError:
+        async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+            _, port = server.sockets[0].getsockname()
+            provider = new_provider(protocol, f"http://127.0.0.1:{port}")
+            try:
+                with pytest.raises(ProviderError) as raised:
+                    await provider.respond(request(), lambda _: None)
+            finally:
+                await provider.close()
+        return raised.value
+
+    error = asyncio.run(ask())
+    assert (error.retry_after, error.unavailable, error.free) == (0, True, False)
+    assert "in time" not in str(error)

@@ -1,0 +1,38 @@
+"""The HTTP client of every provider, whose errors distinguish refused connections from late and from broken ones.
+
+The transport is the package ``httpx-aiohttp``. Version 0.2 raises a connect timeout of httpx2 for each connection that
+fails, so a server that is not there would look like a slow one, and a request that a server had read before it hung up
+would look like one that never left: the second costs money and must not count as free. The exception of aiohttp stays
+the cause of that error, and decides here.
+
+Imported at the first request alone, since aiohttp takes 0.2 s.
+"""
+
+from typing import Any
+
+import aiohttp
+import httpx2
+from httpx_aiohttp.httpx2 import Httpx2AiohttpClient
+
+
+class Connections(Httpx2AiohttpClient):
+    """A client whose errors say how far a request came."""
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request.
+
+        Raises:
+            httpx2.ConnectError: No connection came about, so the request never left.
+            httpx2.ConnectTimeout: No connection came about in time.
+            httpx2.ReadError: The connection broke before a reply began; the server may have read the request.
+        """
+        try:
+            return await super().send(request, **options)
+        except httpx2.ConnectTimeout as error:
+            match error.__cause__:
+                case aiohttp.ConnectionTimeoutError():
+                    raise
+                case aiohttp.ClientConnectorError():
+                    raise httpx2.ConnectError(str(error), request=request) from error.__cause__
+                case _:
+                    raise httpx2.ReadError(str(error), request=request) from error.__cause__
