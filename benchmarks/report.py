@@ -1,4 +1,4 @@
-"""The tables of docs/figures.md and the plots, made of the results file.
+"""The tables of docs/engineering/figures.md and the plots, made of the results file.
 
     python -m benchmarks.report         # rewrites the tables, draws docs/benchmarks/*.svg
 
@@ -14,8 +14,8 @@ from benchmarks.results import RESULTS, Results, Row, growth, read, series
 from benchmarks.table import exponent, figure, markdown, show, times
 
 ROOT = RESULTS.parent.parent
-PAGE = ROOT / "docs" / "figures.md"
-PLOTS = ROOT / "docs" / "benchmarks"
+PAGE = ROOT / "docs" / "engineering" / "figures.md"
+PLOTS = ROOT / "docs" / "engineering" / "benchmarks"
 
 ABSENT = "not installed"
 """The version of what a run was without; another run may have had it."""

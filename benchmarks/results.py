@@ -12,7 +12,7 @@ from statistics import linear_regression
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results.json"
-"""The file that the tables of docs/figures.md are made of."""
+"""The file that the tables of docs/engineering/figures.md are made of."""
 
 OPTIONAL = ("beside", "limit", "ratio", "why", "note")
 """What a row in the file is without when there is nothing to say."""

@@ -1,4 +1,4 @@
-"""A Ray of ours on this machine: what docs/cluster.md shows is played."""
+"""A Ray of ours on this machine: what docs/operate/cluster.md shows is played."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ from tests.kit.transcripts import differs, play
 
 pytestmark = needs_ray
 
-PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "operate" / "cluster.md").read_text(encoding="utf-8")
 SERVER = "postgresql:///team"
 
 

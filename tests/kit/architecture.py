@@ -1,4 +1,4 @@
-"""Draw the floors of the code, from its imports: ``python -m tests.kit.architecture`` writes docs/architecture.svg.
+"""Draw the floors of the code: ``python -m tests.kit.architecture`` writes docs/engineering/architecture.svg.
 
 A room is a box, with the sentence that the package's docstring has for it. An arrow leads from a room to a room below
 that it imports; an arrow that follows from two others is left out. The words that all rooms use are one box.
@@ -13,7 +13,7 @@ from textwrap import wrap
 import ikigai_actors
 from tests.project.test_layers import FILES, ROOMS, RUNTIME, imports, room
 
-PICTURE = Path(__file__).parents[2] / "docs" / "architecture.svg"
+PICTURE = Path(__file__).parents[2] / "docs" / "engineering" / "architecture.svg"
 
 ROOM, HEIGHT, GAP, MARGIN = 262, 62, 40, 16
 WORDS, PURE = "words", "supervisors"

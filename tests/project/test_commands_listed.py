@@ -11,7 +11,7 @@ from ikigai_actors.shell.cli import main
 COMMANDS = [name for name, command in main.cli.commands.items() if not command.hidden]
 """Those that are no verbs."""
 
-PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "use" / "commands.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -19,7 +19,7 @@ def test_the_docstring_of_the_command_line_names_each_subcommand_that_is_no_verb
     assert re.search(rf"^    ikigai {name}\b", main.__doc__ or "", re.MULTILINE)
 
 
-ELSEWHERE = {"demo": "a tour, not a command for scripts", "copy": "docs/databases.md", "page": "hidden"}
+ELSEWHERE = {"demo": "a tour, not a command for scripts", "copy": "docs/operate/databases.md", "page": "hidden"}
 """The subcommands that the page of commands leaves to others, and why."""
 
 

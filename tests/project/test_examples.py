@@ -175,7 +175,7 @@ def test_a_race_in_a_team_is_found_and_the_mended_team_has_none() -> None:
         env={**environment(), "IKIGAI_PROFILE": "fast", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert "3 passed" in done.stdout
-    page = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "build" / "testing.md").read_text(encoding="utf-8")
     [shown] = re.findall(r"^```text\n(assert .*?)^```$", page, re.MULTILINE | re.DOTALL)
     lines = [re.escape(re.sub(r" {2,}← .*", "", line)) for line in shown.splitlines() if line != "…"]
     assert re.search(r"\n(?s:.*?\n)??".join(lines), done.stdout)

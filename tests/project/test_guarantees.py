@@ -7,7 +7,7 @@ import pytest
 
 from tests.kit.databases import ROOT
 
-PAGE = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "guarantees.md").read_text(encoding="utf-8")
 NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)
 
 

@@ -1,4 +1,4 @@
-"""docs/limits.md names every number of the product that refuses something, and says what it is."""
+"""docs/reference/limits.md names every number of the product that refuses something, and says what it is."""
 
 import ast
 import operator
@@ -12,7 +12,7 @@ import pytest
 from ikigai_actors.text import binary_size
 from tests.project.test_layers import FILES, PACKAGE, ROOT, nodes, parsed
 
-PAGE = ROOT / "docs/limits.md"
+PAGE = ROOT / "docs/reference/limits.md"
 
 NO_LIMITS = {
     "arguments.FARTHEST",  # what no clock reaches

@@ -42,12 +42,12 @@ def test_the_docstring_of_a_package_names_each_of_its_modules_when_there_are_sev
     assert len(modules) < 6 or modules - {*re.findall(r"\w+", said)} == set()
 
 
-PAGES = sorted([*PACKAGE.rglob("README.md"), ROOT / "supervisors/README.md", ROOT / "docs/architecture.md"])
+PAGES = sorted([*PACKAGE.rglob("README.md"), ROOT / "supervisors/README.md", ROOT / "docs/engineering/architecture.md"])
 """The page of the whole, and one for each room."""
 
 
 def test_the_page_of_the_whole_names_every_room() -> None:
-    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/engineering/architecture.md").read_text(encoding="utf-8")
     assert [room for room in ROOMS if f"`{room}/" not in page] == []
     assert [room for room in ROOMS if not (PACKAGE / room / "README.md").exists()] == []
 

@@ -22,6 +22,8 @@ from tests.mutants.spending import SPENDING_MUTANTS
 from tests.mutants.steering import STEERING_MUTANTS, STEERING_MUTANTS_OF_HOSTS
 from tests.mutants.street import STREET_MUTANTS
 
+PAGE = (ROOT / "docs/engineering/mutants.md").read_text(encoding="utf-8")
+
 
 def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
     others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS, *BEHAVIOUR_MUTANTS, *SPENDING_MUTANTS)
@@ -34,7 +36,7 @@ def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
 
 
 ROWS = {
-    "docs/mutants.md": r"\| ([^|]+?) \| \d+ \| [\w-]+ \| (\d+) (?=\|)",
+    "docs/engineering/mutants.md": r"\| ([^|]+?) \| \d+ \| [\w-]+ \| (\d+) (?=\|)",
 }
 """How the pages show a mutant and the steps of its shortest program, behind the number of the one that found it."""
 
@@ -48,7 +50,7 @@ def test_the_tables_say_of_every_mutant_when_it_was_found_and_how_short(page: st
 
 
 def test_the_page_says_of_every_mutant_of_hosts_when_it_was_found() -> None:
-    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Several hosts")[2].partition("\n## ")[0]
+    page = PAGE.partition("## Several hosts")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+?) \| \d+ \| [\w-]+ \|$", page, re.MULTILINE)
     assert {mutant.name for mutant in HOST_MUTANTS} == {*rows}
 
@@ -65,7 +67,7 @@ def test_the_page_says_of_every_mutant_of_hosts_when_it_was_found() -> None:
 def test_the_page_says_of_every_mutant_of_a_subject_what_finds_it_and_how_short(
     title: str, mutants: tuple[Mutant, ...]
 ) -> None:
-    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition(f"## {title}\n")[2].partition("\n## ")[0]
+    page = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+?) \| (\d*) \| ([\w-]+) \| (\d*) \|$", page, re.MULTILINE)
     assert [name for name, *_ in rows] == [mutant.name for mutant in mutants]
     for mutant, (_, found, by, steps) in zip(mutants, rows, strict=True):
@@ -82,7 +84,7 @@ def test_the_page_says_of_every_mutant_of_a_subject_what_finds_it_and_how_short(
 def test_the_page_says_of_every_mutant_of_a_decision_what_finds_it_and_that_programs_do_so_soon(
     title: str, mutants: tuple[Mutant, ...]
 ) -> None:
-    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition(f"## {title}\n")[2].partition("\n## ")[0]
+    page = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+?) \| (\d*) \| ([\w-]+) \|$", page, re.MULTILINE)
     assert [name for name, *_ in rows] == [mutant.name for mutant in mutants]
     for mutant, (_, found, by) in zip(mutants, rows, strict=True):
@@ -93,7 +95,7 @@ def test_the_page_says_of_every_mutant_of_a_decision_what_finds_it_and_that_prog
 
 
 def test_the_page_says_of_every_mutant_of_what_comes_later_which_test_finds_it() -> None:
-    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Later")[2].partition("\n## ")[0]
+    page = PAGE.partition("## Later")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+?) \| (test_\w+) \|$", page, re.MULTILINE)
     assert [name for name, _ in rows] == [mutant.name for mutant in LATER_MUTANTS]
     for mutant, (_, by) in zip(LATER_MUTANTS, rows, strict=True):
@@ -107,7 +109,7 @@ def test_the_page_says_of_every_mutant_of_what_comes_later_which_test_finds_it()
 def test_the_page_says_of_every_mutant_of_decisions_which_test_finds_it(
     title: str, mutants: tuple[Mutant, ...]
 ) -> None:
-    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition(f"## {title}\n")[2].partition("\n## ")[0]
+    page = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+?) \| (test_\w+) \|$", page, re.MULTILINE)
     assert [name for name, _ in rows] == [mutant.name for mutant in mutants]
     for mutant, (_, by) in zip(mutants, rows, strict=True):
@@ -115,7 +117,7 @@ def test_the_page_says_of_every_mutant_of_decisions_which_test_finds_it(
 
 
 def test_the_page_says_of_every_mutant_of_experiments_which_test_or_law_finds_it() -> None:
-    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Experiments")[2].partition("\n## ")[0]
+    page = PAGE.partition("## Experiments")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+?) \| ([\w-]+) \| (\d*) \|$", page, re.MULTILINE)
     assert [name for name, *_ in rows] == [mutant.name for mutant in BEHAVIOUR_MUTANTS]
     judges = ("tests/machines/experiment_oracle.py", "ikigai_actors/testing/machine/machine.py")
@@ -129,7 +131,7 @@ def test_the_page_says_of_every_mutant_of_experiments_which_test_or_law_finds_it
 
 
 def test_the_page_says_of_every_mutant_of_sleep_which_test_or_law_finds_it() -> None:
-    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Sleep\n")[2].partition("\n## ")[0]
+    page = PAGE.partition("## Sleep\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+?) \| ([\w-]+)(, at program \d+)? \|$", page, re.MULTILINE)[1:]
     assert [name for name, *_ in rows] == [mutant.name for mutant in SLEEP_MUTANTS]
     for mutant, (_, by, program) in zip(SLEEP_MUTANTS, rows, strict=True):

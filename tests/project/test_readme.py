@@ -91,11 +91,11 @@ def test_a_transcript_that_is_not_what_comes_is_told() -> None:
 def test_the_pages_show_what_must_not_be_missing() -> None:
     """A tree that is killed hard; a crash, a restart, a cascade and a kill from elsewhere; a question; mail."""
     typed = {page: " ".join(" ".join(each.lines) for each in transcripts() if each.page == page) for page in PAGES}
-    assert all(word in typed[ROOT / "docs" / "first-hour.md"] for word in ("Killed", "/resume"))
-    supervision = typed[ROOT / "docs" / "supervision.md"]
+    assert all(word in typed[ROOT / "docs" / "start" / "first-hour.md"] for word in ("Killed", "/resume"))
+    supervision = typed[ROOT / "docs" / "build" / "supervision.md"]
     assert all(word in supervision for word in ("crashes", "ikigai --database tea.db kill", "--cascade"))
-    assert "/approve" in typed[ROOT / "docs" / "shell.md"]
-    assert "/read-mail" in typed[ROOT / "docs" / "mail.md"]
+    assert "/approve" in typed[ROOT / "docs" / "use" / "shell.md"]
+    assert "/read-mail" in typed[ROOT / "docs" / "build" / "mail.md"]
 
 
 SCRIPTS = [

@@ -1,4 +1,4 @@
-"""The provider that docs/providers.md shows, against a server that speaks as Ollama does; and wrong ones."""
+"""The provider that docs/integrate/providers.md shows, against a server that speaks as Ollama does; and wrong ones."""
 
 import importlib.util
 import json
@@ -60,7 +60,7 @@ def weather(place: str) -> str:
 
 def test_the_page_shows_the_example_as_it_is_and_it_is_short() -> None:
     code = EXAMPLE.read_text(encoding="utf-8")
-    assert code in (ROOT / "docs" / "providers.md").read_text(encoding="utf-8")
+    assert code in (ROOT / "docs" / "integrate" / "providers.md").read_text(encoding="utf-8")
     assert len(code.splitlines()) <= 60
 
 

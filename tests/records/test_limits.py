@@ -14,7 +14,7 @@ from ikigai_actors.records.documents import DOCUMENT_LIMIT, Documents
 from ikigai_actors.records.mail.mail import MAIL_LIMIT
 from ikigai_actors.text import binary_size
 
-MAIL_PAGE = Path(__file__).parents[2] / "docs" / "mail.md"
+MAIL_PAGE = Path(__file__).parents[2] / "docs" / "build" / "mail.md"
 
 
 def told(function: Callable[..., object]) -> str:
@@ -41,7 +41,7 @@ def test_a_size_is_told_in_the_largest_unit_that_leaves_it_whole(count: int, tex
         (DocumentWriteCall.arguments["body"].description, DOCUMENT_LIMIT),
         (told(Documents.write), DOCUMENT_LIMIT),
     ],
-    ids=["send", "system.send", "agent.send", "docs/mail.md", "document_write", "documents.write"],
+    ids=["send", "system.send", "agent.send", "docs/build/mail.md", "document_write", "documents.write"],
 )
 def test_whoever_tells_a_limit_tells_the_one_that_holds(text: str, limit: int) -> None:
     assert re.findall(r"[\d,]+ [KM]iB", text) == [binary_size(limit)]

@@ -85,7 +85,7 @@ def test_the_text_is_that_of_prometheus() -> None:
 
 
 def test_each_metric_of_the_page_is_there_and_each_one_that_is_there_is_on_the_page() -> None:
-    page = (ROOT / "docs/alerts.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/operate/alerts.md").read_text(encoding="utf-8")
     named = set(re.findall(r"\bikigai_[a-z_]+", page))
     with ActorSystem.open(":memory:", "offline") as system:
         there = {one.name for one in read_metrics(system)}

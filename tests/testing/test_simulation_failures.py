@@ -87,7 +87,7 @@ def test_the_program_that_a_failing_machine_prints_runs_again_as_it_stands(failu
             names["state"].teardown()
 
 
-@pytest.mark.thorough("dozens of simulations; docs/testing.md has a smaller one")
+@pytest.mark.thorough("dozens of simulations; docs/build/testing.md has a smaller one")
 def test_the_smallest_example_of_the_guide_runs() -> None:
     failed, tried = doctest.testmod(ikigai_actors.testing)
     assert (failed, tried) == (0, 4)

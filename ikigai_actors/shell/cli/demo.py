@@ -51,7 +51,7 @@ _NEXT = """\
   ikigai                         the shell: type to talk, F1 shows the keys
   ikigai --model offline:slow    slow answers: kill -9 it yourself, then /resume
   ikigai --help                  commands for scripts
-With ANTHROPIC_API_KEY set a real model answers. docs/first-hour.md goes on."""
+With ANTHROPIC_API_KEY set a real model answers. docs/start/first-hour.md goes on."""
 
 
 def play_demo(console: Console) -> bool:

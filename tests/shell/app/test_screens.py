@@ -1,7 +1,7 @@
 """The main screens look as they are kept in ``screens`` beside this file, in windows of three sizes.
 
-``pytest tests/shell/app/test_screens.py --new-screens`` keeps them as they look now. The pictures in docs/shell.md are
-made of the same scenes by ``python -m tests.kit.screenshots``.
+``pytest tests/shell/app/test_screens.py --new-screens`` keeps them as they look now. ``python -m
+tests.kit.screenshots`` makes the pictures in docs/use/shell.md of the same scenes.
 """
 
 import re
