@@ -31,11 +31,10 @@ from ikigai_actors.behaviour.runs import RunConfig, RunOptions
 from ikigai_actors.behaviour.trials import FollowUp, Judge, TrialStart
 from ikigai_actors.behaviour.turns import Turn, TurnRequest, record_of, turns_in, words_again
 from ikigai_actors.errors import BadInput
+from ikigai_actors.reach.histories import history_up_to
+from ikigai_actors.reach.trials import check_answered
 from ikigai_actors.records.log.boundaries import is_boundary
-from ikigai_actors.records.log.lineage import read_lineage
-from ikigai_actors.records.log.stored_history import StoredHistory
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.births import position
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.text import check_text
@@ -203,17 +202,9 @@ def places_of(agent: AgentRef, end: int, steps: bool) -> tuple[list[Message], li
 
     Raises `BadInput` when there is no turn, and `HistoryPruned`.
     """
-    everything, counting = agent.system._store.read(lambda tx: _history(tx, agent.uuid, end))
+    everything, counting = history_up_to(agent.system, agent.uuid, end)
     turns = list(turns_in(agent, counting))
     return counting, turns, places_in(everything, counting, turns, steps)
-
-
-def _history(tx: Transaction, uuid: str, end: int) -> tuple[list[Message], list[Message]]:
-    """All messages of a history up to a position, and those that count there, summarised ones included."""
-    history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
-    everything = history.between(0, end)
-    visible = history.view(end).visible(end)
-    return everything, [one for one in everything if any(start < one.id <= last for start, last in visible)]
 
 
 def places_in(
@@ -275,7 +266,7 @@ def _dearest_probe(
 
     settings = settings_of(agent.system, agent.uuid, places)
     for place in places:
-        agent.system._check_answered(settings[place], writers)
+        check_answered(agent.system, settings[place], writers)
     alike: dict[int, list[int]] = {}
     for place in places:
         alike.setdefault(id(settings[place]), []).append(place)

@@ -29,7 +29,7 @@ from ikigai_actors.behaviour.plans.plan import GO, Trial, TrialPlan
 from ikigai_actors.behaviour.trials import Judge, TrialStart
 from ikigai_actors.behaviour.window import InFlight, TrialWindow, resume_trial
 from ikigai_actors.errors import AgentStopped, BudgetExceeded, ExperimentDiffers, IkigaiError
-from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.reach.trials import unused_uuid
 from ikigai_actors.system.births import MOST_AT_ONCE
 from ikigai_actors.system.handles.ref import AgentRef
 
@@ -187,7 +187,7 @@ class Driver:
         """Commit all verdicts, and births; return False when these are not allowed, and only verdicts were written."""
         if not self._unwritten and not born:
             return True
-        records = [_record(one.trial, new_agent_uuid(self._system._random_bytes)) for one in born]
+        records = [_record(one.trial, unused_uuid(self._system)) for one in born]
         births = [
             on.TrialBirth(record.agent, *one.start[:5], birth_facts(record), one.start.go, one.start.begin)
             for one, record in zip(born, records, strict=True)

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.arguments import check_choice, check_mapping, shown
-from ikigai_actors.errors import BadInput, HostElsewhere
-from ikigai_actors.records.agents.trees import tree_at, unknown_files
+from ikigai_actors.errors import BadInput
+from ikigai_actors.reach.trials import check_files_at, check_model, forking_folders, tools_of
 from ikigai_actors.records.messages.settings import check_settings
-from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.handles.ref import System
 from ikigai_actors.tools.policy import ToolTraits
 
@@ -44,11 +43,7 @@ def effects(
 def check_files(system: System, files: object) -> str:
     """Check what the files of trials may be. Raises `BadInput`, also where a fork shares files with its parent."""
     chosen = check_choice(files, "files", (SHARE, "overlay"))
-    try:
-        copied = system._toolbox.copied
-    except HostElsewhere:  # the host that runs the trials decides
-        return chosen
-    if chosen != SHARE and not copied:
+    if chosen != SHARE and forking_folders(system) == []:  # of another process its host decides
         raise BadInput(
             "files='overlay' needs a workspace whose files fork: open the system with Workspace(…, on_fork='overlay')."
         )
@@ -59,18 +54,8 @@ def check_files_known(system: System, files: str, of: str, positions: Iterable[i
     """Check that trials can have the files that an agent had at these positions. Raises `BadInput`."""
     if files == SHARE:
         return
-    try:
-        bases = [copied.base for copied in system._toolbox.copied]
-    except HostElsewhere:  # the births are refused there
-        return
-
-    def check(tx: Transaction) -> None:
-        for base in bases:
-            for at in positions:
-                if tree_at(tx, of, base, at)[1] is None:
-                    raise unknown_files(of, at, base)
-
-    system._store.read(check)
+    if folders := forking_folders(system):  # the births are refused where another process knows them
+        check_files_at(system, of, folders, [*positions])
 
 
 def check_read_only(system: System, names: object, what: str = "tools", files: str = SHARE) -> list[str]:
@@ -80,7 +65,7 @@ def check_read_only(system: System, names: object, what: str = "tools", files: s
     listed = [str(name) for name in names]
     if not listed:
         return listed
-    if (traits := known_tools(system)) is None:  # the host that runs the trials decides
+    if (traits := tools_of(system)) is None:  # the host that runs the trials decides
         return listed
     for name in listed:
         check_known_tool(name, traits)
@@ -91,14 +76,6 @@ def check_read_only(system: System, names: object, what: str = "tools", files: s
                 "(of a workspace write and edit; bash with network='none' and no write=)."
             )
     return listed
-
-
-def known_tools(system: System) -> Mapping[str, ToolTraits] | None:
-    """The traits of a system's tools, by name; None when only another process knows them."""
-    try:
-        return system._toolbox.traits({})
-    except HostElsewhere:
-        return None
 
 
 def check_known_tool(name: str, known: Mapping[str, ToolTraits]) -> None:
@@ -117,8 +94,8 @@ def check_change(system: System, change: object) -> dict[str, Any]:
         raise BadInput("A change has no effects: run= names the tools that run in a replay.")
     for setting in ("model", "compact_model"):
         if given.get(setting):
-            system._check_model(given[setting])
-    if (known := known_tools(system)) is not None:
+            check_model(system, given[setting])
+    if (known := tools_of(system)) is not None:
         for name in given.get("tools") or ():
             check_known_tool(name, known)
     return given

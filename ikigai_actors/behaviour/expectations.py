@@ -18,6 +18,7 @@ from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.providers.selection import models_in
 from ikigai_actors.reach.histories import controls_up_to, latest_such
+from ikigai_actors.reach.trials import check_answered, models_asked
 from ikigai_actors.records.log.history import EMPTY, View, merge, play
 from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
 from ikigai_actors.records.messages.replies import is_whole_reply, spent_of
@@ -66,7 +67,7 @@ def expected_answer(
     """
     reply = latest_such(system, uuid, at, is_whole_reply)
     request, then = further_request([] if reply is None else [reply]), settings_of(system, uuid, [at])[at]
-    system._check_answered(merge(then, change), [request.model] if request.model else [])
+    check_answered(system, merge(then, change), [request.model] if request.model else [])
     return expected_trial(system, [request], then, change, judge)
 
 
@@ -101,7 +102,7 @@ def _asked(
     system: System, settings: Mapping[str, Any], writers: Iterable[str], summary: bool = False
 ) -> tuple[PricedModel, ...]:
     """The models that are asked; where only another process knows them, those that are named, or have been asked."""
-    if found := system._asked_models(settings, summary):
+    if found := models_asked(system, settings, summary):
         return found
     named = models_in((settings.get("compact_model") if summary else None) or settings.get("model"))
     return tuple(PricedModel(name, None) for name in named or sorted(writers) or [""])

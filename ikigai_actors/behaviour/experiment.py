@@ -13,7 +13,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.behaviour.book import Book
 from ikigai_actors.behaviour.forecasts import Forecast
@@ -21,7 +20,7 @@ from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.turns import own_messages
 from ikigai_actors.errors import AgentNotFound, BadInput, ExperimentDiffers, NameTaken, StoreConflict
 from ikigai_actors.reach.histories import living_of_name
-from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.reach.trials import bear_trials, unused_uuid
 from ikigai_actors.system.handles.ref import AgentRef, System
 
 
@@ -58,10 +57,8 @@ class Experiment:
         Raises `StoreConflict` when another process has written trials or verdicts into it.
         """
         while True:
-            written: Future[int] = Future(self.agent.uuid)
-            self.agent.system._tell(self.agent.uuid, on.ForkTrials(note, tuple(births), written, self.book.head))
             try:
-                self.book.head = written.get() + len(births)
+                self.book.head = bear_trials(self.agent, note, births, self.book.head) + len(births)
             except StoreConflict:
                 if self.book.has_gone_on(own_messages(self.agent)):
                     raise StoreConflict(
@@ -96,7 +93,7 @@ def begin_experiment(system: System, terms: Mapping[str, Any], how: RunConfig) -
         stem, _, number = called.rpartition(".")
         called = f"{stem}.{int(number) + 1}" if stem and number.isdigit() else f"{called}.2"
     if found is None and how.dry_run:
-        nobody = new_agent_uuid(system._random_bytes)
+        nobody = unused_uuid(system)
         experiment = Experiment(system.handle(nobody), Book(nobody, ()), how)
     else:
         agent = found if found is not None else under.fork(budget=how.budget)

@@ -6,15 +6,11 @@ from time import localtime, strftime
 from typing import Any
 
 from ikigai_actors.behaviour.experiment import Experiment
-from ikigai_actors.records.agents import registry
-from ikigai_actors.records.agents.lists import labels_of
+from ikigai_actors.reach.trials import experiment_moment, outlives_process
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.budget import amount_text
-from ikigai_actors.records.log.heads import latest_at_rest
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.location import MEMORY
 from ikigai_actors.text import iso_time
 
 _MOST = 5
@@ -122,15 +118,12 @@ def facts_of(experiment: Experiment, of: Iterable[str] = (), named: Collection[s
     terms, top = book.terms or {}, experiment.agent.uuid
     whose = tuple(dict.fromkeys(of)) or ((terms["of"],) if "of" in terms else ())
 
-    def read(tx: Transaction) -> tuple[list[AgentRecord], dict[str, str], list[AgentRecord], dict[str, Message]]:
-        told = registry.some(tx, {top, *trials, *whose, *named})
-        return told, labels_of(tx, told), registry.descendants(tx, top), latest_at_rest(tx, [top, *trials])
-
-    told, names, branch, latest = system._store.read(read)
+    found = experiment_moment(system, top, trials, (*whose, *named))
+    latest = found.latest
     replies = {uuid: one for uuid, one in latest.items() if one.kind in (Kind.ASSISTANT, Kind.OUTPUT)}
     return Facts(
-        next((one for one in told if one.uuid == top), None),
-        names,
+        next((one for one in found.agents if one.uuid == top), None),
+        found.labels,
         whose,
         terms,
         tuple(dict.fromkeys(name for one in replies.values() if (name := _model(one)))),
@@ -138,9 +131,9 @@ def facts_of(experiment: Experiment, of: Iterable[str] = (), named: Collection[s
         max((one.created_at for one in latest.values()), default=book.written_at),
         len(trials),
         len(book.judged),
-        sum(one.spent_tokens for one in branch),
-        sum(one.spent_usd for one in branch),
-        system._store.location != MEMORY,
+        sum(one.spent_tokens for one in found.branch),
+        sum(one.spent_usd for one in found.branch),
+        outlives_process(system),
     )
 
 

@@ -22,6 +22,7 @@ from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict, within_bounds
 from ikigai_actors.behaviour.programs import run_program
 from ikigai_actors.behaviour.trials import Judge, JudgeAsked, TrialRun, settled
 from ikigai_actors.errors import BadInput, BudgetExceeded, IkigaiError, ProviderMissing
+from ikigai_actors.reach.trials import check_answered, check_model
 from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.text import check_text
 
@@ -78,8 +79,8 @@ def check_judge(judge: object, system: System) -> None:
     """Check for a judge that can be asked in a system. Raises `BadInput`."""
     check_plain_function(judge, "judge", "a function of a TrialRun")
     if (model := getattr(judge, "model", None)) is not None:
-        system._check_model(model)
-        system._check_answered({"model": model}, ())
+        check_model(system, model)
+        check_answered(system, {"model": model}, ())
 
 
 def ask(question: str, *, model: str | None = None) -> Judge:

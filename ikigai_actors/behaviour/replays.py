@@ -40,6 +40,7 @@ from ikigai_actors.behaviour.trials import TrialRun, TrialStart
 from ikigai_actors.behaviour.turns import DIVERGED, Turn, own_messages, turns_in
 from ikigai_actors.behaviour.window import run_of
 from ikigai_actors.errors import BadInput, OutputError
+from ikigai_actors.reach.trials import check_answered, settings_of_position
 from ikigai_actors.records.log.history import merge
 from ikigai_actors.system.handles.ref import AgentRef, System
 
@@ -231,7 +232,7 @@ def checked_terms(
     named = check_read_only(system, run, "run")
     cases = cases_of(turns, each, edits)
     for uuid, at in {case.start.of: case.start.at for case in cases}.items():
-        system._log_cache.settings_at(uuid, at)  # one look a log: prune takes it whole
+        settings_of_position(system, uuid, at)  # one look a log: prune takes it whole
     return Terms(system, cases, each, edits, changed, named, missing, samples)
 
 
@@ -291,7 +292,7 @@ def _expected(terms: Terms, arms: Sequence[str]) -> dict[tuple[int, str], Foreca
         settings, requests = then[case.start.of][case.start.at], case.requests()
         for arm in arms:
             change = {} if arm == BASELINE else terms.change
-            terms.system._check_answered(merge(settings, change), [one.model for one in requests if one.model])
+            check_answered(terms.system, merge(settings, change), [one.model for one in requests if one.model])
             expected[place, arm] = expected_trial(terms.system, requests, settings, change)
     return expected
 
@@ -312,8 +313,9 @@ def _since(terms: Terms, case: ReplayCase) -> dict[str, Any]:
     """The settings that were changed between a turn and the one from whose replay it goes on."""
     if case.after is None:
         return {}
-    look = terms.system._log_cache.settings_at
-    then, now = (look(one.start.of, one.start.at) for one in (terms.cases[case.after], case))
+    then, now = (
+        settings_of_position(terms.system, one.start.of, one.start.at) for one in (terms.cases[case.after], case)
+    )
     return {name: now.get(name) for name in {**then, **now} if now.get(name) != then.get(name)}
 
 

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.actors.threads import current_threads
-from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.recorded_words import words_in
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.behaviour.book import JudgedTrial
@@ -31,8 +30,8 @@ from ikigai_actors.errors import (
     TurnInterrupted,
 )
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.reach.trials import follow_up, latest_of_resting
 from ikigai_actors.reach.views import position_of
-from ikigai_actors.records.log.heads import latest_at_rest
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import outcome_of
 from ikigai_actors.system.handles.ref import AgentRef
@@ -106,10 +105,10 @@ class TrialWindow(list[InFlight]):
             run, end = run_of(one.trial, agent, one.start.recorded, self._answered(one, agent))
             one.latest = None
             if run.error is None:
-                follow_up = _next_of(one.start.then, agent)
-                if follow_up is None:
+                behind = _next_of(one.start.then, agent)
+                if behind is None:
                     break
-                self._system._tell(agent.uuid, on.Prompt(follow_up.prompt, Future(agent.uuid), data=follow_up.data))
+                follow_up(agent, behind.prompt, behind.data)
             elif isinstance(run.error, ReplayDiverged | OutputError) or not retries or not resume_trial(agent):
                 if isinstance(run.error, ProviderMissing):  # no verdict: the same call goes on when there is a model
                     raise run.error
@@ -161,7 +160,7 @@ class TrialWindow(list[InFlight]):
             behind = () if self._judge_blocks else self[1:LOOKED_AT]  # else each has its own thread
             asked = {agent.uuid: one}
             asked |= {other.agent.uuid: other for other in behind if other.agent is not None and not other.start.then}
-            for uuid, message in self._system._store.read(lambda tx: latest_at_rest(tx, [*asked])).items():
+            for uuid, message in latest_of_resting(self._system, [*asked]).items():
                 asked[uuid].latest = message
         return one.latest
 

@@ -5,5 +5,4 @@ Its modules:
     claude_sessions     sessions of the Claude Agent SDK
     langgraph_saver     checkpoints of LangGraph
     openai_session      sessions of the OpenAI Agents SDK
-    guest_database      the database for all of them
 """

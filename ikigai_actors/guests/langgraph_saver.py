@@ -10,7 +10,6 @@ What a copy shows of its source is stored once. Of several entries about the sam
 import heapq
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +23,8 @@ from langgraph.checkpoint.base import (
 
 from ikigai_actors.arguments import check_choice
 from ikigai_actors.errors import BadInput
-from ikigai_actors.guests.guest_database import GuestDatabase
-from ikigai_actors.records import guests
-from ikigai_actors.records.guests import GuestEntry, GuestLog, GuestPlace
-from ikigai_actors.store.base import Transaction
-from ikigai_actors.system.aio import AsyncSystem
-from ikigai_actors.system.handles.ref import System
+from ikigai_actors.reach.guest_logs import GuestLogs, GuestSystem, ShownOf, guest_place
+from ikigai_actors.records.guests import GuestEntry, GuestPlace
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -42,10 +37,10 @@ _THREAD = "langgraph"
 class IkigaiSaver(BaseCheckpointSaver[int]):
     """A checkpoint saver in the database of a system. Several processes may use it at once, on one thread too."""
 
-    def __init__(self, system: System | AsyncSystem[System], *, serde: "SerializerProtocol | None" = None) -> None:
+    def __init__(self, system: GuestSystem, *, serde: "SerializerProtocol | None" = None) -> None:
         """Keep checkpoints beside the agents of an open system, which need not be used."""
         super().__init__(serde=serde)
-        self._database = GuestDatabase(system)
+        self._logs = GuestLogs(system)
 
     def put(
         self,
@@ -63,7 +58,7 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         entry = GuestEntry(
             part=part, about=checkpoint["id"], tag=run if isinstance(run, str) else None, data=data, body=body
         )
-        self._database.write(lambda tx: guests.append_entries(tx, guests.make_guest(tx, place), [entry]))
+        self._logs.append(place, [entry])
         return _config(place.name, part, checkpoint["id"])
 
     def put_writes(
@@ -80,7 +75,7 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
             data = _json({"type": kind, "channel": channel, "path": task_path})
             entries.append(GuestEntry(part=part, about=about, key=key, data=data, body=body))
         replaces = all(channel in WRITES_IDX_MAP for channel, _ in writes)
-        self._database.write(lambda tx: _put_writes(tx, place, entries, replaces=replaces))
+        (self._logs.put if replaces else self._logs.append_new)(place, entries)
 
     def get_tuple(self, config: "RunnableConfig") -> CheckpointTuple | None:
         """The checkpoint that a configuration names; without a ``checkpoint_id`` the latest one."""
@@ -102,19 +97,18 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete a thread. Copies of it keep what they show."""
-        self._database.write(lambda tx: _drop(tx, _thread(thread_id)))
+        self._logs.drop(_thread(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints of some runs with their writes, in every thread and every copy."""
-        self._database.write(lambda tx: guests.forget_tagged(tx, _THREAD, run_ids))
+        self._logs.forget_tagged(_THREAD, run_ids)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Let a new thread begin with all that another one holds: one row.
 
         Raises `BadInput` when there is no such thread, or the target is there already.
         """
-        source, target = _thread(source_thread_id), _thread(target_thread_id)
-        self._database.write(lambda tx: guests.fork_guest(tx, source, target))
+        self._logs.branch(_thread(source_thread_id), _thread(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete all but the latest checkpoint of each namespace, and what a `DeltaChannel` of that one needs.
@@ -122,9 +116,11 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         Copies keep what they show. What a thread shows of its source is hidden from it, and its rows stay.
         """
         check_choice(strategy, "strategy", ("keep_latest", "delete"))
-        prune = _drop if strategy == "delete" else self._keep_latest
         for place in map(_thread, thread_ids):
-            self._database.write(partial(prune, place=place))
+            if strategy == "delete":
+                self._logs.drop(place)
+            else:
+                self._logs.keep_only(place, self._needed)
 
     async def aput(
         self,
@@ -133,15 +129,15 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         metadata: "CheckpointMetadata",
         new_versions: "ChannelVersions",
     ) -> "RunnableConfig":
-        return await self._database.ask_in_order(lambda: self.put(config, checkpoint, metadata, new_versions))
+        return await self._logs.ask_in_order(lambda: self.put(config, checkpoint, metadata, new_versions))
 
     async def aput_writes(
         self, config: "RunnableConfig", writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        await self._database.ask_in_order(lambda: self.put_writes(config, writes, task_id, task_path))
+        await self._logs.ask_in_order(lambda: self.put_writes(config, writes, task_id, task_path))
 
     async def aget_tuple(self, config: "RunnableConfig") -> CheckpointTuple | None:
-        return await self._database.ask(lambda: self.get_tuple(config))
+        return await self._logs.ask(lambda: self.get_tuple(config))
 
     async def alist(
         self,
@@ -152,20 +148,20 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         found = self.list(config, filter=filter, before=before, limit=limit)
-        while (one := await self._database.ask(lambda: next(found, None))) is not None:
+        while (one := await self._logs.ask(lambda: next(found, None))) is not None:
             yield one
 
     async def adelete_thread(self, thread_id: str) -> None:
-        await self._database.ask_in_order(lambda: self.delete_thread(thread_id))
+        await self._logs.ask_in_order(lambda: self.delete_thread(thread_id))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        await self._database.ask_in_order(lambda: self.delete_for_runs(run_ids))
+        await self._logs.ask_in_order(lambda: self.delete_for_runs(run_ids))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        await self._database.ask_in_order(lambda: self.copy_thread(source_thread_id, target_thread_id))
+        await self._logs.ask_in_order(lambda: self.copy_thread(source_thread_id, target_thread_id))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        await self._database.ask_in_order(lambda: self.prune(thread_ids, strategy=strategy))
+        await self._logs.ask_in_order(lambda: self.prune(thread_ids, strategy=strategy))
 
     def _list(
         self,
@@ -177,24 +173,14 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         most: int | None = None,
     ) -> Iterator[CheckpointTuple]:
         """The checkpoints that are asked for, each read when it is its turn."""
-
-        def outlines(tx: Transaction) -> list[tuple[GuestLog, list[GuestEntry]]]:
-            if config is None:
-                logs = guests.guests_within(tx, _THREAD, "")
-            else:
-                log = guests.find_guest(tx, _place(config))
-                logs = [] if log is None else [log]
-            return [(log, _outline(tx, log, part, before, only, most)) for log in logs]
-
-        found = [[(entry.about, log, entry) for entry in some] for log, some in self._database.read(outlines)]
+        place = None if config is None else _place(config)
+        outlines = self._logs.outlines(_THREAD, place, part, before, only, most)
+        found = [[(entry.about, log, entry) for entry in some] for log, some in outlines]
         for _, log, entry in heapq.merge(*found, key=lambda one: one[0], reverse=True):
             if _fits(json.loads(entry.data or "{}")["metadata"], wanted or {}):
-                shown = self._shown(log, entry)
+                shown = self._logs.about(log, entry)
                 if "" in shown:  # it was not deleted meanwhile
                     yield self._tuple(str(log.name), shown)
-
-    def _shown(self, log: GuestLog, entry: GuestEntry) -> dict[str, GuestEntry]:
-        return self._database.read(lambda tx: guests.entries_about(tx, log, entry.part, entry.about))
 
     def _tuple(self, thread: str, shown: Mapping[str, GuestEntry]) -> CheckpointTuple:
         entry = shown[""]
@@ -214,27 +200,16 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
             pending_writes=[write for _, write in sorted(writes, key=lambda one: one[0])],
         )
 
-    def _keep_latest(self, tx: Transaction, place: GuestPlace) -> None:
-        if (log := guests.lock_guest(tx, place)) is None:
-            return
-        parts: dict[str, dict[str, GuestEntry]] = {}
-        for entry in guests.outline_of(tx, log):
-            parts.setdefault(entry.part, {})[entry.about] = entry
-        gone = [
-            (part, about)
-            for part, entries in parts.items()
-            for about in entries.keys() - self._needed(tx, log, next(iter(entries.values())), entries)
-        ]
-        guests.forget_things(tx, log, sorted(gone))
+    def _needed(self, entries: Mapping[str, GuestEntry], look_at: ShownOf) -> set[str]:
+        """The latest checkpoint, and those before it back to a stored value of each `DeltaChannel`.
 
-    def _needed(
-        self, tx: Transaction, log: GuestLog, latest: GuestEntry, entries: Mapping[str, GuestEntry]
-    ) -> set[str]:
-        """A checkpoint, and those before it back to a stored value of each `DeltaChannel`, which has writes alone."""
-        needed, current = {latest.about}, latest
-        open_channels = set(json.loads(latest.data or "")["metadata"].get("counters_since_delta_snapshot", ()))
+        Such a channel has writes alone.
+        """
+        current = next(iter(entries.values()))
+        needed = {current.about}
+        open_channels = set(json.loads(current.data or "")["metadata"].get("counters_since_delta_snapshot", ()))
         while open_channels:
-            shown = self._tuple("", guests.entries_about(tx, log, current.part, current.about))
+            shown = self._tuple("", look_at(current))
             open_channels -= shown.checkpoint["channel_values"].keys()
             parent = json.loads(current.data or "")["parent"]
             if not open_channels or parent not in entries:
@@ -244,42 +219,12 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         return needed
 
 
-def _put_writes(tx: Transaction, place: GuestPlace, entries: Sequence[GuestEntry], *, replaces: bool) -> None:
-    log = guests.make_guest(tx, place)
-    if not entries:
-        return
-    part, about, keys = entries[0].part, entries[0].about, [entry.key for entry in entries]
-    if replaces:
-        guests.forget_keys(tx, log, part, about, keys)
-        there = set[str]()
-    else:
-        there = guests.keys_among(tx, log, keys, part, about)
-    guests.append_entries(tx, log, [entry for entry in entries if entry.key not in there])
-
-
-def _outline(
-    tx: Transaction, log: GuestLog, part: str | None, before: str | None, only: str | None, most: int | None
-) -> list[GuestEntry]:
-    if only is not None:
-        parts = [part] if part is not None else sorted({entry.part for entry in guests.outline_of(tx, log)})
-        shown = [guests.entries_about(tx, log, each, only).get("") for each in parts]
-        return [entry for entry in shown if entry is not None and (before is None or entry.about < before)]
-    if most is not None and (found := guests.outline_of(tx, log, part=part, before=before, most=most)):
-        return found
-    return guests.outline_of(tx, log, part=part, before=before)[:most]
-
-
-def _drop(tx: Transaction, place: GuestPlace) -> None:
-    if (log := guests.lock_guest(tx, place)) is not None:
-        guests.drop_guest(tx, log)
-
-
 def _fits(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     return all(key in metadata and metadata[key] == json.loads(_json(value)) for key, value in wanted.items())
 
 
 def _thread(thread_id: object) -> GuestPlace:
-    return GuestPlace(_THREAD, "", guests.check_guest_name(str(thread_id), "thread_id"))
+    return guest_place(_THREAD, "", str(thread_id), "thread_id")
 
 
 def _place(config: "RunnableConfig") -> GuestPlace:

@@ -8,10 +8,12 @@ views     readings of a system, a function each
 histories   readings of histories, a function each
 agent_lists   some agents with everybody above them, or all in pages
 notebooks   the messages of experiments
+trials    what experiments read and ask of a system
 statistics   the figures of a database
 turn_sources   the parts of logs that turns are made of
 listing   agents and messages in pages
 watching  the news of agents, for requests that wait or stream
+guest_logs   the logs of other libraries, a transaction a method
 asked     a request below the verbs, and what came of it
 keys      requests that are done once under a key of their principal
 readable   what views take: a system, or a client

@@ -34,6 +34,17 @@ def latest_such(system: System, agent: str, position: int, wanted: Callable[[Mes
     return system._store.read(lambda tx: next(filter(wanted, _history(tx, agent).backwards(position)), None))
 
 
+def history_up_to(system: System, agent: str, end: int) -> tuple[list[Message], list[Message]]:
+    """All messages of a history up to a position, and those that count there, summarised ones included."""
+
+    def read(tx: Transaction) -> tuple[list[Message], list[Message]]:
+        history = _history(tx, agent)
+        everything, visible = history.between(0, end), history.view(end).visible(end)
+        return everything, [one for one in everything if any(start < one.id <= last for start, last in visible)]
+
+    return system._store.read(read)
+
+
 def settings_at_heads(system: System, agents: Collection[str]) -> dict[str, Mapping[str, Any]]:
     """The settings in force for each of these agents, by uuid."""
 

@@ -168,8 +168,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "a trial goes on from the end of a history that has grown",
         "behaviour/driver.py",
-        "        records = [_record(one.trial, new_agent_uuid(self._system._random_bytes)) for one in born]\n",
-        "        records = [_record(one.trial, new_agent_uuid(self._system._random_bytes)) for one in born]\n"
+        "        records = [_record(one.trial, unused_uuid(self._system)) for one in born]\n",
+        "        records = [_record(one.trial, unused_uuid(self._system)) for one in born]\n"
         "        for one in born:\n"
         "            history = self._system.handle(one.start.of).history(all=True)\n"
         "            one.start = one.start._replace(at=history[-1].id)\n",
@@ -177,8 +177,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "a trial has the settings of now",
         "behaviour/driver.py",
-        "        records = [_record(one.trial, new_agent_uuid(self._system._random_bytes)) for one in born]\n",
-        "        records = [_record(one.trial, new_agent_uuid(self._system._random_bytes)) for one in born]\n"
+        "        records = [_record(one.trial, unused_uuid(self._system)) for one in born]\n",
+        "        records = [_record(one.trial, unused_uuid(self._system)) for one in born]\n"
         "        for one in born:\n"
         "            now = self._system.handle(one.start.of).context().settings\n"
         "            one.start = one.start._replace(settings={**now, **one.start.settings})\n",

@@ -37,12 +37,12 @@ class Ties(NamedTuple):
 
 
 WAIST: Mapping[str, Ties] = {
-    "behaviour": Ties(45, 21, 5, 4),
+    "behaviour": Ties(35, 0, 0, 0),
     "cluster": Ties(4, 5, 0, 0),
     "doors": Ties(20, 0, 0, 0),
-    "guests": Ties(7, 3, 1, 16),
+    "guests": Ties(3, 0, 0, 0),
     "recordings": Ties(30, 14, 0, 1),
-    "shell": Ties(121, 31, 2, 7),
+    "shell": Ties(86, 31, 2, 1),
     "sight": Ties(18, 0, 0, 0),
 }
 

@@ -11,13 +11,13 @@ import psycopg.errors
 import pytest
 
 from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
-from ikigai_actors.shell.cli.copy import transfer
 from ikigai_actors.store import Row, Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema, require_schema
 from ikigai_actors.store.postgres import errors, trips
 from ikigai_actors.store.postgres.errors import PostgresErrors
 from ikigai_actors.store.postgres.store import PostgresStore
 from ikigai_actors.system.remote.client import Client
+from ikigai_actors.verbs.upkeep.copy import copy_to
 from tests.conftest import NewDatabase
 from tests.kit.databases import Admin, add_agents, backend, eventually, sql, tree_change, tree_version
 from tests.kit.network import with_settings
@@ -228,7 +228,7 @@ def test_a_database_that_cannot_hold_every_text_is_refused_with_how_to_make_anot
     with contextlib.closing(open_store(tmp_path / "a.db")) as store:
         ensure_schema(store)
     try:
-        for use in (open_store, partial(transfer, str(tmp_path / "a.db")), Client.open):
+        for use in (open_store, partial(copy_to, str(tmp_path / "a.db")), Client.open):
             with pytest.raises(StoreUnusable, match=rf"has the encoding {encoding}, and texts need UTF8.* createdb -E"):
                 use(url)
     finally:

@@ -32,10 +32,10 @@ from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.status import budgets_that_limit
 from ikigai_actors.records.fsck.check import check, inspect
 from ikigai_actors.records.mail.mail import NOTICE
-from ikigai_actors.shell.cli.fsck import as_lines
 from ikigai_actors.store import open_store
 from ikigai_actors.verbs.text.budgets import budget_lines
 from ikigai_actors.verbs.text.pages import stop_note
+from ikigai_actors.verbs.upkeep.fsck import as_lines
 from tests.kit.blocking_provider import DEADLINE, Hanging
 
 WAITING = "waiting for budget"

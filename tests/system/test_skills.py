@@ -10,8 +10,8 @@ import pytest
 from ikigai_actors import ActorSystem, AgentRef, BadInput, ProviderError, Reply, Request, ScriptedProvider, ToolCall
 from ikigai_actors.providers.base import SUMMARISE
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.shell.cli.prune import run as prune
 from ikigai_actors.testing.simulation.messages_api import violations
+from ikigai_actors.verbs.upkeep.prune import prune_database as prune
 from tests.agent.turn.test_assembly import wire
 from tests.kit.blocking_provider import DEADLINE
 

@@ -13,10 +13,10 @@ import pytest
 from ikigai_actors import ActorSystem, AgentRef, BadInput, Reply, Request, ScriptedProvider, ToolCall, Workspace
 from ikigai_actors.errors import FilesConflict, NotBelow
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.shell.cli.prune import run as prune
 from ikigai_actors.tools.fence.policy import Fence
 from ikigai_actors.tools.fence.tiers import TIER_VARIABLE
 from ikigai_actors.tools.trees.places import MOUNTED, TreePlaces
+from ikigai_actors.verbs.upkeep.prune import prune_database as prune
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.fences import enclosed, escaped, needs, run_in, scene

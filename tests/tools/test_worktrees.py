@@ -11,7 +11,7 @@ import pytest
 from ikigai_actors import ActorSystem, BadInput, ScriptedProvider, Workspace
 from ikigai_actors.errors import FilesConflict
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.shell.cli.prune import run as prune
+from ikigai_actors.verbs.upkeep.prune import prune_database as prune
 from tests.kit.fences import needs
 from tests.tools.test_forked_workspaces import bash, do, told
 

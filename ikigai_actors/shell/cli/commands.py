@@ -11,7 +11,7 @@ import click
 
 from ikigai_actors.shell.cli.exit_status import ended_early
 from ikigai_actors.shell.cli.options import Options
-from ikigai_actors.shell.cli.progress import show_notice
+from ikigai_actors.shell.cli.progress import progress_bar, progress_line, show_notice
 from ikigai_actors.verbs.arguments import RECORDER, SESSIONS
 from ikigai_actors.verbs.text.harmless import as_json, harmless
 
@@ -140,7 +140,7 @@ def fsck(context: click.Context, json: bool) -> None:
 
     Names each violation on a line; the exit status is 1 if there is any.
     """
-    from ikigai_actors.shell.cli import fsck
+    from ikigai_actors.verbs.upkeep import fsck
 
     report = fsck.examine(context.obj.database)
     click.echo(fsck.report_as_json(report) if json else "\n".join(fsck.as_lines(report)))
@@ -192,9 +192,9 @@ def copy(context: click.Context, source: str, target: str) -> None:
     FROM and TO are files or URLs. All that is committed is copied, in one transaction, compared, and checked as by
     fsck; the exit status is 1 if that finds a violation. FROM is left as it is.
     """
-    from ikigai_actors.shell.cli import copy
+    from ikigai_actors.verbs.upkeep import copy
 
-    done = copy.transfer(source, target)
+    done = copy.copy_to(source, target, progress_bar)
     click.echo("\n".join(done.lines))
     context.exit(0 if done.sound else 1)
 
@@ -208,10 +208,10 @@ def backup(context: click.Context, file: str) -> None:
     For SQLite. The backup is one file, a database in itself, with all that is committed at this moment. It is checked
     as by fsck; the exit status is 1 if that finds a violation, and if no backup could be made. Nothing is overwritten.
     """
-    from ikigai_actors.shell.cli import backup as backups
+    from ikigai_actors.verbs.upkeep import backup as backups
 
     with ended_early(context):
-        done = backups.make(context.obj.database, file)
+        done = backups.make(context.obj.database, file, progress_line)
     click.echo(harmless("\n".join(done.lines)))
     context.exit(0 if done.sound else 1)
 
@@ -229,10 +229,10 @@ def prune(context: click.Context, dead_before: str, dry_run: bool, vacuum: bool)
 
     Their layers of files go too, on this machine. A worktree of git goes after what was not committed is on a branch.
     """
-    from ikigai_actors.shell.cli import prune
+    from ikigai_actors.verbs.upkeep import prune
 
     with ended_early(context):
-        lines = prune.run(context.obj.database, dead_before, dry_run, vacuum)
+        lines = prune.prune_database(context.obj.database, dead_before, dry_run, vacuum, progress_bar)
     click.echo(harmless("\n".join(lines)))
 
 
@@ -251,7 +251,7 @@ def export(context: click.Context, agent: str, file: str, from_clear: bool, mark
     The file has JSON lines: agents, messages with what is inherited, mail, documents, pictures. Budgets, signals,
     restarts and files of workspaces are not in it.
     """
-    from ikigai_actors.shell.cli import transfer
+    from ikigai_actors.verbs.upkeep import transfer
 
     if to is not None and (markdown or from_clear):
         raise click.UsageError("--to goes with neither --markdown nor --from-clear.")
@@ -259,7 +259,7 @@ def export(context: click.Context, agent: str, file: str, from_clear: bool, mark
         if to is not None:
             click.echo(harmless(transfer.export_as_session(context.obj.database, agent, file, to)))
             return
-        told = transfer.export(context.obj.database, agent, file, from_clear, markdown, show_notice)
+        told = transfer.export(context.obj.database, agent, file, from_clear, markdown, show_notice, progress_bar)
     click.echo(harmless(told))
 
 
@@ -308,18 +308,17 @@ def import_agents(
     and no right to use a tool comes along.
     """
     from ikigai_actors.recordings.formats import importable
-    from ikigai_actors.records.transfer.graft import ImportFile
-    from ikigai_actors.shell.cli import transfer
+    from ikigai_actors.verbs.upkeep import transfer
 
     with ended_early(context):
         opened = importable(file, recorder, keep_workspace=keep_workspace, keep_model=keep_model, notice=show_notice)
-        looked = ImportFile.of(opened, documents or "refuse", **how)
+        looked = transfer.looked_at(opened, documents or "refuse", **how)
         if dry_run:
             click.echo(harmless(transfer.preview_of(looked, json)))
             return
         for line in looked.lines():
             show_notice(line)
-        told = transfer.import_agents(context.obj.database, looked, under, json)
+        told = transfer.import_agents(context.obj.database, looked, under, json, progress_bar)
     click.echo(harmless(told))
 
 
@@ -335,7 +334,7 @@ def verify(context: click.Context, what: str | None, since: str | None, json: bo
     place where one does not, 2 if it could not be looked at. Changes nothing, beside a running shell or without one.
     """
     from ikigai_actors.errors import IkigaiError
-    from ikigai_actors.shell.cli import proof
+    from ikigai_actors.verbs.upkeep import proof
 
     with ended_early(context):
         try:
@@ -356,7 +355,7 @@ def checkpoint(context: click.Context, file: str, previous: str | None) -> None:
 
     Works beside a running shell or without one, in one snapshot. Sign it with ssh-keygen -Y sign, if you like.
     """
-    from ikigai_actors.shell.cli import proof
+    from ikigai_actors.verbs.upkeep import proof
 
     with ended_early(context):
         click.echo(harmless(proof.write(context.obj.database, file, previous)))

@@ -1,15 +1,16 @@
-"""The backup of a database, as a command reports it."""
+"""The backup of a database."""
 
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
 from typing import NamedTuple
 
 from ikigai_actors.records.fsck.check import Report, inspect
-from ikigai_actors.shell.cli.fsck import as_lines
-from ikigai_actors.shell.cli.progress import progress_line
 from ikigai_actors.store.existing import open_existing
 from ikigai_actors.store.migrations import newest, require_ours, schema_version
 from ikigai_actors.store.sqlite.backup import as_target, back_up
 from ikigai_actors.verbs.text.harmless import harmless
+from ikigai_actors.verbs.upkeep.fsck import as_lines
+from ikigai_actors.verbs.upkeep.progress import no_line
 
 
 class Backup(NamedTuple):
@@ -21,15 +22,17 @@ class Backup(NamedTuple):
     """Whether the backup keeps what it must: a violation was copied with the rest."""
 
 
-def make(database: str | None, file: str) -> Backup:
+def make(database: str | None, file: str, line: Callable[[str], AbstractContextManager[None]] = no_line) -> Backup:
     """Back a database of any version up to a new file, and check it where this program knows the version.
+
+    ``line`` says what it does, for the length of a block.
 
     Raises what `open_existing`, `as_target` and `back_up` do.
     """
     target = as_target(file)
     with closing(open_existing(database, require_ours)) as store:
         version, known = schema_version(store), newest()
-        with progress_line(harmless(f"Backing up {store.location}")):
+        with line(harmless(f"Backing up {store.location}")):
             report: Report | None = back_up(store, target, inspect if version == known else lambda copy: None)
         lines = [f"Backed {store.location} up to {target}."]
     if report is None:

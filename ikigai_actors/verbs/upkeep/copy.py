@@ -1,14 +1,14 @@
-"""The copy of a database, as a command reports it."""
+"""The copy of a database."""
 
 from typing import NamedTuple
 
 from ikigai_actors.records.fsck.check import inspect
-from ikigai_actors.shell.cli.fsck import as_lines
-from ikigai_actors.shell.cli.progress import progress_bar
 from ikigai_actors.store import open_store
 from ikigai_actors.store.copy import copy_database
 from ikigai_actors.store.existing import existing
 from ikigai_actors.store.hosts.rows import owner
+from ikigai_actors.verbs.upkeep.fsck import as_lines
+from ikigai_actors.verbs.upkeep.progress import Bar, no_bar
 
 _SHOWN = {"agents": "agents", "messages": "messages", "mail": "mails", "documents": "versions of documents"}
 
@@ -22,12 +22,15 @@ class Transfer(NamedTuple):
     """Whether the copy keeps what it must: a violation was copied with the rest."""
 
 
-def transfer(source: str, target: str) -> Transfer:
-    """Copy a database that is there to an empty one, and check it. Raises what `existing` and `copy_database` do."""
+def copy_to(source: str, target: str, bar: Bar = no_bar) -> Transfer:
+    """Copy a database that is there to an empty one, and check it; ``bar`` shows how many rows are done.
+
+    Raises what `existing` and `copy_database` do.
+    """
     with existing(source) as original:
         copy = open_store(target)
         try:
-            with progress_bar("rows") as advance:
+            with bar("rows") as advance:
                 counts = copy_database(original, copy, advance)
             report = inspect(copy)
             host = original.read(owner)

@@ -1,4 +1,4 @@
-"""Verification of histories, and checkpoints, as commands do them."""
+"""Verification of histories, and checkpoints."""
 
 from pathlib import Path
 

@@ -1,20 +1,22 @@
-"""Export and import of agents, as commands do them."""
+"""Export and import of agents."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreInUse
 from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.transfer.export import as_path, export_file
+from ikigai_actors.records.transfer.format import RecordFile
 from ikigai_actors.records.transfer.graft import Imported, ImportFile
 from ikigai_actors.records.transfer.preview import ImportPreview
-from ikigai_actors.shell.cli.progress import progress_bar
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing_to_read
 from ikigai_actors.verbs.text.harmless import as_json
 from ikigai_actors.verbs.text.words import counted
+from ikigai_actors.verbs.upkeep.progress import Bar, no_bar
 
 _NAMED = 3
 """Agents whose two uuids a line names."""
@@ -27,6 +29,7 @@ def export(
     from_clear: bool,
     markdown: bool,
     notice: Callable[[str], object],
+    bar: Bar = no_bar,
 ) -> str:
     """Write a branch to a new file; return a line for a person. Raises what `existing_to_read` and `export_file` do."""
     with existing_to_read(database) as store:
@@ -35,7 +38,7 @@ def export(
 
             return f"Wrote the histories of {counted(export_markdown(store, agent, as_path(file)), 'agent')} to {file}."
         now = clock_of(store, SystemClock()).now_ms()
-        with progress_bar("records") as advance:
+        with bar("records") as advance:
             done = export_file(
                 store, agent, as_path(file), now=now, from_clear=from_clear, notice=notice, advance=advance
             )
@@ -56,11 +59,17 @@ def export_as_session(database: str | None, agent: str, file: str, to: str) -> s
         return f"Wrote {counted(export_session(store, agent, as_path(file), to), 'line')} to {file}."
 
 
+def looked_at(file: Path | RecordFile, documents: str, stopped: bool, go: bool) -> ImportFile:
+    """A file of agents, checked, before anything of it is imported. Raises `BadInput`."""
+    return ImportFile.of(file, documents, stopped, go)
+
+
 def import_agents(
     database: str | None,
     file: ImportFile,
     under: str | None,
     json: bool,
+    bar: Bar = no_bar,
 ) -> str:
     """Import a file as the host of the database; return a line for a person, or a JSON object.
 
@@ -69,7 +78,7 @@ def import_agents(
     from ikigai_actors.system.host.importing import import_file
 
     try:
-        with progress_bar("records") as advance:
+        with bar("records") as advance:
             done = import_file(database, replace(file, advance=advance), under)
     except StoreInUse as error:
         raise StoreInUse(f"{error} Import there: /import {file.path.absolute()}") from error

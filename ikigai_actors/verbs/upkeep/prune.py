@@ -1,4 +1,4 @@
-"""The deletion of old histories, as a command reports it."""
+"""The deletion of old histories."""
 
 from pathlib import Path
 
@@ -6,7 +6,6 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.arguments import parse_span
 from ikigai_actors.records.agents.trees import forget_trees, pruned_trees, trees_of_agents
 from ikigai_actors.records.log.pruning import Pruned, prunable, prunable_agents, prune_logs
-from ikigai_actors.shell.cli.progress import progress_bar
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing
@@ -15,9 +14,10 @@ from ikigai_actors.store.location import home
 from ikigai_actors.tools.trees.places import machine_of
 from ikigai_actors.tools.workspace.pruned_files import holdings, remove_files
 from ikigai_actors.verbs.text.words import counted
+from ikigai_actors.verbs.upkeep.progress import Bar, no_bar
 
 
-def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> list[str]:
+def prune_database(database: str | None, dead_before: str, dry_run: bool, vacuum: bool, bar: Bar = no_bar) -> list[str]:
     """Delete the messages and mail of those who were dead for so long; return lines for a person.
 
     Args:
@@ -25,6 +25,7 @@ def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> 
         dead_before: as `parse_span` takes it.
         dry_run: only say what would be deleted.
         vacuum: rewrite an SQLite file afterwards.
+        bar: shows how many agents are done.
 
     Raises what `existing`, `prune_logs` and `Store.shrink` do, and `BadInput`.
     """
@@ -35,7 +36,7 @@ def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> 
         if dry_run:
             told = [*_told("Would delete", store.read(lambda tx: prunable(tx, now - span)))]
             return [*told, *_would_remove(store, now - span)] or [nothing]
-        with progress_bar("agents") as advance:
+        with bar("agents") as advance:
             lines = _told("Deleted", prune_logs(store, now - span, now, advance=advance))
         lines = [*lines, *_remove_files(store)] or [nothing]
         before, given_back = _size(store), store.shrink(vacuum)

@@ -1,0 +1,132 @@
+"""What experiments read of a system and ask of it: who can answer, which tools there are, and births of trials."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.errors import HostElsewhere
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.agents.lists import labels_of
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.agents.trees import tree_at, unknown_files
+from ikigai_actors.records.log.heads import latest_at_rest
+from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.location import MEMORY
+from ikigai_actors.system.handles.ref import AgentRef, System
+
+if TYPE_CHECKING:
+    from ikigai_actors.providers.prices import PricedModel
+    from ikigai_actors.tools.policy import ToolTraits
+
+
+def check_model(system: System, model: str) -> None:
+    """Raise `BadInput` when a ``model`` setting names a provider that is not registered, if this process knows."""
+    system._check_model(model)
+
+
+def check_answered(system: System, settings: Mapping[str, Any], writers: Collection[str]) -> None:
+    """Raise `ProviderMissing` where no model can be asked, and `BadInput`.
+
+    Args:
+        settings: those of the agent that is asked.
+        writers: the models that wrote what it goes on from, as ``provider:model``.
+    """
+    system._check_answered(settings, writers)
+
+
+def models_asked(system: System, settings: Mapping[str, Any], summary: bool) -> "tuple[PricedModel, ...]":
+    """The models of an agent with these settings, in the order in which they are tried; none when others know alone.
+
+    Raises `BadInput` when one of them cannot be asked; ``summary`` asks for those of a summary.
+    """
+    return system._asked_models(settings, summary)
+
+
+def tools_of(system: System) -> "Mapping[str, ToolTraits] | None":
+    """The traits of a system's tools, by name; None when only another process knows them."""
+    try:
+        return system._toolbox.traits({})
+    except HostElsewhere:
+        return None
+
+
+def forking_folders(system: System) -> list[str] | None:
+    """The folders whose files fork with their agents; None when only another process knows them."""
+    try:
+        return [copied.base for copied in system._toolbox.copied]
+    except HostElsewhere:
+        return None
+
+
+def check_files_at(system: System, agent: str, folders: Collection[str], positions: Collection[int]) -> None:
+    """Raise `BadInput` where it is not known which files an agent had in these folders at these positions."""
+
+    def check(tx: Transaction) -> None:
+        for folder in folders:
+            for at in positions:
+                if tree_at(tx, agent, folder, at)[1] is None:
+                    raise unknown_files(agent, at, folder)
+
+    system._store.read(check)
+
+
+def settings_of_position(system: System, agent: str, at: int) -> Mapping[str, Any]:
+    """The settings in force at a position of a history. Raises `HistoryPruned`."""
+    return system._log_cache.settings_at(agent, at)
+
+
+def latest_of_resting(system: System, agents: Collection[str]) -> dict[str, Message]:
+    """The latest message of each of these agents that lives and has no turn open, by uuid."""
+    return system._store.read(lambda tx: latest_at_rest(tx, agents))
+
+
+class ExperimentMoment(NamedTuple):
+    """An experiment and its trials at one moment."""
+
+    agents: list[AgentRecord]
+    """The experiment, its trials, and others that were asked for."""
+    labels: Mapping[str, str]
+    """What people are shown for each of them, by uuid."""
+    branch: list[AgentRecord]
+    """All that descend from the experiment, and itself."""
+    latest: Mapping[str, Message]
+    """The latest message of the experiment and of each trial that has no turn open, by uuid."""
+
+
+def experiment_moment(system: System, top: str, trials: Collection[str], others: Iterable[str]) -> ExperimentMoment:
+    """Read an experiment, by uuid."""
+
+    def read(tx: Transaction) -> ExperimentMoment:
+        agents = registry.some(tx, {top, *trials, *others})
+        branch = registry.descendants(tx, top)
+        return ExperimentMoment(agents, labels_of(tx, agents), branch, latest_at_rest(tx, [top, *trials]))
+
+    return system._store.read(read)
+
+
+def outlives_process(system: System) -> bool:
+    """Whether the database stays when the process ends."""
+    return system._store.location != MEMORY
+
+
+def unused_uuid(system: System) -> str:
+    """A uuid that no agent has."""
+    return new_agent_uuid(system._random_bytes)
+
+
+def bear_trials(agent: AgentRef, note: Mapping[str, Any], births: Sequence[on.TrialBirth], head: int) -> int:
+    """Have an experiment write a note and the births of trials as one unit; return the position of the note.
+
+    Raises `StoreConflict` when its log does not end at ``head`` any more.
+    """
+    written: Future[int] = Future(agent.uuid)
+    agent.system._tell(agent.uuid, on.ForkTrials(note, tuple(births), written, head))
+    return written.get()
+
+
+def follow_up(agent: AgentRef, prompt: str, data: Mapping[str, Any]) -> None:
+    """Prompt a trial once more; nobody waits for the reply here."""
+    agent.system._tell(agent.uuid, on.Prompt(prompt, Future(agent.uuid), data=data))

@@ -1,0 +1,10 @@
+"""Work on a whole database, beside its agents: a module for each subject. Each gives lines for a person.
+
+prune      old histories are deleted
+copy       a database is copied to another one
+backup     and backed up to a file
+fsck       the laws that a database keeps are checked
+proof      histories are verified, and checkpoints written
+transfer   agents go to files, and come from there
+progress   who sees how far it has come
+"""
