@@ -313,9 +313,8 @@ def _since(terms: Terms, case: ReplayCase) -> dict[str, Any]:
     """The settings that were changed between a turn and the one from whose replay it goes on."""
     if case.after is None:
         return {}
-    then, now = (
-        settings_of_position(terms.system, one.start.of, one.start.at) for one in (terms.cases[case.after], case)
-    )
+    starts = (one.start for one in (terms.cases[case.after], case))
+    then, now = (settings_of_position(terms.system, start.of, start.at) for start in starts)
     return {name: now.get(name) for name in {**then, **now} if now.get(name) != then.get(name)}
 
 

@@ -263,8 +263,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "the forecast of the baseline counts the changed model",
         "behaviour/replays.py",
-        "change = {} if arm == BASELINE else terms.change\n            terms.system",
-        "change = terms.change\n            terms.system",
+        "change = {} if arm == BASELINE else terms.change\n            check_answered",
+        "change = terms.change\n            check_answered",
         test=_FORECASTS,
     ),
     Mutant(
