@@ -96,6 +96,8 @@ class Future(pykka.Future[T]):
     """The call that is done once under a key (`ikigai_actors.records.once`), if the command has one; and what makes the
     argument of `settle` of what the call gave before.
     """
+    doubted: Callable[[BaseException], object] | None = None
+    """Takes the first exception that comes, and settles the future: another call under the key may have been faster."""
     refusal: WouldDeadlock | None = None
     """The circle that the caller would have closed. What was asked for is not begun any more."""
 
@@ -255,6 +257,10 @@ class Future(pykka.Future[T]):
 
     def settle(self, value: Any) -> None:
         """Set the value, or an exception to raise; does nothing when there is one already."""
+        if isinstance(value, BaseException) and not isinstance(value, Repeated) and self.doubted is not None:
+            doubted, self.doubted = self.doubted, None
+            doubted(value)
+            return
         if self.keyed is not None and isinstance(value, Repeated):
             value = self.keyed[1](value.gave)
         if self._rescue is not None and isinstance(value, BaseException):

@@ -4,8 +4,9 @@ import asyncio
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -26,10 +27,12 @@ from ikigai_actors.errors import KeyTaken, Withdrawn
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.mail.prompts import WithdrawPrompt
 from ikigai_actors.shell.cli.main import cli
-from ikigai_actors.store import open_store
+from ikigai_actors.store import Transaction, open_store
 from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
-from tests.kit.databases import eventually
+from tests.kit.databases import eventually, sql
+from tests.kit.program import COMMAND, environment
+from tests.kit.zygote import popen
 from tests.system.test_cut_off import prompted, said
 
 Verb = Callable[[AgentRef, str, str], Any]
@@ -101,6 +104,30 @@ def test_a_merge_under_a_key_is_done_once_and_its_outcome_stays(durable: str) ->
     sound(durable)
 
 
+def requests(tx: Transaction) -> list[Any]:
+    return sql(tx, "SELECT id FROM requests")
+
+
+def test_of_merges_at_once_under_a_key_one_is_done_and_all_have_its_outcome(durable: str) -> None:
+    gate = Gate()
+    with (
+        ActorSystem.open(durable, ScriptedProvider(prompted), providers={"gate": gate.provider}) as system,
+        AttachedSystem.open(durable) as attached,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        boss = system.root.fork(name="boss", model="gate")
+        kid = boss.fork("plan", name="kid", model="scripted")
+        kid.reply(timeout=DEADLINE)
+        boss.prompt("go")
+        gate.wait_until_asked()  # so that all look their key up before one is done
+        merges = [pool.submit(one.agent("boss").merge, kid.uuid, key="m1") for one in (system, attached) * 2]
+        eventually(lambda: len(system._store.read(requests)) == 2, "those from elsewhere")
+        gate.open()
+        assert len({one.result(DEADLINE) for one in merges}) == 1
+        assert [one.kind for one in boss.history()].count("merge") == 1
+    sound(durable)
+
+
 def test_of_many_that_prompt_at_once_one_does_and_all_have_its_answer(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system, AttachedSystem.open(durable) as attached:
         kid = system.root.fork(name="kid")
@@ -115,6 +142,36 @@ def test_of_many_that_prompt_at_once_one_does_and_all_have_its_answer(durable: s
             assert set(pool.map(ask, range(10))) == {"heard tea"}
             assert len(set(pool.map(fork, range(10)))) == 1
         assert (said(kid), len(kid.children())) == (["tea"], 1)
+
+
+@pytest.mark.slow("starts ten programs")
+def test_of_ten_processes_that_prompt_at_once_one_does_and_all_have_its_answer(durable: str) -> None:
+    gate = Gate("heard tea")
+    asked = [
+        "--database",
+        durable.removeprefix("sqlite:///"),
+        "prompt",
+        "kid",
+        "tea",
+        "--key",
+        "k1",
+        "--wait",
+        "--json",
+    ]
+    with ActorSystem.open(durable, gate.provider) as system, ExitStack() as started:
+        kid = system.root.fork(name="kid")
+        programs = [
+            popen([*COMMAND, "--database", place, *asked], stdout=PIPE, stderr=PIPE, env=environment())
+            for _ in range(10)
+        ]
+        for one in programs:
+            started.enter_context(one)
+        gate.wait_until_asked()
+        gate.open()
+        answers = [(*one.communicate(timeout=DEADLINE), one.returncode) for one in programs]
+        assert [(status, complained) for _, complained, status in answers] == [(0, b"")] * 10
+        assert {json.loads(told)["text"] for told, *_ in answers} == {"heard tea"}
+        assert (said(kid), kid.statistics().turns) == (["tea"], 1)
 
 
 def test_a_prompt_that_was_cut_off_is_waited_for_under_its_key_and_asked_once(durable: str) -> None:

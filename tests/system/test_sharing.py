@@ -4,8 +4,9 @@ import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ from ikigai_actors.errors import (
     SystemClosed,
 )
 from ikigai_actors.records.fsck.check import check
+from ikigai_actors.store import open_store
 from ikigai_actors.store.hosts.placement import FEW_TURNS
 from ikigai_actors.system.platform import SYSTEM_PLATFORM
 from tests.conftest import NewDatabase
@@ -133,6 +135,31 @@ def test_a_host_whose_agents_have_all_to_do_gives_some_of_them_away(fleet: Fleet
     eventually(lambda: sum(answer.done() for answer in answers) >= 4, "answers of b, which has nothing else to do")
     gate.open()
     assert {answer.get(timeout=DEADLINE).text for answer in answers} == {"done", "b answers"}
+
+
+def test_of_two_hosts_that_ask_for_the_same_under_a_key_one_does_it_and_both_have_its_answer(
+    fleet: Fleet, apart: tuple[AgentRef, AgentRef]
+) -> None:
+    near, far = apart
+
+    def ask(agent: AgentRef, number: int) -> tuple[Any, ...]:
+        kid = fleet["ab"[number % 2]].handle(agent.uuid)
+        answer = kid.prompt("tea", key="k1").get(timeout=DEADLINE).text
+        return answer, kid.fork("sail", key="k2").uuid, kid.send(near, "done", key="k3"), kid.name
+
+    with ThreadPoolExecutor(8) as pool:
+        given = [set(pool.map(partial(ask, agent), range(8))) for agent in apart]
+    assert [{(answer, name) for answer, *_, name in one} for one in given] == [
+        {("a answers", "near")},
+        {("b answers", "far")},
+    ]
+    assert [len(one) for one in given] == [1, 1]
+    assert [len(agent.children()) for agent in apart] == [1, 1]
+    assert len(near.mails(latest=9)) == 2
+    fleet["b"].close()
+    assert {ask(far, 0)} == given[1]
+    with closing(open_store(fleet.url)) as store:
+        assert check(store) == []
 
 
 @REAL_HOSTS

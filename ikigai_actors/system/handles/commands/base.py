@@ -44,6 +44,7 @@ class CommandBase(BaseRef[H]):
         if call is None:
             return self._go(lambda: self.system._tell(self.uuid, command(future)), future)
         future.keyed = call, repeated
+        future.doubted = lambda error: self._look_again(call, repeated, future, error)
 
         def ask() -> None:
             if (known := self.system._store.read(lambda tx: answer_under(tx, call))) is not None:
@@ -52,6 +53,19 @@ class CommandBase(BaseRef[H]):
                 self.system._tell(self.uuid, command(future))
 
         return self._look_up(ask, future)
+
+    def _look_again(
+        self, call: KeyedCall, repeated: Callable[[dict[str, Any]], Any], future: Future[Any], error: BaseException
+    ) -> None:
+        """Settle a future with what another call under the same key has given meanwhile, or else with its error."""
+
+        def found(looked: Future[dict[str, Any] | None]) -> None:
+            known = None if looked.exception() is not None else looked.get()
+            future.settle(error if known is None else repeated(known))
+
+        self.system._beside.read(lambda: self.system._store.read(lambda tx: answer_under(tx, call))).add_done_callback(
+            found
+        )
 
     def _look_up(self, ask: Callable[[], object], future: Future[T]) -> Future[T]:
         """Do what first reads, and settles the future: beside an event loop where there is one."""
