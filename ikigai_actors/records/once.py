@@ -19,9 +19,9 @@ arguments is refused with `KeyTaken`. The death of an agent and `undo` leave its
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_mapping, check_type, shown
 from ikigai_actors.errors import BadInput, KeyTaken, Repeated
@@ -166,6 +166,24 @@ def release_mail(tx: Transaction, agent: str, mail: int) -> None:
 def left_as(mail: int) -> dict[str, int]:
     """What a prompt or word gives: the number of the mail that it is."""
     return {"mail": mail}
+
+
+class KeptCall(NamedTuple):
+    """A call that was done under a key, as its row has it."""
+
+    scope: str
+    key: str
+    agent: str | None
+    verb: str
+    digest: str
+    about: str
+    gave: str
+    at: int
+
+
+def kept_calls(tx: Transaction, scopes: Iterable[str]) -> list[KeptCall]:
+    """What was done under keys within some scopes, by scope and key."""
+    return [KeptCall(*row) for row in tx.run("calls_of", uuids=list(scopes))]
 
 
 def answer_under(tx: Transaction, call: KeyedCall) -> dict[str, Any] | None:

@@ -1392,6 +1392,9 @@ SELECT verb, asked, about, gave, at FROM calls WHERE scope = :scope AND key = :k
 -- name: calls
 SELECT scope, key, agent, verb, asked, gave FROM calls
 
+-- name: calls_of
+SELECT scope, key, agent, verb, asked, about, gave, at FROM calls WHERE scope = ANY(:uuids) ORDER BY scope, key
+
 -- name: old_calls
 SELECT scope, key, agent, gave FROM calls WHERE at < :before
 

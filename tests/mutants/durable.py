@@ -132,6 +132,27 @@ DURABLE_MUTANTS = (
         test=_ONCE,
     ),
     Mutant(
+        "the slower of two merges is refused",
+        "system/handles/commands/base.py",
+        "            future.settle(error if known is None else repeated(known))\n",
+        "            future.settle(error)\n",
+        test=_KEYS,
+    ),
+    Mutant(
+        "a copy that is imported beside its original has its keys",
+        "records/transfer/graft.py",
+        '        if self.uuids[given["scope"]] != given["scope"]:\n            return None\n        agent',
+        "        agent",
+        (
+            Edit(
+                "records/transfer/graft.py",
+                '            given["scope"], given["key"], agent,',
+                '            self.uuids[given["scope"]], given["key"], agent,',
+            ),
+        ),
+        test="tests/records/test_transfer.py",
+    ),
+    Mutant(
         "a turn that was undone is answered all the same",
         "system/remote/prompted.py",
         "        if undone and isinstance(end, Reply):\n",

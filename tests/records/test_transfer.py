@@ -94,7 +94,7 @@ def family(system: ActorSystem) -> AgentRef:
     adopted = root.fork("A stray.", name="stray")
     adopted.reply(timeout=DEADLINE)
     top.adopt(adopted)
-    top.send(late, "Is it ready?")
+    top.send(late, "Is it ready?", key="k1")
     late.read_mail()
     root.send(late, "From outside.")
     for merged in (leaf, adopted):
@@ -103,7 +103,7 @@ def family(system: ActorSystem) -> AgentRef:
     early.signal(Signal.STOP)
     early.prompt("When you go on.")
     assert not early.resume()  # answered behind the prompt, which is kept as mail by then
-    system.documents.write("plans/tea.md", "# Tea\n", author=top.uuid)
+    system.documents.write("plans/tea.md", "# Tea\n", author=top.uuid, key="tea")
     system.documents.write("plans/tea.md", "# Tea, more\n", author=root.uuid)
     system.documents.write("elsewhere.md", "no", author=root.uuid)
     return top
@@ -188,6 +188,37 @@ def test_a_branch_is_the_same_on_another_database_and_back_again(
         system.export("buyer", tmp_path / "2")
         assert contents(tmp_path / "2") == contents(tmp_path / "1")
         assert check(store) == []
+
+
+def test_what_was_done_under_a_key_is_known_where_an_agent_comes_to_live_and_no_copy_has_its_keys(
+    tmp_path: Path,
+) -> None:
+    def acts(kid: AgentRef) -> list[Any]:
+        return [
+            kid.prompt("tea", key="k1").get(timeout=DEADLINE).text,
+            kid.fork("mast", key="k2").uuid,
+            [one.uuid for one in kid.fork(prompts=["sail", "keel"], key="k3")],
+            kid.send(kid, "done", key="k4"),
+            kid.merge(kid.children()[0].uuid, key="k5"),
+            kid.system.documents.write("plan.md", "tea", author=kid, key="k6"),
+            kid.steer("now", key="k7").get(timeout=DEADLINE).position,
+        ]
+
+    with ActorSystem.open(MEMORY, provider()) as system:
+        kid = system.root.fork(name="kid")
+        kid.fork("said").reply(timeout=DEADLINE)
+        done = acts(kid)
+        kid.remind("later", after=3600, key="k8")
+        system.export(kid, tmp_path / "1")
+        copy = system.import_(tmp_path / "1")
+        assert copy.prompt("coffee", key="k1").get(timeout=DEADLINE).text == "well"
+    with ActorSystem.open(MEMORY, ScriptedProvider([])) as system:
+        kid = system.import_(tmp_path / "1")
+        agents = len(system.agents())
+        assert acts(kid) == done
+        assert len(system.agents()) == agents
+        kid.remind("another time", after=60, key="k8")  # timers stay behind, and so their keys
+        assert check(system._store) == []
 
 
 def test_importing_twice_makes_a_copy_whose_uuids_are_its_own(tmp_path: Path) -> None:
@@ -653,7 +684,7 @@ def prune(name: str) -> Callable[[Records], object]:
 NOBODY = "abcdefghijklmnopqrstuv"
 
 CRAFTED: dict[str, tuple[Callable[[Records], object], str]] = {
-    "a newer format": (put("header", format=5), "has format 5, and this ikigai knows those up to 4: upgrade"),
+    "a newer format": (put("header", format=6), "has format 6, and this ikigai knows those up to 5: upgrade"),
     "no format": (lambda records: records[0].pop("format"), "expected the header"),
     "an unknown record": (put("blob", record="timer"), "expected one of the records .*; got 'timer'"),
     "an unknown field": (put("mail", colour="red"), "unknown field 'colour' of the record mail"),
@@ -668,6 +699,11 @@ CRAFTED: dict[str, tuple[Callable[[Records], object], str]] = {
     "a version twice": (twice("document"), "expected version 2 of 'plans/tea.md'"),
     "a merge twice": (twice("merge"), "a second merge at message"),
     "a merge of nobody": (put("merge", **{"from": NOBODY}), "expected an agent of this file"),
+    "a key twice": (twice("keyed_call"), "a second call of .* under key 'k1'"),
+    "a key of nobody": (put("keyed_call", scope=NOBODY), "expected an agent of this file"),
+    "a key that is none": (put("keyed_call", key=""), "a key of 1 to 200 printable characters"),
+    "a key of no call": (put("keyed_call", asked="x"), "expected asked to be 64 hexadecimal digits"),
+    "an answer that the call never gives": (put("keyed_call", gave={"mail": 1}), "the answer that 'send' gives"),
     "a blob twice": (twice("blob"), "a second blob"),
     "a hole": (drop("message", 2), "expected message 3 of origin:"),
     "a missing blob": (drop("blob"), "it refers to blob .*, which is not in the file"),

@@ -147,23 +147,11 @@ def test_of_many_that_prompt_at_once_one_does_and_all_have_its_answer(durable: s
 @pytest.mark.slow("starts ten programs")
 def test_of_ten_processes_that_prompt_at_once_one_does_and_all_have_its_answer(durable: str) -> None:
     gate = Gate("heard tea")
-    asked = [
-        "--database",
-        durable.removeprefix("sqlite:///"),
-        "prompt",
-        "kid",
-        "tea",
-        "--key",
-        "k1",
-        "--wait",
-        "--json",
-    ]
+    place = durable.removeprefix("sqlite:///")
+    command = [*COMMAND, "--database", place, "prompt", "kid", "tea", "--key", "k1", "--wait", "--json"]
     with ActorSystem.open(durable, gate.provider) as system, ExitStack() as started:
         kid = system.root.fork(name="kid")
-        programs = [
-            popen([*COMMAND, "--database", place, *asked], stdout=PIPE, stderr=PIPE, env=environment())
-            for _ in range(10)
-        ]
+        programs = [popen(command, stdout=PIPE, stderr=PIPE, env=environment()) for _ in range(10)]
         for one in programs:
             started.enter_context(one)
         gate.wait_until_asked()

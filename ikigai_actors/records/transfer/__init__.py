@@ -1,5 +1,6 @@
 """Export and import of a branch: a file that holds agents with all that belongs to them.
 
 `format` says what a file is, `export` writes it; `manifest` judges it, and `preview` says what it would bring; `graft`
-writes its rows, without the `rights` that it may not bring along. `verify` compares the hashes in a file with it.
+writes its rows, with the `keys` of its agents and without the `rights` that it may not bring along. `verify` compares
+the hashes in a file with it.
 """

@@ -27,6 +27,7 @@ from ikigai_actors.records.log.lineage import check_unpruned, read_lineage
 from ikigai_actors.records.mail.mail import all_mail
 from ikigai_actors.records.messages.blobs import hashes_in, read_blobs
 from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.once import kept_calls
 from ikigai_actors.records.transfer.format import (
     FORMAT,
     LEFT_OUT,
@@ -36,6 +37,7 @@ from ikigai_actors.records.transfer.format import (
     exported_data,
     file_lines,
 )
+from ikigai_actors.records.transfer.keys import exported_answer
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.migrations import newest
 from ikigai_actors.store.new_file import new_file
@@ -266,6 +268,7 @@ class Branch:
         for row in self._tx.run("merges_among", uuids=list(self.agents)):
             yield "merge", dict(zip(RECORDS["merge"], row, strict=True))
         yield from self._spendings()
+        yield from self._keyed_calls()
         media: dict[str, str] = dict(self._tx.run("media_of_blobs", hashes=sorted(blobs)))
         for sha256 in blobs:
             for data in read_blobs(self._tx, [sha256]).values():
@@ -333,6 +336,17 @@ class Branch:
                     {
                         "agent": uuid, "id": row.id, "labels": sets.get(row.labels, {}), "created_at": row.created_at,
                         "tokens": row.tokens, "usd": row.usd,
+                    },
+                )  # fmt: skip
+
+    def _keyed_calls(self) -> Iterator[tuple[str, Fields]]:
+        for one in kept_calls(self._tx, self.agents):
+            if (gave := exported_answer(one.gave)) is not None:
+                yield (
+                    "keyed_call",
+                    {
+                        "scope": one.scope, "key": one.key, "agent": self._within(one.agent), "verb": one.verb,
+                        "asked": one.digest, "about": one.about, "gave": gave, "created_at": one.at,
                     },
                 )  # fmt: skip
 

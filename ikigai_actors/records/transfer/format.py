@@ -1,6 +1,6 @@
 """The format of an exported file: JSON lines, one record each. Pure, but for reading the file.
 
-    {"record":"header","format":4,…}         what comes, and how much of it
+    {"record":"header","format":5,…}         what comes, and how much of it
     {"record":"origin","of":…}               what is inherited from one agent that is not in the file, as the log
                                              "origin:…", which is named after one of those who inherit it
     {"record":"agent",…}                     parents first; the parent of who inherits from outside is "origin:…",
@@ -8,14 +8,16 @@
     {"record":"rule",…}                      those in force, of the agents in the file
     {"record":"message",…}                   log by log, each without a hole
     {"record":"mail",…} {"record":"document",…} {"record":"merge",…}
-    {"record":"spending",…} {"record":"blob",…}
+    {"record":"spending",…}
+    {"record":"keyed_call",…}                what agents in the file did under keys (`transfer.keys`)
+    {"record":"blob",…}
     {"record":"end","lines":…,"sha256":…}    of all lines before it
 
 The log of an origin goes up to the furthest fork point of those who inherit from it, each up to its own. It records
 each one's birth after its fork point, by a ``fork``: where its parent wrote that, or after the furthest fork point if
 the parent wrote it later. Whoever was born in the log of another one (``by``) has none. An origin of pruned agents has
 no message. In format 1 each agent had an origin of its own; before format 3 no agent had labels, and what requests had
-cost was not in the file; before format 4 rules were not, and no message had a hash.
+cost was not in the file; before format 4 rules were not, and no message had a hash; before format 5 keys were not.
 
 ``hash`` is that of the history up to the message (`ikigai_actors.records.log.chain`), in hexadecimal digits. Only the
 births after the furthest fork point of an origin have null, since they are not where the parent has them. A message
@@ -38,7 +40,7 @@ from ikigai_actors.errors import BadInput, ImportRefused, StoreUnusable
 from ikigai_actors.records.messages.forms import LARGEST_NUMBER
 from ikigai_actors.records.messages.messages import encode_data
 
-FORMAT = 4
+FORMAT = 5
 """The version of the format that this program writes. It reads all versions up to that."""
 
 _LATER: Mapping[str, Mapping[str, tuple[int, Any]]] = {
@@ -94,6 +96,10 @@ RECORDS: Mapping[str, Mapping[str, Types]] = {
     "merge": {"into": _TEXT, "from": _TEXT, "from_head": _NUMBER, "message": _NUMBER, "created_at": _NUMBER},
     "spending": {
         "agent": _TEXT, "id": _NUMBER, "labels": _LABELS, "created_at": _NUMBER, "tokens": _NUMBER, "usd": _NUMBER,
+    },
+    "keyed_call": {
+        "scope": _TEXT, "key": _TEXT, "agent": _MAYBE_TEXT, "verb": _TEXT, "asked": _TEXT, "about": _TEXT,
+        "gave": (dict,), "created_at": _NUMBER,
     },
     "blob": {"sha256": _TEXT, "media": _TEXT, "bytes": _TEXT},
     "end": {"lines": _NUMBER, "sha256": _TEXT},

@@ -14,6 +14,7 @@ fsck's checker must find nothing wrong with them; else all is undone.
 | an open turn | interrupted, as after a boot |
 | an approval in an open turn, a rule that allows calls | dropped (`rights`) |
 | the other rules of an agent | its rules, numbered from 1 |
+| the keys of an agent | its keys, unless it has another uuid here (`keys`) |
 | an agent in which an open turn or a prompt waits | stopped, unless the import says ``go`` |
 | an agent that was terminating | dead; those that it supervised have the next living one above |
 | an agent of a file that comes stopped | stopped: it begins nothing until CONT, whatever waits for it |
@@ -25,6 +26,7 @@ log says so.
 Budgets do not come along: what the agents have spent so far does not count for the budgets here; that they live does.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -73,6 +75,7 @@ _MAIL = ("recipient", "id", "sender", "kind", "body", "created_at", "read_at", "
 _DOCUMENTS = ("path", "version", "author", "body", "created_at")
 _MERGES = ("into_uuid", "from_uuid", "from_head", "message", "created_at")
 _SPENDINGS = ("agent_uuid", "id", "labels", "created_at", "tokens", "usd")
+_CALLS = ("scope", "key", "agent", "verb", "asked", "about", "gave", "at")
 _BLOBS = ("sha256", "media", "bytes")
 _COLUMNS = (
     "uuid", "name", "parent_uuid", "supervisor_uuid", "fork_message_id", "status", "turn", "restart", "exit_reason",
@@ -245,6 +248,7 @@ class Graft:
             "document": ("documents", _DOCUMENTS, self._document),
             "merge": ("merges", _MERGES, self._merge),
             "spending": ("spendings", _SPENDINGS, self._spending),
+            "keyed_call": ("calls", _CALLS, self._keyed_call),
             "blob": ("blobs", _BLOBS, self._blob),
         }
         self._blobs = {name for (name,) in tx.run("all_blobs")}
@@ -477,6 +481,22 @@ class Graft:
         keep_labels(self._tx, labels)
         uuid = self.uuids[given["agent"]]
         return (uuid, given["id"], set_id(labels), given["created_at"], given["tokens"], given["usd"])
+
+    def _keyed_call(self, record: Record) -> Row | None:
+        given = record.fields
+        if self.uuids[given["scope"]] != given["scope"]:
+            return None
+        agent, gave = self._here(given["agent"]), json.dumps(self._named(given["gave"]))
+        return (
+            given["scope"], given["key"], agent, given["verb"], given["asked"], given["about"], gave,
+            given["created_at"],
+        )  # fmt: skip
+
+    def _named(self, given: Any) -> Any:
+        """The answer of a keyed call with the uuids of here."""
+        if isinstance(given, dict):
+            return {name: self._named(value) for name, value in given.items()}
+        return [self._named(one) for one in given] if isinstance(given, list) else self._here(given)
 
     def _blob(self, record: Record) -> Row | None:
         name = record.fields["sha256"]

@@ -27,6 +27,7 @@ from ikigai_actors.records.messages.messages import Kind, encode_data
 from ikigai_actors.records.messages.outputs import expected
 from ikigai_actors.records.proof.chain_check import ChainCheck, LogStart
 from ikigai_actors.records.transfer.format import HASHED, ORIGIN, RECORDS, Record, data_object, data_text, wrong_line
+from ikigai_actors.records.transfer.keys import wrong_with_call
 from ikigai_actors.records.transfer.preview import Arrival, ImportPreview
 from ikigai_actors.records.transfer.rights import counts, earlier_rules, lifting
 from ikigai_actors.store.base import Row
@@ -77,6 +78,7 @@ class Manifest:
         self._lifted: set[str] = set()  # settings that would give a right
         self._merges: set[tuple[str, int]] = set()
         self._spendings: set[tuple[str, int]] = set()
+        self._keyed_calls: set[tuple[str, str]] = set()
         self._mentioned: dict[str, int] = {}  # the line that refers to a blob first
         self._names: set[str] = set()  # of the living
         self._foretold: Mapping[str, Any] = {}
@@ -313,6 +315,18 @@ class Manifest:
             raise wrong_line(record.line, f"a second cost of message {spent['id']} of {spent['agent']}")
         self._spendings.add(key)
 
+    def _keyed_call(self, record: Record) -> None:
+        call = record.fields
+        self._known(record, call["scope"], call["agent"])
+        if not _HASH.fullmatch(call["asked"]):
+            raise wrong_line(record.line, f"expected asked to be 64 hexadecimal digits, got {call['asked']!r:.80}")
+        if (wrong := wrong_with_call(call, self.agents)) is not None:
+            raise wrong_line(record.line, wrong)
+        key = call["scope"], call["key"]
+        if key in self._keyed_calls:
+            raise wrong_line(record.line, f"a second call of {call['scope']} under key {call['key']!r:.60}")
+        self._keyed_calls.add(key)
+
     def _check_labels(self, line: int, labels: Mapping[str, Any]) -> None:
         try:
             check_labels(labels)
@@ -360,7 +374,7 @@ class Manifest:
             if amount > MOST:
                 raise wrong_line(line, f"expected {unit} of all agents to be {MOST:,} at most, got {amount:,}")
         counted = {kind: self.counts[kind] for kind in RECORDS if kind not in ("header", "end")}
-        if {"spending": 0, "rule": 0, **self._foretold} != counted:
+        if {"spending": 0, "rule": 0, "keyed_call": 0, **self._foretold} != counted:
             raise wrong_line(line, f"expected {dict(self._foretold)} records, as the header says; got {counted}")
 
     def _check_inheritance(self, line: int, row: AgentRecord, origin: str) -> None:

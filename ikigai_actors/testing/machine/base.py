@@ -186,7 +186,7 @@ class Stage(RuleBasedStateMachine):
         self.interrupts = InterruptOracle(self.world)
         self.keys = KeyOracle()
         self.upkeep = UpkeepOracle(
-            self.ledger.oracle, self.commits, self.ruled, lambda what: self.world.process.broken(what)
+            self.ledger.oracle, self.commits, self.ruled, self.keys, lambda what: self.world.process.broken(what)
         )
         self.ledger.pruned = self.upkeep.pruned
         self.hashes = HashOracle(self.world)

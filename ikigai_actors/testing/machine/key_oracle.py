@@ -30,6 +30,10 @@ class KeyOracle:
         if self._heard.setdefault(text, answer) != answer:
             raise Broken(f"key: {text!r} has given {self._heard[text]}, and then {answer}")
 
+    def of(self, agent: str) -> dict[str, str]:
+        """What an agent has given under each of its keys."""
+        return {key: gave for (scope, key), gave in self._done.items() if scope == agent}
+
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Check one commit."""
         answered = set[tuple[str, str]]()

@@ -3,7 +3,8 @@
     prune                 the histories are gone of those that died long ago, and of which nothing that is needed is
                           a copy; all of each is gone, and a reader gets the error
     transfer              a branch that was exported and imported is what it was: its agents, every history as copying
-                          gives it, merges with the agents of there, mail, read or not, rules that ask or deny
+                          gives it, merges with the agents of there, mail, read or not, rules that ask or deny; and
+                          keys, unless its agents are copies with other uuids
 
 Nothing here is shared with the statements that choose what is pruned, or with what writes and reads files.
 """
@@ -19,8 +20,10 @@ from ikigai_actors.records.log.heads import section
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.mail.mail import all_mail
 from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.once import kept_calls
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
+from ikigai_actors.testing.machine.key_oracle import KeyOracle
 from ikigai_actors.testing.machine.rule_oracle import RuleOracle
 from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange
 from ikigai_actors.testing.simulation.process import Broken
@@ -36,7 +39,12 @@ class UpkeepOracle:
     """Follows descent, deaths, and what was pruned."""
 
     def __init__(
-        self, oracle: CopyingOracle, commits: "CommitCheck", ruled: RuleOracle, broken: Callable[[str], None]
+        self,
+        oracle: CopyingOracle,
+        commits: "CommitCheck",
+        ruled: RuleOracle,
+        keys: KeyOracle,
+        broken: Callable[[str], None],
     ) -> None:
         """Begin.
 
@@ -44,9 +52,11 @@ class UpkeepOracle:
             oracle: knows every history and mail.
             commits: knows supervisors, and what was read.
             ruled: knows the rules of agents.
+            keys: knows what was done under keys.
             broken: takes what does not hold.
         """
         self._oracle, self._commits, self._ruled, self._broken = oracle, commits, ruled, broken
+        self._keys = keys
         self._parents: dict[str, str] = {}
         self._died: dict[str, int] = {}
         self._taken_back: set[tuple[str, int]] = set()  # mails
@@ -122,6 +132,7 @@ class UpkeepOracle:
         if there.keys() != (due := self.below(top)):
             raise Broken(f"transfer: expected agents {sorted(due)} below {top}, got {sorted(there)}")
         logs, rules = LogCache(store), store.read(every_rule)
+        calls = store.read(lambda tx: kept_calls(tx, there.values()))
         for uuid, other in there.items():
             if uuid in self.pruned:
                 continue
@@ -135,6 +146,9 @@ class UpkeepOracle:
             strict = [(one.decision, one.tool, one.scope) for one in self._ruled.strict(uuid)]
             if (here := [(one.decision, one.tool, one.scope) for one in rules if one.agent == other]) != strict:
                 raise Broken(f"transfer: agent {uuid} has the rules {strict}, and after an import {here}")
+            keys = self._keys.of(uuid) if other == uuid else {}
+            if (known := {one.key: one.gave for one in calls if one.scope == other}) != keys:
+                raise Broken(f"transfer: agent {uuid} has the keys {keys}, and after an import {known}")
 
     def _mails(self, uuid: str) -> dict[int, tuple[str, bool]]:
         """The body of each mail to an agent, by its number, and whether it is unread."""

@@ -1,0 +1,61 @@
+"""Keys in an exported file: what agents did once under keys is known where they come to live. Pure.
+
+    a scope outside of the file     is not in the file: other agents, doors, documents of nobody
+    an answer that names a timer    is not in the file, as the timer; the program sets that again where it runs
+a scope with another uuid here  does not count: the agent is a copy beside its original, as a fork of it would be
+"""
+
+import json
+from collections.abc import Container, Mapping
+from typing import Any
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.once import check_call_key
+
+_MERGED = {"position": int, "head": int, "text": str, "documents": list}
+_DOCUMENT = {"path": str, "version": int, "other": int}
+
+
+def exported_answer(text: str) -> dict[str, Any] | None:
+    """The answer of a keyed call, as a file has it; None for one that does not go along."""
+    gave: dict[str, Any] = json.loads(text)
+    return None if "timer" in gave else gave
+
+
+def wrong_with_call(given: Mapping[str, Any], agents: Container[str]) -> str | None:
+    """What is wrong with a keyed call of a file that has these agents; None when nothing is."""
+    try:
+        check_call_key(given["key"])
+    except BadInput as error:
+        return str(error)
+    if not _answers(given["verb"], given["gave"], agents):
+        return f"expected the answer that {given['verb']!r:.60} gives, got {given['gave']!r:.200}"
+    return None
+
+
+def _answers(verb: str, gave: Mapping[str, Any], agents: Container[str]) -> bool:
+    match verb, gave:
+        case "prompt" | "steer", {"mail": number, **more}:
+            return type(number) is int and number > 0 and not more
+        case "send" | "write", {"value": number, **more}:
+            return type(number) is int and number > 0 and not more
+        case "fork" | "fork_many", {"children": [*children], "value": value, **more}:
+            named = value if isinstance(value, list) else [value]
+            return all(isinstance(one, str) and one in agents for one in (*children, *named)) and not more
+        case "merge", {"value": dict(outcome), **more}:
+            return _is_outcome(outcome) and not more
+    return False
+
+
+def _is_outcome(outcome: Mapping[str, Any]) -> bool:
+    usage = outcome.get("usage")
+    return (
+        outcome.keys() <= {*_MERGED, "usage"}
+        and _fits(outcome, _MERGED)
+        and all(isinstance(one, dict) and _fits({"other": 0, **one}, _DOCUMENT) for one in outcome["documents"])
+        and (usage is None or (isinstance(usage, dict) and all(type(number) is int for number in usage.values())))
+    )
+
+
+def _fits(given: Mapping[str, Any], types: Mapping[str, type]) -> bool:
+    return all(type(given.get(name)) is wanted for name, wanted in types.items())
