@@ -327,6 +327,38 @@ CREATE INDEX arrivals_again ON arrivals (endpoint, again_of) WHERE again_of IS N
 CREATE INDEX arrivals_child ON arrivals (child) WHERE child IS NOT NULL;
 CREATE INDEX arrivals_request ON arrivals (endpoint, request) WHERE request IS NOT NULL;
 
+-- Receivers of events outside. Rows stay: deliveries name them.
+CREATE TABLE subscriptions (
+    id            TEXT PRIMARY KEY,
+    url           TEXT NOT NULL,
+    scope         TEXT REFERENCES agents (uuid),         -- whose events; NULL: everybody's
+    below         BIGINT NOT NULL CHECK (below IN (0, 1)),   -- 1: also those of the agents that it supervises, directly or not
+    kinds         TEXT NOT NULL,                         -- the kinds of events, each with a comma before and after it
+    spec          TEXT NOT NULL,                         -- a JSON object: references to secrets, format
+    created_at    BIGINT NOT NULL,
+    failing_since BIGINT,                                -- no delivery has succeeded since then, and one has failed
+    paused_at     BIGINT,                                -- since then nothing is sent; what comes waits
+    ended_at      BIGINT
+);
+CREATE INDEX subscriptions_live ON subscriptions (id) WHERE ended_at IS NULL;
+
+-- The outbox: an event that a subscription is to get, written in the transaction of the event. The id of the delivery is made of
+-- the primary key. With due_at it waits; with done_at it was received; without both it is dead.
+CREATE TABLE deliveries (
+    subscription TEXT NOT NULL REFERENCES subscriptions (id),
+    agent_uuid   TEXT NOT NULL REFERENCES agents (uuid), -- whose event: the owner of its shard sends it, in the order of positions
+    position     BIGINT NOT NULL,                        -- of the message; of an event without one its time
+    kind         TEXT NOT NULL,
+    about        TEXT NOT NULL,                          -- the turn, arrival, budget or subscription; '' for none
+    at           BIGINT NOT NULL,                        -- rows that are older than 30 days are deleted by a prune
+    tries        BIGINT NOT NULL DEFAULT 0,
+    due_at       BIGINT,                                 -- the next try
+    done_at      BIGINT,
+    said         TEXT NOT NULL DEFAULT '',               -- the answer to the latest try, in a few words
+    PRIMARY KEY (subscription, agent_uuid, position, kind, about)
+);
+CREATE INDEX deliveries_due ON deliveries (subscription, due_at) WHERE due_at IS NOT NULL;
+
 -- Budgets: ceilings on what an agent and all that descend from it may spend. The chain above one never changes. Agent 0 always has
 -- one, at first without limits. Locked in this order, after the rows of agents: budgets, limits, portions, slots.
 CREATE TABLE budgets (

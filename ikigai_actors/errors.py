@@ -277,6 +277,15 @@ class EndpointNotFound(IkigaiError):
         """The name."""
 
 
+class SubscriptionNotFound(IkigaiError):
+    """There is no subscription with this id, or it has ended."""
+
+    def __init__(self, message: str, subscription: str = "") -> None:
+        super().__init__(message)
+        self.subscription = subscription
+        """The id."""
+
+
 class Forged(IkigaiError):
     """A delivery without its sender's signature, or with one of another time. Nothing was written."""
 

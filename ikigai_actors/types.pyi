@@ -28,6 +28,10 @@ from ikigai_actors.records.mail.mail import Preview as Preview
 from ikigai_actors.records.mail.timers import Timer as Timer
 from ikigai_actors.records.messages.messages import Kind as Kind
 from ikigai_actors.records.messages.steered import Steered as Steered
+from ikigai_actors.records.outbox.deliveries import DeliveryKey as DeliveryKey
+from ikigai_actors.records.outbox.deliveries import DeliveryRecord as DeliveryRecord
+from ikigai_actors.records.outbox.subscriptions import EventSubscription as EventSubscription
+from ikigai_actors.records.outbox.subscriptions import SubscriptionSpec as SubscriptionSpec
 from ikigai_actors.records.proof.chain_check import Problem as Problem
 from ikigai_actors.records.proof.checkpoint import Checkpointed as Checkpointed
 from ikigai_actors.records.proof.verify import Verified as Verified
@@ -44,6 +48,7 @@ from ikigai_actors.system.receipts import Receipt as Receipt
 from ikigai_actors.system.reply_stream import AsyncReplyStream as AsyncReplyStream
 from ikigai_actors.system.reply_stream import ReplyStream as ReplyStream
 from ikigai_actors.system.reply_stream import StreamPiece as StreamPiece
+from ikigai_actors.system.subscriptions import Subscriptions as Subscriptions
 from ikigai_actors.tools.signature import Signature as Signature
 from supervisors.orphans import OrphanPolicy as OrphanPolicy
 

@@ -44,8 +44,8 @@ COMMAND_LINE = Contents(
         ),
         "Talk and act": (
             "prompt queue fork resume undo mark rewind clear compact uncompact merge model system set approve deny "
-            "rules send read-mail check-mail filter-mail delete-mail notify wait timers doc endpoint group monitor "
-            "budget rename signal finish kill adopt orphans supervise"
+            "rules send read-mail check-mail filter-mail delete-mail notify wait timers doc endpoint subscription "
+            "group monitor budget rename signal finish kill adopt orphans supervise"
         ),
         "Experiments": "search bisect good bad skip replay regress evaluate experiments",
         "Hosts": "serve observe host hosts drain move cluster api token mcp acp",
@@ -69,7 +69,7 @@ SLASH_COMMANDS = Contents(
             "/rename /signal /finish /kill /adopt /orphans /supervise"
         ),
         "Experiments": "/bisect /good /bad /skip /replay /experiments",
-        "Data and hosts": "/doc /endpoint /export /import /hosts /move",
+        "Data and hosts": "/doc /endpoint /subscription /export /import /hosts /move",
     },
 )
 

@@ -148,6 +148,7 @@ class Journal(Service, Writer):
         capacity: int = 10_000,
         patience: float = 60.0,
         on_commit: Callable[[Any], object] = lambda answer: None,
+        on_posted: Callable[[], object] = lambda: None,
         on_trouble: Callable[[str | None], None] = lambda trouble: None,
         on_failure: Callable[[IkigaiError], None] = lambda error: None,
     ) -> None:
@@ -161,6 +162,7 @@ class Journal(Service, Writer):
             capacity: with this many queued units, callers outside the runtime wait.
             patience: seconds that the store may be down, from its first failure on, before the journal gives up.
             on_commit: takes the answer of each committed unit that concerns others.
+            on_posted: called after each transaction of which somebody outside may have to hear.
             on_trouble: gets the reason when the store stops answering, and None when it answers again.
             on_failure: gets the error when the journal gives up; once.
         """
@@ -169,6 +171,7 @@ class Journal(Service, Writer):
         self._store, self._host, self._clock = store, host, clock
         self._capacity, self._patience = capacity, patience
         self._on_commit, self._on_trouble, self._on_failure = on_commit, on_trouble, on_failure
+        self._on_posted, self._posted = on_posted, False
         self._entries: deque[_Entry] = deque()
         self._asleep = False
         self._times_idleness = False  # whether the sleeping thread looks when nothing was committed for a while
@@ -394,6 +397,8 @@ class Journal(Service, Writer):
             pause = min(pause * 2, LONGEST_RETRY)
         self._number, self._fresh = number, True
         _tell(lambda agents: self._store.ring(agents, hosts=self._concerns_hosts), self._concerned)
+        if self._posted:
+            _tell(lambda _: self._on_posted(), None)
         self._units += sum(isinstance(result, Committed) for result in results)
         self._note_trouble(None)
         return results
@@ -416,7 +421,7 @@ class Journal(Service, Writer):
             except IkigaiError as refusal:
                 results.append(Refused(refusal))
         locked.settle(tx)
-        self._concerned = concerned(units, locked)
+        self._concerned, self._posted = concerned(units, locked), locked.posted
         self._concerns_hosts = any(unit.concerns_hosts for unit in units) or any(
             row.owner != self._host for row in locked.values()
         )

@@ -2154,6 +2154,104 @@ SELECT name, agent_uuid, spec FROM endpoints
 -- name: every_arrival
 SELECT endpoint, id, number, became, gave FROM arrivals
 
+-- name: add_subscription
+INSERT INTO subscriptions (id, url, scope, below, kinds, spec, created_at)
+VALUES (:id, :url, :scope, :below, :kinds, :spec, :now)
+
+-- name: subscription
+SELECT id, url, scope, below, kinds, spec, created_at, failing_since, paused_at FROM subscriptions
+ WHERE id = :id AND ended_at IS NULL
+
+-- name: subscriptions
+-- By subscriptions_live.
+SELECT id, url, scope, below, kinds, spec, created_at, failing_since, paused_at FROM subscriptions
+ WHERE ended_at IS NULL ORDER BY created_at, id
+
+-- name: count_subscriptions
+SELECT COUNT(*) FROM subscriptions WHERE ended_at IS NULL
+
+-- name: lock_subscription
+SELECT id FROM subscriptions WHERE id = :id FOR NO KEY UPDATE
+
+-- name: pause_subscription
+UPDATE subscriptions SET paused_at = :now WHERE id = :id
+
+-- name: resume_subscription
+UPDATE subscriptions SET paused_at = NULL, failing_since = NULL WHERE id = :id
+
+-- name: end_subscription
+UPDATE subscriptions SET ended_at = :now WHERE id = :id
+
+-- name: end_deliveries
+UPDATE deliveries SET due_at = NULL, said = :said WHERE subscription = :id AND due_at IS NOT NULL
+
+-- name: note_failing
+UPDATE subscriptions SET failing_since = :now WHERE id = :id AND failing_since IS NULL
+
+-- name: note_received
+UPDATE subscriptions SET failing_since = NULL WHERE id = :id AND failing_since IS NOT NULL
+
+-- name: post_event
+-- A row for each subscription that wants it: of everybody, of this agent, or of one above it.
+INSERT INTO deliveries (subscription, agent_uuid, position, kind, about, at, due_at)
+SELECT s.id, CAST(:agent AS TEXT), CAST(:position AS BIGINT), CAST(:kind AS TEXT), CAST(:about AS TEXT),
+       CAST(:now AS BIGINT), CAST(:now AS BIGINT)
+  FROM subscriptions s
+ WHERE s.ended_at IS NULL AND s.kinds LIKE '%,' || CAST(:kind AS TEXT) || ',%'
+   AND (s.scope IS NULL OR s.scope = CAST(:agent AS TEXT) OR (s.below = 1 AND s.scope IN (
+        WITH RECURSIVE above(uuid) AS (
+            SELECT a.supervisor_uuid FROM agents a WHERE a.uuid = CAST(:agent AS TEXT)
+            UNION SELECT a.supervisor_uuid FROM agents a JOIN above ON a.uuid = above.uuid)
+        SELECT above.uuid FROM above WHERE above.uuid IS NOT NULL)))
+    ON CONFLICT DO NOTHING
+
+-- name: next_deliveries
+-- Of the agents of a host: the earliest delivery of each that waits. By deliveries_due.
+SELECT d.agent_uuid, d.position, d.kind, d.about, d.at, d.tries, d.due_at, h.epoch
+  FROM deliveries d JOIN agents a ON a.uuid = d.agent_uuid JOIN shards h ON h.id = a.shard
+ WHERE d.subscription = :subscription AND d.due_at IS NOT NULL AND h.host = :host AND NOT EXISTS (
+       SELECT 1 FROM deliveries e WHERE e.subscription = d.subscription AND e.agent_uuid = d.agent_uuid AND e.due_at IS NOT NULL
+          AND (e.position < d.position OR (e.position = d.position AND (e.kind < d.kind OR (e.kind = d.kind AND e.about < d.about)))))
+ ORDER BY d.due_at, d.agent_uuid LIMIT CAST(:most AS BIGINT)
+
+-- name: record_delivery
+-- Of a try that began with this number of tries, while its host has the shard yet in which the agent lives.
+UPDATE deliveries SET tries = :tries + 1, due_at = CAST(:due AS BIGINT), done_at = CAST(:done AS BIGINT), said = :said
+ WHERE subscription = :subscription AND agent_uuid = :agent AND position = :position AND kind = :kind AND about = :about
+   AND tries = :tries AND due_at IS NOT NULL AND EXISTS (
+       SELECT 1 FROM agents a JOIN shards h ON h.id = a.shard WHERE a.uuid = :agent AND h.host = :host AND h.epoch = :epoch)
+RETURNING position
+
+-- name: deliveries_of
+-- Of a subscription, the latest first.
+SELECT agent_uuid, position, kind, about, at, tries, due_at, done_at, said FROM deliveries
+ WHERE subscription = :subscription ORDER BY at DESC, position DESC, kind DESC, about DESC LIMIT CAST(:most AS BIGINT)
+
+-- name: deliveries_since
+SELECT agent_uuid, position, kind, about, at, tries, due_at, done_at, said FROM deliveries
+ WHERE subscription = :subscription AND at >= :since ORDER BY at, position, kind, about
+
+-- name: count_deliveries
+SELECT CASE WHEN due_at IS NOT NULL THEN 'waiting' WHEN done_at IS NOT NULL THEN 'received' ELSE 'dead' END AS state, COUNT(*)
+  FROM deliveries WHERE subscription = :subscription GROUP BY 1
+
+-- name: redeliver
+UPDATE deliveries SET tries = 0, due_at = CAST(:now AS BIGINT), done_at = NULL
+ WHERE subscription = :subscription AND agent_uuid = :agent AND position = :position AND kind = :kind AND about = :about
+   AND due_at IS NULL
+RETURNING position
+
+-- name: prune_deliveries
+DELETE FROM deliveries WHERE at < :before AND due_at IS NULL
+
+-- name: every_subscription
+SELECT id, kinds, spec, ended_at FROM subscriptions
+
+-- name: every_delivery
+SELECT d.subscription, d.agent_uuid, d.position, d.kind, d.about, d.tries, d.due_at, d.done_at, s.ended_at, m.kind, a.pruned_at
+  FROM deliveries d JOIN subscriptions s ON s.id = d.subscription JOIN agents a ON a.uuid = d.agent_uuid
+  LEFT JOIN messages m ON m.agent_uuid = d.agent_uuid AND m.id = d.position
+
 -- name: add_token
 INSERT INTO tokens (sha256, principal, name, roles, under, made_by, created_at, expires_at, revoked_at)
 VALUES (:sha256, :principal, :name, :roles, :under, :made_by, :created_at, :expires_at, :revoked_at)

@@ -69,6 +69,8 @@ class LockedRows(dict[str, Locked]):
         self._parts: dict[type[Part], Part] = {}
         self.others: set[str] = set()
         """The agents, by uuid, that were changed though their rows are not locked."""
+        self.posted = False
+        """Whether somebody outside may have to hear of something: see `ikigai_actors.records.outbox.events`."""
 
     def lock(self, tx: Transaction, uuids: Iterable[str]) -> None:
         """Lock further rows, all in one statement. For a unit that has a transaction of its own."""

@@ -10,6 +10,7 @@ Its modules:
     event_feed, reply_stream        events, and the pieces of a turn, as iterators
     lifecycle, approvals            signals and births; calls that wait for a person
     endpoints                       events from outside, as prompts, mail and children
+    subscriptions, secrets          events out, to receivers outside; secrets by reference
     conversation, host_events       what front ends hear
     replies_on_their_way            their texts so far, for pages and doors
     json_log                        log lines as JSON

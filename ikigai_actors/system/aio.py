@@ -27,6 +27,7 @@ from ikigai_actors.system.directory import E
 from ikigai_actors.system.endpoints import Endpoints
 from ikigai_actors.system.event_feed import AsyncEventFeed
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
+from ikigai_actors.system.subscriptions import Subscriptions
 from ikigai_actors.system.system import ActorSystem
 
 _P = ParamSpec("_P")
@@ -110,6 +111,20 @@ class AsyncEndpoints(_Beside[Endpoints]):
     preview = _asks(Endpoints.preview)
 
 
+class AsyncSubscriptions(_Beside[Subscriptions]):
+    """The subscriptions of a system, for an asyncio program."""
+
+    add = _asks_in_order(Subscriptions.add)
+    list = _asks(Subscriptions.list)
+    get = _asks(Subscriptions.get)
+    counts = _asks(Subscriptions.counts)
+    deliveries = _asks(Subscriptions.deliveries)
+    pause = _asks_in_order(Subscriptions.pause)
+    resume = _asks_in_order(Subscriptions.resume)
+    remove = _asks_in_order(Subscriptions.remove)
+    redeliver = _asks_in_order(Subscriptions.redeliver)
+
+
 class AsyncApprovals(_Beside[Approvals]):
     """The calls of a system that wait for somebody to decide, for an asyncio program."""
 
@@ -140,6 +155,8 @@ class AsyncSystem(_Beside[_System]):
         """The documents that all agents share."""
         self.endpoints = AsyncEndpoints(system.endpoints, system._beside)
         """The endpoints by which events from outside reach agents."""
+        self.subscriptions = AsyncSubscriptions(system.subscriptions, system._beside)
+        """The subscriptions by which receivers outside get events."""
         self.approvals = AsyncApprovals(system.approvals, system._beside)
         """The calls that wait for a person's decision."""
         try:

@@ -184,6 +184,13 @@ class Directory(OfOneProcess, ABC):
 
         return Endpoints(self._store, self._writer.perform, self._clock.now_ms)
 
+    @cached_property
+    def subscriptions(self) -> "types.Subscriptions":
+        """The subscriptions by which receivers outside get events."""
+        from ikigai_actors.system.subscriptions import Subscriptions
+
+        return Subscriptions(self._store, self._writer.perform, self._clock.now_ms, self._random_bytes)
+
     # What differs
 
     @property

@@ -9,10 +9,8 @@ arrival with what it becomes, once: a sender that tries again gets the answer of
 """
 
 import hashlib
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from ikigai_actors.actors.forked import OfOneProcess
@@ -58,6 +56,7 @@ from ikigai_actors.records.mail.prompts import KeepPrompt
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.lifecycle import new_children, new_fork
+from ikigai_actors.system.secrets import referred_secret
 
 LARGEST_DELIVERY = 1024 * 1024
 """The most bytes of a delivery's body."""
@@ -200,9 +199,9 @@ class Endpoints(OfOneProcess):
     def _take(self, endpoint: Endpoint, delivery: str) -> Received:
         """Take one that is held, unless it cannot be taken yet."""
         raw, _ = self._store.read(lambda tx: body_of_arrival(tx, endpoint.name, delivery))
-        received: Received = self._perform(
-            TakeHeld(endpoint.name, delivery, _act(endpoint, delivery, raw, parsed_body(raw)[0], self._now_ms()))
-        )
+        now = self._now_ms()
+        act = _act(endpoint, delivery, raw, parsed_body(raw)[0], now)
+        received: Received = self._perform(TakeHeld(endpoint.name, delivery, act, now))
         return received
 
     def replay(self, name: str, delivery: str) -> "Received":
@@ -233,20 +232,10 @@ class Endpoints(OfOneProcess):
 
 def _secrets(spec: EndpointSpec) -> list[str]:
     """The secrets that this process finds. Raises `Forged` where it finds none of them."""
-    secrets = [secret for reference in spec.secrets if (secret := _secret(reference))]
+    secrets = [secret for reference in spec.secrets if (secret := referred_secret(reference))]
     if not secrets:
         raise Forged(f"None of the secrets is there in this process: {', '.join(spec.secrets)}. Set one.")
     return secrets
-
-
-def _secret(reference: str) -> str:
-    kind, _, place = reference.partition(":")
-    if kind == "env":
-        return os.environ.get(place, "")
-    try:
-        return Path(place).expanduser().read_text(encoding="utf-8").strip()
-    except (OSError, ValueError):
-        return ""
 
 
 def _arrive(endpoint: Endpoint, arrival: NewArrival, delivery: SignedDelivery) -> Arrive:

@@ -31,6 +31,7 @@ from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.agents.labels import check_labels
 from ikigai_actors.records.budgets.budget import Budget, as_budget
 from ikigai_actors.records.messages.settings import check_defaults
+from ikigai_actors.records.outbox.addresses import AllowedAddresses
 from ikigai_actors.store.hosts.host import unshareable
 from ikigai_actors.store.location import home, locate
 from ikigai_actors.system.agents_tool import ListAgents
@@ -46,6 +47,9 @@ logger = logging.getLogger(__name__)
 
 MOST_WORKERS = 1_000
 """The most threads that run agents: they never block, so more than a machine's cores are of no use."""
+
+ALLOW_PRIVATE = "IKIGAI_ALLOW_PRIVATE"
+"""The variable with networks to which events may be sent beside public addresses, with commas between."""
 
 _OF_A_TOOL = ("name", "timeout", "traits", "is_async", "describe", "call", "call_async")
 
@@ -97,6 +101,13 @@ def check_host_name(name: str | None, join: bool) -> str | None:
     return f"{socket.gethostname()}-{os.getpid()}" if name is None else check_name(name)
 
 
+def allowed_addresses(networks: Iterable[str] | None) -> AllowedAddresses:
+    """The addresses to which events may be sent. Raises `BadInput`."""
+    if networks is None:
+        networks = [one for one in os.environ.get(ALLOW_PRIVATE, "").split(",") if one.strip()]
+    return AllowedAddresses.of(networks)
+
+
 def usual_prices() -> Prices:
     """The prices that lie where the default database does; none, and a warning, when the file cannot be read."""
     prices, trouble = known_prices(home())
@@ -140,6 +151,7 @@ class HostOptions:
     lease: float
     in_memory: int
     sleep_after: float | None
+    allow_private: AllowedAddresses
     parts: Platform
 
 
@@ -171,6 +183,7 @@ def check_options(
     labels: Mapping[str, str] | None,
     rules: Iterable[tuple[str, ...]],
     programs: Iterable[Program],
+    allow_private: Iterable[str] | None,
 ) -> HostOptions:
     """The arguments of `ActorSystem.open` as options. Raises `BadInput`, and what an unshareable place does."""
     defaults = check_defaults({} if settings is None else settings)
@@ -228,5 +241,6 @@ def check_options(
         lease=lease,
         in_memory=in_memory,
         sleep_after=sleep_after,
+        allow_private=allowed_addresses(allow_private),
         parts=replace(parts, instruments=(*parts.instruments, *heard)),
     )

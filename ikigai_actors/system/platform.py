@@ -10,9 +10,12 @@ from ikigai_actors.actors.dispatcher import ThreadDispatcher
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.records.agents.identity import RandomBytes
+from ikigai_actors.records.outbox.addresses import AllowedAddresses
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.memory import open_with_tables
 from ikigai_actors.store.migrations import MIGRATIONS, Migration
+from ikigai_actors.system.host.deliveries import ReceiverLink
+from ikigai_actors.system.host.http_link import HttpLink
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Platform:
     """Hear what the agents do."""
     migrations: tuple[Migration, ...] = MIGRATIONS
     """The changes of the schema that the program knows."""
+    link: Callable[[AllowedAddresses, Threads], ReceiverLink] = HttpLink
+    """Makes what sends to receivers outside."""
 
 
 SYSTEM_PLATFORM = Platform(SYSTEM_THREADS, SystemClock(), os.urandom, open_with_tables, ThreadDispatcher)

@@ -67,7 +67,7 @@ from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.providers.stand_in import UNWRITTEN, other_writer
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import new_agent_uuid
-from ikigai_actors.records.agents.registry import AgentRecord, Renamed, ensure_root, leave_cut_off
+from ikigai_actors.records.agents.registry import AgentRecord, Renamed, ensure_root
 from ikigai_actors.records.agents.rules import set_rules_of_root
 from ikigai_actors.records.arrivals.arrivals import Received
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
@@ -76,7 +76,7 @@ from ikigai_actors.records.budgets.grants import Served
 from ikigai_actors.records.budgets.limits import limit_everybody
 from ikigai_actors.records.budgets.spendings import label_root
 from ikigai_actors.records.figures import other_writer_in
-from ikigai_actors.records.hosts.liveness import Sign
+from ikigai_actors.records.hosts.liveness import Sign, leave_cut_off
 from ikigai_actors.records.lives.deaths import LifecycleChange
 from ikigai_actors.records.lives.membership import GroupSent
 from ikigai_actors.records.lives.moves import UNSHARED
@@ -87,6 +87,8 @@ from ikigai_actors.records.mail.timers import Fired, Timer
 from ikigai_actors.records.mail.words import KeptWord
 from ikigai_actors.records.messages.blobs import read_blobs
 from ikigai_actors.records.messages.pieces import host_is_needed
+from ikigai_actors.records.outbox.deliveries import DeliveryRecorded, Redelivered
+from ikigai_actors.records.outbox.subscriptions import SubscriptionChanged
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.host import LEASE, Host, new_host
@@ -145,6 +147,7 @@ class ActorSystem(System):
             threads=threads,
             patience=options.patience,
             on_commit=self._on_commit,
+            on_posted=lambda: self._supervision.deliveries.note_event(),
             on_trouble=self._tell_trouble,
             on_failure=self._fail,
         )
@@ -153,8 +156,9 @@ class ActorSystem(System):
         super().__init__(store, journal, clock, threads, options.parts.random_bytes, host.id, follower, wait_registry)
         publisher, processes = self._publisher, self._processes
         self._streams = ReplyStreams(lambda: self._runtime.executor.requests(), journal, host.id, clock, threads)
+        self._link = options.parts.link(options.allow_private, threads)
         self._supervision = SupervisionLoop(
-            store, journal, processes, host.id, clock, threads, self._streams.listen, options.sleep_after
+            store, journal, processes, host.id, clock, threads, self._streams.listen, self._link, options.sleep_after
         )
         self._supervision.remote_commands.handle(ListTools, self._tell_tools)
         whereabouts = self._whereabouts = Whereabouts(processes)
@@ -275,6 +279,7 @@ class ActorSystem(System):
         labels: Mapping[str, str] | None = None,
         rules: Iterable[tuple[str, ...]] = (),
         programs: "Iterable[Program]" = (),
+        allow_private: Iterable[str] | None = None,
         parts: Platform = SYSTEM_PLATFORM,
     ) -> Self:
         """Open a database and bring its agents back.
@@ -330,6 +335,8 @@ class ActorSystem(System):
                 `AgentRef.set_rule`. They are stored, and those that it has already are not set twice.
             programs: functions that are models of agents, made by `ikigai_actors.programs.program`. Their names are
                 ``model`` settings.
+            allow_private: networks, each as ``10.0.0.0/8``, to which events may be sent beside public addresses, also
+                without TLS. None takes those in ``$IKIGAI_ALLOW_PRIVATE``, with commas between.
             parts: the ground of the system; a simulation gives its own (`ikigai_actors.testing`).
 
         Raises:
@@ -342,7 +349,7 @@ class ActorSystem(System):
         options = check_options(
             database, provider, providers, tools, approvals, on_orphan, resume, settings, config, limits, join, name,
             on_wait, on_renewal, balance, workers, patience, lease, in_memory, sleep_after, parts, instruments,
-            budget, prices, labels, rules, programs,
+            budget, prices, labels, rules, programs, allow_private,
         )  # fmt: skip
         with says_if_slow(database), ExitStack() as undone:
             store = parts.open_store(database)
@@ -409,7 +416,7 @@ class ActorSystem(System):
                 logger.info("Agent 0 has a budget already, which stays as it is. Change it by grant(), or /budget.")
             found = survey(store, host.id, own)
             left = left_cut_off(found, options.resume)
-            leave_cut_off(store, host.id, left)
+            leave_cut_off(store, host.id, left, host.clock.now_ms())
             if left and options.resume:
                 logger.warning("%s turns were cut off again and again, and are left: see ikigai agents", len(left))
             self._boot(found, own, options)
@@ -498,6 +505,10 @@ class ActorSystem(System):
                 self._processes.mailed(answer.recipient, answer.sender)
             case Timer():
                 self._supervision.look_at_timers()
+            case SubscriptionChanged() | Redelivered():
+                self._supervision.deliveries.look_soon()
+            case DeliveryRecorded() if answer.notice is not None:
+                self._on_commit(answer.notice)
             case Fired() | GroupSent():
                 for mail in answer.mails:
                     self._on_commit(mail)
@@ -613,6 +624,7 @@ class ActorSystem(System):
             SystemPart("the replies on their way", self._streams.close),
             *([] if remote is None else [SystemPart("what other hosts were asked", remote.close)]),
             SystemPart("the waits", self._waits.close, self._waits.start),
+            SystemPart("what sends to receivers", self._link.close),
             SystemPart("the journal", runtime.journal.close, runtime.journal.start),
             SystemPart("the reader of logs", runtime.log_loader.close, runtime.log_loader.start),
             SystemPart("what runs outside", lambda: runtime.executor.close(runtime.providers)),

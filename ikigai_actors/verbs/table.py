@@ -333,6 +333,12 @@ TABLE = {
     "signal": VerbLine(
         "verbs.life", "INT|STOP|CONT|TERM|KILL AGENT", "Send a signal to an agent.", needs=Right.OPERATE
     ),
+    "subscription": VerbLine(
+        "verbs.subscriptions",
+        "COMMAND [ARGS]...",
+        "Make, show and remove subscriptions, by which receivers outside get signed events.",
+        Callers.PEOPLE | Callers.SCRIPTS,  # as of endpoints
+    ),
     "supervise": VerbLine(
         "verbs.life",
         "AGENT",

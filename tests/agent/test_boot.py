@@ -10,7 +10,8 @@ from ikigai_actors.actors.garbage import everything_stays
 from ikigai_actors.agent.boot import Origin, Survey, Unrestorable, left_cut_off, survey, survey_one
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.agents import registry
-from ikigai_actors.records.agents.registry import PutToSleep, ensure_root, leave_cut_off, make_root
+from ikigai_actors.records.agents.registry import PutToSleep, ensure_root, make_root
+from ikigai_actors.records.hosts.liveness import leave_cut_off
 from ikigai_actors.records.log.chain import HashChain
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.hosts.shards import GiveShards
@@ -215,9 +216,9 @@ def test_a_host_leaves_what_comes_no_further_or_all_and_marks_it(family: Store) 
         family.write(lambda tx: tx.run("go_on_cut_off", uuid="root", at=3))
         assert next(one.cut_offs for one in found().restored if one.uuid == "root") == times
     assert left(resume=True) == ["root"]
-    leave_cut_off(family, HOST, left(resume=True))
+    leave_cut_off(family, HOST, left(resume=True), 5)
     assert record(family, "root").cut_off == 3
-    leave_cut_off(family, "another", ["child"])
+    leave_cut_off(family, "another", ["child"], 5)
     family.write(lambda tx: tx.run("go_on_cut_off", uuid="root", at=2))  # it had come to another message then
     assert (left(resume=True), record(family, "root").cut_off) == ([], 0)
     family.write(lambda tx: tx.run("go_on_cut_off", uuid="root", at=3))

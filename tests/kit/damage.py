@@ -19,6 +19,7 @@ from ikigai_actors.records.guests import GuestEntry, GuestPlace
 from ikigai_actors.records.log.chain import EMPTY_HASH, HashChain, hash_after
 from ikigai_actors.records.mail.mail import Mail
 from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.outbox.subscriptions import SubscriptionSpec
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.base import Row
 from ikigai_actors.store.migrations import ensure_schema
@@ -122,6 +123,11 @@ def found_family(store: Store) -> None:
             body=b"tea",
             **facts,
         )
+        spec = SubscriptionSpec(("env:S",)).encode()
+        tx.run(
+            "add_subscription", id="s1", url="https://x/", scope="c", below=1, kinds=",turn.stuck,", spec=spec, now=1
+        )
+        tx.run("post_event", agent="c", position=13, kind="turn.stuck", about="t13", now=2)
         guests.append_entries(
             tx, guests.make_guest(tx, GuestPlace("test", "", "tea")), [GuestEntry(data="1"), GuestEntry(data="2")]
         )

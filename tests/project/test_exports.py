@@ -128,7 +128,7 @@ INNER = {
 
 MADE_BY_US = {
     "ActorSystem", "AgentRef", "AsyncActorSystem", "AsyncAgentRef", "AsyncEventFeed", "AsyncReplyStream", "Documents",
-    "Endpoints", "EventFeed", "FunctionTool", "Mailbox", "ReplyStream", "Subscription",
+    "Endpoints", "EventFeed", "FunctionTool", "Mailbox", "ReplyStream", "Subscription", "Subscriptions",
 }  # fmt: skip
 """Classes that users do not make by calling them."""
 
@@ -242,7 +242,7 @@ SYSTEM = {
     "agent", "agents", "approvals", "attached", "checkpoint", "close", "documents", "endpoints", "events", "export",
     "groups", "handle", "hosts", "import_", "iter_agents", "move", "root", "send", "skills", "spending", "state_of",
     "statistics",
-    "subscribe", "verify",
+    "subscribe", "subscriptions", "verify",
 }  # fmt: skip
 HOST = {"open", "attach", "drain", "resume"}
 AGENT = {

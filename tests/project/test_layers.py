@@ -34,7 +34,7 @@ LIBRARIES = {
     "sqlite3 psycopg filelock": {"store"},
     "anthropic": {"providers", "tools"},
     "openai pydantic_ai": {"providers"},
-    "aiohttp": {"providers", "shell", "doors", "sight", "http_server"},
+    "aiohttp": {"providers", "shell", "doors", "sight", "http_server", "system"},
     "httpx2": {"providers", "shell", "doors"},
     "mcp anyio": {"tools"},
     "uvicorn": {"doors"},

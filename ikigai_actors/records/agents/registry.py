@@ -25,7 +25,7 @@ from ikigai_actors.records.agents.identity import (
 from ikigai_actors.records.agents.labels import labels_of_row
 from ikigai_actors.records.agents.words import LONGEST, beginnings, called, letters_apart, words_of
 from ikigai_actors.store.base import Row, Store, Transaction
-from ikigai_actors.store.unit import LockedRows, TreeLock, Unit, write_alone
+from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from ikigai_actors.text import storable, utc_time
 from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD
 
@@ -286,29 +286,6 @@ def boot(tx: Transaction, host: str, shards: Collection[int], uuids: Collection[
 def count_living(tx: Transaction, host: str) -> int:
     """How many agents live in the shards of a host."""
     return int(tx.run("living_of", host=host)[0][0])
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveCutOff(Unit):
-    """Mark the turns of these agents as cut off: their host does not go on with them.
-
-    Those that belong to another host meanwhile stay as they are.
-    """
-
-    host: str
-    agents: Collection[str]
-
-    alone = True
-
-    def write(self, tx: Transaction, locked: LockedRows) -> None:
-        locked.lock(tx, self.agents)
-        tx.run("leave_cut_off", uuids=[row.uuid for row in locked.values() if row.owner == self.host and row.turn])
-
-
-def leave_cut_off(store: Store, host: str, agents: Collection[str]) -> None:
-    """Mark the turns of these agents of a host as cut off, if there are any, before their actors act."""
-    if agents:
-        write_alone(store, LeaveCutOff(host, agents))
 
 
 class PutToSleep(Unit):

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.records.arrivals.endpoints import endpoint_called
+from ikigai_actors.records.outbox.events import ARRIVAL_DEAD, PostedEvent, post
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
@@ -151,6 +152,8 @@ class Arrive(Unit):
             headers=json.dumps(dict(arrival.headers)),
             body=arrival.body,
         )
+        if status == DEAD:
+            _post_dead(tx, locked, endpoint.agent, arrival.endpoint, arrival.id, arrival.now)
         return Received(arrival.id, status, gave, done=answer)
 
     def _known(self, tx: Transaction) -> Received | None:
@@ -171,10 +174,10 @@ class TakeHeld(Unit):
 
     concerns_others = True
 
-    __slots__ = ("_act", "_endpoint", "_id")
+    __slots__ = ("_act", "_endpoint", "_id", "_now")
 
-    def __init__(self, endpoint: str, delivery: str, act: ArrivalAct) -> None:
-        self._endpoint, self._id, self._act = endpoint, delivery, act
+    def __init__(self, endpoint: str, delivery: str, act: ArrivalAct, now: int) -> None:
+        self._endpoint, self._id, self._act, self._now = endpoint, delivery, act, now
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -195,6 +198,8 @@ class TakeHeld(Unit):
             child=gave.get("child"),
             request=gave.get("request"),
         )
+        if status == DEAD:
+            _post_dead(tx, locked, self._act.gave["agent"], self._endpoint, self._id, self._now)
         return Received(self._id, status, gave, done=answer)
 
 
@@ -206,6 +211,10 @@ def carried_out(tx: Transaction, locked: LockedRows, act: ArrivalAct) -> tuple[s
         return DEAD, {"agent": act.gave["agent"], "why": str(refusal)}, None
     number = answer if isinstance(answer, int) else getattr(answer, "mail", None) or answer.id
     return TAKEN, {**act.gave, act.answer: number}, answer
+
+
+def _post_dead(tx: Transaction, locked: LockedRows, agent: str, endpoint: str, delivery: str, now: int) -> None:
+    post(tx, locked, PostedEvent(ARRIVAL_DEAD, agent, now, f"{endpoint}/{delivery}", now))
 
 
 def is_full(tx: Transaction, endpoint: str, act: ArrivalAct) -> bool:

@@ -18,6 +18,7 @@
     remote-command     an agent's remote commands are numbered from 1 without holes; body and answer are JSON objects
     keyed-call         a keyed call has a key, agents that exist, a SHA-256 of what was asked, a JSON object as answer
     arrival            an endpoint's terms can be read; an arrival that was taken, and only such, has done something
+    delivery           a subscription can be read; what was received, or has ended, does not wait; its message is there
     guest              a guest log has a name or an heir, and begins within its parent's own entries; its own follow
     name               no two living agents have the same name
     epoch              an agent's epoch is 1 or more; of hosts without names the one that has not ended has the highest
@@ -87,6 +88,7 @@ from ikigai_actors.records.fsck.blobs import check_blobs
 from ikigai_actors.records.fsck.budgets import check_budgets, note_budgets
 from ikigai_actors.records.fsck.cuts import check_fork_points, check_lenses
 from ikigai_actors.records.fsck.definitions import check_definitions
+from ikigai_actors.records.fsck.deliveries import check_deliveries
 from ikigai_actors.records.fsck.groups import check_groups
 from ikigai_actors.records.fsck.guests import check_guests
 from ikigai_actors.records.fsck.invariants import Invariant, Note, Violation
@@ -222,6 +224,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found += [*check_ways(tx, records), *check_remote_commands(tx, records)]
     found += [*check_budgets(tx, records), *check_timers(tx, records), *check_groups(tx, records)]
     found += [*check_rule_rows(tx, records), *check_keyed_calls(tx, records), *check_arrivals(tx), *check_guests(tx)]
+    found += check_deliveries(tx)
     found += check_trees(tx, records, lambda above: climb(above)[0])
     found += check_pieces(tx, records, [host.id for host in hosts])
     return Report(len(records), logs.messages, found, [*note_budgets(tx)])

@@ -25,6 +25,7 @@ class Invariant(StrEnum):
     REMOTE_COMMAND = "remote-command"
     KEYED_CALL = "keyed-call"
     ARRIVAL = "arrival"
+    DELIVERY = "delivery"
     GUEST = "guest"
     NAME = "name"
     EPOCH = "epoch"

@@ -3,12 +3,14 @@
 The row names the turn of the notice, so neither a restart nor another host sends it again.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ikigai_actors.records.hosts.host_signs import PublishedSign, published_signs
 from ikigai_actors.records.mail.mail import NOTICE, Mail, write_mail
-from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import Addressed, LockedRows
+from ikigai_actors.records.outbox.events import TURN_STUCK, PostedEvent, post
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.unit import Addressed, LockedRows, Unit, write_alone
 
 LATELY = 3
 """The seconds that `Sign.tokens` covers."""
@@ -73,4 +75,32 @@ class ReportStuck(Addressed):
         if rows[0][2] == self._turn:
             return None
         tx.run("report_turn", uuid=self._agent, turn=self._turn)
+        post(tx, locked, PostedEvent(TURN_STUCK, self._agent, self._turn, f"t{self._turn}", self._now))
         return write_mail(tx, locked, hearer.uuid, self._agent, self._text, self._now, NOTICE)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveCutOff(Unit):
+    """Mark the turns of these agents as cut off: their host does not go on with them.
+
+    Those that belong to another host meanwhile stay as they are.
+    """
+
+    host: str
+    agents: Collection[str]
+    now: int
+
+    alone = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        locked.lock(tx, self.agents)
+        left = [row for row in locked.values() if row.owner == self.host and row.turn]
+        tx.run("leave_cut_off", uuids=[row.uuid for row in left])
+        for row in left:
+            post(tx, locked, PostedEvent(TURN_STUCK, row.uuid, row.turn, f"t{row.turn}", self.now))
+
+
+def leave_cut_off(store: Store, host: str, agents: Collection[str], now: int) -> None:
+    """Mark the turns of these agents of a host as cut off, if there are any, before their actors act."""
+    if agents:
+        write_alone(store, LeaveCutOff(host, agents, now))

@@ -7,6 +7,7 @@ One transaction writes all of it, so a crash leaves all of it or nothing:
 - The nearest survivor above it gets a mail of kind ``exit`` (`ikigai_actors.records.lives.exit_mails`).
 - What is held for its request to a model is spent: it may have left.
 - Its timers go, it leaves its groups, and who monitors it gets that mail as well.
+- Receivers outside hear of the topmost of those that die (`ikigai_actors.records.outbox.events`).
 
 Every unit of deaths locks the row of ``tree`` first. While that is held no agent is born, dies, or gets another
 supervisor. So the unit finds out without locks who dies and who takes over; then it locks all rows that change in one
@@ -36,6 +37,7 @@ from ikigai_actors.records.budgets.holds import bury_holds
 from ikigai_actors.records.lives.exit_mails import End, ExitMail, exit_mails
 from ikigai_actors.records.lives.membership import forget_dead, watchers_of
 from ikigai_actors.records.mail.mail import EXIT, write_mail
+from ikigai_actors.records.outbox.events import AGENT_DIED, PostedEvent, post
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from supervisors.causes import Cause
@@ -183,6 +185,7 @@ def end_branch(
     keep_last_statuses(tx, [*dead], now)
     tx.run("bury_rows", keys=doomed.keys, **_written(why, now))
     mails = exit_mails(dead, told, doomed.supervisors, doomed.called)
+    post(tx, locked, PostedEvent(AGENT_DIED, top, now, "", now))
     notified, freed = _settle(tx, locked, dead, tied, mails, now)
     return LifecycleChange(dead, notified=notified, freed=freed)
 
@@ -226,6 +229,9 @@ def end_agents(
     if leads := ways(_left(family, above, dead.keys() | adopted.keys()), above, dead):
         tx.run("mark_ways", uuids=sorted(leads))
     mails = exit_mails(dead, told, above, lambda uuid: family[uuid].called)
+    for uuid in dead:
+        if above[uuid] not in dead:  # one event for all that die by it
+            post(tx, locked, PostedEvent(AGENT_DIED, uuid, now, "", now))
     notified, freed = _settle(tx, locked, dead, tied, mails, now)
     children: dict[tuple[str, str], list[str]] = {}
     for child, by in adopted.items():

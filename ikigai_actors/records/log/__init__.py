@@ -1,6 +1,7 @@
 """An agent's log: table ``messages``, a fork's inheritance, and what a log means.
 
     append, log_unit            what an agent writes about itself, under the fence of its host
+    told                        what of that receivers outside hear
     chain                       the hash of each message and of all before it
     branches                    how many may be born in a branch of the tree
     log, log_cache, log_plan    a log in memory, all that are in use, and how far back each is held

@@ -27,11 +27,13 @@ from ikigai_actors.records.log.left import with_left
 from ikigai_actors.records.log.lineage import check_unpruned
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.log.merges import add_merge
+from ikigai_actors.records.log.told import events_of
 from ikigai_actors.records.mail.prompts import take_prompt
 from ikigai_actors.records.mail.words import check_words, take_words
 from ikigai_actors.records.messages.blobs import write_blobs
 from ikigai_actors.records.messages.definitions import Definitions
 from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.outbox.events import post
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, Around, Locked, LockedRows, RunAlone, TreeLock, Unit
 from ikigai_actors.tools.rules.rule import Rules
@@ -197,6 +199,8 @@ class Append(Unit):
         tx.append(rows)
         if unit.spent:
             tx.append(unit.spent, "spendings")
+        for event in events_of(unit, row.turn, answer if isinstance(answer, Paused) else None):
+            post(tx, locked, event)
         return answer if unit is self._unit else AppendCompleted(unit, answer)
 
     def _charge(self, row: Locked) -> Charge | None:

@@ -7,9 +7,9 @@ comes to need a log later. Documents stay, and what the pruned have sent to othe
 The first transaction decides under the lock of the tree, and marks the agents (``pruned_at``): from then on whoever
 reads gets `HistoryPruned`. Then the rows go, some in each transaction, so that nobody waits long. What a prune leaves
 that was cut off is rows that nobody reads; the next one deletes them. Last go the blobs to which nothing refers, the
-bodies of arrivals after 7 days and arrivals after 30, and the keyed calls that are older than 30 days, unless what one
-names is open: a prompt, its turn, a timer, a living child;
-and former values of that age.
+bodies of arrivals after 7 days and arrivals after 30, deliveries after 30 days that do not wait, and the keyed calls
+that are older than 30 days, unless what one names is open: a prompt, its turn, a timer, a living child; and former
+values of that age.
 """
 
 import json
@@ -24,6 +24,7 @@ from ikigai_actors.records.mail.prompts import prompt_times
 from ikigai_actors.records.mail.timers import timers_of
 from ikigai_actors.records.messages.blobs import drop_unreferenced, unreferenced
 from ikigai_actors.records.once import KEPT_MS
+from ikigai_actors.records.outbox.deliveries import prune_deliveries
 from ikigai_actors.store.base import Store, Transaction
 
 BATCH = 5_000
@@ -97,6 +98,7 @@ def prune_logs(
         advance(start + len(some), len(left))
     store.write(drop_unreferenced)
     store.write(lambda tx: prune_arrivals(tx, now))
+    store.write(lambda tx: prune_deliveries(tx, now))
     _prune_calls(store, now - KEPT_MS)
     store.write(lambda tx: prune_former(tx, now))
     return found

@@ -61,6 +61,7 @@ def run_host(
     until_idle: float | None,
     until: Callable[[ActorSystem, Callable[[], int]], int],
     tell: Callable[[str], object],
+    allowed: tuple[str, ...] = (),
 ) -> int:
     """Run a host until a signal ends it.
 
@@ -72,6 +73,7 @@ def run_host(
         until_idle: seconds after which it ends by itself while nobody needs it; None for never.
         until: runs a loop, and raises `SystemClosed` when the system stops by itself.
         tell: takes a line for the person who started it.
+        allowed: networks to which events may be sent beside public addresses; empty for those of the environment.
 
     Returns:
         The exit status.
@@ -83,6 +85,8 @@ def run_host(
     shares = locate(options.database).url is not None
     if resume is not None:
         arguments["resume"] = resume
+    if allowed:
+        arguments["allow_private"] = allowed
     if shares:
         arguments |= {"join": True, "name": name, "on_wait": lambda owner: tell(f"waits: {owner} runs the agents")}
     elif name is not None:

@@ -273,6 +273,13 @@ def observe_page(context: click.Context, /, port: int, address: str, **how: Any)
     type=click.FloatRange(min=0, min_open=True),
     help="End when for that long nobody was attached, no agent at work and no timer due.",
 )
+@click.option(
+    "--allow-private",
+    "allowed",
+    metavar="CIDR",
+    multiple=True,
+    help="Send events to this network as well, also without TLS.  [default: $IKIGAI_ALLOW_PRIVATE]",
+)
 @click.pass_context
 def host(context: click.Context, /, **how: Any) -> None:
     """Run the agents without a shell, for shells and commands elsewhere, until SIGTERM or Ctrl-C.

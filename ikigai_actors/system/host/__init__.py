@@ -8,6 +8,7 @@ Its modules:
     remote_commands     what other processes ask of agents here
     rebalancer          takes and gives shares, moves agents
     due_timers          mail that comes later
+    deliveries, delivery_bodies, http_link   events of agents here, sent to receivers outside
     reply_streams       replies on their way, written while other processes listen
     stuck_watch         agents in a turn that give no sign of life
     sign_board          the signs of those that do, for other processes

@@ -26,7 +26,7 @@ from ikigai_actors.agent.boot import Survey, clear_left_behind, left_cut_off, su
 from ikigai_actors.agent.remote_commands import Move, RemoteCaller
 from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, SystemClosed
-from ikigai_actors.records.agents.registry import leave_cut_off
+from ikigai_actors.records.hosts.liveness import leave_cut_off
 from ikigai_actors.records.hosts.remote_commands import CarryOut
 from ikigai_actors.records.lives.moves import MoveBranch, branch_here, check_movable
 from ikigai_actors.records.log.log_cache import LogCache
@@ -271,7 +271,7 @@ class Rebalancer(Worker):
         found = found._replace(restored=new)
         self._catch_up(frozenset(one.uuid for one in new))
         left = left_cut_off(found, self._resume)
-        leave_cut_off(self._store, self._host.id, left)
+        leave_cut_off(self._store, self._host.id, left, self._clock.now_ms())
         self._processes.restore(found)
         self._processes.go_on(found, left)  # before commands that wait for the end of a turn, and would close it
         self._supervision.take_over(found)

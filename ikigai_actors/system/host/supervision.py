@@ -8,9 +8,9 @@ process would lose:
     gave up       status ``stopped`` with that reason: started again with the supervisor, at a boot, or by CONT
     TERM          status ``terminating`` with a deadline, after which the agent is killed, also after a boot
 
-One thread does all this, in the order of events, and waits for each commit; it also fires timers (`DueTimers`). So
-nothing here happens at the same time as anything else here. What other processes ask of agents has its own way to their
-actors (`RemoteCommands`), which waits for none of this.
+One thread does all this, in the order of events, and waits for each commit; it also fires timers (`DueTimers`), and
+sends events to receivers outside (`Deliveries`). So nothing here happens at the same time as anything else here. What
+other processes ask of agents has its own way to their actors (`RemoteCommands`), which waits for none of this.
 
 While the store does not answer, the loop waits for it, and a start that failed for that reason is tried again without
 being counted: an outage ends no agent. Any other failed start is counted, as `supervisors.supervisor` says. A child
@@ -56,6 +56,7 @@ from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
 from ikigai_actors.system.host.crash_log import note_decision, on_one_line, restarts_so_far, span
+from ikigai_actors.system.host.deliveries import Deliveries, ReceiverLink
 from ikigai_actors.system.host.due_timers import DueTimers
 from ikigai_actors.system.host.processes import ProcessTable, Supervision
 from ikigai_actors.system.host.remote_commands import RemoteCommands
@@ -118,6 +119,7 @@ class SupervisionLoop(Worker, Supervision):
         clock: Clock,
         threads: Threads,
         listen: Callable[[float], object],
+        link: ReceiverLink,
         sleep_after: float | None = None,
     ) -> None:
         """Make the loop of a host; `start` starts its thread.
@@ -128,6 +130,7 @@ class SupervisionLoop(Worker, Supervision):
             host: its id.
             clock: for deadlines, and for the times of restarts.
             listen: see `RemoteCommands`.
+            link: sends to receivers outside.
             sleep_after: seconds after which agents sleep that nobody has used; None for never.
         """
         super().__init__("ikigai-supervision", threads, clock)
@@ -139,6 +142,8 @@ class SupervisionLoop(Worker, Supervision):
         """The remote commands of other processes for the agents of this host."""
         self.remote_commands.handle(Fail, self._decide_as_asked)
         self._due_timers = DueTimers(self._reader, journal, host, clock, self.post, self.after)
+        self.deliveries = Deliveries(self._reader, journal, host, clock, link, self.post, self.after)
+        """Sends events of the agents of this host to receivers outside."""
         self._stuck_watch = StuckWatch(processes, journal, clock, self.after)
         self._sleep_watch = SleepWatch(processes, journal, host, self.after, sleep_after)
         self.sign_board = SignBoard(processes, journal, host, clock, self.post, self.after)
@@ -167,6 +172,7 @@ class SupervisionLoop(Worker, Supervision):
         self.serve({one.paused.budget for one in found.restored if one.paused is not None})
         self.post(self._watch_deadlines)
         self.watch_time()
+        self.deliveries.look_soon()
         self.post(lambda: self._follow_others(found.version))
         self.look_at_timers()
 
@@ -219,6 +225,7 @@ class SupervisionLoop(Worker, Supervision):
         self.post(self._look_for_grants)
         self.watch_time()
         self.look_at_timers()
+        self.deliveries.look_soon()
 
     def look_at_rows(self) -> None:
         """Give actors the prompts that were committed as mail, and the rules, as their rows say. Never waits."""

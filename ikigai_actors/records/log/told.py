@@ -1,0 +1,51 @@
+"""The events that a unit of a log makes true, for receivers outside. Pure.
+
+turn.done, turn.failed, turn.interrupted    the unit closes the turn: its last message says how
+question.asked                              one for each call about which a person is asked
+budget.waits                                the request that follows waits for a budget
+"""
+
+from collections.abc import Iterator
+
+from ikigai_actors.records.budgets.amounts import Paused
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.messages import ENDINGS, Kind, Message
+from ikigai_actors.records.messages.replies import INTERRUPTED
+from ikigai_actors.records.outbox.events import (
+    BUDGET_WAITS,
+    QUESTION_ASKED,
+    TURN_DONE,
+    TURN_FAILED,
+    TURN_INTERRUPTED,
+    PostedEvent,
+)
+
+
+def events_of(unit: LogUnit, turn: int, paused: Paused | None) -> Iterator[PostedEvent]:
+    """The events that a unit makes true.
+
+    Args:
+        unit: the unit.
+        turn: the message that had opened the turn in progress before it; 0 when there was none.
+        paused: why the request waits that follows; None where none does.
+    """
+    if not unit.messages:
+        return
+    last = unit.messages[-1]
+    for message in unit.messages:
+        if message.kind == Kind.APPROVAL and "approved" not in message.data:
+            yield PostedEvent(QUESTION_ASKED, unit.agent, message.id, "", message.created_at)
+    if paused is not None:
+        yield PostedEvent(BUDGET_WAITS, unit.agent, last.id, paused.budget, last.created_at)
+    if unit.turn == 0 and last.kind in ENDINGS:
+        opened = next((message.id for message in unit.messages if message.kind == Kind.USER), turn)
+        yield PostedEvent(kind_of_end(last), unit.agent, last.id, f"t{opened}", last.created_at)
+
+
+def kind_of_end(last: Message) -> str:
+    """The kind of event that the last message of a turn makes true."""
+    if last.kind == Kind.ERROR:
+        return TURN_FAILED
+    if last.kind == Kind.INTERRUPTED:
+        return TURN_DONE if "exit" in last.data else TURN_INTERRUPTED
+    return TURN_INTERRUPTED if last.data.get("stop_reason") == INTERRUPTED else TURN_DONE

@@ -1,0 +1,9 @@
+"""Events out: subscriptions, and the outbox of what each is to get.
+
+events          the kinds of events, and the rows that say who is to hear of one
+subscriptions   receivers outside
+deliveries      what became of each event for each subscription
+retries         when a try follows, and what the tries say of a receiver
+signing         the headers of Standard Webhooks
+addresses       which addresses a host may reach
+"""

@@ -1,0 +1,231 @@
+"""Table ``deliveries``, the outbox: each event once for each subscription that wants it, with what became of it.
+
+    waits       ``due_at`` is its next try
+    received    ``done_at``: its receiver has answered 2xx
+    dead        neither: its tries are used up, or the subscription has ended
+
+The row is written in the transaction of the event (`ikigai_actors.records.outbox.events`). The host that has the shard
+of its agent sends it, and writes the result only while it has the shard in the same epoch: a host that was stopped may
+send once more, under the same id, and records nothing. A crash before the result is written repeats the try.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ikigai_actors.errors import IkigaiError, SubscriptionNotFound
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.mail.mail import NOTICE, Mail, write_mail
+from ikigai_actors.records.outbox.events import SUBSCRIPTION_PAUSED, PostedEvent, post
+from ikigai_actors.records.outbox.retries import DeliveryVerdict, ReceiverAnswer, verdict
+from ikigai_actors.records.outbox.subscriptions import (
+    EventSubscription,
+    SubscriptionChanged,
+    end_subscription,
+    subscription_with,
+)
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, RunAlone, Unit
+
+DELIVERIES_KEPT_MS = 30 * 24 * 3600 * 1000
+"""Milliseconds after which a prune deletes a delivery that does not wait."""
+
+LONGEST_SAID = 200
+"""The most characters that are kept of a receiver's answer."""
+
+
+class DeliveryKey(NamedTuple):
+    """What names a delivery."""
+
+    subscription: str
+    agent: str
+    position: int
+    kind: str
+    about: str
+
+    @property
+    def id(self) -> str:
+        """The id under which the receiver gets it: the same at each try, and forever."""
+        told = "\0".join((self.subscription, self.agent, str(self.position), self.kind, self.about))
+        return f"msg_{hashlib.sha256(told.encode()).hexdigest()[:32]}"
+
+
+class DueDelivery(NamedTuple):
+    """A delivery that a host sends: the earliest of its agent for its subscription. A row of ``next_deliveries``."""
+
+    key: DeliveryKey
+    at: int
+    """When its event was, in milliseconds since 1970."""
+    tries: int
+    due_at: int
+    epoch: int
+    """The epoch of the shard in which its agent lives."""
+
+
+class DeliveryRecord(NamedTuple):
+    """A delivery, for people. A row of the query ``deliveries_of``."""
+
+    key: DeliveryKey
+    at: int
+    tries: int
+    due_at: int | None
+    done_at: int | None
+    said: str
+
+    @property
+    def id(self) -> str:
+        """The id under which its receiver gets it."""
+        return self.key.id
+
+    @property
+    def state(self) -> str:
+        """``waiting``, ``received`` or ``dead``."""
+        return "waiting" if self.due_at is not None else "received" if self.done_at is not None else "dead"
+
+
+def next_deliveries(tx: Transaction, subscription: str, host: str, most: int) -> list[DueDelivery]:
+    """What a host sends next for a subscription, of each of its agents the earliest, those that are due first."""
+    rows = tx.run("next_deliveries", subscription=subscription, host=host, most=most)
+    return [DueDelivery(DeliveryKey(subscription, *row[:4]), *row[4:]) for row in rows]
+
+
+def latest_deliveries(tx: Transaction, subscription: str, most: int) -> list[DeliveryRecord]:
+    """The latest deliveries of a subscription, the latest first."""
+    rows = tx.run("deliveries_of", subscription=subscription, most=most)
+    return [DeliveryRecord(DeliveryKey(subscription, *row[:4]), *row[4:]) for row in rows]
+
+
+def deliveries_since(tx: Transaction, subscription: str, since: int) -> list[DeliveryRecord]:
+    """The deliveries of a subscription whose events were at a time or later, the oldest first."""
+    rows = tx.run("deliveries_since", subscription=subscription, since=since)
+    return [DeliveryRecord(DeliveryKey(subscription, *row[:4]), *row[4:]) for row in rows]
+
+
+def counted_deliveries(tx: Transaction, subscription: str) -> dict[str, int]:
+    """The numbers of deliveries, by state."""
+    return {state: int(count) for state, count in tx.run("count_deliveries", subscription=subscription)}
+
+
+def prune_deliveries(tx: Transaction, now: int) -> None:
+    """Delete deliveries after 30 days; not those that wait."""
+    tx.run("prune_deliveries", before=now - DELIVERIES_KEPT_MS)
+
+
+def _agent_0(tx: Transaction) -> str | None:
+    root = registry.root(tx)
+    return None if root is None else root.uuid
+
+
+class DeliveryRecorded(NamedTuple):
+    """The answer of a `RecordDelivery` that has paused its subscription."""
+
+    notice: Mail | None
+    """The notice to the topmost agent of its branch; None where that takes no mail."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDelivery(Unit):
+    """Write what came of a try. Nothing is written where the shard, or the delivery, has changed since it began.
+
+    Answered with `DeliveryRecorded` where the subscription was paused by it, else with None.
+    """
+
+    due: DueDelivery
+    answer: ReceiverAnswer
+    host: str
+    now: int
+    top: str | None = None
+    """The topmost agent of the subscription's branch, where it is paused."""
+
+    locks = ("top",)
+    concerns_others = True
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return () if self.top is None else (self.top,)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> DeliveryRecorded | None:
+        key = self.due.key
+        tx.run("lock_subscription", id=key.subscription)
+        try:
+            subscription = subscription_with(tx, key.subscription)
+        except SubscriptionNotFound:
+            return None  # it was removed meanwhile, and its deliveries ended
+        done = verdict(self.answer, key.id, self.due.tries, self.now, subscription.failing_since)
+        pauses = done.pauses and subscription.paused_at is None
+        if pauses and self.top is None:
+            raise RunAlone(replace(self, top=subscription.scope or _agent_0(tx)))
+        if not self._recorded(tx, done):
+            return None
+        if done.received:
+            tx.run("note_received", id=key.subscription)
+        elif done.ends:
+            end_subscription(tx, key.subscription, self.now, "the receiver is gone (410)")
+        else:
+            tx.run("note_failing", id=key.subscription, now=self.now)
+        return self._pause(tx, locked, subscription) if pauses else None
+
+    def _recorded(self, tx: Transaction, done: DeliveryVerdict) -> bool:
+        key = self.due.key
+        return bool(
+            tx.run(
+                "record_delivery",
+                subscription=key.subscription,
+                agent=key.agent,
+                position=key.position,
+                kind=key.kind,
+                about=key.about,
+                tries=self.due.tries,
+                due=done.due_at,
+                done=self.now if done.received else None,
+                said=self.answer.said[:LONGEST_SAID],
+                host=self.host,
+                epoch=self.due.epoch,
+            )
+        )
+
+    def _pause(self, tx: Transaction, locked: LockedRows, subscription: EventSubscription) -> DeliveryRecorded:
+        assert self.top is not None
+        tx.run("pause_subscription", id=subscription.id, now=self.now)
+        post(tx, locked, PostedEvent(SUBSCRIPTION_PAUSED, self.top, self.now, subscription.id, self.now))
+        text = (
+            f"Subscription {subscription.id} to {subscription.url} is paused: its receiver has failed for a day, the "
+            f"last time with: {self.answer.said[:LONGEST_SAID]}. Go on with: ikigai subscription resume "
+            f"{subscription.id}"
+        )
+        notice: Mail | None = None
+        with suppress(IkigaiError):  # the agent is dead, or its mailbox is full
+            locked.living(self.top)
+            notice = write_mail(tx, locked, self.top, None, text, self.now, NOTICE)
+        return DeliveryRecorded(notice)
+
+
+@dataclass(frozen=True, slots=True)
+class Redeliver(Unit):
+    """Send deliveries once more that do not wait; answered with how many. Raises `SubscriptionNotFound`."""
+
+    subscription: str
+    keys: Sequence[DeliveryKey]
+    now: int
+
+    alone = True
+    concerns_others = True
+    concerns_hosts = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> "Redelivered":
+        subscription_with(tx, self.subscription)
+        count = 0
+        for key in self.keys:
+            given = {"agent": key.agent, "position": key.position, "kind": key.kind, "about": key.about}
+            count += len(tx.run("redeliver", subscription=self.subscription, now=self.now, **given))
+        return Redelivered(SubscriptionChanged(self.subscription), count)
+
+
+class Redelivered(NamedTuple):
+    """The answer of a `Redeliver`."""
+
+    subscription: SubscriptionChanged
+    times: int
+    """How many wait now that did not."""

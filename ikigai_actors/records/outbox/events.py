@@ -1,0 +1,74 @@
+"""Events: what receivers outside can hear of, and the rows that say who is to hear it.
+
+    post(tx, locked, PostedEvent("turn.done", agent, position, f"t{turn}", now))
+
+`post` is called within the unit that makes the event true, so neither is there without the other. It writes a row for
+each subscription that wants the event, and nothing where none does.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import BadInput
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows
+
+TURN_DONE, TURN_FAILED, TURN_INTERRUPTED, TURN_STUCK = "turn.done", "turn.failed", "turn.interrupted", "turn.stuck"
+QUESTION_ASKED, AGENT_DIED, BUDGET_WAITS = "question.asked", "agent.died", "budget.waits"
+ARRIVAL_DEAD, SUBSCRIPTION_PAUSED = "arrival.dead", "subscription.paused"
+
+EVENT_KINDS = (
+    TURN_DONE,
+    TURN_FAILED,
+    TURN_INTERRUPTED,
+    TURN_STUCK,
+    QUESTION_ASKED,
+    AGENT_DIED,
+    BUDGET_WAITS,
+    ARRIVAL_DEAD,
+    SUBSCRIPTION_PAUSED,
+)
+"""The kinds of events that a subscription can want."""
+
+
+class PostedEvent(NamedTuple):
+    """An event."""
+
+    kind: str
+    """A word of `EVENT_KINDS`."""
+    agent: str
+    """The uuid of the agent whose event it is."""
+    position: int
+    """The message that makes it true; its time where there is no message."""
+    about: str
+    """The turn, as ``t17``, the arrival, the budget or the subscription that it is about; empty for none."""
+    at: int
+    """When, in milliseconds since 1970 (UTC)."""
+
+
+def post(tx: Transaction, locked: LockedRows, event: PostedEvent) -> None:
+    """Write who is to hear of an event, with the transaction; the host of the agent looks after its commit."""
+    locked.others.add(event.agent)
+    locked.posted = True
+    tx.defer(
+        "post_event",
+        agent=event.agent,
+        position=event.position,
+        kind=event.kind,
+        about=event.about,
+        now=event.at,
+    )
+
+
+def check_event_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Return kinds of events, or raise `BadInput`. A word such as ``turn`` means all that begin so."""
+    if isinstance(kinds, str) or not kinds:
+        raise BadInput(f"Expected kinds of events as a list, such as ['turn.done']; got {shown(kinds)}.")
+    chosen: dict[str, None] = {}
+    for word in kinds:
+        found = [kind for kind in EVENT_KINDS if word in (kind, kind.partition(".")[0])]
+        if not found:
+            raise BadInput(f"Expected kinds of events among {', '.join(EVENT_KINDS)}; got {shown(word)}.")
+        chosen.update(dict.fromkeys(found))
+    return tuple(chosen)

@@ -1,0 +1,46 @@
+"""The headers of a delivery, as Standard Webhooks has them. Pure.
+
+webhook-id            names the delivery, the same at each try
+webhook-timestamp     of this try, in seconds since 1970
+webhook-signature     v1 and HMAC-SHA256 over id.timestamp.body, one for each secret
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Sequence
+
+from ikigai_actors.errors import BadInput
+
+_PREFIX = "whsec_"
+
+
+def signed_headers(delivery: str, at: int, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
+    """The headers of a try.
+
+    Args:
+        delivery: its id.
+        at: seconds since 1970.
+        body: the bytes that are sent.
+        secrets: each signs: a receiver may know the older or the newer one.
+
+    Raises:
+        BadInput: a secret that begins as base64 is none.
+    """
+    signed = f"{delivery}.{at}.".encode() + body
+    signatures = (hmac.new(_key(secret), signed, hashlib.sha256).digest() for secret in secrets)
+    return {
+        "webhook-id": delivery,
+        "webhook-timestamp": str(at),
+        "webhook-signature": " ".join(f"v1,{base64.b64encode(one).decode()}" for one in signatures),
+    }
+
+
+def _key(secret: str) -> bytes:
+    if not secret.startswith(_PREFIX):
+        return secret.encode()
+    try:
+        return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
+    except (binascii.Error, ValueError):
+        raise BadInput("A secret that begins with whsec_ is not base64.") from None

@@ -1,0 +1,216 @@
+"""Table ``subscriptions``: receivers outside, and which events each is to get.
+
+    live      its events get rows in the outbox, which are sent
+    paused    they get rows, which wait: a person has paused it, or nothing but failures came for a day
+    ended     a person has removed it, or its receiver has answered 410: what waited is dead
+
+Rows are never deleted, since deliveries name them. Secrets are never in the row: it has references to them, which the
+host that sends looks up.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from urllib.parse import urlsplit
+
+from ikigai_actors.arguments import check_choice, shown
+from ikigai_actors.errors import BadInput, SubscriptionNotFound
+from ikigai_actors.records.outbox.events import check_event_kinds
+from ikigai_actors.store.base import Row, Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+
+MOST_SUBSCRIPTIONS = 100
+"""The most subscriptions that are not ended."""
+
+LONGEST_URL = 2_000
+"""The most characters of a receiver's address."""
+
+BODY_FORMATS = ("standard", "cloudevents")
+"""The forms of a body: ``{"type", "timestamp", "data"}``, or CloudEvents 1.0 as structured JSON."""
+
+_REFERENCE = re.compile(r"(env|file):.+", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionSpec:
+    """The terms of a subscription. Raises `BadInput` for terms that cannot be."""
+
+    secrets: tuple[str, ...]
+    """References to the secrets, ``env:NAME`` or ``file:PATH``: each signs, two while one replaces another."""
+    form: str = "standard"
+    """A word of `BODY_FORMATS`."""
+    thin: bool = False
+    """Whether a body has names alone, and no texts."""
+
+    def __post_init__(self) -> None:
+        check_choice(self.form, "form", BODY_FORMATS)
+        if not self.secrets:
+            raise BadInput("Expected a secret, as env:NAME or file:PATH.")
+        for reference in self.secrets:
+            if not isinstance(reference, str) or not _REFERENCE.fullmatch(reference):
+                raise BadInput(f"Expected a reference to the secret, env:NAME or file:PATH; got {shown(reference)}.")
+
+    def encode(self) -> str:
+        """The text under which it is stored."""
+        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
+
+    @classmethod
+    def decode(cls, text: str) -> "SubscriptionSpec":
+        """The terms that were stored."""
+        stored = json.loads(text)
+        return cls(**{**stored, "secrets": tuple(stored["secrets"])})
+
+
+@dataclass(frozen=True, slots=True)
+class EventSubscription:
+    """A subscription that is not ended, as it is."""
+
+    id: str
+    url: str
+    scope: str | None
+    """The uuid of the agent whose events it gets; None for everybody's."""
+    below: bool
+    """Whether it gets those of all agents below that one, too."""
+    kinds: tuple[str, ...]
+    spec: SubscriptionSpec
+    created_at: int
+    """When, in milliseconds since 1970 (UTC)."""
+    failing_since: int | None
+    """Since when nothing but failures came; None where the latest delivery was received."""
+    paused_at: int | None
+    """Since when nothing is sent; None while it is."""
+
+
+def check_receiver(url: str) -> str:
+    """Return the address of a receiver, or raise `BadInput`.
+
+    Whether the address that its name leads to may be reached is looked at by each try: a name server may change it.
+    """
+    try:
+        if not isinstance(url, str) or not url.isprintable() or len(url) > LONGEST_URL:
+            raise ValueError
+        parts = urlsplit(url)
+        has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        has_host, parts = False, urlsplit("")
+    if not has_host or parts.scheme not in ("http", "https"):
+        raise BadInput(f"Expected the address of a receiver, as https://example.com/events; got {shown(url)}.")
+    if parts.username is not None or parts.password is not None or parts.fragment:
+        raise BadInput("Expected an address without a password or a fragment: the signature says who sends.")
+    return url
+
+
+def subscription_with(tx: Transaction, name: str) -> EventSubscription:
+    """The subscription with an id. Raises `SubscriptionNotFound` where there is none, or it has ended."""
+    for row in tx.run("subscription", id=name):
+        return _subscription(row)
+    raise SubscriptionNotFound(f"There is no subscription {name!r}. See ikigai subscription list.", name)
+
+
+def all_subscriptions(tx: Transaction) -> list[EventSubscription]:
+    """The subscriptions that are not ended, the oldest first."""
+    return [_subscription(row) for row in tx.run("subscriptions")]
+
+
+def _subscription(row: Row) -> EventSubscription:
+    name, url, scope, below, kinds, spec, *times = row
+    chosen = tuple(kinds.strip(",").split(","))
+    return EventSubscription(name, url, scope, bool(below), chosen, SubscriptionSpec.decode(spec), *times)
+
+
+class SubscriptionChanged(str):
+    """The id of a subscription that was made or changed: the answer of the units below."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AddSubscription(Unit):
+    """Make a subscription; answered with its id. Raises `AgentNotFound`, `BadInput`."""
+
+    id: str
+    url: str
+    scope: str | None
+    below: bool
+    kinds: Sequence[str]
+    spec: SubscriptionSpec
+    now: int
+
+    locks = ("scope",)
+    alone = True
+    concerns_others = True
+    concerns_hosts = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> SubscriptionChanged:
+        if self.scope is not None:
+            locked.existing(self.scope)
+        if tx.run("count_subscriptions")[0][0] >= MOST_SUBSCRIPTIONS:
+            raise BadInput(f"There are {MOST_SUBSCRIPTIONS} subscriptions, and no more may be. Remove one.")
+        tx.run(
+            "add_subscription",
+            id=self.id,
+            url=check_receiver(self.url),
+            scope=self.scope,
+            below=int(self.below),
+            kinds=f",{','.join(check_event_kinds(self.kinds))},",
+            spec=self.spec.encode(),
+            now=self.now,
+        )
+        return SubscriptionChanged(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class PauseSubscription(Unit):
+    """Send nothing until it goes on. Raises `SubscriptionNotFound`."""
+
+    id: str
+    now: int
+
+    alone = True
+    concerns_others = True
+    concerns_hosts = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> SubscriptionChanged:
+        subscription_with(tx, self.id)
+        tx.run("pause_subscription", id=self.id, now=self.now)
+        return SubscriptionChanged(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeSubscription(Unit):
+    """Go on with a subscription that was paused. Raises `SubscriptionNotFound`."""
+
+    id: str
+
+    alone = True
+    concerns_others = True
+    concerns_hosts = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> SubscriptionChanged:
+        subscription_with(tx, self.id)
+        tx.run("resume_subscription", id=self.id)
+        return SubscriptionChanged(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class EndSubscription(Unit):
+    """End a subscription: what waits for it is dead. Raises `SubscriptionNotFound`."""
+
+    id: str
+    now: int
+
+    alone = True
+    concerns_others = True
+    concerns_hosts = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> SubscriptionChanged:
+        subscription_with(tx, self.id)
+        end_subscription(tx, self.id, self.now, "the subscription was removed")
+        return SubscriptionChanged(self.id)
+
+
+def end_subscription(tx: Transaction, name: str, now: int, why: str) -> None:
+    """End a subscription, and what waits for it."""
+    tx.run("end_subscription", id=name, now=now)
+    tx.run("end_deliveries", id=name, said=why)

@@ -1,0 +1,195 @@
+"""The deliveries of the agents that a host runs: it looks which are due, sends them, and writes what came of each.
+
+    asleep      the next time is known, or nothing waits: an event, another process or that time wakes it
+    sending     20 at once, 4 to one subscription; of one agent one at a time for a subscription, in order
+    recording   the answer is with the journal; then it looks again
+
+The rows decide; what is remembered here is only what is on its way, and when to look. A crash loses that, and the next
+host of the agents sends again under the same id. While nobody has subscribed, an event costs one look at a flag.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from ikigai_actors.actors.clock import Clock
+from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.records.outbox.deliveries import DueDelivery, RecordDelivery, next_deliveries
+from ikigai_actors.records.outbox.retries import ReceiverAnswer
+from ikigai_actors.records.outbox.signing import signed_headers
+from ikigai_actors.records.outbox.subscriptions import EventSubscription, all_subscriptions
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.journal import CommitResult, Committed, Journal
+from ikigai_actors.store.retrying_reader import RetryingReader
+from ikigai_actors.system.host.delivery_bodies import delivery_body
+from ikigai_actors.system.secrets import referred_secret
+
+logger = logging.getLogger(__name__)
+
+SENT_AT_ONCE = 20
+"""Deliveries of a host that are on their way at once."""
+
+SENT_TO_ONE = 4
+"""Those of one subscription."""
+
+DELIVERY_NAP = 10.0
+"""Seconds after which the clock is looked at while a try is awaited: the calendar may be set."""
+
+RECORD_RETRY = 5.0
+"""Seconds after which it is looked again when a result could not be written."""
+
+MEDIA = {"standard": "application/json", "cloudevents": "application/cloudevents+json"}
+"""The media type of each form of a body."""
+
+
+class Outgoing(NamedTuple):
+    """A request to a receiver."""
+
+    url: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class ReceiverLink(Protocol):
+    """Sends to receivers."""
+
+    def send(self, outgoing: Outgoing, done: Callable[[ReceiverAnswer], object]) -> None:
+        """Send a request; ``done`` gets what came of it, once, on any thread. Never waits."""
+
+    def close(self) -> None:
+        """Send no more. What is on its way may be cut off: nobody hears of it."""
+
+
+class Deliveries:
+    """Sends the deliveries of one host's agents. For one thread, which may wait for the database."""
+
+    def __init__(
+        self,
+        reader: RetryingReader,
+        journal: Journal,
+        host: str,
+        clock: Clock,
+        link: ReceiverLink,
+        post: Callable[[Callable[[], object]], object],
+        after: Callable[[float, Callable[[], object]], object],
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            reader: reads what is due.
+            journal: writes what came of it.
+            host: the id of the host.
+            clock: decides what is due.
+            link: sends.
+            post: has the thread call a function; from any thread.
+            after: lets the thread call a function in this many seconds.
+        """
+        self._reader, self._journal, self._host, self._clock, self._link = reader, journal, host, clock, link
+        self._post, self._after = post, after
+        self._is_wanted = True  # whether somebody may subscribe to something; looked at once, at the start
+        self._is_asked = False  # whether a look is posted already
+        self._sent: set[tuple[str, str]] = set()  # subscription and agent of each that is on its way
+        self._to: Counter[str] = Counter()
+        self._due: int | None = None
+        self._alarm: float | None = None
+
+    def note_event(self) -> None:
+        """Something was committed of which somebody may have to hear. From any thread; never waits."""
+        if self._is_wanted:
+            self.look_soon()
+
+    def look_soon(self) -> None:
+        """Look what is due: a subscription, or what waits for it, may have changed. From any thread; never waits."""
+        self._is_wanted = True
+        if not self._is_asked:
+            self._is_asked = True
+            self._post(self._look)
+
+    def _look(self) -> None:
+        self._is_asked = False
+        waiting = self._reader.read(self._waiting)
+        self._is_wanted = waiting is not None
+        now, self._due = self._clock.now_ms(), None
+        for subscription, heads in waiting or ():
+            for due in heads:
+                if due.key[:2] in self._sent:
+                    continue
+                if due.due_at > now:
+                    self._due = due.due_at if self._due is None else min(self._due, due.due_at)
+                elif self._to[subscription.id] < SENT_TO_ONE and len(self._sent) < SENT_AT_ONCE:
+                    self._send(subscription, due)
+        self._sleep()
+
+    def _waiting(self, tx: Transaction) -> list[tuple[EventSubscription, list[DueDelivery]]] | None:
+        """What waits for each subscription, those that are due first; None where there is no subscription."""
+        subscriptions = all_subscriptions(tx)
+        if not subscriptions:
+            return None
+        most = 2 * SENT_TO_ONE
+        live = [one for one in subscriptions if one.paused_at is None]
+        return [(one, next_deliveries(tx, one.id, self._host, most)) for one in live]
+
+    def _send(self, subscription: EventSubscription, due: DueDelivery) -> None:
+        self._sent.add(due.key[:2])
+        self._to[subscription.id] += 1
+        done = partial(self._answered, due)
+        try:
+            body = self._reader.read(lambda tx: delivery_body(tx, due, subscription.spec))
+            outgoing = self._outgoing(subscription, due, body)
+        except IkigaiError as error:
+            done(ReceiverAnswer(0, f"not sent: {error}"))
+            return
+        self._link.send(outgoing, done)
+
+    def _outgoing(self, subscription: EventSubscription, due: DueDelivery, body: bytes) -> Outgoing:
+        spec = subscription.spec
+        signed = signed_headers(due.key.id, self._clock.now_ms() // 1000, body, _secrets(spec.secrets))
+        headers = {"content-type": MEDIA[spec.form], "user-agent": "ikigai-actors", **signed}
+        return Outgoing(subscription.url, headers, body)
+
+    def _answered(self, due: DueDelivery, answer: ReceiverAnswer) -> None:
+        """Write what came of a try. Called on any thread."""
+        unit = RecordDelivery(due, answer, self._host, self._clock.now_ms())
+        self._journal.submit(unit, partial(self._recorded, due))
+
+    def _recorded(self, due: DueDelivery, result: CommitResult) -> None:
+        if not isinstance(result, Committed):
+            logger.warning("What came of delivery %s could not be written: %s", due.key.id, result.error)
+        self._post(lambda: self._go_on(due, isinstance(result, Committed)))
+
+    def _go_on(self, due: DueDelivery, is_written: bool) -> None:
+        self._sent.discard(due.key[:2])
+        self._to[due.key.subscription] -= 1
+        if not self._to[due.key.subscription]:
+            del self._to[due.key.subscription]
+        if is_written:
+            self.look_soon()
+        else:
+            self._after(RECORD_RETRY, self.look_soon)
+
+    def _sleep(self) -> None:
+        if self._due is None:
+            return
+        wait = min(max(0, self._due - self._clock.now_ms()) / 1000, DELIVERY_NAP)
+        at = self._clock.monotonic() + wait
+        if self._alarm is None or at < self._alarm:
+            self._alarm = at
+            self._after(wait, partial(self._wake, at))
+
+    def _wake(self, alarm: float) -> None:
+        if alarm != self._alarm:  # there was an earlier one
+            return
+        self._alarm = None
+        if self._due is not None and self._due <= self._clock.now_ms():
+            self.look_soon()
+        else:
+            self._sleep()
+
+
+def _secrets(references: Sequence[str]) -> list[str]:
+    found = [secret for reference in references if (secret := referred_secret(reference))]
+    if not found:
+        raise BadInput(f"none of the secrets is there in the host: {', '.join(references)}")
+    return found

@@ -1,0 +1,123 @@
+"""The bodies of deliveries, made of rows when they are sent: each try has the same, but for what was deleted meanwhile.
+
+{"type": "turn.done", "timestamp": "2026-11-29T09:28:33.120Z",
+ "data": {"agent": "4Kd0…", "name": "triage", "position": 17, "turn": "4Kd0…/t12", "text": "Done."}}
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ikigai_actors.agent.turn.calls import digest_of
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.log.heads import section
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import calls_in
+from ikigai_actors.records.outbox.deliveries import DeliveryKey, DueDelivery
+from ikigai_actors.records.outbox.events import (
+    AGENT_DIED,
+    ARRIVAL_DEAD,
+    BUDGET_WAITS,
+    QUESTION_ASKED,
+    SUBSCRIPTION_PAUSED,
+    TURN_DONE,
+    TURN_FAILED,
+    TURN_INTERRUPTED,
+    TURN_STUCK,
+)
+from ikigai_actors.records.outbox.subscriptions import SubscriptionSpec
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.text import iso_time
+
+LONGEST_FIELD = 4_000
+"""The most characters of a text in a body."""
+
+LARGEST_DELIVERED = 20_000
+"""The most bytes of a body; one that would be larger has names alone."""
+
+_NAMED = {BUDGET_WAITS: "budget", SUBSCRIPTION_PAUSED: "subscription"}
+"""How a body calls what an event is about."""
+
+_STEP = 100
+"""Messages before a question among which the reply is that has led to it."""
+
+
+def delivery_body(tx: Transaction, due: DueDelivery, spec: SubscriptionSpec) -> bytes:
+    """The body of a delivery."""
+    names = _names(tx, due.key)
+    data = names if spec.thin else {**names, **_texts(tx, due.key)}
+    body = _encoded(due, spec, data)
+    return body if len(body) <= LARGEST_DELIVERED else _encoded(due, spec, {**names, "cut": True})
+
+
+def _encoded(due: DueDelivery, spec: SubscriptionSpec, data: Mapping[str, Any]) -> bytes:
+    key, time = due.key, iso_time(due.at)
+    if spec.form == "cloudevents":
+        event = {
+            "specversion": "1.0",
+            "id": key.id,
+            "source": f"/v1/agents/{key.agent}",
+            "type": key.kind,
+            "subject": str(key.position),
+            "time": time,
+            "datacontenttype": "application/json",
+            "data": data,
+        }
+        return json.dumps(event, separators=(",", ":")).encode()
+    return json.dumps({"type": key.kind, "timestamp": time, "data": data}, separators=(",", ":")).encode()
+
+
+def _names(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
+    """The names in a body: no text of a model, a person or a service."""
+    record = registry.get(tx, key.agent)
+    names: dict[str, Any] = {"agent": key.agent, "name": record.name, "position": key.position}
+    if key.kind in (TURN_DONE, TURN_FAILED, TURN_INTERRUPTED, TURN_STUCK):
+        names["turn"] = f"{key.agent}/{key.about}"
+    elif key.kind == ARRIVAL_DEAD:
+        names["endpoint"], _, names["delivery"] = key.about.partition("/")
+    elif key.kind in _NAMED:
+        names[_NAMED[key.kind]] = key.about
+    return names
+
+
+def _texts(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
+    """The further facts of a body."""
+    if key.kind in (TURN_DONE, TURN_INTERRUPTED, TURN_FAILED):
+        texts = [_cut(message.content) for message in _messages(tx, key)]
+        return dict(zip(["error" if key.kind == TURN_FAILED else "text"], texts, strict=False))
+    if key.kind == QUESTION_ASKED:
+        return _question(tx, key)
+    if key.kind == AGENT_DIED:
+        record = registry.get(tx, key.agent)
+        return {"cause": record.exit_cause, "reason": _cut(record.exit_reason or "")}
+    return {}
+
+
+def _question(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
+    """The call about which a person is asked, under the name by which every door takes a decision."""
+    for asked in _messages(tx, key):
+        wanted = asked.data.get("tool_use_id")
+        for message in reversed(section(tx, key.agent, max(0, key.position - _STEP), key.position)):
+            if message.kind != Kind.ASSISTANT:
+                continue
+            for call in calls_in(message):
+                if call.id == wanted:
+                    again = str(asked.data.get("definition", ""))[:8] if asked.data.get("former_definition") else ""
+                    name = f"{message.id}/{call.id}/{digest_of(call.name, call.input)[:8]}{again and '/'}{again}"
+                    return {"call": name, "tool": call.name, "arguments": _cut_arguments(call.input)}
+            break
+        return {"tool": asked.content}
+    return {}
+
+
+def _messages(tx: Transaction, key: DeliveryKey) -> list[Message]:
+    """The message that has made the event true; none where it was pruned."""
+    return section(tx, key.agent, key.position - 1, key.position)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_FIELD else f"{text[: LONGEST_FIELD - 1]}…"
+
+
+def _cut_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _cut(value) if isinstance(value, str) else value for name, value in arguments.items()}

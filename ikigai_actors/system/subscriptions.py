@@ -1,0 +1,153 @@
+"""Subscriptions: receivers outside get events of agents, signed, each at least once under one id.
+
+    system.subscriptions.add("https://example.com/events", ["env:EVENTS_SECRET"], ["turn", "question.asked"])
+
+The event is written in the transaction that makes it true. The host that runs the agent sends it, and tries again for
+four days (`ikigai_actors.system.host.deliveries`); who takes its agents over goes on with that.
+"""
+
+import base64
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ikigai_actors.actors.forked import OfOneProcess
+from ikigai_actors.arguments import check_flag
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import RandomBytes
+from ikigai_actors.records.agents.registry import Handle
+from ikigai_actors.records.outbox.deliveries import (
+    DeliveryRecord,
+    Redeliver,
+    Redelivered,
+    counted_deliveries,
+    deliveries_since,
+    latest_deliveries,
+)
+from ikigai_actors.records.outbox.events import EVENT_KINDS, check_event_kinds
+from ikigai_actors.records.outbox.subscriptions import (
+    AddSubscription,
+    EndSubscription,
+    EventSubscription,
+    PauseSubscription,
+    ResumeSubscription,
+    SubscriptionSpec,
+    all_subscriptions,
+    check_receiver,
+    subscription_with,
+)
+from ikigai_actors.store.base import Store
+from ikigai_actors.store.unit import Unit
+
+DeliveryRecords = list[DeliveryRecord]
+
+
+class Subscriptions(OfOneProcess):
+    """The subscriptions of a system. See `ActorSystem.subscriptions`."""
+
+    def __init__(
+        self,
+        store: Store,
+        perform: Callable[[Unit], Any],
+        now_ms: Callable[[], int],
+        random_bytes: RandomBytes,
+    ) -> None:
+        """Put the parts together; ``perform`` commits a unit, and returns its answer."""
+        self._store, self._perform, self._now_ms, self._random_bytes = store, perform, now_ms, random_bytes
+
+    def add(
+        self,
+        url: str,
+        secrets: Sequence[str],
+        kinds: Sequence[str] = EVENT_KINDS,
+        *,
+        agent: Handle | str | None = None,
+        below: bool = True,
+        form: str = "standard",
+        thin: bool = False,
+    ) -> str:
+        """Send events to a receiver from now on; return the id of the subscription.
+
+        Args:
+            url: the address of the receiver. A host reaches public addresses by https, and others as far as it allows.
+            secrets: references to the secrets, ``env:NAME`` or ``file:PATH``, which the sending host looks up.
+            kinds: the kinds of events, as ``turn.done``; ``turn`` means all that begin so.
+            agent: whose events, by handle, uuid, name or prefix; None for everybody's.
+            below: whether the events of all agents below that one are sent as well.
+            form: ``standard``, or ``cloudevents``.
+            thin: whether bodies have names alone, and no texts.
+
+        Raises:
+            BadInput: a term cannot be used, or there are too many subscriptions.
+            AgentNotFound, AmbiguousAgent: the agent cannot be found.
+        """
+        check_receiver(url)
+        chosen = check_event_kinds(kinds)
+        if isinstance(secrets, str):
+            raise BadInput("Expected secrets as a list of references, such as ['env:EVENTS_SECRET'].")
+        spec = SubscriptionSpec(tuple(secrets), form, check_flag(thin, "thin"))
+        check_flag(below, "below")
+        scope = self._store.read(lambda tx: registry.find(tx, agent)).uuid if isinstance(agent, str) else None
+        if agent is not None and not isinstance(agent, str):
+            scope = agent.uuid
+        name = f"sub_{base64.b32encode(self._random_bytes(10)).decode().lower()}"
+        return str(self._perform(AddSubscription(name, url, scope, below, chosen, spec, self._now_ms())))
+
+    def list(self) -> list[EventSubscription]:
+        """The subscriptions that are not ended, the oldest first."""
+        return self._store.read(all_subscriptions)
+
+    def get(self, subscription: str) -> EventSubscription:
+        """A subscription. Raises `SubscriptionNotFound`."""
+        return self._store.read(lambda tx: subscription_with(tx, subscription))
+
+    def counts(self, subscription: str) -> dict[str, int]:
+        """The numbers of its deliveries by state: ``waiting``, ``received``, ``dead``."""
+        return self._store.read(lambda tx: counted_deliveries(tx, subscription))
+
+    def deliveries(self, subscription: str, most: int = 20) -> DeliveryRecords:
+        """Its latest deliveries, the latest first. Raises `SubscriptionNotFound`."""
+        return self._store.read(lambda tx: latest_deliveries(tx, subscription_with(tx, subscription).id, most))
+
+    def pause(self, subscription: str) -> None:
+        """Send nothing until `resume`; what comes waits. Raises `SubscriptionNotFound`."""
+        self._perform(PauseSubscription(subscription, self._now_ms()))
+
+    def resume(self, subscription: str) -> None:
+        """Go on with a subscription that is paused. Raises `SubscriptionNotFound`."""
+        self._perform(ResumeSubscription(subscription))
+
+    def remove(self, subscription: str) -> None:
+        """End a subscription; what waits for it is dead. Raises `SubscriptionNotFound`."""
+        self._perform(EndSubscription(subscription, self._now_ms()))
+
+    def redeliver(
+        self, subscription: str, delivery: str | None = None, *, since: int = 0, received: bool = False
+    ) -> int:
+        """Send deliveries once more that do not wait; return how many. They keep their ids.
+
+        Args:
+            subscription: its id.
+            delivery: the id of one of its deliveries, received or dead; None for all that are dead.
+            since: of events at this time or later alone, in milliseconds since 1970.
+            received: whether those that were received are sent once more, too.
+
+        Raises:
+            SubscriptionNotFound: there is none.
+            BadInput: it has no delivery with that id.
+        """
+        self.get(subscription)
+        found = [
+            one for one in self._store.read(lambda tx: deliveries_since(tx, subscription, since)) if one.due_at is None
+        ]
+        if delivery is not None:
+            found = [one for one in found if one.id == delivery]
+            if not found:
+                raise BadInput(
+                    f"Subscription {subscription} has no delivery {delivery!r} that was received or is dead. See "
+                    f"ikigai subscription show {subscription}."
+                )
+        elif not received:
+            found = [one for one in found if one.done_at is None]
+        done: Redelivered = self._perform(Redeliver(subscription, [one.key for one in found], self._now_ms()))
+        return done.times

@@ -1,0 +1,182 @@
+"""Verbs about subscriptions: receivers outside that get events of agents."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ikigai_actors.verbs import text as words
+from ikigai_actors.verbs.arguments import AGENT, TEXT
+from ikigai_actors.verbs.verb import VerbGroup, verb
+
+if TYPE_CHECKING:
+    from ikigai_actors.records.outbox.deliveries import DeliveryRecord
+    from ikigai_actors.records.outbox.subscriptions import EventSubscription
+    from ikigai_actors.verbs.place import Place
+
+_HOUR = 3600 * 1000
+
+
+@verb("list", script="")
+def list_subscriptions(place: "Place") -> object:
+    """List the subscriptions, and how many deliveries of each wait, were received, and are dead."""
+    rows = []
+    for subscription in place.system.subscriptions.list():
+        counts = place.system.subscriptions.counts(subscription.id)
+        counted = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
+        place.screen.line(f"{_described(place, subscription)}  {counted}".rstrip())
+        rows.append({**_subscription_row(subscription), "deliveries": counts})
+    if not rows:
+        place.screen.line("No subscriptions.")
+    return rows
+
+
+@verb("add", script="")
+@click.argument("url", type=TEXT)
+@click.option(
+    "--secret", "secrets", metavar="REF", type=TEXT, multiple=True, required=True,
+    help="Where the secret is: env:NAME or file:PATH, as the host finds it. Each of several signs.",
+)  # fmt: skip
+@click.option(
+    "--kind", "kinds", metavar="KIND", type=TEXT, multiple=True,
+    help="A kind of events, as turn.done; turn for all that begin so.  [default: all]",
+)  # fmt: skip
+@click.option("--under", metavar="AGENT", type=AGENT, help="Of this agent, and those below it.  [default: of all]")
+@click.option("--alone", is_flag=True, help="Not of those below it.")
+@click.option("--cloudevents", is_flag=True, help="Send CloudEvents 1.0.")
+@click.option("--thin", is_flag=True, help="Send names alone, and no texts.")
+def add_subscription(
+    place: "Place",
+    url: str,
+    secrets: tuple[str, ...],
+    kinds: tuple[str, ...],
+    under: str | None,
+    alone: bool,
+    cloudevents: bool,
+    thin: bool,
+) -> object:
+    """Send events to URL from now on, each with a signature of Standard Webhooks.
+
+    An example: subscription add https://example.com/events --secret env:EVENTS_SECRET --kind turn --under triage
+    """
+    from ikigai_actors.records.outbox.events import EVENT_KINDS
+
+    if alone and under is None:
+        raise click.UsageError("Give --under AGENT with --alone.")
+    agent = None if under is None else place.system.agent(under)
+    made = place.wait_for(
+        lambda: place.system.subscriptions.add(
+            url,
+            secrets,
+            kinds or EVENT_KINDS,
+            agent=agent,
+            below=not alone,
+            form="cloudevents" if cloudevents else "standard",
+            thin=thin,
+        )
+    )
+    found = place.system.subscriptions.get(made)
+    place.screen.line(_described(place, found))
+    return _subscription_row(found)
+
+
+@verb("show", script="")
+@click.argument("subscription", metavar="ID", type=TEXT)
+@click.option("--most", metavar="N", type=click.IntRange(min=1, max=200), default=20, help="How many deliveries: 20.")
+def show_subscription(place: "Place", subscription: str, most: int) -> object:
+    """Show a subscription, and its latest deliveries: what became of each."""
+    from ikigai_actors.text import utc_time
+
+    found = place.system.subscriptions.get(subscription)
+    deliveries = place.system.subscriptions.deliveries(subscription, most)
+    place.screen.line(f"{_described(place, found)}, gets {', '.join(found.kinds)}")
+    for one in deliveries:
+        when = utc_time(one.at).strftime("%Y-%m-%d %H:%M:%S UTC")
+        place.screen.line(f"{one.id}  {when}  {one.key.kind}  {one.state}{f': {one.said}' if one.said else ''}")
+    return {**_subscription_row(found), "deliveries": [_delivery_row(one) for one in deliveries]}
+
+
+@verb("pause", script="")
+@click.argument("subscription", metavar="ID", type=TEXT)
+def pause_subscription(place: "Place", subscription: str) -> object:
+    """Send nothing from now on. What comes waits."""
+    place.wait_for(lambda: place.system.subscriptions.pause(subscription))
+    place.screen.line(f"{subscription} waits")
+    return {"id": subscription, "paused": True}
+
+
+@verb("resume", script="")
+@click.argument("subscription", metavar="ID", type=TEXT)
+def resume_subscription(place: "Place", subscription: str) -> object:
+    """Let a paused subscription go on with what waits for it."""
+    place.wait_for(lambda: place.system.subscriptions.resume(subscription))
+    place.screen.line(f"{subscription} goes on")
+    return {"id": subscription, "paused": False}
+
+
+@verb("redeliver", script="")
+@click.argument("subscription", metavar="ID", type=TEXT)
+@click.argument("delivery", metavar="[DELIVERY]", type=TEXT, required=False)
+@click.option("--hours", type=click.IntRange(min=1), help="Of events within this many hours.  [default: of all]")
+@click.option("--received", is_flag=True, help="Those that were received, too.")
+def repeat_deliveries(
+    place: "Place", subscription: str, delivery: str | None, hours: int | None, received: bool
+) -> object:
+    """Send deliveries once more under their ids: one, or all that are dead."""
+    since = 0 if hours is None else place.system._clock.now_ms() - hours * _HOUR
+    again = place.system.subscriptions.redeliver
+    count = place.wait_for(lambda: again(subscription, delivery, since=since, received=received))
+    place.screen.line(f"{count:,} deliveries of {subscription} are sent once more")
+    return {"id": subscription, "redelivered": count}
+
+
+@verb("remove", script="")
+@click.argument("subscription", metavar="ID", type=TEXT)
+def remove_subscription(place: "Place", subscription: str) -> object:
+    """End a subscription. What waits for it is dead; its deliveries stay for 30 days."""
+    place.wait_for(lambda: place.system.subscriptions.remove(subscription))
+    place.screen.line(f"{subscription} is removed")
+    return {"id": subscription, "removed": True}
+
+
+subscriptions = VerbGroup(
+    "subscription",
+    "Make, show and remove subscriptions, by which receivers outside get signed events.\n\n"
+    "The host of an agent sends its events, each at least once under one id, in order.",
+    (
+        list_subscriptions,
+        add_subscription,
+        show_subscription,
+        pause_subscription,
+        resume_subscription,
+        repeat_deliveries,
+        remove_subscription,
+    ),
+    usual=list_subscriptions,
+)
+
+
+def _subscription_row(subscription: "EventSubscription") -> dict[str, object]:
+    return {**words.as_row(subscription), "spec": words.as_row(subscription.spec)}
+
+
+def _delivery_row(delivery: "DeliveryRecord") -> dict[str, object]:
+    from ikigai_actors.text import iso_time
+
+    key = delivery.key._asdict()
+    return {
+        "id": delivery.id,
+        "state": delivery.state,
+        **{name: key[name] for name in ("agent", "position", "kind", "about")},
+        "at": iso_time(delivery.at),
+        "tries": delivery.tries,
+        "said": delivery.said,
+    }
+
+
+def _described(place: "Place", subscription: "EventSubscription") -> str:
+    whose = "everybody's events"
+    if subscription.scope is not None:
+        name = place.system.handle(subscription.scope).record.short
+        whose = f"the events of {name}{' and those below it' if subscription.below else ''}"
+    paused = ", paused" if subscription.paused_at is not None else ""
+    return f"{subscription.id}: {whose} to {subscription.url}{paused}"
