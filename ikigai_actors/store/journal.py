@@ -399,7 +399,7 @@ class Journal(Service, Writer):
         _tell(lambda agents: self._store.ring(agents, hosts=self._concerns_hosts), self._concerned)
         if self._posted:
             _tell(lambda _: self._on_posted(), None)
-        self._units += sum(isinstance(result, Committed) for result in results)
+        self._units += sum([isinstance(result, Committed) for result in results])
         self._note_trouble(None)
         return results
 
@@ -422,9 +422,8 @@ class Journal(Service, Writer):
                 results.append(Refused(refusal))
         locked.settle(tx)
         self._concerned, self._posted = concerned(units, locked), locked.posted
-        self._concerns_hosts = any(unit.concerns_hosts for unit in units) or any(
-            row.owner != self._host for row in locked.values()
-        )
+        owners = {row.owner for row in locked.values()}
+        self._concerns_hosts = any(unit.concerns_hosts for unit in units) or not owners <= {self._host}
         last = number - 1
         tx.require("set_batch", lambda after: self._fenced(after, last), host=self._host, last=last, batch=number)
 

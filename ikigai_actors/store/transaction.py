@@ -9,10 +9,11 @@ when the disk is full, and the later statements of the work would be committed a
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any, ClassVar, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, ClassVar, NoReturn, ParamSpec, Protocol, TypeVar
 
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Row, SchemaTransaction, Transaction
+from ikigai_actors.store.queries import queries
 from ikigai_actors.store.queries import query as check
 
 P = ParamSpec("P")
@@ -60,14 +61,6 @@ class Cursor(Protocol):
         """Give the cursor back."""
 
 
-class Requirement(NamedTuple):
-    """What `BaseTransaction.require` was called with."""
-
-    query: str
-    otherwise: Callable[[Transaction], Exception]
-    parameters: Parameters
-
-
 STAMPS = frozenset({"applied_at", "changed_at", "created_at", "ended_at", "imported_at", "read_at", "removed_at"})
 """The columns that say when something was done."""
 
@@ -82,17 +75,13 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
     """The errors that a call of the driver may raise."""
     _stamps: ClassVar[dict[str, tuple[tuple[int, ...], bool]]]
     """By statement, the columns of its rows that are stamps, and whether the last one is for `hear` alone."""
+    heard = 0
 
     def __init__(self) -> None:
         self._failure: StoreError | None = None
         self._deferred: dict[str, list[Parameters]] = {}
         self._appended: dict[str, list[Row]] = {}
-        self._required: Requirement | None = None
-        self._heard = 0
-
-    @property
-    def heard(self) -> int:
-        return self._heard
+        self._required: tuple[str, Callable[[Transaction], Exception], Parameters] | None = None
 
     def hear(self, query: str, rows: list[Row], names: Callable[[], Iterable[str]]) -> list[Row]:
         """Note the latest stamp in the rows of a statement; return those that its caller gets.
@@ -108,12 +97,12 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
             places = self._stamps[query] = (found, HEARD in named[-1:])
         columns, is_last = places
         if is_last:
-            self._heard = max([self._heard, *(row[-1] for row in rows if row[-1] is not None)])
+            self.heard = max([self.heard, *(row[-1] for row in rows if row[-1] is not None)])
             return [row[:-1] for row in rows]
         for column in columns:
             for row in rows:
-                if type(stamp := row[column]) is int and stamp > self._heard:  # a damaged database has others
-                    self._heard = stamp
+                if type(stamp := row[column]) is int and stamp > self.heard:  # a damaged database has others
+                    self.heard = stamp
         return rows
 
     @property
@@ -121,18 +110,25 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
         return self
 
     def run(self, query: str, **parameters: Any) -> list[Row]:
-        return self._guard(self._run, query, parameters)
+        if self._failure is not None:
+            raise self._failure
+        try:
+            return self._run(query, parameters)
+        except self.DRIVER_ERRORS as error:
+            self._fail(error)
 
     def ask(self, query: str, **parameters: Any) -> Callable[[], list[Row]]:
         rows = self.run(query, **parameters)
         return lambda: rows
 
     def require(self, query: str, otherwise: Callable[[Transaction], Exception], **parameters: Any) -> None:
-        check(query)
-        self._required = Requirement(query, otherwise, parameters)
+        if query not in queries():
+            check(query)
+        self._required = query, otherwise, parameters
 
     def defer(self, query: str, **parameters: Any) -> None:
-        check(query)  # a wrong name shows where it was written
+        if query not in queries():
+            check(query)  # a wrong name shows where it was written
         self._deferred.setdefault(query, []).append(parameters)
 
     def append(self, rows: Sequence[Row], table: str = "messages") -> None:
@@ -188,13 +184,17 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
         """
         if self._failure is not None:
             raise self._failure
-        for query, parameters in self._deferred.items():
-            self._guard(self._run_many, query, parameters)
-        for table, rows in self._appended.items():
-            rows.sort(key=_PLACE)
-            self._guard(self._append, table, rows)
-        if (last := self._required) is not None and not self._guard(self._require, last.query, last.parameters):
-            raise last.otherwise(self)
+        try:
+            for query, parameters in self._deferred.items():
+                self._run_many(query, parameters)
+            for table, rows in self._appended.items():
+                rows.sort(key=_PLACE)
+                self._append(table, rows)
+            is_met = self._required is None or self._require(self._required[0], self._required[2])
+        except self.DRIVER_ERRORS as error:
+            self._fail(error)
+        if self._required is not None and not is_met:
+            raise self._required[1](self)
 
     def finish(self) -> None:
         """Refuse every later call: the transaction was committed or rolled back."""
@@ -206,8 +206,12 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
         try:
             return step(*args, **kwargs)
         except self.DRIVER_ERRORS as error:
-            self._failure = self.ours(error)
-            raise self._failure from self.cause(error)
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> NoReturn:
+        """End the transaction with our error for one of the driver's."""
+        self._failure = self.ours(error)
+        raise self._failure from self.cause(error)
 
     @abstractmethod
     def ours(self, error: Exception) -> StoreError:

@@ -64,7 +64,7 @@ class LockedRows(dict[str, Locked]):
     """Locked rows by uuid. An agent that does not exist has no entry."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        super().__init__({row[0]: Locked(*row) for row in rows})
+        super().__init__([(row[0], Locked(*row)) for row in rows] if rows else ())
         self._before: dict[str, Locked] = {}
         self._parts: dict[type[Part], Part] = {}
         self.others: set[str] = set()
@@ -224,7 +224,7 @@ class Around(Addressed):
 
 def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
     """Lock what units need, in the order that all writers keep: the tree, then the agents' rows."""
-    kept = max((unit.tree for unit in units), default=TreeLock.NONE)
+    kept = max([unit.tree for unit in units], default=TreeLock.NONE)
     if kept is TreeLock.WHOLE:
         tx.run("tree_change")
     elif kept is TreeLock.SHARED:
@@ -239,7 +239,8 @@ def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
         rows = tx.ask("lock_agents", uuids=uuids, writers=writers)
         for unit in units:
             unit.look_ahead(tx, locked, uuids)
-        locked.update((row[0], Locked(*row)) for row in rows())
+        for row in rows():
+            locked[row[0]] = Locked(*row)
     return locked
 
 

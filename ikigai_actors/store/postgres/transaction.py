@@ -166,7 +166,7 @@ class PostgresTransaction(BaseTransaction):
         except psycopg.errors.DivisionByZero as error:
             if self._required is None:
                 raise self.ours(error) from self.cause(error)
-            raise Unmet(self._required.otherwise) from None
+            raise Unmet(self._required[1]) from None
         except PSYCOPG_ERRORS as error:
             if not self._connection.closed:
                 raise self.ours(error) from self.cause(error)

@@ -124,9 +124,10 @@ class Anchor:
 
     def header(self) -> bytes:
         """The first bytes of the file; none when it cannot be read."""
-        with contextlib.suppress(OSError):
+        try:
             return os.pread(self._descriptors[0], HEADER, 0)
-        return b""
+        except OSError:
+            return b""
 
     def _release(self) -> None:
         with _lock:
@@ -173,6 +174,7 @@ class SQLiteFile:
         make_file(path)
         self.path = path
         self._names = [path]
+        self._paths: list[str] = []
         self._seen: list[Inode | None] = []
         self._anchor = _anchored(path)
         try:
@@ -187,12 +189,17 @@ class SQLiteFile:
         self._names = [self.path]
         if log:
             self._names += [self.path.with_name(self.path.name + suffix) for suffix in (LOG, SHARED)]
-        self._seen = [inode(name) for name in self._names]
+        self._paths = list(map(str, self._names))
+        self._seen = list(map(inode, self._paths))
 
     def check(self) -> None:
         """Raise `StoreUnusable` for a file that was moved or deleted: SQLite would go on writing to it unseen."""
-        for name, seen in zip(self._names, self._seen, strict=False):
-            if inode(name) != seen:
+        try:
+            found: list[Inode | None] = [(status.st_dev, status.st_ino) for status in map(os.stat, self._paths)]
+        except OSError:  # one is gone, or was not there
+            found = list(map(inode, self._paths))
+        for name, seen, now in zip(self._names, self._seen, found, strict=False):
+            if now != seen:
                 raise StoreUnusable(self._gone(name))
 
     def header(self) -> bytes:
@@ -240,7 +247,7 @@ class SQLiteFile:
             time.sleep(ASKED / 100)  # that host begins, or ends: it has one lock, and not the other
 
 
-def inode(path: Path) -> Inode | None:
+def inode(path: str | Path) -> Inode | None:
     """The identity of the file with this name; None when there is none."""
     try:
         status = os.stat(path)  # noqa: PTH116 - before each transaction: half of what Path.stat takes

@@ -18,9 +18,7 @@ class ForkGate:
 
     def __init__(self) -> None:
         self._own = threading.local()
-        self._changed = threading.Condition()
-        self._inside = 0
-        self._forking = False
+        self.begin_anew()
 
     @property
     def forking(self) -> bool:
@@ -28,17 +26,18 @@ class ForkGate:
         return self._forking
 
     def __enter__(self) -> None:
-        depth = self._depth
+        depth = getattr(self._own, "depth", 0)
         if not depth:
-            with self._changed:
-                self._changed.wait_for(lambda: not self._forking)
+            with self._lock:
+                while self._forking:
+                    self._changed.wait()
                 self._inside += 1
         self._own.depth = depth + 1
 
     def __exit__(self, *_: object) -> None:
         self._own.depth -= 1
         if not self._own.depth:
-            with self._changed:
+            with self._lock:
                 self._inside -= 1
                 if self._forking:
                     self._changed.notify_all()
@@ -63,7 +62,8 @@ class ForkGate:
 
     def begin_anew(self) -> None:
         """Forget the threads that are not there. For the child: somebody may have held the condition's lock."""
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._inside = int(bool(self._depth))
         self._forking = False
 

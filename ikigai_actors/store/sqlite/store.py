@@ -65,14 +65,16 @@ class _Session:
         self.lock = GatedLock()  # a transaction inside another is then refused; a plain lock would hang
         self._location = location
 
-    def transact(self, work: Callable[[Transaction], T], *, writes: bool) -> T:
+    def transact(self, work: Callable[[Transaction], T], hear: Callable[[int], object], *, writes: bool) -> T:
         if self.connection.in_transaction:
             raise StoreError(f"Database {self._location}: a transaction was begun inside another.")
         transaction = SQLiteTransaction(self.connection, self._location)
         before = self.connection.total_changes
         try:
-            transaction.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+            self._begin("BEGIN IMMEDIATE" if writes else "BEGIN")
             result = work(transaction)
+            if transaction.heard:
+                hear(transaction.heard)
             transaction.flush()
             if not writes and self.connection.total_changes != before:  # in memory, where the connection may write
                 raise StoreError(f"Database {self._location}: a transaction that only reads has written.")
@@ -87,6 +89,12 @@ class _Session:
         finally:
             transaction.finish()
         return result
+
+    def _begin(self, how: str) -> None:
+        try:
+            self.connection.execute(how)
+        except SQLITE_ERRORS as error:
+            raise ours(error, self._location) from error
 
     def _commit(self) -> None:
         try:
@@ -171,14 +179,14 @@ class SQLiteStore(Store):
     def read(self, work: Callable[[Transaction], T]) -> T:
         with self._reader.lock:
             self._check()
-            return self._reader.transact(lambda tx: self._listening(tx, work), writes=False)
+            return self._reader.transact(work, self._hear, writes=False)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         with self._writer.lock:
             self._check()
             if self._hosted:
                 self._care(WriteAheadLog.claim)
-            result = self._writer.transact(lambda tx: self._listening(tx, work), writes=True)
+            result = self._writer.transact(work, self._hear, writes=True)
             if self._file is not None and self._log is None:  # the first transaction, which made the tables
                 with contextlib.suppress(StoreUnavailable):  # somebody reads: the next one does it
                     self._keep_log(self._file)
@@ -188,11 +196,6 @@ class SQLiteStore(Store):
 
     def listen(self, hear: Callable[[int], object]) -> None:
         self._hear = hear
-
-    def _listening(self, tx: Transaction, work: Callable[[Transaction], T]) -> T:
-        result = work(tx)
-        self._hear(tx.heard)
-        return result
 
     def image(self) -> bytes:
         """All that is committed to a database in memory, for another one to begin with."""

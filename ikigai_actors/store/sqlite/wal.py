@@ -117,6 +117,7 @@ class WriteAheadLog:
         self._file, self._writer = file, writer
         self._path, self._due = str(log_path(file.path)), LOG_PAGES
         self._open = 0  # the mark of a move that has not ended
+        self._claimed = b""  # the header of the file that said so at the latest look
         writer.execute("PRAGMA wal_autocheckpoint = 0")  # it would move a mark that says that the file is whole
 
     def recover(self) -> None:
@@ -128,8 +129,13 @@ class WriteAheadLog:
 
     def claim(self) -> None:
         """Let the file say that it needs this log, unless it does."""
-        mark = self._mark_in_file()
-        if mark <= 0:
+        header = self._file.header()
+        if header == self._claimed:
+            return
+        mark = Header(header).mark
+        if mark > 0 and not self._open:
+            self._claimed = header
+        elif mark <= 0:
             self.move()
         elif mark == self._open:  # another connection has moved it there
             with _unsynced(self._writer):

@@ -84,6 +84,7 @@ class SimulatedStore(SQLiteStore):
         self._link = Link.OPEN
         self._link_changed = threads.condition()
         self._abandoned: str | None = None
+        self._hear_own: Callable[[int], object] = lambda stamp: None
         self.apart = 0
         """Milliseconds by which the server's clock seems to be ahead, to this process."""
 
@@ -117,12 +118,14 @@ class SimulatedStore(SQLiteStore):
         """Whether this process has closed it."""
         return self._closed
 
-    def _listening(self, tx: Transaction, work: Callable[[Transaction], T]) -> T:
+    def listen(self, hear: Callable[[int], object]) -> None:
         """Hear nothing of what a test looks at."""
-        return work(tx)
+        self._hear_own = hear
 
     def _reading(self, tx: Transaction, work: Callable[[Transaction], T]) -> T:
-        return super()._listening(tx, work)
+        result = work(tx)
+        self._hear_own(tx.heard)
+        return result
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         self._commits.reads()
