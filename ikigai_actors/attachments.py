@@ -108,8 +108,9 @@ def attachments(sources: object) -> tuple[Attachment, ...]:
     """The attachments of one message. Raises `BadInput`, also for too much at once."""
     if isinstance(sources, str | bytes | Path | Attachment) or not isinstance(sources, Iterable):
         raise BadInput(f"Expected attach to be a list of paths or bytes; got {shown(sources)}.")
-    given = tuple(attachment(source) for source in sources)
-    check_sum(given)
+    given = tuple([attachment(source) for source in sources])
+    if given:
+        check_sum(given)
     return given
 
 

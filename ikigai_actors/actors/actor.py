@@ -22,7 +22,7 @@ import pykka
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.actors.inbox import Envelope, Inbox
+from ikigai_actors.actors.inbox import Envelope, Inbox, OneWay
 from ikigai_actors.errors import AgentDead
 
 logger = logging.getLogger(__name__)
@@ -141,10 +141,10 @@ class PooledActor(pykka.Actor):
 
     def deliver(self, message: object) -> bool:
         """Send the actor a message; return whether it lives, and so will handle it."""
-        try:
-            self.actor_ref.tell(message)
-        except pykka.ActorDeadError:
+        inbox = self.actor_inbox
+        if inbox.closed:
             return False
+        inbox.put(OneWay(message))
         return True
 
     def run_slice(self, quantum: int = QUANTUM) -> bool:

@@ -169,7 +169,7 @@ class Future(pykka.Future[T]):
             return self._value.result()
         refuse_to_block()
         self._check_itself()
-        if self._awaits is None:
+        if self._awaits is None or acting_code.get(None) is None:
             return self._waited(self._value, timeout)
         with self._noted(waits=timeout != 0) as value:
             return self._waited(value, timeout)
@@ -213,8 +213,9 @@ class Future(pykka.Future[T]):
         """Raise `WouldDeadlock` or `WouldWaitForItself` when the caller may not wait for the value."""
         refuse_to_block()
         self._check_itself()
-        with self._noted():
-            pass
+        if acting_code.get(None) is not None:
+            with self._noted():
+                pass
 
     def set(self, value: T | None = None) -> None:
         """Set the value. Raises `queue.Full` when there is one, as Pykka's futures do."""
@@ -270,11 +271,13 @@ class Future(pykka.Future[T]):
                 value = self._make(value)
             except Exception as error:  # no value can be made of it: the caller gets it
                 value = error
-        with contextlib.suppress(concurrent.futures.InvalidStateError):
+        try:
             if isinstance(value, BaseException):
                 self._value.set_exception(value)
             else:
                 self._value.set_result(value)
+        except concurrent.futures.InvalidStateError:
+            pass  # it has a value
 
     def __await__(self) -> Generator[Any, None, T]:
         """Wait without blocking the event loop, as long as `get` does. A wait that is cancelled cancels no command."""

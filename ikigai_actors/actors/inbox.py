@@ -82,7 +82,7 @@ class Inbox:
     def release(self, message: Any) -> None:
         """End the hold; the message is handled next."""
         # The message first: an actor that is released must find it before any other.
-        self._add_urgent(message, first=True)
+        self._urgent.insert(0, OneWay(message))
         self.held = False
         if not self.scheduled:
             self._wake()
@@ -131,10 +131,10 @@ class Inbox:
 
         After False, the next message schedules the actor.
         """
-        if self._can_go_on():
+        if not self.held and self._can_go_on():
             return True
         self.scheduled = False
-        return self._can_go_on() and self._schedule()
+        return not self.held and self._can_go_on() and self._schedule()
 
     def drain(self) -> None:
         """Refuse every message that is left in a closed inbox."""
@@ -167,9 +167,9 @@ class Inbox:
 
     def _add_urgent(self, message: Any, *, first: bool) -> None:
         if first:
-            self._urgent.insert(0, _Urgent(message))
+            self._urgent.insert(0, OneWay(message))
         else:
-            self._urgent.append(_Urgent(message))
+            self._urgent.append(OneWay(message))
 
     def _made(self) -> deque[Envelope]:
         with self._lock:
@@ -178,7 +178,7 @@ class Inbox:
             return self._ordinary
 
     def _can_go_on(self) -> bool:
-        return not (self.closed or self.held or self.empty())
+        return bool(self._urgent or self._ordinary) and not (self.closed or self.held)
 
     def _wake(self) -> None:
         if not self.held and self._schedule():
@@ -191,7 +191,7 @@ class Inbox:
         return not already
 
 
-class _Urgent:
+class OneWay:
     """An envelope without a reply."""
 
     __slots__ = ("message",)

@@ -511,9 +511,9 @@ class AgentActor(PooledActor):
         self._stop()
 
     def _take(self, step: Step) -> None:
-        if any(isinstance(effect, AskApproval) for effect in step.effects):
+        if step.effects and any(isinstance(effect, AskApproval) for effect in step.effects):
             self.runtime.processes.asks(self.state.uuid)  # before the commit, which a rule may follow at once
-        if isinstance(step.unit, LogUnit) and step.unit.births:
+        if isinstance(step.unit, LogUnit) and step.unit.births and self.runtime.toolbox.copied:
             step = replace(step, unit=replace(step.unit, copied=self.runtime.toolbox.copied))
         if step.unit is None:
             self._enter(step)
@@ -599,16 +599,17 @@ class AgentActor(PooledActor):
                     self._leave_prompts(verdict.error)
 
     def _become(self, state: State) -> None:
-        told = self.state.phase is Phase.IDLE and self.wants_news
-        if state.phase is Phase.IDLE and not told and state.view.settings.get("notify"):
+        before = self.state
+        if state.phase is Phase.IDLE and wants_news(state) and not (before.phase is Phase.IDLE and self.wants_news):
             self.backlog.has_news = True
-        before, self.state = self.state, state
+        self.state = state
         if state.status is Status.STOPPED and before.status is not Status.STOPPED:
             for prompt in self.backlog.kept:
                 self.runtime.publisher.publish(PromptKept(state.uuid, prompt.mail, prompt.text))
-        if state.shown is not before.shown or state.turn != before.turn:
+        shown = state.shown
+        if shown is not before.shown or state.turn != before.turn:
             for hook in self.runtime.instruments.state_changes:
-                hook(self.tally, state.shown, state.turn)
+                hook(self.tally, shown, state.turn)
             if state.turn and state.view.settings.get("stuck_after"):
                 self.runtime.processes.watch(state.uuid)
 

@@ -24,7 +24,6 @@ _noting = threading.Lock()
 """Held for a moment while something is added to a log's passages."""
 
 
-@everything_stays()
 def conversation_of(
     log: Log,
     head: int,
@@ -46,6 +45,19 @@ def conversation_of(
     Returns:
         The conversation, the user's side last.
     """
+    with everything_stays():
+        return _conversation(log, head, model, limits, further, end, gone)
+
+
+def _conversation(
+    log: Log,
+    head: int,
+    model: str,
+    limits: AttachmentLimits | None,
+    further: Sequence[Message],
+    end: int | None,
+    gone: frozenset[str] | None,
+) -> Passage:
     new: list[Spoken] = []
     last: Passage | None = None
     key = _key(log, head, model, limits, gone)

@@ -83,8 +83,11 @@ class Backlog:
 
         News of mail is no reason to read it, nor a prompt of another process that a stopped agent does not take.
         """
-        waits = any(status is not Status.STOPPED or line[0].interrupted for line in self._from_elsewhere)
-        return bool(self._forks or self._commands or waits)
+        if self._forks or self._commands:
+            return True
+        if not (self._remote or self._words):
+            return False
+        return any(status is not Status.STOPPED or line[0].interrupted for line in self._from_elsewhere)
 
     @property
     def volatile(self) -> int:
@@ -170,6 +173,8 @@ class Backlog:
             more: whether commands wait in the inbox. A word overtakes those, and opens no turn before them: one may be
                 the prompt of the turn that it is meant for.
         """
+        if not (self._commands or self._forks or self._remote or self._words or self.has_news):
+            return None
         if (unkept := self._next_unkept(state)) is not None:
             return unkept
         if state.phase is Phase.UNLOADED:
@@ -248,6 +253,8 @@ class Backlog:
         if runs and self.has_news and wants_news(state):
             self.has_news = False
             return on.LookAtMail(None)
+        if not (self._remote or self._words):
+            return None
         lines = (line for line in self._from_elsewhere if runs or line[0].interrupted)
         others = [line for line in lines if not (more and line is self._words)]
         if not others:
@@ -283,7 +290,9 @@ class Backlog:
     def _next_unkept(self, state: State) -> on.Prompt | None:
         """The first prompt of this process that is to be kept as mail, and is not yet. It stays here."""
         if state.status is not Status.STOPPED:
-            unstored = filter(_must_be_stored, self._commands if self._unstored else ())
+            if not self._unstored:
+                return None
+            unstored = filter(_must_be_stored, self._commands)
             return next((prompt for prompt in unstored if puts_aside(state, prompt)), None)
         while self._kept < len(self._commands):
             command = self._commands[self._kept]

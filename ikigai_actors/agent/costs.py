@@ -196,6 +196,16 @@ class Costs:
             by_reference,
         )
 
+    def _counting(self, state: State) -> tuple[bool | None, str]:
+        """Whether the model that was asked bills by tokens, and its name; nothing where it is not there any more."""
+        providers = self._runtime.providers
+        try:
+            models = providers.asked({**providers.settings, **state.view.settings}, summary=state.side is not None)
+            chosen = models[min(state.passed, len(models) - 1)]
+            return chosen.counts, str(chosen)
+        except BaseException:  # other people's code
+            return None, ""
+
     def _overhead(
         self, settings: Mapping[str, Any], output: Mapping[str, Any] | None, found: FoundTools, by_reference: bool
     ) -> int:
@@ -276,16 +286,12 @@ class Costs:
                 spent, received, free = event.spent, len(event.error.partial.encode(errors="replace")), event.error.free
             case on.Interrupt() | on.TakeWords():
                 spent, received = event.spent, len(event.partial.encode(errors="replace"))
-        model = self._model(self._asked(state))
-        counts = None if model is None else model.counts
+        counts, name = self._counting(self._asked(state))
         if free or (spent is None and counts is False):
             return NO_CHARGE
         if spent is None:
             return Charge(held.tokens, held.usd, held.risk_tokens, held.risk_usd)
-        name = "" if model is None else model.name
-        if (
-            held.strict
-        ):  # a service reports the tokens of a reply at its end: it may have counted more than it has reported
+        if held.strict:  # a service reports the tokens at the end: it may have counted more than it has reported
             told = self._told(spent.usage, spent.model, name)
             return Charge(max(held.tokens, told.tokens), max(held.usd, told.usd))
         output = spent.usage.output_tokens

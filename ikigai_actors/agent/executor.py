@@ -181,7 +181,7 @@ class Executor:
         Only what is to be awaited of its answer visits the event loop.
         """
 
-        def work() -> Reply | None:
+        def work() -> "Reply | None":  # quoted: an annotation of an inner function is made at each call
             prepared()
             answer = provider.call(request)
             if not inspect.isawaitable(answer):
@@ -193,7 +193,7 @@ class Executor:
             call.pass_on(reply)
             self._jobs.pop(call, None)
 
-        def run() -> Callable[[], object] | None:
+        def run() -> "Callable[[], object] | None":
             reply = contextvars.Context().run(call.run, work)
             if reply is not None:
                 return partial(answered, reply)

@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 class Instrument:
     """Hears what agents of one host do. Override the hooks that matter; each gets the agent's counters first."""
 
+    _is_ours = False
+    """Whether it belongs to the runtime: then its failure is one of the actor that calls it."""
+
     def request_begins(self, agent: Tally, request: Request) -> None:
         """A request leaves for a model."""
 
@@ -103,7 +106,7 @@ class Instruments:
         """Find the hooks that each of these has."""
         for name in HOOKS:
             own = [one for one in instruments if getattr(type(one), name) is not getattr(Instrument, name)]
-            setattr(self, name, tuple(_guarded(getattr(one, name)) for one in own))
+            setattr(self, name, tuple(_called(one, name) for one in own))
 
 
 def check_instruments(instruments: object) -> list[Instrument]:
@@ -112,7 +115,11 @@ def check_instruments(instruments: object) -> list[Instrument]:
     return [check_type(one, Instrument, "instruments", "a list of Instrument") for one in found]
 
 
-def _guarded(hook: Callable[..., None]) -> Callable[..., None]:
+def _called(instrument: Instrument, name: str) -> Callable[..., None]:
+    hook: Callable[..., None] = getattr(instrument, name)
+    if instrument._is_ours:
+        return hook
+
     def call(*heard: Any) -> None:
         try:
             hook(*heard)
@@ -124,6 +131,8 @@ def _guarded(hook: Callable[..., None]) -> Callable[..., None]:
 
 class Counting(Instrument):
     """Counts: the figures of `AgentStatistics`."""
+
+    _is_ours = True
 
     def request_begins(self, agent: Tally, request: Request) -> None:
         agent.asked()

@@ -105,11 +105,12 @@ class Tally:
             self.turns += 1
             self._pieces = ()
         self._turn = turn
-        self.lives()
+        self._sign = now = self._clock.monotonic()
         if state != self._state:
             self._state, self.since = state, self._clock.now_ms()
-            self._tools = self._until_now(self._tools, self._tools_since)
-            self._tools_since = self._clock.monotonic() if state in _CARRYING_OUT else None
+            if self._tools_since is not None:
+                self._tools += now - self._tools_since
+            self._tools_since = now if state in _CARRYING_OUT else None
 
     def lives(self) -> None:
         """Something has happened that shows that the agent is at work."""
@@ -132,9 +133,8 @@ class Tally:
 
     def asked(self) -> None:
         """A request was sent."""
-        self.lives()
+        self._sign = self._model_since = self._clock.monotonic()
         self.steps += 1
-        self._model_since = self._clock.monotonic()
 
     def answered(self, spent: Spent | None = None) -> None:
         """The request has its reply, or the agent waits for it no more. Both may have cost tokens."""
@@ -150,8 +150,9 @@ class Tally:
 
     def settled(self) -> None:
         """The unit has its verdict."""
-        self.lives()
-        self._commit, self._commit_since = self._until_now(self._commit, self._commit_since), None
+        self._sign = now = self._clock.monotonic()
+        if self._commit_since is not None:
+            self._commit, self._commit_since = self._commit + now - self._commit_since, None
 
     def report(self, state: str, inbox: int) -> AgentStatistics:
         """The counters now, with the state and inbox that the actor gives."""

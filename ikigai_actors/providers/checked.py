@@ -8,9 +8,10 @@ field.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, NoReturn
 
+from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import Delta, Reply, Spent, ToolCall, Usage
 from ikigai_actors.providers.token_counts import MOST_TOKENS
 from ikigai_actors.text import storable

@@ -38,6 +38,8 @@ class FunctionProvider:
     ) -> None:
         self.name = check_type(name, str, "name", "text")
         self._fn = check_callable(fn, "fn", "a function that takes a request")
+        self.is_plain = not inspect.iscoroutinefunction(self._fn)
+        """Whether the function is none of the event loop's business: it may block the thread that calls it."""
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         """Call the function.
@@ -52,11 +54,6 @@ class FunctionProvider:
         else:
             answer = self.call(request)
         return await self.finish(answer, on_delta)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the function is none of the event loop's business: it may block the thread that calls it."""
-        return not inspect.iscoroutinefunction(self._fn)
 
     def call(self, request: Request) -> Any:
         """The result of the function: an answer, or an awaitable of one. Raises what it raises."""

@@ -72,10 +72,15 @@ class Price:
 
     def at(self, size: int) -> "Price":
         """The price of a request with this many tokens of input."""
-        return next((price for above, price in reversed(self.tiers) if size > above), self)
+        for above, price in reversed(self.tiers):
+            if size > above:
+                return price
+        return self
 
     def dearest(self, size: int) -> "Price":
         """The most that each kind of token costs in requests with at most this many tokens of input."""
+        if not self.tiers:
+            return self
         steps = [self, *(price for above, price in self.tiers if size > above)]
         return Price(*(max(kind) for kind in zip(*(step.kinds for step in steps), strict=True)))
 

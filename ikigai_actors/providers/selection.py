@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_type, shown
@@ -94,7 +95,7 @@ class Providers:
 
     def choose(self, setting: str | None) -> tuple[Choice, ...]:
         """The models of a ``model`` setting, in the order in which they are tried. Raises `ProviderUnknown`."""
-        return tuple(self._find(one) for one in models_in(setting) or models_in(self.default))
+        return tuple([self._find(one) for one in models_in(setting) or models_in(self.default)])
 
     def asked(self, settings: Mapping[str, Any], summary: bool = False) -> tuple[Choice, ...]:
         """The models of an agent with these settings, in the order in which they are tried.
@@ -212,9 +213,10 @@ class Providers:
         return iter([*self._registered.values()])
 
 
-def models_in(setting: str | None) -> list[str]:
+@lru_cache(1_024)  # each turn asks some times
+def models_in(setting: str | None) -> tuple[str, ...]:
     """The models that a ``model`` setting names, in order: it has commas between them."""
-    return [name for one in (setting or "").split(",") if (name := one.strip())]
+    return tuple(name for one in (setting or "").split(",") if (name := one.strip()))
 
 
 def usual_provider() -> str:

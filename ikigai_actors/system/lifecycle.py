@@ -207,7 +207,7 @@ def new_fork(
     """
     if (output is not None or attach != () or skills) and any(child.prompt is None for child in children):
         raise BadInput("Expected a prompt for the child, to go with its output, attachments or skills; got none.")
-    check_choice(restart, "restart", [*RestartType])
+    check_choice(restart, "restart", _RESTART_TYPES)
     policy = check_policy(on_orphan)
     given = {key: value for key, value in (("model", model), ("system", system)) if value is not None}
     settings, (data, blobs) = check_settings(given), data_of(output, attach)
@@ -219,6 +219,9 @@ def new_fork(
         return lambda caller: on.Fork(*first, settings, restart, caller, policy, data, more, blobs, limits, paid_by)
     then = check_count(at, "at")
     return lambda caller: on.ForkAt(*first, settings, restart, caller, policy, data, more, blobs, limits, paid_by, then)
+
+
+_RESTART_TYPES = tuple(RestartType)
 
 
 def prompt_text(text: str) -> str:

@@ -150,8 +150,8 @@ BUDGET_MUTANTS = (
         (
             Edit(
                 "records/budgets/purse.py",
-                "if charge is not None and one.portion.wanted}",
-                "if charge is None and one.portion.wanted}",
+                "if charge is not None and each.portion.wanted}",
+                "if charge is None and each.portion.wanted}",
             ),
         ),
     ),

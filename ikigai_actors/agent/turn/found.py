@@ -76,6 +76,10 @@ NOTHING_FOUND = FoundTools()
 class Findings(Protocol):
     """The part of a log that says what was found; see `ikigai_actors.records.log.log.Log`."""
 
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether it is known that `finds` gives nothing for any position."""
+
     def view(self, position: int) -> View:
         """The view of the history up to a position."""
 
@@ -93,6 +97,8 @@ def found_in(log: Findings, head: int, new: Iterable[Message] = ()) -> FoundTool
         head: the position of its latest message.
         new: messages that follow it, and are not in the log yet.
     """
+    if log.finds_nothing and log.view(head).lens is None and not any(FOUND_NAMES in message.data for message in new):
+        return NOTHING_FOUND
     summary, _ = log.opening(head)
     recall = [RECALL] if log.view(head).lens is not None else []
     kept = tuple(dict.fromkeys([*recall, *(named_in(summary.data) if summary is not None else ())]))

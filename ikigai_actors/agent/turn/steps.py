@@ -36,7 +36,7 @@ INTERRUPTION: PendingMessage = (Kind.INTERRUPTED, "", NO_DATA)
 def messages_of(uuid: str, head: int, now: int, drafts: tuple[PendingMessage, ...]) -> tuple[Message, ...]:
     """Number drafts as the next messages of an agent whose head is given."""
     return tuple(
-        new_message(uuid, head + place, kind.value, content, data, now)
+        new_message(uuid, head + place, kind._value_, content, data, now)
         for place, (kind, content, data) in enumerate(drafts, start=1)
     )
 

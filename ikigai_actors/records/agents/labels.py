@@ -49,7 +49,9 @@ def set_of(labels: Mapping[str, str]) -> str:
 
 def labels_in(text: str) -> dict[str, str]:
     """The labels of a set. Raises `ValueError` for what is none."""
-    found = json.loads(text) if text else {}
+    if not text:
+        return {}
+    found = json.loads(text)
     if not are_labels(found) or set_of(found) != text:
         raise ValueError(f"expected labels as canonical JSON, got {text!r:.80}")
     return dict(found)

@@ -5,8 +5,7 @@ unit is to spend. What does not fit in them raises `RunAlone`, before anything i
 `BudgetLedger`.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from functools import cached_property
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ikigai_actors.records.budgets.amounts import Charge, Held, Need
@@ -40,7 +39,7 @@ def budget_chain(levels: Mapping[str, Level], budget: str | None) -> Chain:
     return [level for level in reversed(found) if level.limits]
 
 
-class _Booking(NamedTuple):
+class Booking(NamedTuple):
     """The amounts that are added to a portion."""
 
     level: Level
@@ -62,13 +61,15 @@ class Purse:
         self._host = host
         self._rows = tx.ask("own_budgets", host=host, uuids=sorted(agents))
         self._chains: dict[str | None, Chain] = {}
+        self._known: dict[str, Level] | None = None
         self._before: dict[tuple[str, str], tuple[int, int, int]] = {}
 
-    @cached_property
     def _levels(self) -> dict[str, Level]:
         """The budgets by their owners, each with the portions of this host."""
+        if self._known is not None:
+            return self._known
         rows = self._rows()
-        levels = _levels(rows)
+        levels = self._known = _levels(rows)
         for owner, _, _, _, unit, _, _, _, _, allotted, held, spent, risk, wanted in rows:
             if allotted is not None:
                 levels[owner].portions[unit, self._host] = Portion(allotted, held, spent, risk, wanted)
@@ -78,10 +79,10 @@ class Purse:
     def chain(self, budget: str | None) -> Chain:
         """The budgets above an agent that limit something."""
         if budget not in self._chains:
-            self._chains[budget] = budget_chain(self._levels, budget)
+            self._chains[budget] = budget_chain(self._levels(), budget)
         return self._chains[budget]
 
-    def plan(self, row: Locked, charge: Charge | None, need: Need | None) -> tuple[Held | None, list[_Booking]]:
+    def plan(self, row: Locked, charge: Charge | None, need: Need | None) -> tuple[Held | None, list[Booking]]:
         """The changes that settle the request of an agent, and hold what its next one needs. Makes none of them.
 
         Args:
@@ -102,7 +103,7 @@ class Purse:
             raise Short
         if charge is not None and row.held_host != self._host and any(level.money for level in chain):
             raise Short
-        booked: list[_Booking] = []
+        booked: list[Booking] = []
         for level in chain if charge is not None or need is not None else ():
             for unit in level.money:
                 portion = level.portions.get((unit, self._host))
@@ -118,16 +119,14 @@ class Purse:
                 if held is not None and portion.taken - released + spent + max(1, new) > portion.allotted:
                     raise Short
                 beyond = level.beyond(released, spent)
-                booked.append(_Booking(level, portion, new - released, spent, new_risk + risk - freed_risk + beyond))
+                booked.append(Booking(level, portion, new - released, spent, new_risk + risk - freed_risk + beyond))
         return held, booked
 
-    def change(self, row: Locked, charge: Charge | None, need: Need | None) -> tuple[Held | None, tuple[str, ...]]:
-        """Do what `plan` says, and return what is held, and the budgets to be looked at again. Raises as it does."""
-        held, booked = self.plan(row, charge, need)
-        for _, portion, more, spent, risk in booked:
+    def book(self, planned: Sequence[Booking], charge: Charge | None) -> tuple[str, ...]:
+        """Do what `plan` has said in this transaction; return the budgets to be looked at again."""
+        for _, portion, more, spent, risk in planned:
             portion.book(more, spent, risk)
-        freed = {one.level.owner: None for one in booked if charge is not None and one.portion.wanted}
-        return held, tuple(freed)
+        return tuple({each.level.owner: None for each in planned if charge is not None and each.portion.wanted})
 
     def bear(self, budget: str | None) -> None:
         """Count a birth below an agent. Raises `Short` where births are limited."""
@@ -136,7 +135,7 @@ class Purse:
 
     def settle(self, tx: Transaction) -> None:
         """Write what has changed, before COMMIT."""
-        for level in self._levels.values():
+        for level in self._levels().values():
             for (unit, host), portion in level.portions.items():
                 if portion.changed:
                     held, spent, risk = self._before[level.owner, unit]

@@ -128,8 +128,8 @@ class Append(Unit):
     """
 
     __slots__ = (
-        "_fence", "_purse", "_rows", "_unit", "alone", "concerns_hosts", "concerns_others", "touches", "tree",
-        "writer",
+        "_fence", "_planned", "_purse", "_rows", "_unit", "alone", "concerns_hosts", "concerns_others", "touches",
+        "tree", "writer",
     )  # fmt: skip
 
     touches: tuple[str, ...]
@@ -227,7 +227,7 @@ class Append(Unit):
         try:
             if self._unit.births:
                 self._purse.bear(row.budget)
-            self._purse.plan(row, charge, self._unit.need)
+            self._planned = self._purse.plan(row, charge, self._unit.need)
         except Short:
             raise RunAlone(AppendAlone(self._unit, self._fence)) from None
 
@@ -241,7 +241,8 @@ class Append(Unit):
 
     def _spend(self, row: Locked, charge: Charge | None) -> Held | Paused | Settled | None:
         """Settle the request that is over, and hold what the next one needs."""
-        held, freed = self._purse.change(row, charge, self._unit.need)
+        held, booked = self._planned
+        freed = self._purse.book(booked, charge)
         if held is not None:
             return held._replace(freed=freed) if freed else held
         return Settled(freed) if freed else None

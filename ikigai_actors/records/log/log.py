@@ -58,6 +58,7 @@ class Log:
         "base",
         "damage",
         "ended",
+        "finds_nothing",
         "fork",
         "parent",
         "passages",
@@ -104,6 +105,8 @@ class Log:
         self._controls: list[int] = []
         self._spoken: list[Message] = []  # the conversation alone: a request must not look at 10,000 forks of a parent
         self._finds: list[Message] = []  # a request looks at these, however long the history
+        self.finds_nothing: bool = self._is_whole and (parent is None or parent.finds_nothing)
+        """Whether it is known that `finds` gives nothing for any position."""
         self._views: list[View] = []
         self.passages: dict[Hashable, Passages] | None = None
         """Its own messages as models see them, by model and lens (`ikigai_actors.agent.assembly`)."""
@@ -184,6 +187,7 @@ class Log:
                 self._spoken.append(message)
                 if _FINDS.get(message.kind, frozenset()) & message.data.keys():
                     self._finds.append(message)
+                    self.finds_nothing = False
             self._messages.append(message)
             if message.kind in CONTROL:
                 self._follow(message)

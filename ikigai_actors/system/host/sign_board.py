@@ -29,6 +29,8 @@ SIGNS_EVERY = 2.0
 class SignBoard(Instrument):
     """The board of one host. Hears signs from any thread, and looks on one that it is given."""
 
+    _is_ours = True
+
     def __init__(
         self,
         processes: ProcessTable,

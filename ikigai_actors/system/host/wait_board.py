@@ -39,6 +39,8 @@ MOST_OF_ONE = 100
 class WaitBoard(Service, Instrument):
     """The board of one host."""
 
+    _is_ours = True
+
     def __init__(
         self,
         registry: WaitRegistry,
