@@ -19,7 +19,7 @@ def test_the_docstring_of_the_command_line_names_each_subcommand_that_is_no_verb
     assert re.search(rf"^    ikigai {name}\b", main.__doc__ or "", re.MULTILINE)
 
 
-ELSEWHERE = {"demo": "a tour, not a command for scripts", "copy": "docs/operate/databases.md", "page": "hidden"}
+ELSEWHERE = {"demo": "a tour, not a command for scripts", "copy": "docs/operate/data.md", "page": "hidden"}
 """The subcommands that the page of commands leaves to others, and why."""
 
 
