@@ -203,6 +203,19 @@ CREATE INDEX mail_sender ON mail (recipient, sender, id);
 -- Prompts that nobody has taken up: looked for whenever another process has committed something.
 CREATE INDEX mail_prompt ON mail (recipient, id) WHERE kind = 'prompt' AND read_at IS NULL;
 
+-- What programs have asked of other agents: a row from the unit of the prompt on. The last unit of its turn ends it, or the death
+-- of the agent, or who withdraws the prompt; always under the row of who has asked.
+CREATE TABLE asked (
+    agent  TEXT NOT NULL,                                -- agents.uuid: who is to answer
+    prompt BIGINT NOT NULL CHECK (prompt > 0),           -- mail.id of that one
+    asker  TEXT NOT NULL,                                -- agents.uuid: the program
+    ended  BIGINT CHECK (ended > 0),                     -- NULL: it goes on. Counts per asker: the order of the ends
+    PRIMARY KEY (agent, prompt, asker)
+);
+CREATE UNIQUE INDEX asked_ended ON asked (asker, ended);
+-- What goes on: few, for who dies.
+CREATE INDEX asked_open ON asked (asker) WHERE ended IS NULL;
+
 -- Pictures, PDFs and sounds, each once: the data of messages, prompts and requests refer to them by "attached".
 CREATE TABLE blobs (
     sha256 TEXT NOT NULL PRIMARY KEY,                    -- of the bytes, in hexadecimal digits

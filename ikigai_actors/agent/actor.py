@@ -119,6 +119,7 @@ from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.records.log.append import Append, AppendCompleted, CallAppended, FencingToken
 from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.mail.asked import EndAsked
 from ikigai_actors.records.mail.prompts import KeepPrompt, Kept, PromptInterrupted
 from ikigai_actors.records.mail.words import WordsGone
 from ikigai_actors.records.once import Once
@@ -539,10 +540,13 @@ class AgentActor(PooledActor):
                 known = self.backlog.latest_mail
                 now = self.runtime.clock.now_ms()
                 return KeepPrompt(self.state.uuid, unit.prompt.text, now, known, unit.prompt.data, unit.prompt.blobs)
+            case LogUnit() if unit.asked:
+                return EndAsked(Append(unit, self._fence), unit.agent, unit.asked)
             case LogUnit():
                 return Append(unit, self._fence)
             case CallUnit():
-                return append_call(unit, self._fence)
+                is_program = self.runtime.toolbox.is_program(self.state.view.settings)
+                return append_call(unit, self._fence, is_program)
             case MailNotice():
                 return append_notice(unit, self._fence)
             case Departure():

@@ -22,6 +22,7 @@ from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.log.merge_source import MergeSource
 from ikigai_actors.records.log.merges import head_moved
+from ikigai_actors.records.messages.forms import ASKER
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.replies import outcome_of
 
@@ -127,6 +128,7 @@ class AgentLog:
             misfits_in(opened),
             focus_in(opened) if turn else None,
             opened[0].data.get("labels", {}) if opened else {},
+            opened[0].data.get("mail", 0) if opened and ASKER in opened[0].data else 0,
         )
 
     def grow(self, messages: Sequence[Message]) -> None:

@@ -16,6 +16,7 @@ from ikigai_actors.actors.inbox import Inbox
 from ikigai_actors.agent.assembly import conversation_in_words, conversation_of, passage_of, shared_blocks
 from ikigai_actors.agent.blob_cache import RequestBlobs
 from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
+from ikigai_actors.agent.builtin_calls.programs import NEVER
 from ikigai_actors.agent.builtin_calls.wait import waited_to_model
 from ikigai_actors.agent.costs import usual_output
 from ikigai_actors.agent.jobs import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
@@ -59,6 +60,7 @@ from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_unit import Birth
+from ikigai_actors.records.mail.asked import AskedTurn
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.outputs import expected_in
 from ikigai_actors.records.messages.replies import counts_as_request
@@ -597,10 +599,18 @@ class Effects:
             )
             inbox.put_urgent(on.ToolFinished(request, call.id, waited_to_model(told, named is not None), False))
 
+        def ended(answer: str | IkigaiError) -> None:
+            inbox.put_urgent(on.ToolFinished(request, call.id, str(answer), isinstance(answer, IkigaiError)))
+
         for hook in self._runtime.instruments.wait_begins:
             hook(self._tally, call.id)
-        wait = Wait(self._uuid, known, begun.data["deadline"], begun.created_at)
-        self._keep(call, self._runtime.waits.begin(wait, over))
+        deadline = begun.data["deadline"]
+        wait = Wait(self._uuid, known, deadline if deadline < NEVER else None, begun.created_at)
+        if (turns := begun.data.get("turns")) is None:
+            self._keep(call, self._runtime.waits.begin(wait, over))
+        else:
+            asked = [AskedTurn(*one) for one in turns]
+            self._keep(call, self._runtime.waits.begin_turns(wait, asked, begun.data["need"], ended))
 
     def _keep(self, call: Call, run: ToolRun | Waiter) -> None:
         if self._runs is None:

@@ -15,9 +15,10 @@ an agent sent before it became idle is always seen. A result once seen stays, bu
 crash leaves nothing: the wait begins again, with the deadline that it had.
 """
 
+import json
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -43,6 +44,7 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import look_at_all
+from ikigai_actors.records.mail.asked import AskedTurn, turn_name, turns_over
 from ikigai_actors.records.mail.mail import EXIT, PERSON, unread_kinds, unread_letters
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.retrying_reader import RetryingReader
@@ -131,6 +133,8 @@ class Probe(Waiter):
 
     read: Callable[[Transaction], Any] = lambda tx: None
     """Gives what ends the wait; None while nothing does. What it raises ends it, too."""
+    late: Callable[[Transaction], Any] = lambda tx: None
+    """Gives what ends the wait when its time is over."""
 
 
 class _Row(NamedTuple):
@@ -154,6 +158,7 @@ class Waits(Service):
         is_idle: Callable[[str], bool],
         threads: Threads,
         registry: WaitRegistry | None = None,
+        end_of: Callable[[Transaction, AskedTurn], Mapping[str, Any]] = lambda tx, turn: {},
     ) -> None:
         """Make the waits of a host.
 
@@ -163,9 +168,10 @@ class Waits(Service):
             is_idle: whether the agent with this uuid is idle, according to memory.
             threads: makes the thread that looks.
             registry: knows which agents wait for which; None for one of its own.
+            end_of: how a turn that is over has ended, as JSON has it.
         """
         super().__init__("ikigai-waits", threads)
-        self._store, self._registry = store, registry or WaitRegistry()
+        self._store, self._registry, self._end_of = store, registry or WaitRegistry(), end_of
         self._reader, self._clock, self._is_idle = RetryingReader(store, threads), clock, is_idle
         self._open: dict[Waiter, None] = {}  # here and below in order, so that they are answered in order
         self._by_agent: dict[str, dict[Waiter, None]] = defaultdict(
@@ -188,6 +194,26 @@ class Waits(Service):
     def begin(self, wait: Wait, done: _Done) -> Waiter:
         """Begin the wait of a model's call; ``done`` is called once, soon if there is nothing to wait for."""
         waiter = self.prepare(wait, done)
+        self._begin_call(waiter)
+        return waiter
+
+    def begin_turns(self, wait: Wait, turns: Sequence[AskedTurn], need: int, done: _Done) -> Waiter:
+        """Begin the wait of a program for turns; ``done`` gets their ends as a text, soon if enough are over."""
+
+        def late(tx: Transaction) -> str:
+            ended = turns_over(tx, wait.mailbox, turns)
+            return json.dumps([{"turn": turn_name(one), **self._end_of(tx, one)} for one in ended], ensure_ascii=False)
+
+        def read(tx: Transaction) -> str | None:
+            return late(tx) if len(turns_over(tx, wait.mailbox, turns)) >= need > 0 else None
+
+        agents = {one.agent for one in turns}
+        waiter = Probe(wait._replace(agents=tuple(agents)), self, done, agents, read=read, late=late)
+        self._begin_call(waiter)
+        return waiter
+
+    def _begin_call(self, waiter: Waiter) -> None:
+        wait = waiter.wait
         if wait.agents and (wait.deadline is None or wait.deadline > wait.since):
             waiter.of_call = OpenWait(
                 wait.mailbox,
@@ -198,7 +224,6 @@ class Waits(Service):
                 refuse=lambda error: self._end(waiter, error),
             )
         waiter.begin()
-        return waiter
 
     def prepare(self, wait: Wait, done: _Done) -> Waiter:
         """Make a waiter whose wait has yet to begin."""
@@ -420,7 +445,7 @@ def _answered(
     for waiter, looked_at in dirty.items():
         answers: Any
         if isinstance(waiter, Probe):
-            answers = _of_probe(tx, waiter)
+            answers = _of_probe(tx, waiter, waiter in over)
         elif waiter.wait.agents is None:
             answers = _of_anybody(tx, waiter, rows)
         else:
@@ -432,10 +457,10 @@ def _answered(
     return ended
 
 
-def _of_probe(tx: Transaction, waiter: Probe) -> Any:
+def _of_probe(tx: Transaction, waiter: Probe, is_late: bool) -> Any:
     """The end of a probe's wait; None while it waits. Raises `StoreError`."""
     try:
-        return waiter.read(tx)
+        return (waiter.late if is_late else waiter.read)(tx)
     except StoreError:
         raise
     except IkigaiError as error:

@@ -23,13 +23,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, copy_context
 from typing import Any, NamedTuple, TypeVar
 
-from ikigai_actors.actors.futures import Future, acting_agent
+from ikigai_actors.actors.futures import Future, TimedOut, acting_agent
 from ikigai_actors.actors.threads import current_threads
+from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import BadInput, NoCurrentAgent, StepChanged, StepFailed
 from ikigai_actors.providers.base import Reply, ToolCall
+from ikigai_actors.records.mail.asked import AskedTurn, turn_name
 
-STEP_ONCE, STEP_AGAIN, STEP_BY_KEY, WAIT_TURNS, FORK_ACT, PROMPT_ACT = (
-    "step", "step_again", "step_by_key", "wait_turns", "fork", "prompt",
+STEP_ONCE, STEP_AGAIN, STEP_BY_KEY, WAIT_ACT, FORK_ACT, PROMPT_ACT = (
+    "step", "step_again", "step_by_key", "wait", "fork", "prompt",
 )  # fmt: skip
 """The names of a program's calls."""
 
@@ -107,32 +109,48 @@ class ProgramAct(Future[Any]):
 class ForkAct(ProgramAct):
     """A child that is forked; its outcome is the handle."""
 
+    def __init__(self, frame: "ProgramFrame", given: Mapping[str, Any], handle: Callable[[str], Any]) -> None:
+        """Ask for it; ``handle`` makes the handle of an agent."""
+        super().__init__(frame, FORK_ACT, given)
+        self._handle = handle
+
     def made(self, text: str) -> Any:
-        return self.frame.me.system.handle(text)
+        return self._handle(text)
 
 
 class PromptAct(ProgramAct):
     """A prompt to another agent; its outcome is the reply."""
 
-    _end: "ProgramAct | None" = None
+    def __init__(self, frame: "ProgramFrame", given: Mapping[str, Any], typed: Callable[[Reply], Reply]) -> None:
+        """Ask for it; ``typed`` gives the output of a reply its type."""
+        super().__init__(frame, PROMPT_ACT, given)
+        self._typed = typed
+        self._end: Mapping[str, Any] | None = None
+        self._wait = ""
 
     @property
-    def asked(self) -> list[Any]:
-        """The turn that it opens, for a wait: the agent, and the number of the prompt among its mails."""
-        return [self.given["agent"], super().get()]
+    def turn(self) -> str:
+        """The turn that it opens, for a wait."""
+        return turn_name(AskedTurn(self.given["agent"], super().get()))
 
     def get(self, *, timeout: float | None = None) -> Any:
-        """Wait for the reply. Raises `StepFailed` when the turn has ended without one."""
+        """Wait for the reply. Raises `StepFailed` when the turn has ended without one, and `TimedOut`."""
         if self._end is None:
-            wait_together([self])
-        assert self._end is not None
-        return _reply(self._end.get()[self._place], self._end.id)
+            wait_together([self], timeout=timeout)
+        if self._end is None:
+            raise TimedOut(f"No answer within {timeout} s; the turn goes on.")
+        if "error" in self._end:
+            raise StepFailed(self._end["error"], self._wait)
+        return self._typed(
+            Reply(self._end["text"], stop_reason=self._end["stop_reason"], output=self._end.get("output"))
+        )
 
-    _place = 0
+    def done(self) -> bool:
+        return self._end is not None
 
-    def awaited_by(self, wait: ProgramAct, place: int) -> None:
-        """Take the outcome from a wait for several."""
-        self._end, self._place = wait, place
+    def ends(self, end: Mapping[str, Any], wait: str) -> None:
+        """Take the end of the turn, which the wait with this id has brought."""
+        self._end, self._wait = end, wait
 
 
 def gather(*acts: Future[T]) -> list[T]:
@@ -144,16 +162,20 @@ def gather(*acts: Future[T]) -> list[T]:
     """
     if wrong := [one for one in acts if not isinstance(one, ProgramAct)]:
         raise BadInput(f"Expected what a program has asked for, as a prompt gives it; got {wrong[0]!r}.")
-    wait_together([one for one in acts if isinstance(one, PromptAct) and one._end is None])
+    wait_together([one for one in acts if isinstance(one, PromptAct) and not one.done()])
     return [one.get() for one in acts]
 
 
-def wait_together(prompts: Sequence[PromptAct]) -> None:
-    """Ask for one wait for the turns of prompts."""
-    if prompts:
-        wait = ProgramAct(prompts[0].frame, WAIT_TURNS, {"turns": [one.asked for one in prompts]})
-        for place, one in enumerate(prompts):
-            one.awaited_by(wait, place)
+def wait_together(prompts: Sequence[PromptAct], need: int | None = None, timeout: float | None = None) -> None:
+    """Wait until this many of the turns of prompts are over, or all, in one wait."""
+    if not prompts:
+        return
+    turns = {one.turn: one for one in prompts}
+    limit = {} if timeout is None else {"timeout": check_timeout(timeout)}
+    needed = len(turns) if need is None else need
+    wait = ProgramAct(prompts[0].frame, WAIT_ACT, {"turns": list(turns), "need": needed, **limit})
+    for end in wait.get():
+        turns[end["turn"]].ends(end, wait.id)
 
 
 def step(function: Callable[..., Any], *args: Any, idempotent: "bool | str" = False, **kwargs: Any) -> Any:
@@ -334,9 +356,3 @@ def act_digest(name: str, given: Mapping[str, Any]) -> str:
     except (TypeError, ValueError) as error:
         raise BadInput(f"Expected what JSON can hold as arguments of {name}: {error}.") from error
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _reply(end: Mapping[str, Any], wait: str) -> Reply:
-    if "error" in end:
-        raise StepFailed(end["error"], wait)
-    return Reply(end["text"], stop_reason=end["stop_reason"], output=end.get("output"))

@@ -3,7 +3,7 @@
 What each call of a program leaves, and what a crash makes of it:
 
     fork, prompt          the row and the result are one unit: never repeated
-    wait_turns            begins again; ends at once where the turns have ended
+    wait                  goes on until the same deadline; ends at once where the turns have ended
     step                  at most once: one that was cut off has an error as its result
     step_again            called again; by_key: with the same key
 
@@ -18,7 +18,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ikigai_actors.actors.futures import Future, current_acting_agent
+from ikigai_actors.actors.futures import current_acting_agent
 from ikigai_actors.actors.threads import current_threads, in_thread
 from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.agent.statistics import Tally
@@ -29,7 +29,6 @@ from ikigai_actors.programs.frames import (
     STEP_AGAIN,
     STEP_BY_KEY,
     STEP_ONCE,
-    WAIT_TURNS,
     ActOutcome,
     AskedCalls,
     FunctionAnswer,
@@ -43,7 +42,7 @@ from ikigai_actors.tools.effect_keys import acting_call, current_call, effect_ke
 from ikigai_actors.tools.function import FunctionTool, Tool, tool
 
 LONGEST_ACT = 7 * 24 * 3600.0
-"""The most seconds of a step, and of a wait for turns."""
+"""The most seconds of a step."""
 
 
 def program(function: Callable[[str], Any]) -> "Program":
@@ -163,32 +162,11 @@ def _tools(programs: Programs) -> list[FunctionTool]:
         acting_call.set(type(call)(key, call.attempt, call.agent, call.id, call.reply, call.own_files))
         return _recorded(act.run())
 
-    async def wait(turns: list[list[Any]]) -> str:
-        """Wait for the ends of turns."""
-        me = current_acting_agent()
-        ends: list[Any] = []
-        for agent, mail in turns:
-            end = Future[Any]()
-            me.system._end_of_prompt(agent, mail, end)
-            ends.append(await _told(end))
-        return _recorded(ends)
-
     return [
         tool(name=STEP_ONCE, timeout=LONGEST_ACT)(run),
         tool(name=STEP_AGAIN, timeout=LONGEST_ACT, idempotent=True)(run),
         tool(name=STEP_BY_KEY, timeout=LONGEST_ACT, idempotent="by_key")(run),
-        tool(name=WAIT_TURNS, timeout=LONGEST_ACT, idempotent=True)(wait),
     ]
-
-
-async def _told(end: Future[Any]) -> dict[str, Any]:
-    """The end of a turn, as JSON has it."""
-    try:
-        reply = await end
-    except Exception as error:
-        return {"error": str(error)}
-    told = {"text": reply.text, "stop_reason": reply.stop_reason}
-    return told if reply.output is None else {**told, "output": reply.output}
 
 
 def _recorded(value: Any) -> str:

@@ -1788,10 +1788,11 @@ INSERT INTO groups (name, agent_uuid, joined_at) VALUES (:name, :agent, :now)
 DELETE FROM groups WHERE name = :name AND agent_uuid = :agent RETURNING agent_uuid
 
 -- name: some_ties
--- So many of the agents that have timers, groups, monitors or pauses, however often each comes.
+-- So many of the agents that have timers, groups, monitors, pauses or open questions of programs, however often each comes.
 SELECT t.uuid FROM (
     SELECT agent_uuid AS uuid FROM timers UNION ALL SELECT agent_uuid FROM pauses UNION ALL SELECT agent_uuid FROM groups
-    UNION ALL SELECT agent_uuid FROM monitors UNION ALL SELECT watcher FROM monitors) t LIMIT CAST(:most AS BIGINT)
+    UNION ALL SELECT agent_uuid FROM monitors UNION ALL SELECT watcher FROM monitors
+    UNION ALL SELECT agent FROM asked WHERE ended IS NULL UNION ALL SELECT asker FROM asked WHERE ended IS NULL) t LIMIT CAST(:most AS BIGINT)
 
 -- name: leave_groups
 -- Of those who die, under the locks of their rows.
@@ -2266,3 +2267,29 @@ SELECT sha256, principal, name, roles, under, made_by, created_at, expires_at, r
 UPDATE tokens SET revoked_at = :now
  WHERE revoked_at IS NULL AND (principal = :named OR (LENGTH(:named) >= 8 AND SUBSTR(sha256, 1, LENGTH(:named)) = :named))
 RETURNING sha256
+
+-- name: add_asked
+INSERT INTO asked (agent, prompt, asker, ended) VALUES (:agent, :prompt, :asker, NULL) ON CONFLICT DO NOTHING
+
+-- name: askers
+-- The programs that wait for the end of a turn.
+SELECT asker FROM asked WHERE agent = :agent AND prompt = :prompt AND ended IS NULL
+
+-- name: asked_of
+-- What is asked of agents, and goes on.
+SELECT asker, agent, prompt FROM asked WHERE agent = ANY(:agents) AND ended IS NULL ORDER BY asker, agent, prompt
+
+-- name: end_asked
+-- Under the row of who has asked, which orders the ends of all that it has asked.
+UPDATE asked SET ended = (SELECT COALESCE(MAX(o.ended), 0) + 1 FROM asked o WHERE o.asker = :asker)
+ WHERE agent = :agent AND prompt = :prompt AND asker = :asker AND ended IS NULL
+
+-- name: forget_asked
+DELETE FROM asked WHERE asker = ANY(:agents)
+
+-- name: ends_of_asked
+-- By asked_ended.
+SELECT agent, prompt FROM asked WHERE asker = :asker AND ended IS NOT NULL ORDER BY ended
+
+-- name: every_asked
+SELECT agent, prompt, asker, ended FROM asked ORDER BY asker, ended

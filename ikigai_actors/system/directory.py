@@ -83,7 +83,7 @@ from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.system.remote.agents import RemoteActor, RemoteAgents
 from ikigai_actors.system.remote.client import Client
 from ikigai_actors.system.remote.follower import Follower, News
-from ikigai_actors.system.remote.prompted import CutOff, PromptedTurn
+from ikigai_actors.system.remote.prompted import CutOff, PromptedTurn, end_of_turn
 from ikigai_actors.system.remote.publisher import SharedPublisher
 from ikigai_actors.system.remote.tallies import RowTallies
 from ikigai_actors.system.skills import Skills
@@ -156,7 +156,7 @@ class Directory(OfOneProcess, ABC):
             self._publisher = shared = SharedPublisher(threads)
             who = host or new_agent_uuid(random_bytes)
             self._remote = RemoteAgents(store, Client(store, clock, self._on_commit), shared, remote, who)
-        self._waits = Waits(store, clock, self._processes.is_idle, threads, wait_registry)
+        self._waits = Waits(store, clock, self._processes.is_idle, threads, wait_registry, end_of_turn)
         """Waits for mail and for the end of agents."""
         self._lifecycle = Lifecycle(self._store, writer, clock, host, self._here)
         """Sends signals."""

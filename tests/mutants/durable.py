@@ -7,6 +7,7 @@ from tests.mutants import Edit, Mutant
 
 _TURNS, _CHANGES = "tests/agent/test_turns.py", "tests/records/test_changes.py"
 _KEYS, _ONCE = "tests/system/test_keys.py", "tests/records/test_once.py"
+_ASKED, _PROGRAMS = "tests/records/test_asked.py", "tests/programs/test_programs.py"
 _CUT_OFF, _BOOT = "tests/system/test_cut_off.py", "tests/agent/test_boot.py"
 
 DURABLE_MUTANTS = (
@@ -158,6 +159,56 @@ DURABLE_MUTANTS = (
         "        if undone and isinstance(end, Reply):\n",
         "        if False:\n",
         test=_KEYS,
+    ),
+    Mutant(
+        "the end of a turn locks nobody who asks",
+        "records/mail/asked.py",
+        "        return (*self._act.touches, *sorted(self._askers - set(self._act.touches)))",
+        "        return self._act.touches",
+        (Edit("records/mail/asked.py", "        if not askers <= locked.keys():", "        if False:"),),
+        test=_ASKED,
+    ),
+    Mutant(
+        "a program that begins to ask after the look-up is not found",
+        "records/mail/asked.py",
+        "        askers = self._asking(tx)\n        if not askers",
+        "        askers = set(self._askers)\n        if not askers",
+        test=_ASKED,
+    ),
+    Mutant(
+        "a death does not end what was asked of the dead",
+        "records/mail/asked.py",
+        "    end_asked(tx, asked_of(tx, dead))\n",
+        "",
+        test=_ASKED,
+    ),
+    Mutant(
+        "the last unit of a turn does not end what was asked",
+        "agent/turn/steps.py",
+        "    ended = (state.asked,) if state.asked else ()\n",
+        "    ended: tuple[int, ...] = ()\n",
+        test=_PROGRAMS,
+    ),
+    Mutant(
+        "a wait names turns in the order of the prompts",
+        "records/mail/asked.py",
+        "    return [one for one in ended if one in turns]",
+        "    known = set(ended)\n    return [one for one in turns if one in known]",
+        test=_PROGRAMS,
+    ),
+    Mutant(
+        "an act is known by its place",
+        "programs/frames.py",
+        '        self.id = f"{digest}-{frame.count(digest)}"',
+        '        self.id = f"{digest}-{len(frame.acts)}"',
+        test=_PROGRAMS,
+    ),
+    Mutant(
+        "an act that is new beside a record that nobody asks for is done",
+        "programs/frames.py",
+        "        if self._fresh and left:\n",
+        "        if False:\n",
+        test=_PROGRAMS,
     ),
 )
 """All of them."""

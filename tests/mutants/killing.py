@@ -13,8 +13,8 @@ KILLING_MUTANTS = (
     Mutant(
         "what a killed agent held is kept",
         _DEATHS,
-        "locked.lock_dying(tx, dead, list(dict.fromkeys((*told, top))), doomed.counting)",
-        "locked.lock_dying(tx, dead, list(dict.fromkeys((*told, top))), ())",
+        "locked.lock_dying(tx, dead, list(dict.fromkeys((*told, top, *asking))), doomed.counting)",
+        "locked.lock_dying(tx, dead, list(dict.fromkeys((*told, top, *asking))), ())",
         test=_BRANCH,
     ),
     Mutant(

@@ -1,16 +1,26 @@
 """Programs: what a function asks for is in its log, and is done once, however often the function is called."""
 
+import json
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentRef, ProviderError, ScriptedProvider, Signal, TurnInterrupted, current_agent
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    ProviderError,
+    ScriptedProvider,
+    Signal,
+    TimedOut,
+    TurnInterrupted,
+    current_agent,
+)
 from ikigai_actors.errors import StepFailed
 from ikigai_actors.programs import Program, gather, program, step
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import open_store
-from tests.kit.blocking_provider import DEADLINE, Hanging
+from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.databases import eventually
 from tests.kit.program import completed
 from tests.kit.zygote import PYTHON
@@ -53,10 +63,57 @@ def test_a_program_acts_by_calls_in_its_own_log_and_answers(durable: str) -> Non
         assert DONE == ["begin", "heard Plan the mast + heard Plan the sail"]
         assert [said(kid) for kid in boss.children()] == [["Plan the mast", "again"], ["Plan the sail"]]
         calls = [call["name"] for one in boss.history() for call in one.data.get("tool_calls") or ()]
-        assert calls == ["fork", "fork", "step", "prompt", "prompt", "wait_turns", "step", "prompt", "wait_turns"]
+        assert calls == ["fork", "fork", "step", "prompt", "prompt", "wait", "step", "prompt", "wait"]
         assert {one.data["made_by"] for one in boss.history() if one.data.get("tool_calls")} == {lead.version}
     with closing(open_store(durable)) as store:
         assert check(store) == []
+
+
+@program
+def races(task: str) -> str:
+    me = current_agent()
+    slow, quick = (me.fork(name=name, model=name) for name in ("slow", "quick"))
+    replies = gather(slow.prompt("go", output=int), quick.prompt("go"))
+    return f"{replies[0].output} {replies[1].text}"
+
+
+def test_the_order_in_which_turns_end_is_a_record_and_the_order_of_replies_that_of_the_prompts(durable: str) -> None:
+    slow, quick = Gate('{"result": 7}'), Gate("quick")
+    given = {"slow": slow.provider, "quick": quick.provider}
+    with ActorSystem.open(durable, provider="offline", providers=given, programs=[races]) as system:
+        boss = boss_in(system, races)
+        reply = boss.prompt("go")
+        slow.wait_until_asked()
+        quick_one, slow_one = system.agent("quick"), system.agent("slow")
+        quick.open()
+        eventually(lambda: quick_one.history()[-1].kind == "assistant", "the end of the quick one")
+        slow.open()
+        assert reply.get(timeout=DEADLINE).text == "7 quick"
+        [wait] = [one for one in boss.history() if one.kind == "tool_result" and one.data["name"] == "wait"]
+        ends = [(one["turn"][:22], one.get("output")) for one in json.loads(wait.content)]
+        assert ends == [(quick_one.uuid, None), (slow_one.uuid, 7)]
+
+
+@program
+def hurries(task: str) -> str:
+    kid = current_agent().fork(name="kid", model="hangs")
+    asked = kid.prompt("go")
+    try:
+        return str(asked.get(timeout=0.01).text)
+    except TimedOut:
+        kid.signal(Signal.KILL)
+    try:
+        return str(asked.get().text)
+    except StepFailed as error:
+        return f"late, then {error}"
+
+
+def test_a_wait_that_is_too_long_and_the_death_of_who_was_asked_raise_where_they_are_waited_for() -> None:
+    hanging = Hanging("")
+    with ActorSystem.open(":memory:", provider="offline", providers={"hangs": hanging}, programs=[hurries]) as system:
+        answer = boss_in(system, hurries).prompt("go").get(timeout=DEADLINE).text
+        assert answer.startswith("late, then")
+        assert "is dead" in answer
 
 
 @program

@@ -300,6 +300,9 @@ CASES: list[Case] = [
     (Invariant.GROUP, "b", "INSERT INTO groups (name, agent_uuid, joined_at) VALUES ('tea', 'b', 1)"),  # who is dead
     (Invariant.MONITOR, "b", "INSERT INTO monitors (agent_uuid, watcher, created_at) VALUES ('b', 'a', 1)"),
     (Invariant.MONITOR, "a", "INSERT INTO monitors (agent_uuid, watcher, created_at) VALUES ('a', 'a', 1)"),
+    (Invariant.ASKED, "a", "INSERT INTO asked (agent, prompt, asker) VALUES ('c', 999, 'a')"),
+    (Invariant.ASKED, "a", "INSERT INTO asked (agent, prompt, asker) VALUES ('b', 1, 'a')"),  # who is dead
+    (Invariant.ASKED, "a", [WORD[0], "INSERT INTO asked VALUES ('root', 1, 'a', 2)"]),
     (Invariant.TIMER, "a", "UPDATE timers SET id = 3"),
     (Invariant.TIMER, "a", "UPDATE timers SET latest = 9"),
     (Invariant.TIMER, "a", "UPDATE timers SET missed = 9"),

@@ -1,23 +1,32 @@
-"""The built-in calls of programs (`ikigai_actors.programs`), which models do not have: a fork, and a prompt.
+"""The built-in calls of programs (`ikigai_actors.programs`), which models do not have: a fork, a prompt, and a wait.
 
 A program's child begins before the prompt of the turn, so it pays for nothing that its parent has done in it.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, text
 from ikigai_actors.agent.builtin_calls.fork import ForkCall
+from ikigai_actors.agent.builtin_calls.wait import WaitCall
 from ikigai_actors.agent.turn.calls import Call
 from ikigai_actors.agent.turn.fork import Childbed
 from ikigai_actors.agent.turn.state import State
 from ikigai_actors.agent.turn.steps import PendingMessage
+from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.identity import check_name
-from ikigai_actors.records.mail.mail import PROMPT, Mail, Send
+from ikigai_actors.records.mail.asked import Ask, AskedTurn, turn_named
+from ikigai_actors.records.mail.mail import Mail
+from ikigai_actors.records.messages.forms import birth_form, problem_of
 from ikigai_actors.records.messages.messages import NO_DATA, Kind
 from ikigai_actors.records.messages.settings import check_settings
-from ikigai_actors.store.unit import Unit
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.tools.policy import ToolTraits
+
+NEVER = 253_402_300_799_000
+"""The deadline of a wait without one: the last second of the year 9999, in milliseconds since 1970."""
 
 
 class ProgramFork(ForkCall):
@@ -31,14 +40,14 @@ class ProgramFork(ForkCall):
     }
 
     def check(self, given: Given) -> None:
-        super().check(given)
+        super().check(_plain(given))
         check_settings(_settings(given))
 
     def _bed(self, state: State, call: Call, child: str, tools: Mapping[str, ToolTraits]) -> Childbed:
         self.check(call.input)
         name, prompt, settings = call.input.get("name"), text(call.input, "prompt"), _settings(call.input)
         own: list[PendingMessage] = [(Kind.CONFIGURE, "", settings)] if settings else []
-        own += [(Kind.USER, prompt, NO_DATA)] if prompt else []
+        own += [(Kind.USER, prompt, _typed(call.input))] if prompt else []
         result = (Kind.TOOL_RESULT, child, call.data)
         at = state.turn - 1
         return Childbed(
@@ -56,16 +65,71 @@ class ProgramPrompt(BuiltinCall):
         "text": Argument("string", "The prompt.", required=True),
     }
 
+    def check(self, given: Given) -> None:
+        super().check(_plain(given))
+
     def act(self, agent: str, given: Given, now: int) -> Unit:
-        return Send(given["agent"], None, text(given, "text"), now, PROMPT)
+        if given["agent"] == agent:
+            raise BadInput("That is you: your turn is open, so a prompt of yours waits for its end.")
+        return Ask(agent, given["agent"], text(given, "text"), now, _typed(given))
 
     def to_model(self, answer: Mail) -> str:
         return str(answer.id)
 
 
-PROGRAM_CALLS: Mapping[str, BuiltinCall] = {call.name: call for call in (ProgramFork(), ProgramPrompt())}
+class ProgramWait(WaitCall):
+    """Wait for the ends of turns, until enough of them are over; the result names them in the order of their ends."""
+
+    arguments: ClassVar = {
+        "turns": Argument("array", "The turns, as prompts give them.", required=True, may_be_empty=True),
+        "need": Argument("integer", "How many of them are enough.", required=True),
+        "timeout": Argument("number", "The most seconds to wait."),
+    }
+
+    def check(self, given: Given) -> None:
+        BuiltinCall.check(self, given)
+        if (given.get("timeout") or 0) < 0:
+            raise BadInput(f"Expected a wait of 0 seconds or more, got {given['timeout']!r}.")
+        if not 0 <= given["need"] <= len(given["turns"]):
+            raise BadInput(f"Expected to need some of {len(given['turns'])} turns, got {given['need']!r}.")
+        for one in given["turns"]:
+            turn_named(one)
+
+    def act(self, agent: str, given: Given, now: int) -> "BeginTurnsWait":
+        seconds = given.get("timeout")
+        deadline = NEVER if seconds is None else min(NEVER, now + int(seconds * 1000))
+        return BeginTurnsWait(tuple(map(turn_named, given["turns"])), given["need"], deadline)
+
+
+@dataclass(frozen=True, slots=True)
+class BeginTurnsWait(Unit):
+    """Begin to wait for turns. Answered with the data of the ``tool_call``."""
+
+    turns: tuple[AskedTurn, ...]
+    need: int
+    deadline: int
+    """Milliseconds since 1970."""
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Mapping[str, Any]:
+        turns = [[*one] for one in self.turns]
+        return {"deadline": self.deadline, "agents": None, "turns": turns, "need": self.need}
+
+
+PROGRAM_CALLS: Mapping[str, BuiltinCall] = {call.name: call for call in (ProgramFork(), ProgramPrompt(), ProgramWait())}
 """The built-in calls of programs by name."""
 
 
 def _settings(given: Given) -> dict[str, Any]:
     return {name: given[name] for name in ("model", "system") if given.get(name)}
+
+
+def _plain(given: Given) -> Given:
+    """The arguments but for the type of a value. Raises `BadInput` for one that is none."""
+    if (wrong := problem_of(birth_form, given)) is not None:
+        raise BadInput(f"A program {wrong}.")
+    return {name: value for name, value in given.items() if name != "output"}
+
+
+def _typed(given: Given) -> Mapping[str, Any]:
+    """The data of a prompt that asks for a value of a type."""
+    return {"output": given["output"]} if given.get("output") else NO_DATA

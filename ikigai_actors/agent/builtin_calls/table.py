@@ -29,9 +29,9 @@ BUILTIN_CALLS: Mapping[str, BuiltinCall] = {
 """The built-in calls by name. No other tool may have such a name."""
 
 
-def append_call(unit: CallUnit, fence: FencingToken) -> AppendCall:
+def append_call(unit: CallUnit, fence: FencingToken, of_program: bool) -> AppendCall:
     """The unit of writes of a built-in call: what it does, and the message that reports it."""
-    call = BUILTIN_CALLS.get(unit.call.name) or PROGRAM_CALLS[unit.call.name]
+    call = (PROGRAM_CALLS if of_program else BUILTIN_CALLS)[unit.call.name]
     act = call.act(unit.agent, unit.call.input, unit.created_at)
     return AppendCall(
         unit.agent, act, lambda answer: unit.message(call.to_model(answer), call.noted(answer)), fence, unit.rules

@@ -60,7 +60,7 @@ class WaitCall(BuiltinCall):
         after = advance(state, (unit.message(),), calls=running)
         return Step(after, unit, (BeginWait(state.request, call.id),), call=call.id)
 
-    def act(self, agent: str, given: Given, now: int) -> "NameAwaited":
+    def act(self, agent: str, given: Given, now: int) -> Unit:
         called = tuple(map(storable, given.get("agents") or ()))
         deadline = now + int(_timeout(given) * 1000)
         return NameAwaited(agent, called, bool(given.get("children")), deadline)

@@ -428,6 +428,8 @@ class Loaded:
     """The new `State.focus`."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The labels that the prompt of the latest turn puts over those of the agent."""
+    asked: int = 0
+    """The new `State.asked`."""
     cut_off: str = ""
     """Why the open turn does not go on by itself, for who asks for its outcome. The actor fills it in."""
 

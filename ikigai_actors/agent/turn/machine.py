@@ -124,6 +124,7 @@ from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.agents.labels import joined
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.forms import ASKER
 from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
 from ikigai_actors.records.messages.replies import reply_message_data, spent_data, spent_of
 from ikigai_actors.records.messages.settings import STREAM_RETRIES, is_trial
@@ -440,7 +441,7 @@ def _loaded(state: State, event: on.Loaded) -> State:
         phase = Phase.WAITING_FOR_BUDGET
     failed = 0 if state.turn else event.failed
     known = replace(state, head=event.head, view=event.view, calls=event.calls, last=last, notice=event.notice)
-    known = replace(known, turn_labels=_labels_of_turn(state, event.labels))
+    known = replace(known, turn_labels=_labels_of_turn(state, event.labels), asked=event.asked)
     return replace(known, phase=phase, failed=failed, output=event.output, misfits=event.misfits, focus=event.focus)
 
 
@@ -476,6 +477,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         service_waits=0,
         passed=0,
         output=event.data.get("output"),
+        asked=event.mail if ASKER in event.data else 0,
         turn_labels=_labels_of_turn(state, event.data.get("labels", {})),
         misfits=(),
         squeezed=0,
@@ -485,6 +487,8 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
     unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail, blobs=event.blobs, asks=True)
     if after.turn_labels:
         unit = replace(unit, labels=after.turn_labels)
+    if state.turn and state.asked:
+        unit = replace(unit, asked=(state.asked,))
     told: tuple[Effect, ...] = (*answers_of_cut_off(state), *_stored(event))
     if event.interrupted:
         return _end_at_once(after, unit, told, event, now)
@@ -495,7 +499,8 @@ def _end_at_once(state: State, unit: LogUnit, told: tuple[Effect, ...], event: o
     """End the turn that a unit opens, in the same unit, before anything was asked of a model."""
     ended = end_turn(state, now, _interrupted(state), INTERRUPTION)
     assert isinstance(ended.unit, LogUnit)
-    unit = replace(unit, messages=(*unit.messages, *ended.unit.messages), turn=0, asks=False)
+    asked = (*unit.asked, *ended.unit.asked)
+    unit = replace(unit, messages=(*unit.messages, *ended.unit.messages), turn=0, asks=False, asked=asked)
     return Step(ended.state, unit, (*told, *ended.effects), event.caller)
 
 

@@ -143,10 +143,11 @@ def end_turn(state: State, now: int, outcome: TurnOutcome, *drafts: PendingMessa
     """Close the turn with these messages, and answer all its callers with the outcome."""
     messages = messages_of(state.uuid, state.head, now, drafts)
     failed = state.turn if isinstance(outcome, ProviderError) else 0
-    ended = {"turn": 0, "phase": Phase.IDLE, "steps": 0, "calls": (), "callers": (), "last": outcome, "failed": failed}
-    after = advance(state, messages, hold=None, service_wait=None, service_waits=0, **ended)
+    anew = {"turn": 0, "phase": Phase.IDLE, "steps": 0, "calls": (), "callers": (), "last": outcome, "failed": failed}
+    after = advance(state, messages, hold=None, service_wait=None, service_waits=0, **anew)
     answers = tuple(Answer(caller, outcome) for caller in state.callers)
-    unit = LogUnit(state.uuid, messages, turn=0, unpaused=isinstance(state.hold, Paused))
+    ended = (state.asked,) if state.asked else ()
+    unit = LogUnit(state.uuid, messages, turn=0, unpaused=isinstance(state.hold, Paused), asked=ended)
     return Step(after, unit, answers)
 
 

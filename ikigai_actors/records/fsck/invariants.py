@@ -66,6 +66,7 @@ class Invariant(StrEnum):
     TREE = "tree"
     GROUP = "group"
     MONITOR = "monitor"
+    ASKED = "asked"
     PIECES = "pieces"
     EXPERIMENT = "experiment"
 

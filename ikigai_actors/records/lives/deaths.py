@@ -8,6 +8,7 @@ One transaction writes all of it, so a crash leaves all of it or nothing:
 - What is held for its request to a model is spent: it may have left.
 - Its timers go, it leaves its groups, and who monitors it gets that mail as well.
 - Receivers outside hear of the topmost of those that die (`ikigai_actors.records.outbox.events`).
+- What programs have asked of it has ended (`ikigai_actors.records.mail.asked`).
 
 Every unit of deaths locks the row of ``tree`` first. While that is held no agent is born, dies, or gets another
 supervisor. So the unit finds out without locks who dies and who takes over; then it locks all rows that change in one
@@ -36,6 +37,7 @@ from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.holds import bury_holds
 from ikigai_actors.records.lives.exit_mails import End, ExitMail, exit_mails
 from ikigai_actors.records.lives.membership import forget_dead, watchers_of
+from ikigai_actors.records.mail.asked import asked_of, bury_asked
 from ikigai_actors.records.mail.mail import EXIT, write_mail
 from ikigai_actors.records.outbox.events import AGENT_DIED, PostedEvent, post
 from ikigai_actors.store.base import Transaction
@@ -181,7 +183,8 @@ def end_branch(
     nearest = survivors_above(family, {top})[top]
     watched = watchers_of(tx, tied)
     told = _told(dead, dict.fromkeys(dead, nearest), watched) if watched else {nearest: [*dead]}
-    locked.lock_dying(tx, dead, list(dict.fromkeys((*told, top))), doomed.counting)
+    asking = _asking(tx, dead, tied)
+    locked.lock_dying(tx, dead, list(dict.fromkeys((*told, top, *asking))), doomed.counting)
     keep_last_statuses(tx, [*dead], now)
     tx.run("bury_rows", keys=doomed.keys, **_written(why, now))
     mails = exit_mails(dead, told, doomed.supervisors, doomed.called)
@@ -218,7 +221,9 @@ def end_agents(
     paused = [one.agent for one in decisions if isinstance(one, Pause)]
     tied = _tied(tx, dead)
     told = _told(dead, survivors_above(family, dead.keys()), watchers_of(tx, tied))
-    locked.lock_dying(tx, dead, list(dict.fromkeys((*adopted, *adopted.values(), *told, *kept))))
+    locked.lock_dying(
+        tx, dead, list(dict.fromkeys((*adopted, *adopted.values(), *told, *kept, *_asking(tx, dead, tied))))
+    )
     alike: dict[End, list[str]] = {}
     for uuid, how in dead.items():
         alike.setdefault(how, []).append(uuid)
@@ -273,10 +278,17 @@ def _settle(
         keep_memberships(tx, tied, now)
     tx.run("end_timers", agents=tied)
     forget_dead(tx, tied)
+    if tied:
+        bury_asked(tx, tied)
     freed = bury_holds(tx, locked, dead, tied)
     for mail in mails:
         write_mail(tx, locked, mail.recipient, mail.sender, mail.body, now, EXIT)
     return tuple((mail.recipient, mail.sender) for mail in mails), freed
+
+
+def _asking(tx: Transaction, dead: Collection[str], tied: Sequence[str]) -> list[str]:
+    """The living that have asked for something of those who die."""
+    return [asker for asker in dict.fromkeys(row[0] for row in asked_of(tx, tied)) if asker not in dead]
 
 
 def _supervisor(family: Family, uuid: str) -> str:
@@ -354,7 +366,7 @@ def _told(
 
 
 def _tied(tx: Transaction, dead: Collection[str]) -> list[str]:
-    """The dead, but for those of `MANY_DEATHS` that have no timer, group, monitor or pause."""
+    """The dead, but for those of `MANY_DEATHS` that have no timer, group, monitor, pause or question of a program."""
     if len(dead) >= MANY_DEATHS:
         ties = tx.run("some_ties", most=len(dead))
         if len(ties) < len(dead):  # these are all there are

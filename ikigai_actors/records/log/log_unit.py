@@ -90,5 +90,7 @@ class LogUnit:
     """A rule that the agent gets with this. ``rules`` of the unit as it was written are those in force after it."""
     spent: tuple[SpendingRow, ...] = ()
     """The costs of the requests in these messages."""
+    asked: tuple[int, ...] = ()
+    """The prompts of programs whose turns end with this, by the numbers of their mails."""
     resumed_at: int = 0
     """The position to which the turn had come that goes on with this, since it was cut off; 0 where none does."""

@@ -118,6 +118,7 @@ def _mark(tx: Transaction, before: int, now: int) -> None:
     if uuids := _due(tx, before):
         tx.run("lock_agents", uuids=uuids, writers=[])
         tx.run("mark_pruned", uuids=uuids, now=now)
+        tx.run("forget_asked", agents=uuids)
 
 
 def _delete(store: Store, table: str, uuids: Sequence[str], most: int) -> int:

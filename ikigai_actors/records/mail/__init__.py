@@ -2,6 +2,7 @@
 
     mail        sending, reading, and the unread
     prompts     prompts on their way
+    asked       what programs have asked of other agents
     words       words for agents within their turns
     timers      mail that comes later
     schedules   when that is due (pure)

@@ -18,6 +18,9 @@ Wrong = Iterator[tuple[str, str]]
 
 Form = Callable[[Data], Wrong]
 
+ASKER = "asker"
+"""The part of a prompt's data that says which program asks, by its uuid."""
+
 LARGEST_NUMBER = 2**53
 """The largest whole number of a message: up to here all programs that read JSON agree on it."""
 
@@ -52,6 +55,8 @@ def prompt_form(data: Data) -> Wrong:
         yield "steer", 'true or "now"'
     if not isinstance(data.get("sender", ""), str) or not isinstance(data.get("name", ""), str):
         yield "sender", "the uuid of an agent, with its name"
+    if not isinstance(data.get(ASKER, ""), str):
+        yield ASKER, "the uuid of an agent"
     for name in ("mail", "turn"):
         if not _is_whole(data.get(name, 0)):
             yield name, "a whole number"
@@ -88,6 +93,8 @@ def start_form(data: Data) -> Wrong:
     agents = data.get("agents")
     if agents is not None and not (isinstance(agents, list) and all(map(_is_awaited, agents))):
         yield "agents", "pairs of a name and a uuid"
+    if "turns" in data and not (_are_turns(data["turns"]) and _is_count(data.get("need"))):
+        yield "turns", "pairs of a uuid and a number, and how many of them are enough"
 
 
 def output_form(data: Data) -> Wrong:
@@ -221,6 +228,12 @@ def _is_word(value: Data) -> bool:
 def _is_version(value: Data) -> bool:
     numbers = _is_whole(value.get("version")) and _is_whole(value.get("other", 0))
     return isinstance(value.get("path"), str) and numbers
+
+
+def _are_turns(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) and _is_count(one[1]) for one in value
+    )
 
 
 def _is_awaited(value: object) -> bool:

@@ -8,13 +8,14 @@ the outcome of its end. One that was undone was interrupted, whatever it had sai
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ikigai_actors.errors import AgentDead, IkigaiError, TurnInterrupted, Withdrawn
+from ikigai_actors.errors import AgentDead, IkigaiError, StoreError, TurnInterrupted, Withdrawn
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord, Died
 from ikigai_actors.records.log.heads import heads_of, section
+from ikigai_actors.records.mail.asked import AskedTurn
 from ikigai_actors.records.mail.prompts import PromptTimes, prompt_times
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Transaction
@@ -98,6 +99,23 @@ class PromptedTurn:
             return False
         to = message.data.get("before", message.data.get("mark"))
         return isinstance(to, int) and to <= self._opening
+
+
+def end_of_turn(tx: Transaction, turn: AskedTurn) -> dict[str, Any]:
+    """How the turn of a prompt by mail has ended, as JSON has it."""
+    try:
+        end = PromptedTurn(turn.agent, turn.prompt).current_end(tx)
+    except StoreError:
+        raise
+    except IkigaiError as error:
+        end = error
+    match end:
+        case Reply():
+            told = {"text": end.text, "stop_reason": end.stop_reason}
+            return told if end.output is None else {**told, "output": end.output}
+        case IkigaiError():
+            return {"error": str(end)}
+    return {"error": "The turn had ended, and somebody goes on with it."}
 
 
 def _dead(record: AgentRecord) -> AgentDead:

@@ -11,7 +11,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_flag, check_timeout
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import BadInput, NameTaken
-from ikigai_actors.programs.frames import FORK_ACT, ForkAct, acting_frame
+from ikigai_actors.programs.frames import ForkAct, acting_frame
 from ikigai_actors.programs.provider import Program
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import new_agent_uuid
@@ -21,7 +21,7 @@ from ikigai_actors.records.once import KeyedCall, answer_under
 from ikigai_actors.system.births import Child, births_of, note_of
 from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.base import CommandBase
-from ikigai_actors.system.lifecycle import new_children, new_fork
+from ikigai_actors.system.lifecycle import data_of, new_children, new_fork
 from ikigai_actors.system.skills import check_names
 
 _children = itemgetter("children")
@@ -152,20 +152,14 @@ class ForkCommands(CommandBase[H]):
         """
         model = model.name if isinstance(model, Program) else model
         if (frame := acting_frame.get()) is not None and frame.me.uuid == self.uuid:
-            asked = {"prompt": prompt, "name": name, "model": model, "system": system}
-            if (count, prompts, output, attach, at, budget, labels, tuple(skills), key) != (
-                None,
-                None,
-                None,
-                (),
-                None,
-                None,
-                None,
-                (),
-                None,
-            ):
-                raise BadInput("Expected prompt, name, model and system for the fork of a program, and nothing else.")
-            return ForkAct(frame, FORK_ACT, {key: value for key, value in asked.items() if value is not None})
+            others = (count, prompts, names, tuple(attach), at, budget, labels, tuple(skills), key, on_orphan)
+            if any(one not in (None, ()) for one in others):
+                raise BadInput(
+                    "Expected prompt, name, model, system and output for the fork of a program, and nothing else."
+                )
+            asked = {"prompt": prompt, "name": name, "model": model, "system": system, **data_of(output, ())[0]}
+            given = {key: value for key, value in asked.items() if value is not None}
+            return ForkAct(frame, given, lambda uuid: self._ref(uuid, output))
         random_bytes = self.system._random_bytes
         children = new_children(
             lambda: new_agent_uuid(random_bytes), prompt, name, count=count, prompts=prompts, names=names

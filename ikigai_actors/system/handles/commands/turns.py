@@ -9,7 +9,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput, KeyTaken
-from ikigai_actors.programs.frames import PROMPT_ACT, PromptAct, acting_frame
+from ikigai_actors.programs.frames import PromptAct, acting_frame
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages.replies import OUTPUT, last_outcome
 from ikigai_actors.records.once import KeyedCall
@@ -93,9 +93,10 @@ class TurnCommands(CommandBase[H]):
             InboxFull: 10,000 commands wait for it; the future raises it, or the call.
         """
         if (frame := acting_frame.get()) is not None:
-            if (output, tuple(attach), labels, tuple(skills), key) != (None, (), None, (), None):
-                raise BadInput("Expected a text for the prompt of a program, and nothing else.")
-            return PromptAct(frame, PROMPT_ACT, {"agent": self.uuid, "text": prompt_text(text)})
+            if (tuple(attach), labels, tuple(skills), key) != ((), None, (), None):
+                raise BadInput("Expected a text and an output for the prompt of a program, and nothing else.")
+            given = {"agent": self.uuid, "text": prompt_text(text), **data_of(output, ())[0]}
+            return PromptAct(frame, given, lambda reply: self._typed(reply, output))
         return self._prompting(text, output, attach, labels, key, skills)()
 
     def _prompting(
@@ -208,14 +209,17 @@ class TurnCommands(CommandBase[H]):
 
         None is the type for which the handle's fork has asked, if the output fits it; else JSON.
         """
+        is_typed = output is not None or self._output is not None
+        return self._future(timeout, partial(self._typed, output=output) if is_typed else None)
 
-        def typed(reply: Reply) -> Reply:
-            from ikigai_actors.records.messages.outputs import as_output, expected, problems
+    def _typed(self, reply: Reply, output: Any) -> Reply:
+        """The reply, with an output of this type. None is that for which the handle's fork has asked, if it fits."""
+        wanted = self._output if output is None else output
+        if wanted is None:
+            return reply
+        from ikigai_actors.records.messages.outputs import as_output, expected, problems
 
-            wanted = self._output if output is None else output
-            is_of_another_turn = output is None and (
-                reply.stop_reason != OUTPUT or problems(expected(wanted), reply.output) != []
-            )
-            return reply if is_of_another_turn else replace(reply, output=as_output(wanted, reply.output))
-
-        return self._future(timeout, None if output is None and self._output is None else typed)
+        is_of_another_turn = output is None and (
+            reply.stop_reason != OUTPUT or problems(expected(wanted), reply.output) != []
+        )
+        return reply if is_of_another_turn else replace(reply, output=as_output(wanted, reply.output))

@@ -1,0 +1,25 @@
+"""The part of fsck that looks at what programs have asked."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.store.base import Transaction
+
+
+def check_asked(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
+    """The faults of what programs have asked; ``records`` are all agents, by uuid."""
+    ends = Counter[str]()
+    for agent, prompt, asker, ended in tx.run("every_asked"):
+        ends[asker] += ended is not None
+        told, who = records.get(agent), records.get(asker)
+        text = ""
+        if told is None or who is None or prompt > told.mailed or agent == asker:
+            text = f"expected a program to have asked another agent for what is prompt {prompt} of {agent}"
+        elif ended is None and not (told.living and who.living):
+            text = f"expected prompt {prompt} of {agent} to have ended, since one of the two is dead"
+        elif ended not in (None, ends[asker]):
+            text = f"expected end {ends[asker]} next, got {ended}"
+        if text:
+            yield Violation(Invariant.ASKED, asker, text)

@@ -1,0 +1,127 @@
+"""What programs have asked of other agents: a row from the unit of the prompt until the end of its turn.
+
+    asked      with the prompt: one unit
+    ended      with the last unit of its turn, or with the death of its agent: it has the next number of who has asked
+
+The numbers of one program's rows are the order in which its prompts were answered, for every process. They are
+given under the program's row, so no two ends get the same one. The last unit of a turn looks up who asks, and locks
+them with its own row; who has begun to ask since then is found again under that row, and the unit is run once more. A
+death holds the tree, which prompts of programs share, so none comes between its look and its end.
+
+A program that waits for a prompt that it has not sent itself, as a fork in mid-turn does, has a row of its own.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.agents.identity import is_agent_uuid
+from ikigai_actors.records.mail.mail import PROMPT, Mail, Send
+from ikigai_actors.records.messages.forms import ASKER
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import Around, LockedRows, RunAlone, TreeLock, Unit
+
+_TURN = re.compile(r"(.+)/m([1-9][0-9]{0,14})")
+
+
+class AskedTurn(NamedTuple):
+    """The turn that a prompt by mail opens."""
+
+    agent: str
+    """The uuid of the agent."""
+    prompt: int
+    """The number of the mail."""
+
+
+def turn_name(turn: AskedTurn) -> str:
+    """A turn in a text."""
+    return f"{turn.agent}/m{turn.prompt}"
+
+
+def turn_named(text: str) -> AskedTurn:
+    """The turn of a text. Raises `BadInput`."""
+    found = _TURN.fullmatch(text)
+    if found is None or not is_agent_uuid(found[1]):
+        raise BadInput(f"Expected a turn as a prompt gives it, such as {'A' * 22}/m7; got {text[:80]!r}.")
+    return AskedTurn(found[1], int(found[2]))
+
+
+class Ask(Send):
+    """Send the prompt of a program; answered with the `Mail`. Raises what `Send` does."""
+
+    __slots__ = ("_asker",)
+
+    tree = TreeLock.SHARED
+
+    def __init__(self, asker: str, agent: str, text: str, now: int, data: Mapping[str, Any]) -> None:
+        super().__init__(agent, None, text, now, PROMPT, {**data, ASKER: asker})
+        self._asker = asker
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Mail:
+        mail: Mail = super().write(tx, locked)
+        tx.run("add_asked", agent=mail.recipient, prompt=mail.id, asker=self._asker)
+        return mail
+
+
+class EndAsked(Around):
+    """The last unit of a turn that a program has asked for, and the end of what it has asked. Answered as its act."""
+
+    __slots__ = ("_agent", "_askers", "_prompts")
+
+    def __init__(self, act: Unit, agent: str, prompts: Sequence[int]) -> None:
+        """Make the unit; ``prompts`` are those of the agent whose turns end with it, by their numbers."""
+        super().__init__(act)
+        self._agent, self._prompts, self._askers = agent, tuple(prompts), set[str]()
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (*self._act.touches, *sorted(self._askers - set(self._act.touches)))
+
+    def look_up(self, tx: Transaction) -> None:
+        super().look_up(tx)
+        self._askers = self._asking(tx)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Any:
+        askers = self._asking(tx)
+        if not askers <= locked.keys():  # one has begun to wait since the look-up
+            raise RunAlone(self.around(self._act))
+        try:
+            done = self._act.write(tx, locked)
+        except RunAlone as alone:
+            raise RunAlone(self.around(alone.unit)) from None
+        for prompt in self._prompts:
+            end_asked(tx, ((asker, self._agent, prompt) for asker in askers))
+        return done
+
+    def _asking(self, tx: Transaction) -> set[str]:
+        found = set[str]()
+        for prompt in self._prompts:
+            found.update(asker for (asker,) in tx.run("askers", agent=self._agent, prompt=prompt))
+        return found
+
+
+def end_asked(tx: Transaction, rows: Iterable[tuple[str, str, int]]) -> None:
+    """End what programs ask for: asker, agent and prompt of each. The rows of the askers are locked."""
+    for asker, agent, prompt in rows:
+        tx.run("end_asked", asker=asker, agent=agent, prompt=prompt)
+
+
+def asked_of(tx: Transaction, agents: Collection[str]) -> list[tuple[str, str, int]]:
+    """What is asked of agents, and goes on: asker, agent and prompt of each."""
+    return [(asker, agent, prompt) for asker, agent, prompt in tx.run("asked_of", agents=list(agents))]
+
+
+def bury_asked(tx: Transaction, dead: Collection[str]) -> None:
+    """End what is asked of agents that die, in the unit of their deaths, and forget what they ask themselves.
+
+    The rows of the living who ask them are locked.
+    """
+    tx.run("forget_asked", agents=list(dead))
+    end_asked(tx, asked_of(tx, dead))
+
+
+def turns_over(tx: Transaction, asker: str, turns: Collection[AskedTurn]) -> list[AskedTurn]:
+    """Those of these turns that are over, in the order in which they ended."""
+    ended = (AskedTurn(agent, prompt) for agent, prompt in tx.run("ends_of_asked", asker=asker))
+    return [one for one in ended if one in turns]
