@@ -7,7 +7,7 @@ another host, which begins what is postponed here.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -33,6 +33,7 @@ from ikigai_actors.agent.turn.found import found_in
 from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
 from ikigai_actors.agent.turn.record import has_own_files
 from ikigai_actors.agent.turn.request import assemble
+from ikigai_actors.agent.turn.skills import loaded_skills
 from ikigai_actors.agent.turn.state import (
     WORKING,
     Answer,
@@ -69,6 +70,7 @@ from ikigai_actors.text import storable
 from ikigai_actors.tools.effect_keys import CurrentCall, effect_key
 from ikigai_actors.tools.function import Result, Tool
 from ikigai_actors.tools.rules.rule import Rules
+from ikigai_actors.tools.skills.acting import acting_skills
 
 OUTWARD = (RequestModel, Summarise, RunTool, AskApproval)
 """The effects that leave the process."""
@@ -215,8 +217,9 @@ class Effects:
                 own_files = has_own_files(state.view.settings.get("effects") or {})
                 call, rules = _call(state, effect.call), state.rules or ()
                 place = (state.turn, call.reply, state.calls.index(call))
+                loaded = [] if log is None else loaded_skills(state.view.settings, log, state.head)
                 tool = self._runtime.toolbox.tool_of(state.view.settings, call.name)
-                self._run_tool(tool, effect.request, call, place, own_files, rules)
+                self._run_tool(tool, effect.request, call, place, own_files, rules, loaded)
             case BeginWait():
                 assert log is not None
                 self._wait(effect.request, _call(state, effect.call), log)
@@ -556,7 +559,14 @@ class Effects:
         return runs
 
     def _run_tool(
-        self, tool: Tool, request: int, call: Call, place: tuple[int, int, int], own_files: bool, rules: Rules
+        self,
+        tool: Tool,
+        request: int,
+        call: Call,
+        place: tuple[int, int, int],
+        own_files: bool,
+        rules: Rules,
+        skills: Sequence[Mapping[str, Any]],
     ) -> None:
         """Run the tool of a call whose write-ahead record is committed."""
         for hook in self._runtime.instruments.tool_begins:
@@ -573,6 +583,7 @@ class Effects:
         handle = self._runtime.processes.handle(self._uuid)
 
         def runs() -> None:
+            acting_skills.set(skills)
             for hook in self._runtime.instruments.tool_runs:
                 hook(self._tally, *place)
 

@@ -62,13 +62,14 @@ def pin(settings: Mapping[str, Any], skills: Iterable[FoundSkill]) -> tuple[dict
     return {"skills": with_skills(settings, entries)}, files
 
 
-def skill_texts(store: Store, load: Callable[[], Log], skills: Sequence[str]) -> dict[str, Any]:
+def skill_texts(store: Store, load: Callable[[], Log], skills: Sequence[str], commands: bool = False) -> dict[str, Any]:
     """The part of a prompt's data that brings the texts of skills of an agent. Those that only a person loads count.
 
     Args:
         store: has their files.
         load: reads the log of the agent.
         skills: their names.
+        commands: whether the agent can run commands.
 
     Raises `BadInput` where the agent does not have one, or its bytes are not those that were pinned.
     """
@@ -81,13 +82,13 @@ def skill_texts(store: Store, load: Callable[[], Log], skills: Sequence[str]) ->
     picked = [known[name] for name in dict.fromkeys(skills)]
     hashes = {one["name"]: blob_of(one, SKILL_FILE) or "" for one in picked}
     found = store.read(lambda tx: read_blobs(tx, hashes.values()))
-    return {SKILLS: [_text_of(one, found.get(hashes[one["name"]], b"")) for one in picked]}
+    return {SKILLS: [_text_of(one, found.get(hashes[one["name"]], b""), commands) for one in picked]}
 
 
-def _text_of(skill: Mapping[str, Any], data: bytes) -> dict[str, str]:
+def _text_of(skill: Mapping[str, Any], data: bytes, commands: bool) -> dict[str, str]:
     if sha256(data).hexdigest() != blob_of(skill, SKILL_FILE):
         raise BadInput(f"Skill {skill['name']} is not in the database as it was pinned. Run ikigai fsck.")
-    text = cut(instructions_of(data.decode(errors="replace"), files_of(skill)))
+    text = cut(instructions_of(data.decode(errors="replace"), files_of(skill, commands)))
     return {"name": skill["name"], "sha256": skill["sha256"], "text": text}
 
 

@@ -534,6 +534,7 @@ class ActorSystem(System):
                 publisher.publish(ToolTrouble(name, text))
 
             toolset.host_paths, toolset.trees = paths, StoredTrees(self._store, self._runtime.journal, self._clock)
+            toolset.read_blobs = lambda hashes: self._store.read(lambda tx: read_blobs(tx, hashes))
             if unsuitable := self._toolbox.add(self._runtime.executor.open(toolset, tell)):
                 told = left_out(unsuitable)
                 logger.warning("%s: %s", toolset.name, told, extra=AS_EVENT)

@@ -17,6 +17,9 @@ from ikigai_actors.tools.trees.tree import Copied, TreeStore
 Tell = Callable[[str], None]
 """Takes a sentence for a person, for example that a server died. Thread-safe."""
 
+ReadBlobs = Callable[[Sequence[str]], Mapping[str, bytes]]
+"""Gives bytes of the database by their digests; those that are missing are left out. Blocks."""
+
 
 @dataclass(frozen=True, slots=True)
 class HostPaths:
@@ -35,6 +38,8 @@ class Toolset(ABC):
     """Which files belong to the host. The system sets it before `open`."""
     trees: TreeStore | None = None
     """What the database says of trees. The system sets it before `open`."""
+    read_blobs: ReadBlobs | None = None
+    """Reads bytes of the database by their digests. The system sets it before `open`."""
     directory: Path | None = None
     """The directory that its tools work in, if they work in one."""
     copied: Copied | None = None

@@ -241,5 +241,33 @@ MEMORY_MUTANTS = (
         "    seen = state.head",
         test="tests/system/test_skills.py",
     ),
+    Mutant(
+        "the files of a skill are laid out as the database has them",
+        "tools/workspace/skill_files.py",
+        '    if data is None or sha256(data).hexdigest() != one["sha256"]:',
+        "    if data is None:",
+        test="tests/tools/test_skill_files.py",
+    ),
+    Mutant(
+        "a file of a skill leads out of its place",
+        "tools/workspace/skill_files.py",
+        '    if path.is_absolute() or ".." in path.parts:',
+        "    if path.is_absolute():",
+        test="tests/tools/test_skill_files.py",
+    ),
+    Mutant(
+        "commands can write the files of skills",
+        "tools/fence/enclosure.py",
+        "(os.path.realpath(directories.skills), SKILLS, False)",
+        "(os.path.realpath(directories.skills), SKILLS, True)",
+        (
+            Edit(
+                "tools/workspace/skill_files.py",
+                "0o555 if mode == 0o755 else 0o444",
+                "0o777 if mode == 0o755 else 0o666",
+            ),
+        ),
+        test="tests/tools/test_skill_files.py",
+    ),
 )
 """All of them."""

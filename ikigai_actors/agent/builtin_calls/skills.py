@@ -20,7 +20,7 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.text import storable
 from ikigai_actors.tools.function import cut
-from ikigai_actors.tools.policy import ToolTraits
+from ikigai_actors.tools.policy import SHELL, ToolTraits
 from ikigai_actors.tools.skills.front_matter import SKILL_FILE
 
 
@@ -69,18 +69,18 @@ class LoadSkillCall(BuiltinCall):
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
         """Read the blob that the setting names, in the transaction of the result. One that is shown is not repeated."""
         self.check(call.input)
-        skill = _skill(state, text(call.input, "name"))
+        skill, commands = _skill(state, text(call.input, "name")), SHELL in tools
         path = text(call.input, "file") or SKILL_FILE
         file = "" if path == SKILL_FILE else path
         if (blob := blob_of(skill, path)) is None:
-            raise BadInput(f"Skill {skill['name']} has no file {path!r}. {files_of(skill)}")
+            raise BadInput(f"Skill {skill['name']} has no file {path!r}. {files_of(skill, commands)}")
         done = progress(state.calls, (call.id,), Progress.DONE)
         if (at := event.loaded.get((skill["sha256"], file))) is not None:
             told = f"{file or 'Skill'} {'of skill ' if file else ''}{skill['name']} is loaded already, as message {at}."
             messages = messages_of(state.uuid, state.head, now, ((Kind.TOOL_RESULT, told, call.data),))
             return Step(advance(state, messages, calls=done), LogUnit(state.uuid, messages))
         about = {"name": skill["name"], "sha256": skill["sha256"], **({"file": file} if file else {})}
-        given = {"file": path, "blob": blob, "about": about, "files": files_of(skill)}
+        given = {"file": path, "blob": blob, "about": about, "files": files_of(skill, commands)}
         unit = CallUnit(state.uuid, state.head + 1, replace(call, input=given), now)
         return Step(advance(state, (unit.message(),), calls=done), unit, call=call.id)
 

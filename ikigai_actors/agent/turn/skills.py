@@ -14,6 +14,7 @@ from ikigai_actors.agent.turn.found import Findings
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.skills_beside import SKILLS, skills_beside
+from ikigai_actors.tools.skills.digests import SKILLS_VARIABLE, directory_of
 from ikigai_actors.tools.skills.front_matter import SKILL_FILE, read_front_matter
 
 LOAD_SKILL = "load_skill"
@@ -61,6 +62,15 @@ def loaded_in(log: Findings, head: int) -> dict[tuple[str, str], int]:
     return found
 
 
+def loaded_skills(settings: Mapping[str, Any], log: Findings, head: int) -> list[Mapping[str, Any]]:
+    """The skills of an agent whose text is before its model, each as it is pinned."""
+    entries = settings.get("skills")
+    if not isinstance(entries, list) or not entries:
+        return []
+    loaded = {digest for digest, _ in loaded_in(log, head)}
+    return [one for one in entries if isinstance(one, Mapping) and one.get("sha256") in loaded]
+
+
 def without_loaded(data: Mapping[str, Any], loaded: Mapping[tuple[str, str], int]) -> Mapping[str, Any]:
     """The data of a prompt without the texts that are before the model already."""
     left = [one for one in data[SKILLS] if (one["sha256"], "") not in loaded]
@@ -103,13 +113,17 @@ def data_of_kept(kept: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {SKILLS: [*kept]} if kept else {}
 
 
-def files_of(skill: Mapping[str, Any]) -> str:
-    """The sentence that names the other files of a skill."""
+def files_of(skill: Mapping[str, Any], commands: bool = False) -> str:
+    """The sentence that names the other files of a skill.
+
+    ``commands``: whether the agent can run commands, which find the files on the disk.
+    """
     names = [one["name"] for one in skill["attached"] if one["name"] != SKILL_FILE]
     if not names:
         return "It has no other files."
     more = f", and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"Its other files, which load_skill shows: {', '.join(names[:_MOST_NAMED])}{more}."
+    where = f" Commands find them in ${SKILLS_VARIABLE}/{directory_of(skill)}." if commands else ""
+    return f"Its other files, which load_skill shows: {', '.join(names[:_MOST_NAMED])}{more}.{where}"
 
 
 def instructions_of(document: str, files: str) -> str:

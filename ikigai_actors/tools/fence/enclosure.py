@@ -32,8 +32,12 @@ from ikigai_actors.tools.fence.private import PrivateDirectories
 from ikigai_actors.tools.fence.seatbelt import seatbelt_profile
 from ikigai_actors.tools.fence.tiers import Candidate, Tier, candidates, kernel, shortfall
 from ikigai_actors.tools.removal import remove_all
+from ikigai_actors.tools.skills.digests import SKILLS_VARIABLE
 from ikigai_actors.tools.trees.layers import OPAQUE
 from ikigai_actors.tools.trees.places import KERNELS, UPPER, TreePlaces
+
+SKILLS = "/skills"
+"""Where programs in namespaces see the files of skills."""
 
 _REPLACED = ("HOME", "TMPDIR")
 """Variables that programs do not get as the host has them."""
@@ -101,7 +105,13 @@ class Enclosure:
         private = self._directories.of(agent)
         inside = self.how.namespaces
         home, temporary = (HOME, TEMPORARY) if inside else (str(private / "home"), str(private / "tmp"))
-        return {"HOME": home, "TMPDIR": temporary, **self._environment}
+        skills = SKILLS if inside else str(self.skills)
+        return {"HOME": home, "TMPDIR": temporary, SKILLS_VARIABLE: skills, **self._environment}
+
+    @property
+    def skills(self) -> Path:
+        """Where the files of skills are laid out."""
+        return self._directories.skills
 
     @property
     def described(self) -> str:
@@ -165,6 +175,7 @@ def open_enclosure(
         place for place in variables["PATH"].split(":") if not any(is_beneath(place, one) for one in reach.writable)
     ]
     directories = PrivateDirectories(paths.state, {".gitconfig": git_configuration(search)})
+    reach = replace(reach, mounts=(*reach.mounts, (os.path.realpath(directories.skills), SKILLS, False)))
     try:
         how, code, failures = first_that_starts(
             candidates(fence.mode, reach.network, of), reach, directories, variables

@@ -49,6 +49,9 @@ class PrivateDirectories:
         self.mount_point = self._place / "root"
         """An empty directory, where each program puts its root directory together, unseen by others."""
         self.mount_point.mkdir()
+        self.skills = self._place / "skills"
+        """The files of skills, which all programs read and none writes."""
+        self.skills.mkdir()
 
     def of(self, name: str) -> Path:
         """The directory of an agent, with ``home`` and ``tmp``."""

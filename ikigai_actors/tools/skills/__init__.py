@@ -6,4 +6,5 @@ Its modules:
     folders        the folders of skills below a place, and the files in each
     instructions   the instructions of a project
     digests        the digest by which one is known
+    acting         the skills that the agent has loaded for which a tool runs
 """

@@ -24,7 +24,8 @@ worktree of git (see `ikigai_actors.tools.workspace.worktrees`).
 
 The modules: `bash` and `shells` run commands, and `apart` those that only a pattern allows; `files` and `grep` are the
 other tools, `withheld` is what rules keep from these, `beneath` confines them, `merging` brings changes from child to
-parent, `pruned_files` removes those of agents that nobody needs, and `worktree_scripts` is what git does for worktrees.
+parent, `pruned_files` removes those of agents that nobody needs, `worktree_scripts` is what git does for worktrees, and
+`skill_files` lays the files of skills out, read-only, where ``$IKIGAI_SKILLS`` names a directory.
 
 All processes in a shell end with it, background jobs too: TERM, and after two seconds KILL. When the host is killed, a
 guard sees its pipe close and kills the rest. Without a fence that is every process of the shell's session: one that
@@ -44,8 +45,10 @@ from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.fence.enclosure import Enclosure, default_paths, open_enclosure
 from ikigai_actors.tools.fence.policy import PROTECTED, Fence
+from ikigai_actors.tools.fence.private import PrivateDirectories
 from ikigai_actors.tools.function import FunctionTool, Tool, ToolError
 from ikigai_actors.tools.policy import Compared, Subject
+from ikigai_actors.tools.skills.digests import SKILLS_VARIABLE
 from ikigai_actors.tools.trees.places import TreePlaces
 from ikigai_actors.tools.trees.tree import OVERLAY, WORKTREE, Copied
 from ikigai_actors.tools.workspace.beneath import Root
@@ -53,6 +56,7 @@ from ikigai_actors.tools.workspace.files import editable_text, file_tools
 from ikigai_actors.tools.workspace.grep import grep_tool
 from ikigai_actors.tools.workspace.merging import merge_files
 from ikigai_actors.tools.workspace.shells import SeenByAgent, Shells, bash_tool
+from ikigai_actors.tools.workspace.skill_files import lay_out
 
 ON_FORK = ("share", OVERLAY, WORKTREE)
 """What a child's files may be."""
@@ -128,6 +132,7 @@ class Workspace(Toolset):
         self._given = check_variables(environment, "environment")
         self._idle = check_seconds(idle, "idle", zero=False)
         self._shells: Shells | None = None
+        self._unfenced: PrivateDirectories | None = None
         self._text_of: Callable[[str, str], str | None] = lambda agent, path: None
 
     @property
@@ -147,6 +152,8 @@ class Workspace(Toolset):
         root = Root(self.directory, protect=self._protected(enclosure))
         begin = self.directory if enclosure is None else root.resolved
         places = self._places(root.resolved, enclosure)
+        skills = self._place_of_skills(enclosure)
+        environment[SKILLS_VARIABLE] = str(skills)
         self._shells = Shells(begin, environment, self._idle, enclosure, places, loop, tell)
         self._text_of = lambda agent, path: _text(root, places, agent, path)
         grep = grep_tool(root, environment, sysconfig.get_path("scripts"), enclosure)
@@ -158,13 +165,20 @@ class Workspace(Toolset):
         commands = Subject(Compared.COMMAND, lambda _, given: str(given.get("command", "")))
         seen = [SeenByAgent(self._confined(_ruled_by(one, paths)), self._shells) for one in of_files]
         whole = self._fence.mode == "none" or (enclosure is not None and enclosure.how.is_proven)
-        bash = _ruled_by(bash_tool(self._shells), commands)
+        bash = _ruled_by(bash_tool(self._shells, lambda loaded: lay_out(skills, loaded, self.read_blobs)), commands)
         if self.copied is not None:
             told = f"{_FORKING} {_IN_WORKTREES}" if self._on_fork == WORKTREE else _FORKING
             bash = replace(bash, description=f"{bash.description} {told}")
         if self._fence.network == "none" and not self._fence.write:
             bash = self._confined(bash)
         return [*seen, replace(bash, traits=replace(bash.traits, unfenced=not whole))]
+
+    def _place_of_skills(self, enclosure: Enclosure | None) -> Path:
+        """Where the files of skills are laid out."""
+        if enclosure is not None:
+            return enclosure.skills
+        self._unfenced = PrivateDirectories((self.host_paths or default_paths()).state)
+        return self._unfenced.skills
 
     def _places(self, directory: Path, enclosure: Enclosure | None) -> TreePlaces | None:
         """Where the layers of agents are; None where no agent can have any. Raises `BadInput`: none can be made."""
@@ -212,6 +226,9 @@ class Workspace(Toolset):
         """End every shell."""
         if self._shells is not None:
             await self._shells.close()
+        if self._unfenced is not None:
+            await in_thread(self._unfenced.close, "ikigai-skills")
+            self._unfenced = None
 
 
 def _ruled_by(tool: FunctionTool, subject: Subject) -> FunctionTool:

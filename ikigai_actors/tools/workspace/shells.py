@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -22,6 +22,7 @@ from ikigai_actors.tools.fence.launcher import HOME
 from ikigai_actors.tools.function import TIMEOUT, FunctionTool, Result, Tool, ToolError, tool
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from ikigai_actors.tools.process import ChildProcess, ExitWaiter
+from ikigai_actors.tools.skills.acting import acting_skills
 from ikigai_actors.tools.trees.places import Stack, TreePlaces
 from ikigai_actors.tools.trees.tree import WORKTREE, FileTree, TreeRows
 from ikigai_actors.tools.workspace.apart import run_apart
@@ -542,8 +543,12 @@ class SeenByAgent(Tool):
             return Result(str(error), True)
 
 
-def bash_tool(shells: Shells) -> FunctionTool:
-    """The tool that runs commands in these shells."""
+LayOut = Callable[[Sequence[Mapping[str, Any]]], object]
+"""Puts the files of skills where commands find them. Blocks, and may raise `ToolError`."""
+
+
+def bash_tool(shells: Shells, lay_out: LayOut = lambda skills: None) -> FunctionTool:
+    """The tool that runs commands in these shells; ``lay_out`` is called before, with the skills of the agent."""
     from pydantic import Field
 
     @tool(timeout=QUEUED, policy=Policy.ASK)
@@ -561,6 +566,8 @@ def bash_tool(shells: Shells) -> FunctionTool:
         """  # noqa: D205 - one paragraph, as the model reads it
         if "\0" in command:
             return Result("A command cannot hold a NUL character: bash would leave it out.", True)
+        if skills := acting_skills.get():
+            await in_thread(lambda: lay_out(skills), "ikigai-skills")
         return await shells.run(current_acting_agent().uuid, command, timeout)
 
     if shells.enclosure is None:

@@ -81,7 +81,8 @@ class CommandBase(BaseRef[H]):
 
     def _skill_texts(self, skills: Sequence[str]) -> dict[str, Any]:
         """The part of a prompt's data that brings the texts of skills. Raises `BadInput`."""
-        return skill_texts(self.system._store, lambda: self.system._log_cache.load(self.uuid), skills)
+        commands = self.system._workspace is not None
+        return skill_texts(self.system._store, lambda: self.system._log_cache.load(self.uuid), skills, commands)
 
     def _go(self, act: Callable[[], object], future: Future[T], checks: bool = True) -> Future[T]:
         """Do what settles the future. For an agent of another process that is a row, written beside an event loop."""

@@ -1,0 +1,55 @@
+"""The files of skills on the disk of this host, where the commands of agents find them.
+
+A skill that an agent has loaded is laid out before its next command runs, once for all agents, in a directory that its
+name and its digest name. Each file is compared with its digest, so a directory is whole, and what was pinned, or it is
+not there: it is made beside its place, and moved there at the end. A killed host leaves the place to the next one that
+opens, which removes it.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ikigai_actors.tools.base import ReadBlobs
+from ikigai_actors.tools.function import ToolError
+from ikigai_actors.tools.skills.digests import directory_of
+
+
+def lay_out(place: Path, skills: Sequence[Mapping[str, Any]], read: ReadBlobs | None) -> None:
+    """Put the files of skills below a place, but for those that are there. Blocks. Without a database nothing is done.
+
+    Raises `ToolError` where the files of one are not those that were pinned.
+    """
+    if read is None:
+        return
+    for skill in skills:
+        if not (there := place / directory_of(skill)).exists():
+            _lay_out_one(place, there, skill, read)
+
+
+def _lay_out_one(place: Path, there: Path, skill: Mapping[str, Any], read: ReadBlobs) -> None:
+    made = place / f".{secrets.token_hex(8)}"
+    blobs = read([one["sha256"] for one in skill["attached"]])
+    files = [(PurePosixPath(one["name"]), _checked(one, skill, blobs), one.get("mode")) for one in skill["attached"]]
+    for path, data, mode in files:
+        file = made / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+        file.chmod(0o555 if mode == 0o755 else 0o444)
+    try:
+        made.rename(there)
+    except OSError:  # another call has made it meanwhile
+        if not there.is_dir():
+            raise
+
+
+def _checked(one: Mapping[str, Any], skill: Mapping[str, Any], blobs: Mapping[str, bytes]) -> bytes:
+    """The bytes of a file. Raises `ToolError` where they are others, or its path leads out of the skill."""
+    data, path = blobs.get(one["sha256"]), PurePosixPath(one["name"])
+    if data is None or sha256(data).hexdigest() != one["sha256"]:
+        raise ToolError(f"{path} of skill {skill['name']} is not in the database as it was pinned.")
+    if path.is_absolute() or ".." in path.parts:
+        raise ToolError(f"Skill {skill['name']} names a file {str(path)!r}, which is not within it.")
+    return data
