@@ -4,6 +4,7 @@ A face takes no store of a system and runs no transaction: then a change of a ta
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ikigai_actors.records.agents import lists, registry
@@ -19,6 +20,7 @@ from ikigai_actors.records.messages.blobs import read_blobs
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import HostRecord, recent_hosts
 from ikigai_actors.system.handles.ref import System
+from ikigai_actors.system.skills import unanswered
 
 if TYPE_CHECKING:
     from ikigai_actors.system.attached import AttachedSystem
@@ -93,6 +95,11 @@ def census_of(system: System) -> Census:
 def left_turns_of(system: System, most: int) -> list[AgentRecord]:
     """Agents with a turn that was cut off and with which nobody goes on, at most this many."""
     return system._store.read(lambda tx: lists.left_turns(tx, most))
+
+
+def undecided_skills_of(system: System, agent: str) -> list[str]:
+    """The names of the skills on this disk that an agent, by uuid, has neither taken nor refused; see `unanswered`."""
+    return unanswered(system.handle(agent).context().settings, system._workspace or Path.cwd())
 
 
 def newest_child_of(system: System, agent: str) -> AgentRecord | None:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.skills import files_of, instructions_of
 from ikigai_actors.arguments import shown
@@ -21,10 +21,14 @@ from ikigai_actors.records.messages.skills import blob_of, pinned, with_skills
 from ikigai_actors.records.messages.skills_beside import SKILLS
 from ikigai_actors.store.base import Store
 from ikigai_actors.tools.function import cut
-from ikigai_actors.tools.skills.folders import FoundSkill, FoundSkills, find_skills, usual_places
+from ikigai_actors.tools.skills.folders import FoundSkill, FoundSkills, find_skills, skill_heads, usual_places
 from ikigai_actors.tools.skills.front_matter import SKILL_FILE
+from ikigai_actors.tools.skills.instructions import has_instructions
 
 PathLike = str | os.PathLike[str]
+
+INSTRUCTIONS_NAME = "instructions"
+"""The name by which a person takes or refuses the instructions of a project and of the user."""
 
 
 class Skills:
@@ -43,6 +47,55 @@ class Skills:
         return find_skills([check_place(place) for place in places] or usual_places(Path.cwd()))
 
 
+class ListedSkill(NamedTuple):
+    """A skill that an agent has, or could have."""
+
+    name: str
+    state: str
+    """``in use``, ``refused``, ``changed``, or ``new``: for the last two somebody has to say whether it is used."""
+    description: str
+    sha256: str
+    source: str
+    tools: tuple[str, ...]
+    """What it asks to use."""
+    files: int
+    size: int
+    """Its files, and the bytes of them."""
+
+
+def skills_listed(settings: Mapping[str, Any], found: FoundSkills) -> list[ListedSkill]:
+    """The skills that are pinned, and those that were found, by name."""
+    entries = {one["name"]: one for one in settings.get("skills") or ()}
+    known: dict[str, Mapping[str, Any]] = {**entries}
+    known |= {one.name: pinned(one.manifest, one.source) for one in found.skills}
+    return [_listed(one, entries.get(name)) for name, one in sorted(known.items())]
+
+
+def _listed(one: Mapping[str, Any], entry: Mapping[str, Any] | None) -> ListedSkill:
+    if entry is not None and entry["sha256"] == one["sha256"]:
+        state = "refused" if entry.get("off") else "in use"
+    else:
+        state = "new" if entry is None or entry.get("off") else "changed"
+    sizes = [file["size"] for file in one["attached"]]
+    tools = tuple(one["tools"])
+    return ListedSkill(
+        one["name"], state, one["description"], one["sha256"], one["from"], tools, len(sizes), sum(sizes)
+    )
+
+
+def unanswered(settings: Mapping[str, Any], directory: Path) -> list[str]:
+    """The names of the skills on this disk about which nobody has decided yet, and of those with another text now.
+
+    ``directory``: the workspace. Where it has instructions that were neither taken nor refused, `INSTRUCTIONS_NAME` is
+    among the names.
+    """
+    entries = {one["name"]: blob_of(one, SKILL_FILE) for one in settings.get("skills") or ()}
+    heads = skill_heads(usual_places(directory))
+    names = [name for name, digest in sorted(heads.items()) if entries.get(name) != digest]
+    taken = settings.get("instructions") is not None
+    return [*([] if taken or not has_instructions(directory) else [INSTRUCTIONS_NAME]), *names]
+
+
 def chosen(found: FoundSkills, only: Sequence[str] | None, place: object) -> list[FoundSkill]:
     """The skills that are to be pinned. Raises `BadInput` where one is not there, or none is."""
     names = [one.name for one in found.skills]
@@ -54,10 +107,12 @@ def chosen(found: FoundSkills, only: Sequence[str] | None, place: object) -> lis
     return picked
 
 
-def pin(settings: Mapping[str, Any], skills: Iterable[FoundSkill]) -> tuple[dict[str, Any], tuple[Attachment, ...]]:
-    """The change of settings that pins skills, and the files that they have."""
+def pin(
+    settings: Mapping[str, Any], skills: Iterable[FoundSkill], off: bool = False
+) -> tuple[dict[str, Any], tuple[Attachment, ...]]:
+    """The change of settings that pins skills, as refused or for use, and the files that they have."""
     picked = list(skills)
-    entries = [pinned(one.manifest, one.source) for one in picked]
+    entries = [pinned(one.manifest, one.source) | ({"off": True} if off else {}) for one in picked]
     files = tuple({file.sha256: file for one in picked for file in one.files}.values())
     return {"skills": with_skills(settings, entries)}, files
 

@@ -284,6 +284,13 @@ TABLE = {
         "Show the settings that are in force, and where each comes from: an agent, or the start of ikigai.",
         needs=Right.LOOK,
     ),
+    "skills": VerbLine(
+        "verbs.skills",
+        "AGENT [use|off|look] [NAME]...",
+        "List the skills of an agent and those on this disk, or decide which of them its model may load.",
+        Callers.PEOPLE | Callers.SCRIPTS,  # it reads the disk of this machine
+        needs=Right.OPERATE,
+    ),
     "switch": VerbLine("shell.walking", "", "Go to an agent.", Callers.PEOPLE, needs=Right.LOOK),
     "system": VerbLine(
         "verbs.settings", "AGENT [TEXT]...", "Show the agent's system prompt, or set it.", needs=Right.OPERATE

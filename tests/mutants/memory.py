@@ -258,8 +258,8 @@ MEMORY_MUTANTS = (
     Mutant(
         "commands can write the files of skills",
         "tools/fence/enclosure.py",
-        "(os.path.realpath(directories.skills), SKILLS, False)",
-        "(os.path.realpath(directories.skills), SKILLS, True)",
+        "(os.path.realpath(directories.skills), SKILL_MOUNT, False)",
+        "(os.path.realpath(directories.skills), SKILL_MOUNT, True)",
         (
             Edit(
                 "tools/workspace/skill_files.py",
@@ -268,6 +268,20 @@ MEMORY_MUTANTS = (
             ),
         ),
         test="tests/tools/test_skill_files.py",
+    ),
+    Mutant(
+        "a skill that was refused is before the model",
+        "system/skills.py",
+        'pinned(one.manifest, one.source) | ({"off": True} if off else {}) for one in picked]',
+        "pinned(one.manifest, one.source) for one in picked]",
+        test="tests/verbs/test_skills_verb.py",
+    ),
+    Mutant(
+        "nobody hears of a skill that has changed",
+        "system/skills.py",
+        "if entries.get(name) != digest]",
+        "if name not in entries]",
+        test="tests/verbs/test_skills_verb.py",
     ),
 )
 """All of them."""

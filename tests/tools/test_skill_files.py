@@ -13,7 +13,7 @@ from ikigai_actors.records.messages.skills import pinned
 from ikigai_actors.tools.function import ToolError
 from ikigai_actors.tools.skills.digests import directory_of
 from ikigai_actors.tools.skills.folders import read_skill
-from ikigai_actors.tools.workspace.skill_files import lay_out
+from ikigai_actors.tools.workspace.skill_files import lay_out_skills
 from tests.kit.blocking_provider import DEADLINE
 
 SCRIPT = "#!/bin/sh\necho filled-$1\n"
@@ -88,13 +88,13 @@ def test_files_are_laid_out_whole_or_not_at_all_and_never_beside_their_place(tmp
     wrong = dict.fromkeys(bytes_of, b"EVIL")
     for found in ({}, wrong):
         with pytest.raises(ToolError, match="is not in the database as it was pinned"):
-            lay_out(place, [entry], lambda hashes, found=found: found)  # type: ignore[misc]
+            lay_out_skills(place, [entry], lambda hashes, found=found: found)  # type: ignore[misc]
     outside = {**entry, "attached": [{**one, "name": "../../evil"} for one in entry["attached"]]}
     with pytest.raises(ToolError, match="which is not within it"):
-        lay_out(place, [pinned(outside, "here")], read)
+        lay_out_skills(place, [pinned(outside, "here")], read)
     assert not (tmp_path / "evil").exists()
-    lay_out(place, [entry], read)
-    lay_out(place, [entry], lambda hashes: {})  # it is there
+    lay_out_skills(place, [entry], read)
+    lay_out_skills(place, [entry], lambda hashes: {})  # it is there
     there = place / directory_of(entry)
     assert (there / "scripts" / "fill.sh").read_text() == SCRIPT
     assert stat.S_IMODE((there / "scripts" / "fill.sh").stat().st_mode) == 0o555

@@ -33,7 +33,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 def system_of(settings: Mapping[str, Any]) -> str:
     """The system prompt, and after it the instructions of projects, and the skills that the model may load."""
     given = settings.get("instructions")
-    system = "\n\n".join([settings.get("system") or "", *map(_instructions, given if isinstance(given, list) else ())])
+    read = [one for one in given if not one.get("off")] if isinstance(given, list) else []
+    system = "\n\n".join([settings.get("system") or "", *map(_instructions, read)])
     system = system.removeprefix("\n\n")
     lines = [f"- {_safe(one['name'])}: {_safe(one['description'])}" for one in loadable(settings)]
     if not lines:

@@ -68,9 +68,9 @@ def are_instructions(value: Any) -> bool:
 
 
 def _is_instruction(one: Any) -> bool:
-    if not isinstance(one, dict) or one.keys() != {"path", "text", "sha256"}:
+    if not isinstance(one, dict) or one.keys() - {"off"} != {"path", "text", "sha256"}:
         return False
-    texts = all(isinstance(text, str) and text for text in one.values())
+    texts = all(isinstance(one[name], str) and one[name] for name in ("path", "text", "sha256"))
     return texts and sha256(one["text"].encode(errors="surrogatepass")).hexdigest() == one["sha256"]
 
 

@@ -193,7 +193,20 @@ def notices_of(system: "System", options: Options) -> list[str]:
     if isinstance(system, AttachedSystem):
         return _attached_notices(system._owners, options)
     notices = [system._stand_in_notice] if system._stand_in_notice else []
-    return [*notices, *_cut_off_notices(system)]
+    return [*notices, *_cut_off_notices(system), *skill_notices(system)]
+
+
+def skill_notices(system: "System") -> list[str]:
+    """The notice about skills and instructions on this disk about which nobody has decided yet."""
+    from ikigai_actors.reach.views import undecided_skills_of
+    from ikigai_actors.verbs.place import last_active
+    from ikigai_actors.verbs.text.harmless import one_line
+
+    names = [one_line(name) for name in undecided_skills_of(system, last_active(system).uuid)]
+    if not names:
+        return []
+    told = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else "")
+    return [f"Not in use here: {told}. /skills shows them, /skills use NAME or off NAME decides."]
 
 
 def _cut_off_notices(system: "System") -> list[str]:

@@ -36,7 +36,7 @@ from ikigai_actors.tools.skills.digests import SKILLS_VARIABLE
 from ikigai_actors.tools.trees.layers import OPAQUE
 from ikigai_actors.tools.trees.places import KERNELS, UPPER, TreePlaces
 
-SKILLS = "/skills"
+SKILL_MOUNT = "/skills"
 """Where programs in namespaces see the files of skills."""
 
 _REPLACED = ("HOME", "TMPDIR")
@@ -105,7 +105,7 @@ class Enclosure:
         private = self._directories.of(agent)
         inside = self.how.namespaces
         home, temporary = (HOME, TEMPORARY) if inside else (str(private / "home"), str(private / "tmp"))
-        skills = SKILLS if inside else str(self.skills)
+        skills = SKILL_MOUNT if inside else str(self.skills)
         return {"HOME": home, "TMPDIR": temporary, SKILLS_VARIABLE: skills, **self._environment}
 
     @property
@@ -175,7 +175,7 @@ def open_enclosure(
         place for place in variables["PATH"].split(":") if not any(is_beneath(place, one) for one in reach.writable)
     ]
     directories = PrivateDirectories(paths.state, {".gitconfig": git_configuration(search)})
-    reach = replace(reach, mounts=(*reach.mounts, (os.path.realpath(directories.skills), SKILLS, False)))
+    reach = replace(reach, mounts=(*reach.mounts, (os.path.realpath(directories.skills), SKILL_MOUNT, False)))
     try:
         how, code, failures = first_that_starts(
             candidates(fence.mode, reach.network, of), reach, directories, variables

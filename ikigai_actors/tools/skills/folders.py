@@ -15,7 +15,7 @@ from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import storable
 from ikigai_actors.tools.skills.digests import digest_of_skill
-from ikigai_actors.tools.skills.front_matter import SKILL_FILE, read_front_matter
+from ikigai_actors.tools.skills.front_matter import SKILL_FILE, FrontMatter, read_front_matter
 
 SKILL_PLACES = (".claude/skills", ".agents/skills")
 """Where skills are below a home directory, or a workspace. Later ones count before earlier ones."""
@@ -95,6 +95,21 @@ def find_skills(places: Sequence[str | os.PathLike[str]]) -> FoundSkills:
     return FoundSkills(tuple(found[name] for name in sorted(found)), tuple(troubles))
 
 
+def skill_heads(places: Sequence[str | os.PathLike[str]]) -> dict[str, str]:
+    """The names of the skills below directories, each with the digest of its ``SKILL.md``. Reads no other files."""
+    found: dict[str, str] = {}
+    for place in places:
+        for folder in _folders(Path(place).absolute(), []):
+            try:
+                data = (folder / SKILL_FILE).read_bytes()
+                document = read_front_matter(data.decode())
+            except (BadInput, OSError, UnicodeDecodeError):
+                continue
+            if document.text("description"):
+                found[_name_in(document, folder)] = sha256(data).hexdigest()
+    return found
+
+
 def usual_places(directory: Path | None = None) -> list[Path]:
     """The directories with skills of installed packages, of the user, and of a workspace from its repository's root on.
 
@@ -117,7 +132,7 @@ def read_skill(folder: Path) -> FoundSkill:
         OSError, UnicodeDecodeError: it cannot be read.
     """
     document = read_front_matter((folder / SKILL_FILE).read_text(encoding="utf-8"))
-    name = " ".join(storable(document.text("name")).split()) or folder.name
+    name = _name_in(document, folder)
     description = " ".join(storable(document.text("description")).split())[:LONGEST_DESCRIPTION]
     if not description:
         raise BadInput(f"its {SKILL_FILE} has no description.")
@@ -125,6 +140,10 @@ def read_skill(folder: Path) -> FoundSkill:
     executable = frozenset(one.name for one in files if os.access(folder / one.name, os.X_OK))
     person = document.text("disable-model-invocation").lower() == "true"
     return FoundSkill(name, description, str(folder), document.texts("allowed-tools"), person, files, executable)
+
+
+def _name_in(document: FrontMatter, folder: Path) -> str:
+    return " ".join(storable(document.text("name")).split()) or folder.name
 
 
 def _offered() -> Iterator[Any]:

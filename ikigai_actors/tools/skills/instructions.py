@@ -14,6 +14,8 @@ from ikigai_actors.text import storable
 from ikigai_actors.tools.skills.digests import LONGEST_INSTRUCTIONS
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
+USER_PLACES = (".agents", ".claude")
+"""Where such a file of the user is, below the home directory: the first that has one counts."""
 _IMPORT = re.compile(r"^@([\w.-]+)[ \t]*$", re.MULTILINE)
 
 
@@ -28,6 +30,22 @@ class FoundInstructions(NamedTuple):
     def entry(self) -> dict[str, str]:
         """The form in which an agent has them."""
         return {"path": self.path, "text": self.text, "sha256": sha256(self.text.encode()).hexdigest()}
+
+
+def instructions_of_user() -> FoundInstructions:
+    """The instructions of the user for all projects: in ``~/.agents``, else in ``~/.claude``. Raises `BadInput`."""
+    places = [Path.home() / name for name in USER_PLACES]
+    with_file = [place for place in places if has_instructions(place)]
+    if not with_file:
+        raise BadInput(
+            f"The user has no instructions: no {' and no '.join(INSTRUCTION_FILES)} in ~/.agents, ~/.claude."
+        )
+    return read_instructions(with_file[0])
+
+
+def has_instructions(directory: Path) -> bool:
+    """Whether a directory has a file of instructions."""
+    return any((directory / name).is_file() for name in INSTRUCTION_FILES)
 
 
 def read_instructions(directory: Path) -> FoundInstructions:

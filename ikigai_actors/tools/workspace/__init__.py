@@ -56,7 +56,7 @@ from ikigai_actors.tools.workspace.files import editable_text, file_tools
 from ikigai_actors.tools.workspace.grep import grep_tool
 from ikigai_actors.tools.workspace.merging import merge_files
 from ikigai_actors.tools.workspace.shells import SeenByAgent, Shells, bash_tool
-from ikigai_actors.tools.workspace.skill_files import lay_out
+from ikigai_actors.tools.workspace.skill_files import lay_out_skills
 
 ON_FORK = ("share", OVERLAY, WORKTREE)
 """What a child's files may be."""
@@ -165,7 +165,9 @@ class Workspace(Toolset):
         commands = Subject(Compared.COMMAND, lambda _, given: str(given.get("command", "")))
         seen = [SeenByAgent(self._confined(_ruled_by(one, paths)), self._shells) for one in of_files]
         whole = self._fence.mode == "none" or (enclosure is not None and enclosure.how.is_proven)
-        bash = _ruled_by(bash_tool(self._shells, lambda loaded: lay_out(skills, loaded, self.read_blobs)), commands)
+        bash = _ruled_by(
+            bash_tool(self._shells, lambda loaded: lay_out_skills(skills, loaded, self.read_blobs)), commands
+        )
         if self.copied is not None:
             told = f"{_FORKING} {_IN_WORKTREES}" if self._on_fork == WORKTREE else _FORKING
             bash = replace(bash, description=f"{bash.description} {told}")

@@ -17,7 +17,7 @@ from ikigai_actors.tools.function import ToolError
 from ikigai_actors.tools.skills.digests import directory_of
 
 
-def lay_out(place: Path, skills: Sequence[Mapping[str, Any]], read: ReadBlobs | None) -> None:
+def lay_out_skills(place: Path, skills: Sequence[Mapping[str, Any]], read: ReadBlobs | None) -> None:
     """Put the files of skills below a place, but for those that are there. Blocks. Without a database nothing is done.
 
     Raises `ToolError` where the files of one are not those that were pinned.

@@ -8,7 +8,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.wait_graph import Until
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.ways import RESULT, check_merge
-from ikigai_actors.arguments import check_choice, check_timeout
+from ikigai_actors.arguments import check_choice, check_flag, check_timeout
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.registry import Handle, uuid_of
 from ikigai_actors.records.messages.settings import check_settings
@@ -18,8 +18,8 @@ from ikigai_actors.system.handles.commands.base import CommandBase
 from ikigai_actors.system.handles.outcomes import Compacted, Merged, compacted, merged
 from ikigai_actors.system.skills import PathLike, check_only, check_place, chosen, pin
 from ikigai_actors.text import check_text
-from ikigai_actors.tools.skills.folders import find_skills
-from ikigai_actors.tools.skills.instructions import read_instructions
+from ikigai_actors.tools.skills.folders import find_skills, usual_places
+from ikigai_actors.tools.skills.instructions import instructions_of_user, read_instructions
 
 
 class HistoryCommands(CommandBase[H]):
@@ -233,13 +233,17 @@ class HistoryCommands(CommandBase[H]):
 
         return self._beside(take, timeout)
 
-    def use_instructions(self, place: PathLike, *, timeout: float | None = None) -> Future[int]:
-        """Give it the instructions of a project, which follow its system prompt: ``AGENTS.md``, else ``CLAUDE.md``.
+    def use_instructions(
+        self, place: PathLike | None = None, *, user: bool = False, off: bool = False, timeout: float | None = None
+    ) -> Future[int]:
+        """Give it instructions, which follow its system prompt: ``AGENTS.md`` of a directory, else ``CLAUDE.md``.
 
         They are pinned as they are now, in place of those that it had. Children that are forked later have them.
 
         Args:
-            place: the directory in which the file is.
+            place: the directory of a project; None for no project.
+            user: whether those of the user come first: such a file in ``~/.agents``, else in ``~/.claude``.
+            off: whether they are refused instead: the agent does not get them, and no shell names them again.
             timeout: seconds to wait; None waits forever.
 
         Returns:
@@ -248,27 +252,41 @@ class HistoryCommands(CommandBase[H]):
         Raises:
             BadInput: there is no such file, it cannot be read, or it is too long.
         """
-        where = check_place(place)
+        where = None if place is None else check_place(place)
+        users, refused = check_flag(user, "user"), check_flag(off, "off")
         check_timeout(timeout)
         self.system._check_open()
+        if where is None and not users:
+            raise BadInput("Expected the directory of a project, or user=True, or both; got neither.")
 
         def change() -> Future[int]:
-            settings = check_settings({"instructions": [read_instructions(Path(where).absolute()).entry]})
+            found = [instructions_of_user()] if users else []
+            found += [] if where is None else [read_instructions(Path(where).absolute())]
+            entries = [one.entry | ({"off": True} if refused else {}) for one in found]
+            settings = check_settings({"instructions": entries})
             return self._tell(lambda caller: on.Configure(settings, caller), self._future(timeout))
 
         return self._beside(change, timeout)
 
     def use_skills(
-        self, place: PathLike, *, only: Sequence[str] | None = None, timeout: float | None = None
+        self,
+        place: PathLike | None = None,
+        *,
+        only: Sequence[str] | None = None,
+        off: bool = False,
+        timeout: float | None = None,
     ) -> Future[int]:
         """Pin skills: its model may load them, and so may those of children that are forked later.
 
-        What is pinned are the files as they are now: a later change of them changes no agent. To name the directory is
-        to allow their texts.
+        What is pinned are the files as they are now: a later change of them changes no agent. To name the directory, or
+        the skills, is to allow their texts.
 
         Args:
-            place: a directory with skills: folders that have a ``SKILL.md``.
+            place: a directory with skills: folders that have a ``SKILL.md``. None for the usual ones, as for
+                ``system.skills.find()``; then `only` names some.
             only: the names of those to pin; None pins all.
+            off: whether they are refused instead: no model loads them, and no shell names them again until their files
+                change.
             timeout: seconds to wait; None waits forever.
 
         Returns:
@@ -277,14 +295,18 @@ class HistoryCommands(CommandBase[H]):
         Raises:
             BadInput: there is no such directory or skill, or an agent would have too many of them.
         """
-        where, names = check_place(place), check_only(only)
+        where, names = None if place is None else check_place(place), check_only(only)
+        refused = check_flag(off, "off")
         check_timeout(timeout)
         self.system._check_open()
+        if where is None and names is None:
+            raise BadInput("Expected a directory with skills, or only=[...] with names of skills; got neither.")
 
         def change() -> Future[int]:
-            picked = chosen(find_skills([where]), names, place)
+            places = usual_places(self.system._workspace or Path.cwd()) if where is None else [where]
+            picked = chosen(find_skills(places), names, "the usual places" if where is None else where)
             settings = self.system._log_cache.load(self.uuid)
-            checked, blobs = pin(settings.view(settings.head).settings, picked)
+            checked, blobs = pin(settings.view(settings.head).settings, picked, refused)
             return self._tell(lambda caller: on.Configure(checked, caller, blobs), self._future(timeout))
 
         return self._beside(change, timeout)

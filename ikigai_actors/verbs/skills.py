@@ -1,0 +1,108 @@
+"""The verb about skills, and about the instructions of projects."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ikigai_actors.text import binary_size
+from ikigai_actors.verbs import text as words
+from ikigai_actors.verbs.arguments import TEXT
+from ikigai_actors.verbs.text.harmless import one_line
+from ikigai_actors.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ikigai_actors.system.handles.ref import AgentRef
+    from ikigai_actors.verbs.place import Place
+
+
+@verb("skills", slash="--of", waits=True)
+@click.argument("what", metavar="[use|off|look]", type=click.Choice(["use", "off", "look"]), required=False)
+@click.argument("names", metavar="[NAME]...", type=TEXT, nargs=-1)
+def skills(place: "Place", agent: "AgentRef", what: str | None, names: tuple[str, ...]) -> object:
+    """List the skills of an agent and those on this disk, or decide which of them its model may load.
+
+    use NAME pins its files as they are now, also those of one that has changed. off NAME refuses it: nobody is asked
+    again until its files change. look NAME shows its text. The NAME instructions means the AGENTS.md or CLAUDE.md
+    of the directory and of the user, which the model reads after its system prompt. Children that are forked later have
+    the same.
+    """
+    if what is None:
+        return _list_skills(place, agent)
+    if not names:
+        raise click.UsageError(f"Say which: {what} NAME.")
+    if what == "look":
+        return _look(place, names)
+    from ikigai_actors.system.skills import INSTRUCTIONS_NAME
+
+    off = what == "off"
+    if chosen := [name for name in names if name != INSTRUCTIONS_NAME]:
+        told = f"{', '.join(chosen)}: {'refused' if off else 'in use'}"
+        place.change(agent, "the skills", lambda: agent.aio.use_skills(only=chosen, off=off), told)
+    if INSTRUCTIONS_NAME in names:
+        there, user = _instructions(place)
+        told = f"instructions: {'refused' if off else 'in use'}"
+        place.change(agent, "the instructions", lambda: agent.aio.use_instructions(there, user=user, off=off), told)
+    return words.agent_row(agent) | {"skills": list(names), "off": off}
+
+
+def _list_skills(place: "Place", agent: "AgentRef") -> object:
+    from ikigai_actors.system.skills import INSTRUCTIONS_NAME, skills_listed
+    from ikigai_actors.tools.skills.folders import find_skills, usual_places
+
+    settings = agent.context().settings
+    found = find_skills(usual_places(_directory(place)))
+    rows = skills_listed(settings, found)
+    there, user = _instructions(place)
+    taken = settings.get("instructions") or ()
+    for one in taken:
+        place.screen.line(
+            f"{INSTRUCTIONS_NAME}   {'refused' if one.get('off') else 'in use'}   {one_line(one['path'])}"
+        )
+    if not taken and (there is not None or user):
+        place.screen.line(f"{INSTRUCTIONS_NAME}   new   of {'the directory' if there is not None else 'the user'}")
+    for row in rows:
+        asks = f"   asks to use {one_line(', '.join(row.tools))}" if row.tools else ""
+        size = f"{row.files} files, {binary_size(row.size)}"
+        place.screen.line(f"{one_line(row.name)}   {row.state}   {size}{asks}", bold=row.state in ("new", "changed"))
+        place.screen.line(f"    {one_line(row.description)}", dim=True)
+    for trouble in found.troubles:
+        place.screen.line(one_line(trouble), dim=True)
+    if not rows and not taken and there is None and not user:
+        place.screen.line("There are no skills. ikigai looks in .claude/skills and .agents/skills, here and at home.")
+    return [words.as_row(row) for row in rows]
+
+
+def _look(place: "Place", names: tuple[str, ...]) -> object:
+    from ikigai_actors.errors import BadInput
+    from ikigai_actors.tools.skills.folders import find_skills, usual_places
+    from ikigai_actors.tools.skills.front_matter import SKILL_FILE
+
+    found = {one.name: one for one in find_skills(usual_places(_directory(place))).skills}
+    if missing := [name for name in names if name not in found]:
+        raise BadInput(f"There is no skill {', '.join(missing)} on this disk. Skills: {', '.join(found) or 'none'}.")
+    texts = {}
+    for name in names:
+        [text] = [file.data.decode(errors="replace") for file in found[name].files if file.name == SKILL_FILE]
+        place.screen.line(found[name].source, bold=True)
+        place.screen.block(text)
+        texts[name] = text
+    return texts
+
+
+def _directory(place: "Place") -> "Path":
+    from pathlib import Path
+
+    return place.system._workspace or Path.cwd()
+
+
+def _instructions(place: "Place") -> "tuple[Path | None, bool]":
+    """The directory, if it has instructions, and whether the user has some."""
+    from pathlib import Path
+
+    from ikigai_actors.tools.skills.instructions import USER_PLACES, has_instructions
+
+    there = _directory(place)
+    user = any(has_instructions(Path.home() / name) for name in USER_PLACES)
+    return (there if has_instructions(there) else None), user

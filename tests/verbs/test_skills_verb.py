@@ -1,0 +1,66 @@
+"""Skills and instructions on a disk: a person decides once about each, and is told of those that are left."""
+
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import ActorSystem, BadInput, OfflineProvider
+from ikigai_actors.shell.cli.options import skill_notices
+from ikigai_actors.tools.workspace import Workspace
+from tests.kit.sessions import Session
+from tests.system.test_skills import write_skill
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with two skills and instructions, below a home with others."""
+    home, work = tmp_path / "home", tmp_path / "work"
+    (home / ".claude").mkdir(parents=True)
+    (home / ".claude" / "CLAUDE.md").write_text("Call me Ann.", encoding="utf-8")
+    write_skill(home / ".claude" / "skills", "pdf")
+    write_skill(work / ".agents" / "skills", "csv")
+    (work / "AGENTS.md").write_text("Use tabs.", encoding="utf-8")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(work)
+    return work
+
+
+def test_a_person_is_told_of_each_skill_until_it_is_taken_or_refused_and_again_when_it_changes(
+    disk: Path, session: Session
+) -> None:
+    root = session.system.root
+    assert skill_notices(session.system) == [
+        "Not in use here: instructions, csv, pdf. /skills shows them, /skills use NAME or off NAME decides."
+    ]
+    assert root.context().settings == {}
+    shown = session("/skills")
+    assert "instructions   new   of the directory" in shown
+    assert any(line.startswith("csv   new   1 files, ") for line in shown)
+    session("/skills use csv instructions", "/skills off pdf")
+    settings = root.context().settings
+    assert [(one["name"], one.get("off", False)) for one in settings["skills"]] == [("csv", False), ("pdf", True)]
+    assert [one["text"] for one in settings["instructions"]] == ["Call me Ann.", "Use tabs."]
+    assert skill_notices(session.system) == []
+    write_skill(disk / ".agents" / "skills", "csv", "Another step.")
+    assert skill_notices(session.system)[0].startswith("Not in use here: csv. ")
+    assert any(line.startswith("csv   changed") for line in session("/skills"))
+    assert "Another step." in "\n".join(session("/skills look csv"))
+    session("/skills use csv")
+    assert skill_notices(session.system) == []
+    assert any(line.startswith("pdf   refused") for line in session("/skills"))
+
+
+def test_what_was_refused_is_before_no_model(disk: Path) -> None:
+    with ActorSystem.open(":memory:", OfflineProvider(), tools=[Workspace(disk, fence="none")]) as system:
+        root = system.root
+        root.use_skills(only=["pdf"], off=True)
+        root.use_instructions(user=True, off=True)
+        assert "load_skill" not in [one["name"] for one in root.tools()]
+        with pytest.raises(BadInput, match=r"The agent has no skill pdf\. Skills: none\."):
+            root.prompt("Go.", skills=["pdf"])
+        with pytest.raises(BadInput, match=r"There is no skill doc in the usual places\. Skills: csv, pdf\."):
+            root.use_skills(only=["doc"])
+        with pytest.raises(BadInput, match="got neither"):
+            root.use_skills()
+        with pytest.raises(BadInput, match="got neither"):
+            root.use_instructions()
