@@ -16,6 +16,7 @@ from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.fsck.check import check, climb, inspect
 from ikigai_actors.records.fsck.invariants import Invariant
 from ikigai_actors.records.log.log_cache import LogCache
+from ikigai_actors.records.messages.acts import digest_of_act
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.base import T
 from ikigai_actors.store.forwarding import ForwardingStore
@@ -77,6 +78,17 @@ ATTACHED = '{"attached": [{"sha256": "00", "media": "image/png", "size": 1, "nam
 
 MERGED = "INSERT INTO merges VALUES ('root', 'a', 11, 15, 1)"
 
+
+def acts(*ids: str) -> str:
+    """The statement that adds a reply of a program to the log of "a"."""
+    calls = [{"id": one, "name": "step", "input": {"args": []}} for one in ids]
+    made = {"model": "lead:", "made_by": f"lead@{'0' * 12}", "tool_calls": calls}
+    return more("a", (12, "assistant", json.dumps(made)))
+
+
+SAME = digest_of_act("step", {"args": []})
+"""How the acts of these replies are named."""
+
 WORD = [
     "UPDATE agents SET mailed = 1 WHERE uuid = 'root'",
     "INSERT INTO mail VALUES ('root', 1, NULL, 'prompt', '', 1, 2, '{\"steer\": true}', 0)",
@@ -123,6 +135,11 @@ CASES: list[Case] = [
     (Invariant.RESTART, "nobody", "UPDATE restarts SET agent_uuid = 'nobody'"),
     (Invariant.RESTART, "a", "UPDATE restarts SET supervisor_uuid = 'nobody' WHERE id = 1"),
     (Invariant.RESTART, "a", "UPDATE restarts SET id = 3 WHERE id = 2"),
+    (Invariant.ACT, "a", acts(f"{'0' * 16}-0")),
+    (Invariant.ACT, "a", acts(f"{SAME}-x")),
+    (Invariant.ACT, "a", acts(f"{SAME}-1")),
+    (Invariant.ACT, "a", acts(f"{SAME}-0", f"{SAME}-2")),
+    (Invariant.ACT, "a", acts(f"{SAME}-0", f"{SAME}-0")),
     (Invariant.KEYED_CALL, "a", "UPDATE calls SET scope = 'nobody'"),
     (Invariant.KEYED_CALL, "nobody", "UPDATE calls SET agent = 'nobody'"),
     (Invariant.KEYED_CALL, "a", "UPDATE calls SET verb = ''"),
@@ -415,6 +432,11 @@ def test_each_violation_is_found_on_a_server(
     given = [statements] if isinstance(statements, str) else statements
     damage(durable, *given, hashes=invariant is not Invariant.HASH)
     assert [(violation.invariant, violation.agent) for violation in check(family)] == [(invariant, uuid)]
+
+
+def test_sound_acts_of_a_program_are_no_violation(family: Store, durable: str) -> None:
+    damage(durable, acts(f"{SAME}-0", f"{SAME}-1"))
+    assert check(family) == []
 
 
 def test_sound_summaries_are_no_violation(family: Store, durable: str) -> None:

@@ -39,6 +39,7 @@
     uncompact          an ``uncompact`` names the summary that was in force
     merge              a ``merge`` has a row of table ``merges``, and each row such a message; the child came so far
     call               a ``tool_call`` or ``tool_result`` belongs to a call of an earlier reply of its lineage
+    act                a program's call is named by the digest of its kind and arguments, and by how many came before
     mail               every mail is for an agent, and of an agent or of a person
     mail-id            an agent's mails are numbered from 1, at most to the number that it was ever sent
     unread             an agent counts as many unread mails as it has

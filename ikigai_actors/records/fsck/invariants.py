@@ -46,6 +46,7 @@ class Invariant(StrEnum):
     UNCOMPACT = "uncompact"
     MERGE = "merge"
     CALL = "call"
+    ACT = "act"
     MAIL = "mail"
     MAIL_ID = "mail-id"
     UNREAD = "unread"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.fsck.acts import ActCheck
 from ikigai_actors.records.fsck.experiments import BookCheck
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.fsck.merges import MergeRow
@@ -52,6 +53,7 @@ class LogCheck:
         self.counted: dict[str, Counted] = {}
         """The costs of requests in the messages of each agent."""
         self._books = BookCheck()
+        self._acts = ActCheck()
         self.words = WordCheck()
         """The words in the logs."""
         self.merges: set[MergeRow] = set()
@@ -124,6 +126,8 @@ class LogCheck:
             )
         for text in self.words.read(message):
             self._report(Invariant.WORD, record.uuid, text)
+        for text in self._acts.read(message):
+            self._report(Invariant.ACT, record.uuid, text)
         for blob in blobs_of(message):
             self.blobs.setdefault(blob.sha256, (record.uuid, message.id))
         match message.kind:

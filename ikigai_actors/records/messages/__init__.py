@@ -8,6 +8,7 @@
     skills, skills_beside   skills that are pinned for an agent, and those that a summary keeps
     pieces              replies on their way, for listeners in other processes
     blobs, blob_references   attachments, and what messages say of them
+    acts                     acts of programs, and what they are named by
     definitions              definitions of tools that questions hold for
 
 These modules know no agent and no database, but for ``pieces``, ``blobs`` and ``definitions``.
