@@ -52,9 +52,9 @@ class Attachment:
     data: bytes = field(repr=False)
     """The bytes."""
     media: str
-    """Their type, as ``image/png``."""
+    """The type, as ``image/png``."""
     sha256: str
-    """Their hash: the same bytes are stored once."""
+    """The hash: the same bytes are stored once."""
     name: str = ""
     """The name of the file, without its directory; empty if there was none."""
 

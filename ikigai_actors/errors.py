@@ -189,7 +189,7 @@ class FilesConflict(AgentError):
     def __init__(self, message: str, agent: str = "", paths: Sequence[str] = ()) -> None:
         super().__init__(message, agent)
         self.paths = tuple(paths)
-        """These files, beneath the directory."""
+        """The files in conflict, beneath the directory."""
 
 
 class MailboxFull(AgentError):

@@ -17,7 +17,7 @@ _START_OF_SCAN, _END = 0xDA, b"\xff\xd9"
 
 
 def fault_of(data: bytes, media: str) -> str:
-    """What is wrong with a picture of this type, in words; empty where nothing is, or for another type."""
+    """The fault of a picture of this type, in words; empty for a whole picture and for another type."""
     match media:
         case "image/png":
             return _fault_of_png(data)

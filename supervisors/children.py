@@ -22,7 +22,7 @@ class RestartType(StrEnum):
     TRANSIENT = "transient"
     """A crash."""
     TEMPORARY = "temporary"
-    """None."""
+    """No end."""
 
 
 class SupervisedChild(NamedTuple):

@@ -27,11 +27,11 @@ class OrphanPolicy(StrEnum):
     REPARENT = "reparent"
     """The nearest living ancestor adopts them."""
     CASCADE = "cascade"
-    """They die too, with all their descendants."""
+    """The children die too, with all their descendants."""
     STOP = "stop"
     """The nearest living ancestor adopts them, and they are paused."""
     CONTINUE = "continue"
-    """They go on without a living supervisor."""
+    """The children go on without a living supervisor."""
 
 
 class Member(Protocol):
@@ -39,11 +39,11 @@ class Member(Protocol):
 
     @property
     def supervisor(self) -> str | None:
-        """Its supervisor; None for agent 0."""
+        """The supervisor; None for agent 0."""
 
     @property
     def status(self) -> Status:
-        """Its status."""
+        """The status."""
 
     @property
     def policy(self) -> OrphanPolicy:

@@ -35,13 +35,13 @@ class Status(StrEnum):
     """The status of an agent in the registry."""
 
     RUNNING = "running"
-    """It acts."""
+    """The agent acts."""
     STOPPED = "stopped"
-    """It is paused."""
+    """The agent is paused."""
     TERMINATING = "terminating"
-    """It finishes its turn, then dies."""
+    """The agent finishes its turn, then dies."""
     DEAD = "dead"
-    """It never acts again."""
+    """The agent never acts again."""
 
 
 class Refusal(StrEnum):

@@ -21,7 +21,7 @@ class Strategy(StrEnum):
     """Which siblings a restart takes along."""
 
     ONE_FOR_ONE = "one_for_one"
-    """None."""
+    """No sibling."""
     ONE_FOR_ALL = "one_for_all"
     """All siblings."""
     REST_FOR_ONE = "rest_for_one"

@@ -69,7 +69,7 @@ class OpenWait:
     """Given by the registry."""
 
     def edges(self) -> Iterator[WaitEdge]:
-        """Its edges now."""
+        """The edges now."""
         if not self.is_over():
             for uuid in self.awaits.awaited():
                 yield WaitEdge(self.waiter, uuid, self.by, self.until, self.key)

@@ -181,7 +181,7 @@ class _Sent:
     def __init__(self, log: Log, head: int, key: Hashable) -> None:
         self.position = 0
         self.beside: set[str] = set()
-        """Those of calls that are in no log."""
+        """The ids of calls that are in no log."""
         self._log, self._head, self._key = log, head, key
 
     def __contains__(self, call_id: object) -> bool:

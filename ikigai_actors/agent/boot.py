@@ -46,13 +46,13 @@ class Origin(NamedTuple):
     turn: int
     """Id of the message that opened the turn in progress; 0 when idle."""
     lifecycle: LifecycleState = RUNNING
-    """Its status in the registry, and what belongs to that."""
+    """The status in the registry, and what belongs to that."""
     interrupted: bool = False
     """Whether another process has interrupted the turn in progress, and nobody has ended it yet."""
     paused: Paused | None = None
     """For which budget its request waits; None when it waits for none."""
     labels: str = ""
-    """Its labels, as one text (`records.agents.labels`)."""
+    """The labels, as one text (`records.agents.labels`)."""
     cut_offs: int = 1
     """How often its turn was cut off, with this time, since it came to its latest message."""
 

@@ -544,7 +544,7 @@ class Effects:
         )
 
     def _runs_at(self, turn: int, log: Log) -> Callable[[], object]:
-        """What calls the hooks in the context of a request that is sent now."""
+        """The function that calls the hooks in the context of a request that is sent now."""
         hooks = self._runtime.instruments.request_runs
         number = 0
         if hooks and turn:

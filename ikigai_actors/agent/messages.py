@@ -105,7 +105,7 @@ class Dead:
     """The registry says that the agent is dead."""
 
     exit_message: str
-    """Its cause of death, for its callers."""
+    """The cause of death, for its callers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Restarted(NamedTuple):
     turn: int
     """The turn in progress, by the message that opened it; 0 when idle."""
     status: Status
-    """Its status in the registry now."""
+    """The status in the registry now."""
     poison: str = ""
     """Why that turn is closed instead of resumed; empty when it is resumed."""
     attempt: int = 1

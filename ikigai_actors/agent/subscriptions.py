@@ -93,7 +93,7 @@ class PromptKept:
     kind: ClassVar[str] = "prompt_kept"
     agent_uuid: str
     mail: int
-    """Its number among the mails of the agent."""
+    """The number among the mails of the agent."""
     text: str
 
     @property
@@ -119,7 +119,7 @@ class ToolTrouble:
 
     kind: ClassVar[str] = "tool_trouble"
     toolset: str
-    """Its name."""
+    """The name."""
     text: str
 
 
@@ -164,7 +164,7 @@ class HostEnded:
 
     kind: ClassVar[str] = "host_ended"
     host: str
-    """Its name."""
+    """The name."""
     agents: int
     """How many agents it ran, as it last told."""
     heirs: tuple[str, ...]

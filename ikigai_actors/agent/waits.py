@@ -69,7 +69,7 @@ class WaitResult(StrEnum):
     UNKNOWN = "unknown"
     """There is no such agent."""
     TIMEOUT = "timeout"
-    """None of this came in time."""
+    """The state of an agent from which nothing came in time."""
 
 
 WaitResults = Mapping[str, WaitResult]

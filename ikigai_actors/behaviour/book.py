@@ -20,7 +20,7 @@ class TrialRecord(NamedTuple):
 
     number: int
     agent: str
-    """Its uuid."""
+    """The uuid."""
     of: int
     """The trial from whose end it goes on; 0 for where the experiment begins."""
     prompt: str | None

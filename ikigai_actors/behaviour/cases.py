@@ -40,7 +40,7 @@ class ReplayCase(NamedTuple):
     """The case from whose end it goes on; None for the recorded history."""
 
     def requests(self) -> tuple[TurnRequest, ...]:
-        """Those of the recorded turn that its replay makes again. One that failed, or broke off, is not expected to."""
+        """The requests of the recorded turn that its replay makes again, without those that failed or broke off."""
         made = (one for one in self.turn.requests if self._known < one.position <= self.turn.end)
         return tuple(one for one in made if one.was_answered)
 

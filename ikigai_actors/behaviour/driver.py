@@ -66,7 +66,7 @@ class Driver:
         self._known: list[Trial] = []
         """The trials that were asked for and have a verdict in the book, which is not told."""
         self._window = TrialWindow(experiment, judge)
-        """Those that were asked for after them."""
+        """The trials that were asked for after them."""
         self._told = 0
         """The latest trial whose verdict the plan has."""
         self._unborn: list[InFlight] = []

@@ -44,11 +44,11 @@ class Forecast:
     models: tuple[str, ...] = ()
     """The models that will be asked, as ``provider:model``."""
     unpriced: tuple[str, ...] = ()
-    """Those of them without a price."""
+    """The models among them without a price."""
     new_readers: tuple[str, ...] = ()
     """The models that may read a recorded history and have written none of it, nor are they its agent's."""
     new_services: tuple[str, ...] = ()
-    """Those providers of them that none of these models have: a history leaves for another service. Not the offline
+    """The providers of them that none of these models have: a history leaves for another service. Not the offline
     stand-in, which answers here.
     """
 

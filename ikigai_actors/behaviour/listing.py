@@ -103,7 +103,7 @@ def summary_of(book: Book, names: Mapping[str, str] = {}) -> str:
 
 
 def _with_all_below(records: Sequence[AgentRecord], agents: Collection[str]) -> frozenset[str]:
-    """These agents, and all that they supervise."""
+    """The agents, and all that they supervise."""
     below: dict[str | None, list[str]] = {}
     for one in records:
         below.setdefault(one.supervisor_uuid, []).append(one.uuid)

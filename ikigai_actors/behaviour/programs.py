@@ -10,10 +10,10 @@ class Ran(NamedTuple):
     """A program that has ended."""
 
     status: int
-    """Its exit code, less than 0 for a signal."""
+    """The exit code, less than 0 for a signal."""
     printed: str
     complained: str
-    """Its standard error; empty where that was shown."""
+    """The standard error; empty where that was shown."""
 
 
 def run_program(command: Sequence[str], text: str, timeout: float | None, *, shows_errors: bool = False) -> Ran:

@@ -34,13 +34,13 @@ class Rates:
     rate: float | None
     """The mean of the cases' means; None when nothing could be judged."""
     interval: Interval | None
-    """Its interval of 95 %."""
+    """The interval of 95 %."""
     baseline: float | None
     """The same of the baseline; None without one."""
     difference: float | None
     """How much the rate is above that of the baseline, case by case; None without one."""
     difference_interval: Interval | None
-    """Its interval of 95 %."""
+    """The interval of 95 %."""
     undecided: int
     """How many samples could not be judged, in both arms."""
     cases: int

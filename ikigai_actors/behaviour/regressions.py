@@ -71,7 +71,7 @@ class RegressionReport(ExperimentResult):
     difference: float | None
     """The mean of the differences of the cases from the baseline; None without one."""
     difference_interval: Interval | None
-    """Its interval, of 95 %."""
+    """The interval, of 95 %."""
     margin: float
     """How much less often than without the change it might be right."""
     at_least: float | None

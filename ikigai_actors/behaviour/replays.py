@@ -69,7 +69,7 @@ class Replay(ExperimentResult):
 
     @property
     def differences(self) -> list[Difference]:
-        """Those of all turns."""
+        """The differences of all turns."""
         return [one for turn in self.turns for one in turn.differences]
 
     def _facts(self) -> Facts:

@@ -44,7 +44,7 @@ class FoundTrial(NamedTuple):
     """The trial from whose end it goes on; 0 for the root."""
     prompt: str | None
     score: float | None
-    """None when it was not judged, or could not be."""
+    """The score; None when it was not judged, or could not be."""
     why: str = ""
     """Why it has this score, or none."""
 

@@ -24,7 +24,7 @@ def trial_lines(line: Callable[[str], object], words: Callable[[Verdict], str]) 
 
 
 def score(verdict: Verdict) -> str:
-    """Its score."""
+    """The score."""
     return f"{verdict.score:g}"
 
 

@@ -64,7 +64,7 @@ class TrialRun:
     agent: AgentRef
     """The agent that it is."""
     reply: Reply | None
-    """Its reply; None when its turn failed."""
+    """The reply; None when its turn failed."""
     error: IkigaiError | None = None
     """Why it has none."""
     recorded: Turn | None = None

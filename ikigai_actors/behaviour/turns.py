@@ -41,7 +41,7 @@ class TurnCall:
     name: str
     input: Mapping[str, Any]
     result: str | None = field(default=None, compare=False)
-    """None when it got none."""
+    """The result; None when it got none."""
     is_error: bool = field(default=False, compare=False)
     attached: Sequence[Mapping[str, Any]] = field(default=(), compare=False, repr=False)
     """The attachments of its result, as in the data of the message."""
@@ -81,7 +81,7 @@ class TurnRequest(NamedTuple):
     model: str
     """The model that was asked, as ``provider:model``; empty where the message does not say."""
     usage: Usage | None
-    """Its cost; None where the provider reported none."""
+    """The cost; None where the provider reported none."""
 
     @property
     def was_answered(self) -> bool:
@@ -100,11 +100,11 @@ class Turn:
     end: int
     """The position of the message with which it ended; of the latest one in a turn that is open."""
     prompt: str | None
-    """None when it had none: a call of the parent's model forked the agent without, or its birth opened the turn."""
+    """The prompt; None when it had none: the agent was forked without, or its birth opened the turn."""
     calls: tuple[TurnCall, ...]
     """In order; without the call that gives the value of a typed turn."""
     text: str
-    """Its answer; of a typed turn the value, as JSON; else what was said last."""
+    """The answer; of a typed turn the value, as JSON; else what was said last."""
     how: str
     """How it ended: ``answered``, ``diverged`` (a call was not in the record), ``failed`` or ``interrupted``; ``open``
     when it has not.
@@ -112,7 +112,7 @@ class Turn:
     error: str = ""
     """Why it failed."""
     requests: tuple[TurnRequest, ...] = field(default=(), compare=False, repr=False)
-    """Those that were answered, and those that have cost something."""
+    """The requests that were answered, and those that have cost something."""
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The data of the message that opened it: which type of value it must give, and what was attached."""
     born_at: int | None = field(default=None, repr=False)
@@ -121,7 +121,7 @@ class Turn:
     """
 
     words: tuple[TurnWord, ...] = ()
-    """What was said to the agent meanwhile, in order."""
+    """The messages that came to the agent meanwhile, in order."""
 
     @property
     def tokens(self) -> int:

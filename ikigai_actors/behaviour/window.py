@@ -52,11 +52,11 @@ class InFlight:
     trial: Trial
     start: TrialStart
     agent: AgentRef | None
-    """None until it is born."""
+    """The trial; None until it is born."""
     latest: Message | None = None
-    """Its latest message, when it was found to have answered."""
+    """The latest message, when it was found to have answered."""
     judging: Future[Judged | None] | None = None
-    """Its verdict, when that is made on a thread of its own."""
+    """The verdict, when that is made on a thread of its own."""
 
     @property
     def prefix(self) -> tuple[str, int, str]:

@@ -49,7 +49,7 @@ class HostProcess:
     def __init__(self, name: str, launch: Launch, on_end: Callable[[int], object]) -> None:
         """Start a host; ``on_end`` gets its exit status, on a thread of its own, when it ended without being told."""
         self.status: int | None = None
-        """Its exit status, less than 0 for a signal; None while it runs."""
+        """The exit status, less than 0 for a signal; None while it runs."""
         self._name, self._launch, self._on_end = name, launch, on_end
         self._printed = ""
         self._told = False
@@ -61,7 +61,7 @@ class HostProcess:
 
     @property
     def pid(self) -> int | None:
-        """Its process id; None when it could not be started."""
+        """The process id; None when it could not be started."""
         return None if self._process is None else self._process.pid
 
     @property

@@ -35,7 +35,7 @@ class ShimReport(NamedTuple):
     pid: int | None
     """The process of the host; None when it could not be started."""
     status: int | None
-    """Its exit status; None while it runs."""
+    """The exit status; None while it runs."""
     said: str
     """The latest line that it has printed."""
 

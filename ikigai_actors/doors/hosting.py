@@ -50,7 +50,7 @@ class Starting(Protocol):
     """A host that was started."""
 
     def poll(self) -> int | None:
-        """Its exit status; None while it runs."""
+        """The exit status; None while it runs."""
 
 
 class StartSchedule:
@@ -211,7 +211,7 @@ def latest_line(log: Path) -> str:
 
 
 def _said(line: str) -> str:
-    """What a line of a log says, that of a JSON line too."""
+    """The text of a line of a log, that of a JSON line too."""
     with suppress(ValueError, KeyError, TypeError, RecursionError):
         return str(json.loads(line)["message"])
     return line

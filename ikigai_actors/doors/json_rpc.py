@@ -22,7 +22,7 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR =
 CANCELLED = -32800
 
 INTERNAL = "Internal error, see doors.log."
-"""What a client reads of a defect of ours."""
+"""The text that a client reads of a defect of ours."""
 
 CANCELLING = ("notifications/cancelled", "$/cancel_request")
 """The notifications by which a request is given up."""

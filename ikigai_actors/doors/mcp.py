@@ -37,7 +37,7 @@ HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The versions of the protocol that begin with ``initialize``, the latest first."""
 
 STATELESS = ("2026-07-28",)
-"""Those in which each request says its version."""
+"""The versions in which each request says its version."""
 
 UNSUPPORTED_VERSION = -32022
 

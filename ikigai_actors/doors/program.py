@@ -60,7 +60,7 @@ class DoorOpening:
         threading.Thread(target=self._open, name="ikigai-door-opening", daemon=True).start()
 
     def access(self) -> "Access":
-        """What the client reaches; waits until that can be said. Raises `BadInput` for a database that is none."""
+        """The reach of the client; waits until that can be said. Raises `BadInput` for a database that is none."""
         return self._opened.result()[0]
 
     def close(self) -> None:

@@ -98,7 +98,7 @@ def _project(key: "SessionKey") -> str:
 
 
 def _scope(key: Mapping[str, Any]) -> str:
-    """What groups the subagents of a session."""
+    """The name of the group of a session's subagents."""
     return json.dumps([key["project_key"], key["session_id"]])
 
 

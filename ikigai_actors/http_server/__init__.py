@@ -1,4 +1,4 @@
-"""What the HTTP servers of this program have in common: which requests come in, and how many connections.
+"""Rules that all HTTP servers of this program share: which requests come in, and how many connections.
 
 Its modules:
 

@@ -27,12 +27,12 @@ TERMINAL_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self' data:; "
     f"img-src 'self' data:; connect-src 'self' ws://{{place}}; {_NO_OTHERS}"
 )
-"""What the page of a terminal may load. A style sheet of its own is in it."""
+"""The resources that the page of a terminal may load. A style sheet of its own is in it."""
 
 OWN_FILES_POLICY = (
     f"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; {_NO_OTHERS}"
 )
-"""What a page may load that is made of files of the server alone."""
+"""The resources that a page may load that is made of files of the server alone."""
 
 
 HEALTH = "/healthz"

@@ -56,13 +56,13 @@ class ActOutcome(NamedTuple):
 
 
 class AskedCalls(NamedTuple):
-    """What a function asks for: its calls."""
+    """The calls that a function asks for."""
 
     calls: tuple[ToolCall, ...]
 
 
 class FunctionAnswer(NamedTuple):
-    """What a function has returned."""
+    """The value that a function has returned."""
 
     value: Any
 
@@ -266,7 +266,7 @@ class ProgramFrame:
         return self._seen[digest] - 1
 
     def take_record(self, call: str) -> ActOutcome | None:
-        """What the log holds of a call."""
+        """A call as the log holds it."""
         return self._records.results.pop(call, None)
 
     def add(self, act: ProgramAct) -> None:
@@ -316,7 +316,7 @@ class ProgramFrame:
 
 
 class TurnRecords:
-    """What the log of a turn holds of a program's acts."""
+    """The acts of a program that the log of a turn holds."""
 
     def __init__(self, messages: Sequence[Any], version: str) -> None:
         """Read them from the messages of the turn; ``version`` is that of the function now."""

@@ -268,7 +268,7 @@ class _Body:
         self.size = sum(map(len, self._parts))
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Its bytes, oldest first."""
+        """The bytes, oldest first."""
         pieces: list[bytes] = []
         size = 0
         for part in self._parts:

@@ -30,7 +30,7 @@ class ToolCall:
     name: str
     """The tool's name."""
     input: Mapping[str, Any] = field(default_factory=dict)
-    """Its arguments: a JSON object."""
+    """The arguments: a JSON object."""
     id: str = ""
     """The provider's id of the call; empty when the provider gives none."""
 
@@ -88,7 +88,7 @@ class Reply(Generic[O_co]):
     """A finished reply of a model. ``Reply[Invoice]`` is one whose `output` is an ``Invoice``."""
 
     text: str = ""
-    """Its text blocks, joined."""
+    """The text blocks, joined."""
     tool_calls: tuple[ToolCall, ...] = ()
     """The calls it asks for, in order."""
     stop_reason: str = "end_turn"

@@ -25,7 +25,7 @@ class Blob:
     sha256: str
     """The hash of the bytes, 64 hexadecimal digits."""
     media: str
-    """Their type, as ``image/png``."""
+    """The type, as ``image/png``."""
     size: int
     """How many bytes."""
     name: str = ""

@@ -37,7 +37,7 @@ class Passage:
     hidden: int = 0
     """How many attachments, the first of the whole chain, are shown by reference."""
     kept: Any = None
-    """What the provider keeps beside it, so that it makes that once: only the provider knows what it is."""
+    """The form that the provider keeps beside it, so that it makes that once: only the provider knows what it is."""
 
 
 def extended(

@@ -42,7 +42,7 @@ _MARKED = f',"cache_control":{to_json(MARK)}}}'.encode()
 
 
 class _Kept:
-    """What is kept beside a passage."""
+    """The data that is kept beside a passage."""
 
     __slots__ = ("ends", "joined", "json", "since")
 

@@ -38,7 +38,7 @@ from ikigai_actors.providers.streamed_reply import ServiceFailure, read_argument
 from ikigai_actors.providers.token_counts import count_in
 
 ENCRYPTED = "reasoning.encrypted_content"
-"""What is asked for so that reasoning can be sent back. Models that do not reason refuse it."""
+"""The field that lets reasoning be sent back. Models that do not reason refuse it."""
 
 _OF_THE_STORE = {"id", "status"}
 _SEARCH = {"execution": "client", "status": "completed"}

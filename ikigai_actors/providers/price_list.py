@@ -34,7 +34,7 @@ _MISSING = f"The prices come from the package {_PACKAGE}: pip install 'ikigai-ac
 
 
 class PriceList(NamedTuple):
-    """What was made."""
+    """The list that was made."""
 
     text: str
     """The file."""

@@ -114,7 +114,7 @@ class Prices:
         self._found = lru_cache(256)(self._find)  # each step of each turn asks
 
     def over(self, others: "Prices") -> "Prices":
-        """These prices, and for models that they do not have those of others."""
+        """The prices, and for models that they do not have those of others."""
         behind = self._others
         found = cache(lambda: others if behind is None else behind().over(others))
         return Prices(self._prices, self._exact, found)
@@ -179,7 +179,7 @@ def known_prices(
 
 
 def updated_prices(home: Path) -> Prices:
-    """Those that a command has made. They are hundreds, and read when they matter."""
+    """The prices that a command has made. They are hundreds, and read when they matter."""
     return Prices({}, others=lambda: KnownPrices.newest(home).prices)
 
 
@@ -193,7 +193,7 @@ class KnownPrices(NamedTuple):
     @staticmethod
     @cache
     def newest(home: Path) -> "KnownPrices":
-        """Those of ``ikigai prices --update``, or those of the project, if they are as new."""
+        """The prices of ``ikigai prices --update``, or those of the project, if they are as new."""
         ours = KnownPrices.ours()
         try:
             updated = KnownPrices.read(home / KNOWN_FILE)
@@ -207,7 +207,7 @@ class KnownPrices(NamedTuple):
     @staticmethod
     @cache
     def ours() -> "KnownPrices":
-        """Those of the project: 900 lines of TOML, parsed once a process, whatever homes it knows."""
+        """The prices of the project: 900 lines of TOML, parsed once a process, whatever homes it knows."""
         return KnownPrices.read(OURS)
 
     @staticmethod

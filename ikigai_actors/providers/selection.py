@@ -82,7 +82,7 @@ class Providers:
         self.nobody_asked = nobody_asked
         """Whether the default is the offline stand-in for want of a key, and nobody asked for it."""
         self.configured = configured or Configuration()
-        """What a file says of models."""
+        """The models of a file."""
         self.limits = {**self.configured.limits, **(limits or {})}
         """The limits by provider."""
         self.settings = dict(settings or {})

@@ -50,7 +50,7 @@ class ServiceFailure(Exception):
         said = told.get("message")
         super().__init__(str(said if said else json.dumps(error, default=str)))
         self.words = tuple(str(told[name]) for name in ("code", "type") if told.get(name) not in (None, ""))
-        """Its code and type, as far as there are any."""
+        """The code and type, as far as there are any."""
 
 
 class NoStreamError(Exception):

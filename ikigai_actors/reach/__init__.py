@@ -1,4 +1,4 @@
-"""What faces read of a system, and which agents they reach.
+"""Readings of a system for faces, and the agents that they reach.
 
 access    the agents that a client reaches, and calls that are done once under a key
 turns     turns by handles, which name a turn forever

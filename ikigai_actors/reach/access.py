@@ -1,4 +1,4 @@
-"""What a door reaches: the agents of a database, or a part of the tree; and how it asks for something once.
+"""The reach of a door: the agents of a database, or a part of the tree; and how it asks for something once.
 
     access = Access(hosting, under="team")
     access.find("kid")                          # an agent of the team, else `AgentNotFound`

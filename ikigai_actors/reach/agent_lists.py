@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 class AgentFacts(NamedTuple):
-    """What is said of some agents beside their rows."""
+    """Facts about some agents beside their rows."""
 
     labels: Mapping[str, str]
-    """What people are shown for each, by uuid."""
+    """The name that people are shown for each, by uuid."""
     own: Mapping[str, int]
     """Messages that each wrote itself, by uuid."""
     hosts: tuple[HostRecord, ...]
@@ -47,7 +47,7 @@ class FoundAgents(NamedTuple):
     """A list at one moment."""
 
     records: list[AgentRecord]
-    """Those that are wanted, and everybody above them; the oldest first."""
+    """The wanted agents, and everybody above them; the oldest first."""
     wanted: frozenset[str]
     """By uuid."""
     is_cut: bool
@@ -124,7 +124,7 @@ def all_agents(source: Readable) -> tuple[list[AgentRecord], Mapping[str, int]]:
 
 
 def some_agents(source: Readable, uuids: Collection[str]) -> list[AgentRecord]:
-    """Those of these agents that exist."""
+    """The agents among these that exist."""
     return source._store.read(lambda tx: registry.some(tx, uuids))
 
 

@@ -28,7 +28,7 @@ class AskedRequest(Asker):
         """Begin; without a call nothing is claimed."""
         self.call, self._now = call, now
         self.did: Did | None = None
-        """What the first unit did; None before it is committed."""
+        """The value that the first unit gave; None before it is committed."""
 
     def check_write(self) -> None:
         """A request that may change something may write."""

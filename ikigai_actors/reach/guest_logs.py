@@ -22,7 +22,7 @@ from ikigai_actors.system.handles.ref import System
 T = TypeVar("T")
 
 Shown = Mapping[str, GuestEntry]
-"""What a log shows about something: the latest entry of each key."""
+"""The latest entry of each key that a log has about something."""
 
 ShownOf = Callable[[GuestEntry], Shown]
 """Gives what a log shows about the same as an entry."""
@@ -72,7 +72,7 @@ class GuestLogs:
         return self._store.read(lambda tx: guests.guests_within(tx, guest, scope))
 
     def about(self, log: GuestLog, entry: GuestEntry) -> Shown:
-        """What a log shows about the same as an entry."""
+        """The latest entry that a log has about the same as an entry."""
         return self._store.read(lambda tx: guests.entries_about(tx, log, entry.part, entry.about))
 
     def outlines(

@@ -15,7 +15,7 @@ from ikigai_actors.system.handles.ref import System
 
 
 def written_by(system: System, agent: str, start: int | None = None, end: int = UP_TO_THE_END) -> list[Message]:
-    """What an agent has written itself after a position, None for its fork point, up to another one."""
+    """The messages that an agent has written itself after a position, None for its fork point, up to another one."""
 
     def read(tx: Transaction) -> list[Message]:
         [own, *_] = read_lineage(tx, agent, whole=True)

@@ -113,7 +113,7 @@ def _state_at(tx: Transaction, uuid: str, place: int, time: int, ended: int | No
 
 
 def _lanes(system: "System", query: PageQuery) -> dict[str, Any]:
-    """What the lanes of these agents show between two times, and the mails among them."""
+    """The lanes of these agents between two times, and the mails among them."""
     uuids = _agents(query, _MOST_LANES)
     since, until = _number(query, "from"), _number(query, "to")
     if since > until:
@@ -227,4 +227,4 @@ READINGS: Mapping[str, Callable[["System", PageQuery], object]] = {
     "budgets": _budgets,
     "approvals": _approvals,
 }
-"""What can be read of agents, by the last word of the request's path."""
+"""The readings of agents, by the last word of the request's path."""

@@ -38,7 +38,7 @@ _GONE = ("dead", "stopped", "terminating")
 
 
 class RowChanges(NamedTuple):
-    """What has changed after a version."""
+    """The changes after a version."""
 
     version: int
     rows: list[dict[str, Any]]
@@ -82,7 +82,7 @@ class LiveRows:
             return self.version, [list(row.values.values()) for row in self._rows.values()]
 
     def unplaced(self, glances: Iterable[Glance]) -> list[str]:
-        """Those in a turn of which nothing was heard yet: the latest message of each says what it does."""
+        """The agents in a turn that has shown nothing yet: the latest message of each says what it does."""
         with self._lock:
             return [one.uuid for one in glances if one.turn and not self._head(one.uuid)]
 
@@ -185,7 +185,7 @@ class LiveRows:
             return self._head(uuid)
 
     def since(self, version: int) -> RowChanges:
-        """What has changed after a version."""
+        """The changes after a version."""
         with self._lock:
             rows = []
             for uuid in reversed(self._recent):

@@ -29,7 +29,7 @@ CostTable = dict[str, dict[str, float]]
 
 
 SPENT_NOTHING = {"tokens": 0.0, "usd": 0.0}
-"""What an agent has cost that has spent nothing."""
+"""The cost of an agent that has spent nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def _figures(tx: Transaction, location: str, everybody: bool) -> Figures:
 
 
 def _all_costs(tx: Transaction) -> tuple[dict[str, float], CostTable, CostTable]:
-    """What was spent in all, by each agent, and by each with all that descend from it."""
+    """The sums that were spent: in all, by each agent, and by each with all that descend from it."""
     rows = own_spendings(tx)
     spent = {one.uuid: _cost(one.spent_tokens, one.spent_usd) for one in rows if one.spent_tokens or one.spent_usd}
     in_all = _cost(sum(one.spent_tokens for one in rows), sum(one.spent_usd for one in rows))

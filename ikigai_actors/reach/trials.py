@@ -1,4 +1,4 @@
-"""What experiments read of a system and ask of it: who can answer, which tools there are, and births of trials."""
+"""Readings and births that experiments ask of a system: who can answer, which tools there are, and births of trials."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -89,7 +89,7 @@ class ExperimentMoment(NamedTuple):
     agents: list[AgentRecord]
     """The experiment, its trials, and others that were asked for."""
     labels: Mapping[str, str]
-    """What people are shown for each of them, by uuid."""
+    """The name that people are shown for each of them, by uuid."""
     branch: list[AgentRecord]
     """All that descend from the experiment, and itself."""
     latest: Mapping[str, Message]

@@ -49,7 +49,7 @@ class TurnSources:
         return [one.uuid for one in registry.oldest_first(found)]
 
     def sources(self, uuids: Sequence[str], since: int) -> list[TurnSource]:
-        """Those of these agents that may have turns which ended at a time or later; 0 takes all."""
+        """The agents among these that may have turns which ended at a time or later; 0 takes all."""
         return self._store.read(partial(_sources, uuids=uuids, since=since))
 
     def messages(self, agent: str, start: int, end: int) -> list[Message]:

@@ -43,7 +43,7 @@ _HANDLE = re.compile(r"([^/]+)/([mtr])([0-9]{1,15})(?:\.([0-9]{1,5}))?")
 
 
 class TurnHandle(NamedTuple):
-    """What names a turn."""
+    """The name of a turn."""
 
     agent: str
     """The uuid of the agent."""
@@ -65,7 +65,7 @@ class TurnHandle(NamedTuple):
 
 
 class SpentAmounts(TypedDict):
-    """What an agent has spent in its life."""
+    """The sum that an agent has spent in its life."""
 
     tokens: int
     usd: float
@@ -245,7 +245,7 @@ def _unknown(handle: TurnHandle) -> BadInput:
 
 
 def spent_by(record: AgentRecord) -> SpentAmounts:
-    """What an agent has spent in its life."""
+    """The sum that an agent has spent in its life."""
     return {"tokens": record.spent_tokens, "usd": shown_amount("usd", record.spent_usd)}
 
 

@@ -1,4 +1,4 @@
-"""What faces read of a system, a function each. Each reads one moment, unless it says otherwise.
+"""Readings of a system for faces, a function each. Each reads one moment, unless it says otherwise.
 
 A face takes no store of a system and runs no transaction: then a change of a table is a change of this room.
 """
@@ -127,7 +127,7 @@ class SystemFigures(NamedTuple):
 
     gauges: Gauges
     hosts: list[HostRecord]
-    """Those of the last hour."""
+    """The hosts of the last hour."""
     asked: Mapping[tuple[str, str], int]
     """When each call of an open turn asked, by agent and call."""
     silent: dict[str, float]

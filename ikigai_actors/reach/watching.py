@@ -119,7 +119,7 @@ class AgentWatch:
         self._rung.set()
 
     def pieces(self) -> list[tuple[str, dict[str, Any]]]:
-        """What came of a reply since the last call: kinds of events, and their values."""
+        """The news of a reply since the last call: kinds of events, and their values."""
         taken = [*self._kept]
         self._kept.clear()
         return taken

@@ -11,11 +11,11 @@ _QUEUED = (
     "The user sent a new message while you were working:\n{text}\n\nIMPORTANT: After completing your current task, you "
     "MUST address the user's message above. Do not ignore it."
 )
-"""What it says where a person said something while a turn was in progress."""
+"""The type of an attachment where a person said something while a turn was in progress."""
 
 
 def attached_blocks(attachment: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
-    """What an attachment says to the model; None where its type is not known."""
+    """The text of an attachment for the model; None where its type is not known."""
     content = attachment.get("content")
     match attachment.get("type"):
         case "file" | "already_read_file":

@@ -59,7 +59,7 @@ def claude_code_drafts(recordings: Sequence[Recording], settings: Mapping[str, A
 
 
 class Role(Enum):
-    """What a line is in the conversation."""
+    """The role of a line in the conversation."""
 
     REPLY = auto()
     """A piece of a reply."""
@@ -82,23 +82,23 @@ class SessionLine:
 
     @property
     def at(self) -> int:
-        """Its time."""
+        """The time."""
         return time_of(self.line.value.get("timestamp"))
 
     @property
     def message(self) -> Mapping[str, Any]:
-        """Its message, as the API has it."""
+        """The message, as the API has it."""
         return self.line.part("message")
 
     @property
     def reply_id(self) -> str:
-        """What the pieces of a reply have in common."""
+        """The fields that the pieces of a reply share."""
         own = self.message.get("id")
         return own if isinstance(own, str) and own else self.line.text("uuid")
 
     @property
     def blocks(self) -> list[Mapping[str, Any]]:
-        """Its content."""
+        """The content."""
         if self.line.value["type"] == "attachment":
             return attached_blocks(self.line.part("attachment")) or []
         return blocks_in(self.message.get("content"))
@@ -291,7 +291,7 @@ class ClaudeCodeSession:
         self._settle(draft)
 
     def _kept(self, draft: Draft, boundary: RecordedLine | None) -> tuple[int, int]:
-        """What is kept beside a summary: from a step on; or before a prompt, where that is not 0.
+        """The messages that a summary keeps: from a step on; or before a prompt, where that is not 0.
 
         Args:
             draft: has what was summarised.

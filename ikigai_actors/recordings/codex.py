@@ -291,7 +291,7 @@ class Rollout:
 
 
 def _said(line: RecordedLine) -> object:
-    """What a line says, whenever."""
+    """The meaning of a line, whenever it comes."""
     return line.value["type"], line.value["payload"]
 
 

@@ -79,7 +79,7 @@ class Draft:
         self.is_open = False
         """Whether a turn is in progress."""
         self.unsaid = set[str]()
-        """What of the file its model may have read, and the log has not; in words for people."""
+        """The parts of the file that its model may have read, and the log has not; in words for people."""
         self.prompts: list[int] = [] if parent is None else [one for one in parent.prompts if one <= fork]
         """The positions of the prompts that count."""
         self._kept: int = (
@@ -286,7 +286,7 @@ class Draft:
 
 
 def picture(data: object, most: int = LARGEST) -> Attachment | None:
-    """What base64 has, as an attachment; None where it has none that a model takes."""
+    """The attachment of a base64 text; None where it has none that a model takes."""
     if not isinstance(data, str) or len(data) > most * 4 // 3 + 4:
         return None
     try:

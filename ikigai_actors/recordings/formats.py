@@ -55,7 +55,7 @@ FORMATS: Mapping[str, Format] = {
 
 
 class SessionOptions(TypedDict, total=False):
-    """What becomes of the agents of sessions; see `read_sessions`."""
+    """The rules for agents of sessions; see `read_sessions`."""
 
     keep_workspace: bool
     keep_model: bool
@@ -118,7 +118,7 @@ def read_sessions(
 
 
 def importable(file: str | os.PathLike[str], recorder: str = AUTO, **how: Unpack[SessionOptions]) -> Path | RecordFile:
-    """What `System.import_` takes for a file: itself where `ikigai export` has written it, or else what it records.
+    """The file as `System.import_` takes it: itself where `ikigai export` has written it, or else what it records.
 
     Raises what `read_sessions` does. A file whose format is not known is left to the import, which says what is wrong.
     """
@@ -132,7 +132,7 @@ def importable(file: str | os.PathLike[str], recorder: str = AUTO, **how: Unpack
 
 
 def recorder_of(recording: Recording) -> str | None:
-    """What has written a file, by its first lines; None where that is not known."""
+    """The program that has written a file, by its first lines; None where that is not known."""
     with suppress(ImportRefused):
         for line in islice(recording.rows(), _LOOKED_AT):
             for name, known in FORMATS.items():

@@ -46,14 +46,14 @@ class _Span(NamedTuple):
 
     @property
     def asked(self) -> list[ChatMessage]:
-        """What the model was given."""
+        """The input of the model."""
         system = messages_in(self.line, self.facts.get("gen_ai.system_instructions"), "system")
         said = self._said(_INPUT, "gen_ai.prompt", "user")
         return [replace(one, at=self.start) for one in (*system, *said)]
 
     @property
     def replied(self) -> list[ChatMessage]:
-        """What it has said."""
+        """The output of the model."""
         made_by = self.facts.get("gen_ai.response.model") or self.facts.get("gen_ai.request.model")
         model = f"{self.provider}:{made_by}" if made_by else ""
         return answered(self._said(_OUTPUT, "gen_ai.completion", "assistant"), self.end, model, self._usage)

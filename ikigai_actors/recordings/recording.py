@@ -26,12 +26,12 @@ class Recording:
     """A file of another program."""
 
     name: str
-    """Its place, as errors and the agents' notes name it."""
+    """The place, as errors and the agents' notes name it."""
     data: bytes
 
     @property
     def stem(self) -> str:
-        """Its name without folders and the last suffix."""
+        """The name without folders and the last suffix."""
         return self.name.replace("\\", "/").rpartition("/")[2].rpartition(".")[0] or self.name
 
     @property
@@ -41,7 +41,7 @@ class Recording:
         return bool(last.strip()) and _is_json(before.partition(b"\n")[0]) and not _is_json(last)
 
     def lines(self) -> Iterator["RecordedLine"]:
-        """Its lines that are not blank, as JSON objects.
+        """The lines that are not blank, as JSON objects.
 
         Raises `ImportRefused` for one that is none, unless it is the last one and has no end.
         """
@@ -67,7 +67,7 @@ class Recording:
             yield RecordedLine(self, number, value)
 
     def rows(self) -> Iterator["RecordedLine"]:
-        """Its JSON objects: one a line; or of one JSON value, that object, or those in that list.
+        """The JSON objects: one a line; or of one JSON value, that object, or those in that list.
 
         Raises `ImportRefused` as `lines` does.
         """

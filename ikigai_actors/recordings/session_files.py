@@ -26,7 +26,7 @@ from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.new_file import new_file
 
 _WRITTEN = CONVERSATION | ENDINGS | {Kind.SUMMARY.value}
-"""What has a line in a file."""
+"""The records that have a line in a file."""
 
 WRITERS: Mapping[str, type[SessionWriter]] = {
     "claude-code": ClaudeCodeWriter,
@@ -106,7 +106,7 @@ def _forks(tx: Transaction, top: AgentRecord) -> Iterator[StoredHistory]:
 
 
 def _seen(history: StoredHistory, since: int) -> list[tuple[Message, bool]]:
-    """What a model sees at the end of a history, and whether it must be written.
+    """The messages that a model sees at the end of a history, and whether each must be written.
 
     Args:
         history: the history.

@@ -122,7 +122,7 @@ class WriteVersion(Unit):
 
     path: str
     body: str | None
-    """None deletes."""
+    """A body of None deletes the document."""
     author: str | None
     expect: int | None
     now: int

@@ -56,7 +56,7 @@ class Batch(NamedTuple):
 
 
 class Gauges(NamedTuple):
-    """What is watched of a database."""
+    """The figures that are watched of a database."""
 
     agents: Mapping[str, int]
     """How many agents there are of each status."""

@@ -32,7 +32,7 @@ class GuestPlace(NamedTuple):
     guest: str
     """The library."""
     scope: str
-    """What groups names."""
+    """The name of a group of logs."""
     name: str
 
 
@@ -43,7 +43,7 @@ class GuestLog(NamedTuple):
     guest: str
     scope: str
     name: str | None
-    """None once another log has its name."""
+    """The name; None once another log has it."""
     parent: str | None
     upto: int
     head: int
@@ -62,9 +62,9 @@ class GuestEntry(NamedTuple):
     part: str = ""
     """A namespace of the guest's."""
     about: str = ""
-    """What it belongs to."""
+    """The owner of the log."""
     key: str = ""
-    """What it is within that."""
+    """The place of the log within its owner."""
     tag: str | None = None
     """By which it is found in all logs."""
     data: str | None = None
@@ -124,7 +124,7 @@ def latest_entries(tx: Transaction, log: GuestLog, most: int | None = None) -> l
 
 
 def entries_about(tx: Transaction, log: GuestLog, part: str, subject: str) -> dict[str, GuestEntry]:
-    """What a log shows about something: the latest entry of each key."""
+    """The latest entry of each key that a log has about something."""
     shown: dict[str, GuestEntry] = {}
     for entry in map(GuestEntry._make, tx.run("guest_entries_about", log=log.id, part=part, about=subject)):
         if entry.data is None:

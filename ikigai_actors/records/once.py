@@ -64,7 +64,7 @@ class KeyedCall:
     about: str = ""
     """A text by which a person knows the call."""
     names: Mapping[str, Any] = field(default_factory=dict)
-    """What is kept of it beside its answer: ``children``, by uuid."""
+    """The parts that are kept beside the answer: ``children``, by uuid."""
 
     def __post_init__(self) -> None:
         check_call_key(self.key)
@@ -75,7 +75,7 @@ class KeyedCall:
         return hashlib.sha256(json.dumps([self.verb, self.arguments], sort_keys=True).encode()).hexdigest()
 
     def as_data(self) -> dict[str, Any]:
-        """What a row needs of the call, as JSON has it; see `call_in`."""
+        """The parts of the call that a row needs, as JSON has it; see `call_in`."""
         texts = {"key": self.key, "verb": self.verb, "digest": self.digest, "scope": self.scope, "about": self.about}
         return {**texts, "names": dict(self.names)}
 
@@ -164,7 +164,7 @@ def release_mail(tx: Transaction, agent: str, mail: int) -> None:
 
 
 def left_as(mail: int) -> dict[str, int]:
-    """What a prompt or word gives: the number of the mail that it is."""
+    """The answer of a prompt or steering message: the number of the mail that it is."""
     return {"mail": mail}
 
 
@@ -182,12 +182,12 @@ class KeptCall(NamedTuple):
 
 
 def kept_calls(tx: Transaction, scopes: Iterable[str]) -> list[KeptCall]:
-    """What was done under keys within some scopes, by scope and key."""
+    """The calls under keys within some scopes, by scope and key."""
     return [KeptCall(*row) for row in tx.run("calls_of", uuids=list(scopes))]
 
 
 def answer_under(tx: Transaction, call: KeyedCall) -> dict[str, Any] | None:
-    """What a call gave that was done under its key; None when it was not. Raises `KeyTaken` for another call."""
+    """The answer of a call that was done under its key; None when it was not. Raises `KeyTaken` for another call."""
     for verb, digest, about, gave, at in tx.run("call_of", scope=call.scope, key=call.key):
         if digest != call.digest:
             what = f"{verb} {about!r}" if about else verb

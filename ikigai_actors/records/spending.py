@@ -38,7 +38,7 @@ class Sums(NamedTuple):
 
 
 class Charged(NamedTuple):
-    """What the rows of all agents say was spent: what services have counted, or else what was held for a request."""
+    """The sum that the rows of all agents have: the counts of services, or else the reserves of requests."""
 
     tokens: int = 0
     usd: int = 0
@@ -140,7 +140,7 @@ def _spent_in_all(tx: Transaction) -> tuple[int, int]:
 
 
 class OwnSpending(NamedTuple):
-    """What an agent has spent itself."""
+    """The sum that an agent has spent itself."""
 
     uuid: str
     parent_uuid: str | None
@@ -150,7 +150,7 @@ class OwnSpending(NamedTuple):
 
 
 class Dearest(NamedTuple):
-    """What was spent in all, and where most of it."""
+    """The sum of all agents, and where most of it was spent."""
 
     tokens: int
     usd: int
@@ -160,14 +160,14 @@ class Dearest(NamedTuple):
 
 
 def dearest_branches(tx: Transaction, most: int) -> Dearest:
-    """What was spent in all, and by this many branches of agent 0; the database looks at all agents."""
+    """The sum of all agents, and of this many branches of agent 0; the database looks at all agents."""
     rows = tx.run("dearest_branches", most=most)
     tokens, usd = rows[0][3:] if rows else (0, 0)
     return Dearest(tokens, usd, {row[0]: (row[1], row[2]) for row in rows})
 
 
 def own_spendings(tx: Transaction) -> list[OwnSpending]:
-    """What everybody has spent: it reads some columns of each."""
+    """The sum of each agent: it reads some columns of each."""
     return [OwnSpending._make(row) for row in tx.run("spent_by_lineage")]
 
 

@@ -24,7 +24,7 @@ class ListedAgents(NamedTuple):
 
     @property
     def facts(self) -> AgentFacts:
-        """What is said of them beside their rows."""
+        """Facts about them beside their rows."""
         return self.found.facts
 
     def state(self, record: AgentRecord) -> str:

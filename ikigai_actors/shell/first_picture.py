@@ -8,7 +8,7 @@ BOX_COLUMNS = 160
 """The most columns of the box of the prompt."""
 
 STARTING = "starting …"
-"""What the edge of the box says until the agents are known."""
+"""The text at the edge of the box until the agents are known."""
 
 SCREENS = (("F3", "tree"), ("F4", "agents"), ("^P", "find"), ("F1", "keys"))
 """The keys of the screens, at the right of the foot. Where it is narrow, the first one goes first."""

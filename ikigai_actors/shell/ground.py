@@ -19,7 +19,7 @@ _WEIGHTS = (0.299, 0.587, 0.114)
 
 
 def question(environment: Mapping[str, str]) -> str:
-    """What asks a terminal for the colour of its ground; empty where no answer would be used or understood."""
+    """The sequence that asks a terminal for its background; empty where no answer would be used or understood."""
     return "" if "NO_COLOR" in environment or environment.get("TERM") == "linux" else "\x1b]11;?\x07"
 
 

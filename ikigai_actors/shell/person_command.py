@@ -28,7 +28,7 @@ _LOOK = 0.1
 
 
 class TypedCommand(NamedTuple):
-    """What a person has typed after the mark."""
+    """The command that a person has typed after the mark."""
 
     command: str
     goes_along: bool
@@ -43,13 +43,13 @@ def typed_command(text: str) -> TypedCommand | None:
 
 
 class Printed(NamedTuple):
-    """What came of a command."""
+    """The outcome of a command."""
 
     command: str
     directory: Path
     output: str
     code: int
-    """Its exit code; the negative number of the signal that has ended it."""
+    """The exit code; the negative number of the signal that has ended it."""
 
     @property
     def shown(self) -> str:

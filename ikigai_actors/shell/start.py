@@ -25,7 +25,7 @@ _typed = b""  # what was taken from the terminal
 _covered = False  # whether the screen shows the first picture
 
 TAKE_SCREEN, LEAVE_SCREEN = "\x1b[?1049h", "\x1b[?1049l"
-"""What makes a terminal show a screen of its own, and the former one again."""
+"""The sequences that make a terminal show a screen of its own, and the former one again."""
 
 
 def begin() -> None:
@@ -133,7 +133,7 @@ def take_typed() -> None:
 
 
 def typed() -> bytes:
-    """What `take_typed` has read, as the terminal gave it; `forget_typed` when somebody has it."""
+    """The bytes that `take_typed` has read, as the terminal gave them; `forget_typed` when somebody has them."""
     return _typed
 
 

@@ -1,4 +1,4 @@
-"""What Prometheus scrapes: figures of a database, and of its host where that is this process.
+"""The metrics that Prometheus scrapes: figures of a database, and of its host where that is this process.
 
     GET /metrics, with the token    ikigai_hosts{state="runs"} 1 …
 

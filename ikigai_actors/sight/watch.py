@@ -55,7 +55,7 @@ _NO_HOST = "No process runs the agents now. What you prompt waits in the databas
 
 
 class ObserverWatch:
-    """What is known of a system for all pages together. Its methods are for the observer's event loop."""
+    """The state of a system for all pages together. Its methods are for the observer's event loop."""
 
     def __init__(self, system: System, epoch: str) -> None:
         """Begin to rest."""

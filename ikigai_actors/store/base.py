@@ -23,9 +23,9 @@ class Hint(NamedTuple):
     """The agents that commits concern, by uuid; None for any agent."""
 
     agents: frozenset[str] | None = None
-    """Those that may have changed."""
+    """The agents that may have changed."""
     for_hosts: frozenset[str] | None = None
-    """Those among them for which a host may have something to do: clients have committed, or a host for another one."""
+    """The agents among them for which a host may have work: clients have committed, or a host for another one."""
 
 
 class Watch(Protocol):

@@ -150,7 +150,7 @@ class Unit:
     alone = False
     """Whether it has a transaction of its own: true of what changes the tree, but for births and names."""
     tree = TreeLock.NONE
-    """Its lock on the tree."""
+    """The lock on the tree."""
     concerns_others = False
     """Whether its answer says what it did to agents other than its own: then the journal's observer gets it."""
     concerns_hosts = False

@@ -41,7 +41,7 @@ class Child:
     at: int | None = None
     """The last position that it inherits; None for the end of the history."""
     prompt: str | None = None
-    """Its first prompt; None lets it wait for one."""
+    """The first prompt; None lets it wait for one."""
     go: bool = False
     """Whether it goes on at once, without a prompt, with what its history ends with: a prompt, or results of calls."""
     settings: Mapping[str, Any] = field(default_factory=dict)

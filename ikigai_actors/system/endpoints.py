@@ -129,7 +129,7 @@ class Endpoints(OfOneProcess):
         return self._store.read(lambda tx: counted_arrivals(tx, name))
 
     def arrivals(self, name: str, most: int = 20) -> Arrivals:
-        """Its latest arrivals, the latest first. Raises `EndpointNotFound`."""
+        """The latest arrivals, the latest first. Raises `EndpointNotFound`."""
         return self._store.read(lambda tx: latest_arrivals(tx, endpoint_called(tx, name).name, most))
 
     def pause(self, name: str) -> None:

@@ -26,7 +26,7 @@ _BOX = "font:13px/1.5 ui-monospace,monospace;color-scheme:light dark"
 
 
 class ShownSystem(Protocol):
-    """What is asked of a system."""
+    """The questions to a system."""
 
     @property
     def _store(self) -> "Store":
@@ -40,7 +40,7 @@ class ShownSystem(Protocol):
 
 
 def mime_bundle(tree: ShownSystem, plain: str, under: str | None = None) -> dict[str, str]:
-    """What a notebook shows of a system, or of the agent ``under`` and all below it: by media type."""
+    """The output of a notebook for a system, or for the agent ``under`` and all below it: by media type."""
     try:
         return {"text/plain": plain, "text/html": _html(tree, under)}
     except IkigaiError:

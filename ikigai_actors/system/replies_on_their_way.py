@@ -15,7 +15,7 @@ _MOST = 1_000_000
 
 
 class UnseenPiece(NamedTuple):
-    """What a page has not seen of a reply."""
+    """The part of a reply that a page has not seen."""
 
     number: int
     """Which reply of the agent: it counts from 1."""
@@ -68,7 +68,7 @@ class RepliesOnTheirWay:
             self._open.clear()
 
     def behind(self, uuid: str, seen: tuple[int, int]) -> UnseenPiece | None:
-        """What there is of the reply on its way after ``seen``: a reply's number, and how many characters of it.
+        """The reply on its way after ``seen``: a reply's number, and how many characters of it.
 
         None when there is nothing new.
         """

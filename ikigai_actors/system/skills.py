@@ -57,10 +57,10 @@ class ListedSkill(NamedTuple):
     sha256: str
     source: str
     tools: tuple[str, ...]
-    """What it asks to use."""
+    """The tools that it asks to use."""
     files: int
     size: int
-    """Its files, and the bytes of them."""
+    """The files, and the bytes of them."""
 
 
 def skills_listed(settings: Mapping[str, Any], found: FoundSkills) -> list[ListedSkill]:

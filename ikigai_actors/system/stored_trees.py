@@ -1,4 +1,4 @@
-"""What the database says of the trees of agents, for toolsets."""
+"""The rows of the trees of agents, for toolsets."""
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.records.agents.trees import BeginWrite, MarkApplied, MergeTrees, trees_of

@@ -106,7 +106,7 @@ class Subscriptions(OfOneProcess):
         return self._store.read(lambda tx: counted_deliveries(tx, subscription))
 
     def deliveries(self, subscription: str, most: int = 20) -> DeliveryRecords:
-        """Its latest deliveries, the latest first. Raises `SubscriptionNotFound`."""
+        """The latest deliveries, the latest first. Raises `SubscriptionNotFound`."""
         return self._store.read(lambda tx: latest_deliveries(tx, subscription_with(tx, subscription).id, most))
 
     def pause(self, subscription: str) -> None:

@@ -680,7 +680,7 @@ class ActorSystem(System):
         return {**super()._signs(), **self._processes.signs()}
 
     def _waits_for(self, uuid: str) -> str:
-        """What an agent of this host waits for, as a state: other agents, or its service; empty when for neither."""
+        """The wait of an agent of this host, as a state: for other agents, or for its service; empty without one."""
         if others := waits_for([self._called(each) for each in self._wait_registry.awaited_by(uuid)]):
             return others
         actor = self._processes.get(uuid)

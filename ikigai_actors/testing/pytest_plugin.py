@@ -64,7 +64,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def ikigai_parts() -> Mapping[str, Any]:
-    """What `ActorSystem.open` gets for recorded turns, as provider and tools. Meant to be overridden."""
+    """The arguments of `ActorSystem.open` for recorded turns, as provider and tools. Meant to be overridden."""
     return {}
 
 

@@ -37,7 +37,7 @@ class Toolset(ABC):
     host_paths: HostPaths | None = None
     """Which files belong to the host. The system sets it before `open`."""
     trees: TreeStore | None = None
-    """What the database says of trees. The system sets it before `open`."""
+    """The stored trees in the database. The system sets it before `open`."""
     read_blobs: ReadBlobs | None = None
     """Reads bytes of the database by their digests. The system sets it before `open`."""
     directory: Path | None = None

@@ -92,14 +92,14 @@ class Tool(Protocol):
 
     @property
     def traits(self) -> ToolTraits:
-        """Its traits, which decide whether and how it may run."""
+        """The traits, which decide whether and how it may run."""
 
     @property
     def is_async(self) -> bool:
         """Whether `call_async` runs it, on the event loop; else `call` does, on a thread."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Its name, description and schema, as a Messages-API dict."""
+        """The name, description and schema, as a Messages-API dict."""
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
         """Run it on the calling thread; never raises."""
@@ -115,15 +115,15 @@ class FunctionTool:
     name: str
     """The name by which the model calls it."""
     description: str
-    """Its purpose, as the model reads it."""
+    """The purpose, as the model reads it."""
     function: Callable[..., Any]
     """The function that runs."""
     signature: "types.Signature"
-    """Its parameters."""
+    """The parameters."""
     timeout: float
     """Seconds that a call may take."""
     traits: ToolTraits
-    """What the machine must know of it before it runs."""
+    """The traits that the machine must know of it before it runs."""
 
     @property
     def is_async(self) -> bool:
@@ -131,7 +131,7 @@ class FunctionTool:
         return inspect.iscoroutinefunction(self.function)
 
     def describe(self) -> Mapping[str, Any]:
-        """Its name, description and schema, as a Messages-API dict."""
+        """The name, description and schema, as a Messages-API dict."""
         return {"name": self.name, "description": self.description, "input_schema": self.signature.schema}
 
     def call(self, arguments: Mapping[str, Any]) -> Result:

@@ -22,7 +22,7 @@ class Policy(StrEnum):
 
 
 class Compared(StrEnum):
-    """What patterns are for a tool."""
+    """The kinds of patterns of a tool."""
 
     COMMAND = "command"
     """The words of a command."""
@@ -31,7 +31,7 @@ class Compared(StrEnum):
 
 
 class Subject(NamedTuple):
-    """What the patterns of rules are compared with, for a tool."""
+    """The subjects with which the patterns of rules are compared, for a tool."""
 
     compared: Compared
     of: Callable[[str, Mapping[str, Any]], str]
@@ -39,7 +39,7 @@ class Subject(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a call asks for, as a `Subject` says."""
+    """The request of a call, as a `Subject` says it."""
 
     compared: Compared
     text: str
@@ -61,7 +61,7 @@ class ToolTraits:
     policy: Policy = Policy.ALLOW
     """Whether its calls may run, where no rule decides."""
     asks: Policy = Policy.ASK
-    """What becomes of calls that ask, in this process: they do, or all of them are allowed, or denied."""
+    """The rule for calls that ask, in this process: they do, or all of them are allowed, or denied."""
     denial: str = ""
     """The result of its calls when they are denied, and no rule decides."""
     unfenced: bool = False
@@ -69,7 +69,7 @@ class ToolTraits:
     not whole: then no rule allows all of it.
     """
     subject: Subject | None = None
-    """What the patterns of rules are compared with; None where it has no patterns."""
+    """The subjects with which the patterns of rules are compared; None where it has no patterns."""
     confined: bool = False
     """Whether it changes nothing outside but files that fork with its agent."""
     deferred: bool = False

@@ -83,9 +83,9 @@ class ChildProcess:
         self._loop = asyncio.get_running_loop()
         self.limit = limit
         self.stdout = asyncio.StreamReader(limit, self._loop)
-        """What it writes; not what a class takes for itself in `received`."""
+        """The options of the process that it writes; not what a class takes for itself in `received`."""
         self.stdin: asyncio.StreamWriter | None = None
-        """Its input, when that is a pipe."""
+        """The input, when that is a pipe."""
         self.handed: list[int] = []
         """The descriptors that its fence has handed over; the code that starts it closes them."""
         self._child: subprocess.Popen[bytes]
@@ -217,12 +217,12 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """Its number, and that of its process group and session."""
+        """The number, and that of its process group and session."""
         return self._child.pid
 
     @property
     def exit_code(self) -> int | None:
-        """Its exit code, less than 0 for a signal; None while it lives."""
+        """The exit code, less than 0 for a signal; None while it lives."""
         return self._child.returncode
 
     def signal(self, number: signal.Signals) -> None:

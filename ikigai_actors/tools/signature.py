@@ -44,13 +44,13 @@ class Signature:
             raise BadInput(f"{function.__name__} cannot be a tool: no schema can be made of it. {error}") from error
         self._checked = checked
         self.description = "\n\n".join(filter(None, (documented.short_description, documented.long_description)))
-        """Its purpose: the docstring without its sections."""
+        """The purpose: the docstring without its sections."""
         properties = schema.get("properties", {})
         for parameter in documented.params:
             if parameter.arg_name in properties and parameter.description:
                 properties[parameter.arg_name].setdefault("description", parameter.description)
         self.schema: Mapping[str, Any] = _plain(function.__name__, schema)
-        """Its parameters, as a JSON schema. Annotations describe them, or the docstring."""
+        """The parameters, as a JSON schema. Annotations describe them, or the docstring."""
 
     def call(self, arguments: Mapping[str, Any]) -> Any:
         """Call a plain function.

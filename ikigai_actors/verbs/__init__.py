@@ -1,1 +1,1 @@
-"""What can be asked of agents, by people, scripts and programs. A subject has a module."""
+"""Requests about agents, by people, scripts and programs. A subject has a module."""

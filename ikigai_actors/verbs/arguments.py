@@ -88,7 +88,7 @@ class CommandName(StringParamType):
 
 
 RECORDER = click.Choice(("auto", "claude-code", "codex", "pi", "otel", "langfuse", "openai"))
-"""What has written a file that is imported: the formats of `ikigai_actors.recordings`, which is slow to import."""
+"""The formats of a file that is imported: those of `ikigai_actors.recordings`, which is slow to import."""
 
 
 SESSIONS = click.Choice(("claude-code", "codex", "pi"))

@@ -60,7 +60,7 @@ class _Hit(NamedTuple):
     id: int
     kind: str
     text: str
-    """What is around it."""
+    """The text around it."""
 
 
 def _backwards(agent: "AgentRef") -> "Iterator[Message]":
@@ -75,7 +75,7 @@ def _backwards(agent: "AgentRef") -> "Iterator[Message]":
 
 
 def _line_with(message: "Message", pattern: re.Pattern[str]) -> str | None:
-    """What is around the first hit in a message; None when it has none."""
+    """The text around the first hit in a message; None when it has none."""
     from ikigai_actors.verbs.text.pages import message_words
 
     entry = message_words(message).entry

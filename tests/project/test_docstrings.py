@@ -113,3 +113,10 @@ def test_no_docstring_only_points_at_another() -> None:
     points = re.compile(r'^\s*[rf]?"""See `', re.MULTILINE)
     assert points.search('def f():\n    """See `g`."""') is not None
     assert [path for path in MODULES.values() if points.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_no_docstring_begins_with_a_word_that_names_nothing() -> None:
+    """A reader who has only this sentence must know what it is about."""
+    begins = re.compile(r"(?:What|Its|Those|None|These|They|It|Their|That)\b")
+    every = [(str(path), *each) for path in MODULES.values() for each in docstrings(parsed(path))]
+    assert [(path, line, text.partition("\n")[0]) for path, line, text in every if begins.match(text)] == []

@@ -41,15 +41,15 @@ class Argument(NamedTuple):
     """An argument of a built-in call."""
 
     type: str
-    """Its JSON type; an ``array`` holds texts."""
+    """The JSON type; an ``array`` holds texts."""
     description: str
-    """Its meaning, for the model."""
+    """The meaning, for the model."""
     required: bool = False
     may_be_empty: bool = False
     """Whether a required text may be empty."""
 
     def schema(self) -> Mapping[str, Any]:
-        """Its JSON schema."""
+        """The JSON schema."""
         items = {"items": {"type": "string"}} if self.type == "array" else {}
         return {"type": self.type, **items, "description": self.description}
 
@@ -58,9 +58,9 @@ class BuiltinCall:
     """A tool that the runtime itself carries out."""
 
     name: ClassVar[str]
-    """Its name for the model."""
+    """The name for the model."""
     description: ClassVar[str]
-    """Its description for the model."""
+    """The description for the model."""
     arguments: ClassVar[Mapping[str, Argument]] = {}
 
     def __init__(self) -> None:

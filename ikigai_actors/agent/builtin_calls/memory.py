@@ -35,7 +35,7 @@ class Recalled(NamedTuple):
     offset: int
     """The position where the shown part begins."""
     attached: Sequence[Mapping[str, Any]] = ()
-    """Its attachments, as the message refers to them."""
+    """The attachments, as the message refers to them."""
 
 
 class RecallCall(BuiltinCall):

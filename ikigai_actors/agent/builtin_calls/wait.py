@@ -93,7 +93,7 @@ class Awaited(NamedTuple):
     called: str
     """The name that the waiter uses."""
     uuid: str | None
-    """None when no agent is called so."""
+    """The agent; None when no agent is called so."""
 
 
 @dataclass(frozen=True, slots=True)

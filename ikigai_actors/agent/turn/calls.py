@@ -170,7 +170,7 @@ class PendingCall:
 
     @property
     def always(self) -> tuple[str, ...]:
-        """What `Approvals.approve` takes as ``always`` for it, the narrowest first.
+        """The values of ``always`` that `Approvals.approve` takes for it, the narrowest first.
 
         ``exact`` is this command of bash alone, ``tool`` the whole tool. A compound command is approved once only.
         """

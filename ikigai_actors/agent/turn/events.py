@@ -115,7 +115,7 @@ class Fork:
     data: Mapping[str, Any] = field(default_factory=dict)
     """As `Prompt.data`."""
     more: tuple[NewChild, ...] = ()
-    """Its younger siblings, born in the same unit, in order."""
+    """The younger siblings, born in the same unit, in order."""
     blobs: tuple[Attachment, ...] = field(default=(), metadata=AT_HOME)
     """As `Prompt.blobs`."""
     budget: str | None = None
@@ -225,7 +225,7 @@ class Merge:
     needs = Needs.AT_REST
     travels_as = "merge"
     child: str
-    """Its uuid."""
+    """The uuid."""
     how: str
     """``result``, ``summary`` or ``pick``."""
     positions: tuple[int, ...]
@@ -240,7 +240,7 @@ class MergeFiles:
     needs = Needs.TURN_OVER
     travels_as = "merge_files"
     child: str
-    """Its uuid. The agent's own: what it has changed goes into the directory itself."""
+    """The uuid. The agent's own: what it has changed goes into the directory itself."""
     caller: Caller
     way: str = ""
     """``apply`` or ``branch``, as the files of the child have forked; empty for whichever it is."""
@@ -542,7 +542,7 @@ class PartWritten:
 
     request: int
     plan: SummaryPlan | None = None
-    """That part; None where too little is left. Looked up in the log."""
+    """The part of the log; None where too little is left. Looked up in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -596,7 +596,7 @@ class TakeWords:
     partial: str = ""
     """The received part of the reply that is cut off, as `Interrupt.partial`."""
     spent: Spent | None = None
-    """Its cost, as `Interrupt.spent`."""
+    """The cost, as `Interrupt.spent`."""
     asked: bool = False
     """Whether the request had left."""
 
@@ -622,7 +622,7 @@ class Continue:
     plan: SummaryPlan | None = None
     """As `Compact.plan`, where the model has asked for a summary. The actor looks it up in the log."""
     asked: Mapping[str, Asked] = field(default_factory=dict)
-    """What the calls ask for that rules may look at, by id. The actor looks that up where there are rules."""
+    """The subjects of the calls that rules may look at, by id. The actor looks that up where there are rules."""
     recorded: Mapping[str, RecordedResult] = field(default_factory=dict)
     """The recorded results of these calls, by id, where nothing runs. The actor looks them up in the log."""
     found: Sequence[str] = ()

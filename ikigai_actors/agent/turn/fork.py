@@ -53,9 +53,9 @@ class Childbed(NamedTuple):
     at: int | None = None
     """The last position that it inherits; None for the parent's head."""
     budget: Budget | None = None
-    """Its own budget."""
+    """The own budget."""
     labels: str | None = None
-    """Its labels, where they are not those in force."""
+    """The labels, where they are not those in force."""
     of: str | None = None
     """The agent whose history it inherits, when it is not the one that makes it."""
     facts: Mapping[str, Any] = NO_DATA

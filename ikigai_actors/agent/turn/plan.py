@@ -91,7 +91,7 @@ class Elision(NamedTuple):
     """The tokens that it saves to show long results by reference."""
 
     elide: int
-    """Those before this position."""
+    """The messages before this position."""
     before: int
     """How many tokens the request has, about."""
     after: int

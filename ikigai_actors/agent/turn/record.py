@@ -39,7 +39,7 @@ class RecordedResult(NamedTuple):
     content: str
     is_error: bool
     attached: Sequence[Mapping[str, Any]] = ()
-    """Its attachments, as in the data of the message."""
+    """The attachments, as in the data of the message."""
 
 
 def from_record(effects: Mapping[str, Any], own: Iterable[Message], calls: Calls) -> Mapping[str, RecordedResult]:

@@ -28,7 +28,7 @@ class Phase(StrEnum):
     """The stage of an agent in its turn."""
 
     UNLOADED = "unloaded"
-    """Its log was not needed yet."""
+    """The log was not needed yet."""
     IDLE = "idle"
     """No turn is open."""
     WAITING_FOR_MODEL = "waiting for the model"
@@ -136,7 +136,7 @@ class Compaction:
     by: str = "person"
     """The caller that asked for it."""
     tokens: int = 0
-    """Those of the request that waits for it, about; 0 where none does."""
+    """The tokens of the request that waits for it, about; 0 where none does."""
     must: bool = False
     """Whether the request that waits for it cannot leave without: where the model gives none, a digest is there."""
     talk: tuple[tuple[Kind, str, Any], ...] = ()
@@ -200,7 +200,7 @@ class State:
     last: TurnOutcome | None = None
     """How the latest turn ended."""
     lifecycle: LifecycleState = RUNNING
-    """Its status in the registry, and what belongs to that."""
+    """The status in the registry, and what belongs to that."""
     failed: int = 0
     """Id of the message that opened the latest turn, when that ended with an error and nothing was said since; else 0.
     `Resume` opens that turn again.
@@ -217,7 +217,7 @@ class State:
     output: Mapping[str, Any] | None = None
     """The type of value that the latest turn must give, as its prompt says (`records.outputs`); None for any answer."""
     misfits: tuple[str, ...] = ()
-    """What was wrong with each value for which the model was asked again in that turn."""
+    """The faults of each value for which the model was asked again in that turn."""
     squeezed: int = 0
     """How often the request that is due was put off for a summary, or let go in spite of its length."""
     left_at: int = 0
@@ -246,7 +246,7 @@ class State:
 
     @property
     def called(self) -> str:
-        """What people call the agent."""
+        """The name that people call the agent by."""
         return called(self.uuid, self.name)
 
     @property
@@ -256,7 +256,7 @@ class State:
 
     @property
     def status(self) -> Status:
-        """Its status in the registry."""
+        """The status in the registry."""
         return self.lifecycle.status
 
     @property

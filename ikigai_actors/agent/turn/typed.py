@@ -185,7 +185,7 @@ def _misfit(wrong: list[str]) -> str:
 
 
 def _wrong_in(misfit: str) -> str:
-    """What was wrong, in a text of `_misfit`."""
+    """The fault, in a text of `_misfit`."""
     lines = misfit.removeprefix(f"{_DOES_NOT_FIT}\n- ").removesuffix(f"\n{_WHAT_TO_DO}")
     return lines.replace("\n- ", "; ")
 

@@ -145,7 +145,7 @@ class _Node:
     is_open: bool = False
     """Whether something can be gone on with here or below."""
     untried: list[Continuation] | None = None
-    """None until it is first gone on from."""
+    """The node's count; None until it is first gone on from."""
     children: "list[_Node]" = field(default_factory=list)
 
 

@@ -7,7 +7,7 @@ from ikigai_actors.errors import BadInput
 
 
 class ClientPrompt(NamedTuple):
-    """What a client's blocks say."""
+    """The content of a client's blocks."""
 
     text: str
     attached: tuple[bytes, ...] = ()

@@ -32,7 +32,7 @@ QuestionKey = tuple[str, str]
 
 
 class Permissions:
-    """What one client is asked."""
+    """The questions to one client."""
 
     def __init__(
         self, access: Access, view: ClientView, pool: Executor, ask_client: Callable[[str, Params], Awaitable[Any]]

@@ -24,7 +24,7 @@ class Route(NamedTuple):
 
     session: str
     first: tuple[Announcement, ...] = ()
-    """What is announced before."""
+    """The sessions that are announced before."""
 
 
 class SessionTree:
@@ -36,7 +36,7 @@ class SessionTree:
         self.open: set[str] = set()
         """The sessions that the client has opened."""
         self.announced: dict[str, str] = {}
-        """Those that were announced, each with the session that named it."""
+        """The sessions that were announced, each with the session that named it."""
 
     def route(self, agent: str) -> Route | None:
         """Where the traffic of an agent goes; None when no session above it is open."""

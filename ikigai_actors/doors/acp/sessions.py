@@ -1,4 +1,4 @@
-"""What a client does with sessions, each of which is an agent of the tree."""
+"""The methods of a client for sessions, each of which is an agent of the tree."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -161,7 +161,7 @@ METHODS: Mapping[str, Callable[[Sessions, Params], Any]] = {
     "session/delete": Sessions.delete,
     "session/set_config_option": Sessions.set_option,
 }
-"""What each method of the protocol does with sessions."""
+"""The methods of the protocol, and their work with sessions."""
 
 
 def _place_in(cursor: str) -> Age:

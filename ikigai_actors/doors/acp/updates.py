@@ -1,4 +1,4 @@
-"""What an ACP client is shown of the messages of agents. Pure.
+"""The updates that an ACP client is shown of the messages of agents. Pure.
 
 updates_of(message, live)   # what was not streamed of it already
 """
@@ -29,7 +29,7 @@ def message_id(message: Message) -> str:
 
 
 class Live(NamedTuple):
-    """What a client was shown of a reply on its way."""
+    """The part of a reply on its way that a client was shown."""
 
     id: str
     """Under which message id."""
@@ -41,7 +41,7 @@ class Live(NamedTuple):
 def updates_of(
     message: Message, live: Live | None = None, *, replayed: bool = False, compaction: bool = False
 ) -> Iterator[Update]:
-    """What a client is shown of a message.
+    """The updates that a client is shown of a message.
 
     Args:
         live: what it was shown of the reply while that was on its way.
@@ -101,7 +101,7 @@ def sent_mail(message: Message, reply: Message | None) -> tuple[str, str] | None
 
 
 def mail_update(message: Message, recipient: str | None, body: str) -> Update:
-    """What the session of an agent shows of a mail that it has sent.
+    """The update of the session of an agent for a mail that it has sent.
 
     Args:
         message: the result of its call.
@@ -121,5 +121,5 @@ def call_title(tool: str, given: Mapping[str, Any]) -> str:
 
 
 def subagent_update(child: str, **fields: Any) -> Update:
-    """What the session of a supervisor shows of a child session; what is left out stays as it was."""
+    """The update of a supervisor's session for a child session; what is left out stays as it was."""
     return {"sessionUpdate": "subagent_update", "sessionId": child, **fields}

@@ -1,4 +1,4 @@
-"""What a client was shown of agents, and is shown next.
+"""The updates that a client was shown of agents, and is shown next.
 
 One lock orders it. The subscription's thread shows what agents commit and stream; a load shows a history under the same
 lock, and what it has shown does not come again.
@@ -35,7 +35,7 @@ MOST_WAITING = 8 * 1024 * 1024
 
 
 class ClientView:
-    """What one client sees of the agents of its sessions."""
+    """The view of one client of the agents of its sessions."""
 
     def __init__(self, access: Access, notify: Callable[[str, Params], object], waiting: Callable[[], int]) -> None:
         """Show it by notifications; ``waiting`` says how many bytes the client has not read yet."""
@@ -191,7 +191,7 @@ class ClientView:
         return self._above[uuid]
 
     def name(self, uuid: str) -> str:
-        """What an agent is called."""
+        """The name of an agent."""
         return self._access.client.get(uuid).short
 
 

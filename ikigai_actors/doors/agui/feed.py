@@ -24,14 +24,14 @@ _EVENTS = (Message, Streamed, StreamCut, Died)
 
 
 class WebNews(NamedTuple):
-    """What there is of an agent, at one moment."""
+    """The state of an agent, at one moment."""
 
     head: int
     """The latest message that was heard of; 0 for none."""
     goes_on: bool
     """Whether the reply that was asked about is on its way still."""
     piece: UnseenPiece | None
-    """What is new of the reply on its way."""
+    """The news of the reply on its way."""
 
 
 class FollowedAgent:
@@ -41,7 +41,7 @@ class FollowedAgent:
         self._feed, self.agent, self.rung = feed, agent, asyncio.Event()
 
     def since(self, seen: tuple[int, int]) -> WebNews:
-        """What there is; ``seen`` is the reply that the stream has, and how many characters of it."""
+        """The reply on its way; ``seen`` is the reply that the stream has, and how many characters of it."""
         return self._feed.news_of(self.agent, seen)
 
     async def wait(self, seconds: float) -> None:
@@ -80,7 +80,7 @@ class WebFeed:
             await asyncio.shield(self._subscribe_as_followed())
 
     def news_of(self, agent: str, seen: tuple[int, int]) -> WebNews:
-        """What there is of an agent."""
+        """The state of an agent."""
         with self._lock:
             goes_on = self._replies.is_open(agent, seen[0])
             return WebNews(self._heads.get(agent, 0), goes_on, self._replies.behind(agent, seen))

@@ -202,7 +202,7 @@ def is_position(text: str) -> bool:
 
 
 def _latest_text(messages: Any) -> tuple[str, bool]:
-    """What the user has said last, and whether nothing came after it. Raises `BadInput`."""
+    """The latest words of the user, and whether nothing came after them. Raises `BadInput`."""
     found = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
     said = [one for one in found if one.get("role") == "user"]
     content = said[-1].get("content") if said else None

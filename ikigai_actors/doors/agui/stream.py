@@ -19,7 +19,7 @@ _PAGE = 200
 
 
 class AgentStream:
-    """What a client hears of one agent, in order."""
+    """The events of one agent that a client receives, in order."""
 
     def __init__(
         self, stream: SentEvents, news: FollowedAgent, scrollback: Scrollback, transcript: WebTranscript
@@ -42,7 +42,7 @@ class AgentStream:
         return self._transcript.place
 
     def news(self) -> WebNews:
-        """What is new."""
+        """The news."""
         return self._news.since(self._transcript.seen)
 
     async def wait(self) -> None:

@@ -1,4 +1,4 @@
-"""What a client of AG-UI has of an agent, and the events that bring it further. Pure.
+"""The view that a client of AG-UI has of an agent, and the events that bring it further. Pure.
 
     transcript = WebTranscript(place=17, boundary=17, reply=0)
     transcript.piece(uuid, piece)       # a reply on its way: START and CONTENT
@@ -43,7 +43,7 @@ class ClientMessages(NamedTuple):
 
 
 class WebTranscript:
-    """What one client has. Its methods give the events that are new to it, and count them as sent."""
+    """The view of one client. Its methods give the events that are new to it, and count them as sent."""
 
     def __init__(
         self, place: int, boundary: int, reply: int, has: ClientMessages | None = None, *, prompts: bool = False
@@ -156,7 +156,7 @@ class WebTranscript:
 
 
 def call_id(reply: int, call: str) -> str:
-    """What a call is called: services number the calls of each reply from 0."""
+    """The id of a call: services number the calls of each reply from 0."""
     return f"{reply}/{call}"
 
 

@@ -1,4 +1,4 @@
-"""What each writer of sessions does: lines of the file unchanged, then rows of what was said since."""
+"""The work of each writer of sessions: lines of the file unchanged, then rows of what was said since."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ SessionRow = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SessionExport:
-    """What is written: an agent as a session of another program."""
+    """An agent that is written as a session of another program."""
 
     agent: str
     """By uuid."""
@@ -29,11 +29,11 @@ class SessionExport:
     system: str
     """The system prompt."""
     logs: Sequence[Sequence[tuple[Message, bool]]]
-    """What the agent sees, and what each of its forks sees: messages, and whether they must be written."""
+    """The messages that the agent sees, and those of each of its forks, and whether each must be written."""
     data: bytes = b""
     """The file that the agent was made of; empty for none."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What the note of its import says."""
+    """The note of its import."""
     since: int = 0
     """The position of that note."""
     undone: int = 0

@@ -25,11 +25,11 @@ Age = tuple[int, int, str]
 """A place in the order of births: milliseconds since 1970, the position in the parent's log, and the uuid."""
 
 _ESCAPED = str.maketrans({"%": "!%", "_": "!_", "!": "!!"})
-"""What LIKE would not take literally."""
+"""The characters that LIKE would not take literally."""
 
 
 class Placement(NamedTuple):
-    """What the place of an agent in the tree depends on, as of `AgentRecord`."""
+    """The columns of `AgentRecord` on which the place of an agent in the tree depends."""
 
     uuid: str
     created_at: int
@@ -135,7 +135,7 @@ def _named(tx: Transaction, text: str) -> list[str]:
 
 
 def with_those_above(tx: Transaction, records: list[AgentRecord]) -> list[AgentRecord]:
-    """These agents, and everybody above them; the oldest first."""
+    """Some agents, and everybody above them; the oldest first."""
     known = {one.uuid for one in records}
     above = registry.rows_of(tx, "all_above", uuids=[*known])
     return registry.oldest_first([*records, *(one for one in above if one.uuid not in known)])
@@ -196,7 +196,7 @@ def breadth_first(tx: Transaction, top: str, most: int = MOST_LISTED) -> list[Ag
 
 
 def some_below(tx: Transaction, top: AgentRecord, most: int = MOST_LISTED, dead_too: bool = False) -> list[AgentRecord]:
-    """Those below an agent in the tree of supervisors, at most this many: the living level by level, then others.
+    """The agents below one in the tree of supervisors, at most this many: the living level by level, then others.
 
     The others are the living below the dead, and with ``dead_too`` the dead.
     """

@@ -145,7 +145,7 @@ class AgentRecord:
 
     @property
     def short(self) -> str:
-        """Its name, or its two words: what a person calls it. `shown_name` also parts those that share them."""
+        """The name, or its two words: what a person calls it. `shown_name` also parts those that share them."""
         return called(self.uuid, self.name)
 
 
@@ -166,7 +166,7 @@ class Placed(Protocol):
 
     @property
     def uuid(self) -> str:
-        """Its uuid."""
+        """The uuid."""
 
     @property
     def created_at(self) -> int:
@@ -178,11 +178,11 @@ class Placed(Protocol):
 
     @property
     def supervisor_uuid(self) -> str | None:
-        """Its supervisor."""
+        """The supervisor."""
 
     @property
     def parent_uuid(self) -> str | None:
-        """Its parent."""
+        """The parent."""
 
 
 P = TypeVar("P", bound=Placed)
@@ -238,7 +238,7 @@ def get(tx: Transaction, uuid: str) -> AgentRecord:
 
 
 def some(tx: Transaction, uuids: Collection[str]) -> list[AgentRecord]:
-    """Those of these agents that exist, in no order."""
+    """The agents among these that exist, in no order."""
     return _records(tx.run("agents_by_uuids", uuids=list(uuids)))
 
 
@@ -249,7 +249,7 @@ def root(tx: Transaction) -> AgentRecord | None:
 
 
 class OpenWork(NamedTuple):
-    """What a boot must look at, of some shards of a host, at one moment."""
+    """The work that a boot must look at, of some shards of a host, at one moment."""
 
     root: AgentRecord | None
     at_work: list[str]
@@ -473,7 +473,7 @@ class Handle(Protocol):
 
     @property
     def uuid(self) -> str:
-        """Its uuid."""
+        """The uuid."""
 
 
 def uuid_of(store: Store, agent: Handle | str) -> str:
@@ -555,7 +555,7 @@ class Renamed:
     kind: ClassVar[str] = "renamed"
     agent_uuid: str
     name: str | None
-    """None when it has no name any more."""
+    """The name; None when it has no name any more."""
 
     @property
     def agent(self) -> str:

@@ -47,7 +47,7 @@ class RulesChanged(AgentError):
     def __init__(self, agent: str, rules: Rules) -> None:
         super().__init__(f"The rules for agent {agent} have changed.", agent)
         self.rules = rules
-        """Those in force."""
+        """The rules in force."""
 
 
 def rules_for(tx: Transaction, uuid: str) -> Rules:

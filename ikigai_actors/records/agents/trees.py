@@ -33,7 +33,7 @@ class ChildFiles(NamedTuple):
     """The beginning of a child's files."""
 
     child: str
-    """Its uuid."""
+    """The uuid."""
     of: str
     """The agent whose history it inherits."""
     at: int | None

@@ -36,14 +36,14 @@ class ArrivalRecord(NamedTuple):
     endpoint: str
     id: str
     number: int
-    """Its place in the order of commits at its endpoint, from 1."""
+    """The place in the order of commits at its endpoint, from 1."""
     at: int
     """When, in milliseconds since 1970 (UTC)."""
     again_of: str | None
     """The arrival that it repeats, as somebody asked for; None for one that came."""
     status: str
     gave: Mapping[str, Any]
-    """Its agent, and ``mail``, or ``request`` and ``child``; or ``why`` it was not taken."""
+    """The agent, and ``mail``, or ``request`` and ``child``; or ``why`` it was not taken."""
 
 
 class Received(NamedTuple):

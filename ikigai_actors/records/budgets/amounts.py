@@ -84,7 +84,7 @@ class Held(NamedTuple):
     max_tokens: int | None = None
     """Where a budget above is strict: the most tokens that the reply may have."""
     risk_tokens: int = 0
-    """Its possible cost beyond that, at worst."""
+    """The possible cost beyond that, at worst."""
     risk_usd: int = 0
     freed: tuple[str, ...] = ()
     """As `Settled.freed`."""

@@ -104,7 +104,7 @@ class Level:
 
     @property
     def money(self) -> list[str]:
-        """Its limits of tokens and dollars."""
+        """The limits of tokens and dollars."""
         return [unit for unit in MONEY if unit in self.limits]
 
     def nearly_used(self, unit: str) -> bool:
@@ -246,7 +246,7 @@ class Owner(NamedTuple):
     """The owner of a budget, as a notice names it."""
 
     name: str
-    """Its name for people, which they type."""
+    """The name for people, which they type."""
     is_root: bool
     """Whether it is agent 0, whose budget is everybody's."""
 

@@ -15,7 +15,7 @@ from ikigai_actors.store.unit import Locked
 
 
 def read_levels(tx: Transaction, budgets: Iterable[str | None]) -> dict[str, Level]:
-    """These budgets and all above them, without portions, by their owners. None is agent 0's, which is always there."""
+    """Some budgets and all above them, without portions, by their owners. None is agent 0's, which is always there."""
     return _levels(tx.run("budget_levels", budgets=sorted({budget for budget in budgets if budget is not None})))
 
 

@@ -18,7 +18,7 @@ class Spending:
     """The total cost of requests to models."""
 
     tokens: int
-    """Those that the services have counted: read, written, and of caches."""
+    """The tokens that the services have counted: read, written, and of caches."""
     usd: float
     """Dollars, as far as the models had a price when they answered."""
     requests: int

@@ -59,7 +59,7 @@ class LogCheck:
         self.merges: set[MergeRow] = set()
         """The merges that messages name."""
         self.merges_elsewhere: set[MergeRow] = set()
-        """Those among them that may have no row: the agent came from a file, and the merged one did not."""
+        """The ancestors among them that may have no row: the agent came from a file, and the merged one did not."""
         self._records, self._rooted = records, rooted
         self._heads = {uuid: record.fork_message_id for uuid, record in records.items()}
         self._holes: dict[str, list[range]] = {}  # positions of which nothing is known

@@ -46,7 +46,7 @@ class HostSigns:
 
 
 def first_signs(signs: Mapping[str, PublishedSign]) -> dict[str, PublishedSign]:
-    """Those of the signs that a host publishes: `MOST_SIGNS` at most."""
+    """The signs that a host publishes: `MOST_SIGNS` at most."""
     if len(signs) <= MOST_SIGNS:
         return dict(signs)
     return dict(nlargest(MOST_SIGNS, signs.items(), key=lambda each: (each[1].tokens or 0, each[1].at, each[0])))

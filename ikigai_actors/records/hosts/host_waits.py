@@ -61,7 +61,7 @@ def publish(store: Store, host: str, text: str) -> None:
 
 
 def published_state(hosts: Iterable[HostRecord], uuid: str) -> str:
-    """What an agent waits for, as a state; empty when no host says that it waits."""
+    """The thing that an agent waits for, as a state; empty when no host says that it waits."""
     return next((state for row in hosts if (state := decode_waits(row.waits).states.get(uuid))), "")
 
 

@@ -32,7 +32,7 @@ class RemoteCommandKey(NamedTuple):
     agent: str
     """The uuid of the agent that is asked."""
     id: int
-    """Its number among the remote commands of that agent."""
+    """The number among the remote commands of that agent."""
 
 
 class NewRemoteCommand(NamedTuple):
@@ -41,7 +41,7 @@ class NewRemoteCommand(NamedTuple):
     agent: str
     """The uuid of the agent that is asked."""
     id: int
-    """Its number among the remote commands of that agent."""
+    """The number among the remote commands of that agent."""
     kind: str
     body: str
     """The arguments, as a JSON object."""
@@ -50,7 +50,7 @@ class NewRemoteCommand(NamedTuple):
 
     @property
     def key(self) -> RemoteCommandKey:
-        """Its primary key."""
+        """The primary key."""
         return RemoteCommandKey(self.agent, self.id)
 
 

@@ -61,7 +61,7 @@ class Doomed(NamedTuple):
     names: Mapping[str, str]
     """The name of each that has one."""
     dead: Set[str]
-    """Those that are dead already."""
+    """The agents that are dead already."""
     counting: Sequence[str]
     """The living that have a budget of their own or an open request."""
     keys: Sequence[int | str]
@@ -90,7 +90,7 @@ class Relative(NamedTuple):
 
     @property
     def called(self) -> str:
-        """Its name for people."""
+        """The name for people."""
         return called(self.uuid, self.name)
 
 
@@ -255,7 +255,7 @@ def end_agents(
 
 
 def _left(family: Family, above: Mapping[str, str | None], others: Set[str]) -> list[str]:
-    """Those who live on where they are, and the dead above a living one that is not here."""
+    """The agents that live on where they are, and the dead above a living one that is not here."""
     supervising = set(above.values())
     return [
         uuid
@@ -265,7 +265,7 @@ def _left(family: Family, above: Mapping[str, str | None], others: Set[str]) -> 
 
 
 def _written(why: End, now: int) -> dict[str, str | int | None]:
-    """What a death writes into the agent's row."""
+    """The columns that a death writes into the agent's row."""
     return {"cause": why.cause.value, "sender": why.sender, "reason": why.reason, "now": now}
 
 

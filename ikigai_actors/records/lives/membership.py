@@ -217,7 +217,7 @@ def watchers_of(tx: Transaction, agents: Iterable[str]) -> list[tuple[str, str]]
 
 
 def forget_dead(tx: Transaction, agents: Iterable[str]) -> None:
-    """Those who die leave their groups, and neither watch nor are watched any more."""
+    """Let the dying leave their groups, and neither watch nor be watched any more."""
     dead = list(agents)
     tx.run("leave_groups", agents=dead)
     tx.run("end_monitors", agents=dead)

@@ -71,7 +71,7 @@ class MoveBranch(Unit):
 
 
 def _movable(tx: Transaction, uuid: str, host: str) -> list[Relative]:
-    """Those of a branch to which the way from the top leads over agents of the same host alone."""
+    """The agents of a branch to which the way from the top leads over agents of the same host alone."""
     family = branch(tx, uuid)
     hosts = hosts_of(tx, family.values())
     found: dict[str, Relative] = {}

@@ -60,7 +60,7 @@ class RecordRestart(Unit):
     reason: str
     now: int
     known: KnownRestarts | None = None
-    """None restarts the agent in any case."""
+    """A value of None restarts the agent in any case."""
 
     @property
     def touches(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ class MergeBase(NamedTuple):
     """The last thing that two histories have in common."""
 
     common: int
-    """Its position; 0 when they have nothing in common."""
+    """The position; 0 when they have nothing in common."""
     holder: str | None
     """The agent whose log has it, by uuid; None when there is none."""
 
@@ -37,11 +37,11 @@ class Tail:
     agent: str
     """The agent's uuid."""
     name: str | None
-    """Its name, if it has one."""
+    """The name, if it has one."""
     head: int
     """The position of its latest message."""
     messages: tuple[Message, ...]
-    """Its messages after the position that is in common, as clears and rewinds leave them; oldest first. A summary
+    """The messages after the position that is in common, as clears and rewinds leave them; oldest first. A summary
     hides none of them here.
     """
     forgets: bool

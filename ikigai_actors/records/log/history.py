@@ -112,7 +112,7 @@ class Lens(NamedTuple):
     agent: str
     """The agent that wrote it. With `id` it distinguishes this lens from all others."""
     id: int
-    """Its position."""
+    """The position."""
     summary: int
     """Position of the summary whose text is shown; 0 for none."""
     keep_from: int

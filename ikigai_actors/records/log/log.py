@@ -109,7 +109,7 @@ class Log:
         """Whether it is known that `finds` gives nothing for any position."""
         self._views: list[View] = []
         self.passages: dict[Hashable, Passages] | None = None
-        """Its own messages as models see them, by model and lens (`ikigai_actors.agent.assembly`)."""
+        """The own messages as models see them, by model and lens (`ikigai_actors.agent.assembly`)."""
         for message in self._apart.values():
             if message.kind in CONTROL:
                 self._follow(message)
@@ -139,7 +139,7 @@ class Log:
             raise NotHeld
 
     def back_to_ending(self) -> Iterator[Message]:
-        """Its own messages as far as they are held, the latest first, and then `ended`."""
+        """The own messages as far as they are held, the latest first, and then `ended`."""
         yield from reversed(self._messages)
         if self.ended is not None:
             yield self.ended

@@ -41,7 +41,7 @@ class Birth:
     budget: Budget | None = None
     """A budget of its own, beside those above its parent; None for none."""
     labels: str = ""
-    """Its labels, as one text (`records.agents.labels`)."""
+    """The labels, as one text (`records.agents.labels`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class LogUnit:
     turn: int | None = None
     """The new value of ``agents.turn``; None leaves it."""
     births: tuple[Birth, ...] = ()
-    """Its new children, in order."""
+    """The new children, in order."""
     copied: tuple[Copied, ...] = ()
     """The directories of which the children get trees (`records.agents.trees`)."""
     prompt: int = 0

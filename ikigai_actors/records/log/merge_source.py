@@ -38,20 +38,20 @@ class MergeSource:
     """An agent that is to be merged, as it was looked at."""
 
     agent: str
-    """Its uuid."""
+    """The uuid."""
     name: str | None
     head: int
     """Position of its latest message: the merge is refused when that is another one at the commit."""
     common: int
     """Position of the last message that both histories have in common."""
     merged: int
-    """Its head when it was merged last; 0 when it never was."""
+    """The head when it was merged last; 0 when it never was."""
     in_turn: bool
     """Whether a turn of it is open."""
     result: str
     """The result with which it has exited; empty when it has not."""
     messages: tuple[Message, ...]
-    """Its messages that count and the other agent has not, oldest first."""
+    """The messages that count and the other agent has not, oldest first."""
     documents: tuple[MergedDocument, ...]
     """The documents that it and those below it have written since, by path."""
 
@@ -62,7 +62,7 @@ class MergeSource:
 
     @property
     def called(self) -> str:
-        """Its name for people."""
+        """The name for people."""
         return called(self.agent, self.name)
 
 

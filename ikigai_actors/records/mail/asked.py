@@ -1,4 +1,4 @@
-"""What programs have asked of other agents: a row from the unit of the prompt until the end of its turn.
+"""Requests of programs to other agents: a row from the unit of the prompt until the end of its turn.
 
     asked      with the prompt: one unit
     ended      with the last unit of its turn, or with the death of its agent: it has the next number of who has asked
@@ -108,7 +108,7 @@ def end_asked(tx: Transaction, rows: Iterable[tuple[str, str, int]]) -> None:
 
 
 def asked_of(tx: Transaction, agents: Collection[str]) -> list[tuple[str, str, int]]:
-    """What is asked of agents, and goes on: asker, agent and prompt of each."""
+    """The requests to agents that go on: asker, agent and prompt of each."""
     return [(asker, agent, prompt) for asker, agent, prompt in tx.run("asked_of", agents=list(agents))]
 
 
@@ -122,6 +122,6 @@ def bury_asked(tx: Transaction, dead: Collection[str]) -> None:
 
 
 def turns_over(tx: Transaction, asker: str, turns: Collection[AskedTurn]) -> list[AskedTurn]:
-    """Those of these turns that are over, in the order in which they ended."""
+    """The turns among these that are over, in the order in which they ended."""
     ended = (AskedTurn(agent, prompt) for agent, prompt in tx.run("ends_of_asked", asker=asker))
     return [one for one in ended if one in turns]

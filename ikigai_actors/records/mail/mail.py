@@ -69,7 +69,7 @@ class Mail:
     recipient: str
     """The uuid of the agent that it is for."""
     id: int
-    """Its number in the recipient's mailbox, from 1; never given again."""
+    """The number in the recipient's mailbox, from 1; never given again."""
     sender: str | None
     """The uuid of the agent that sent it; None for a person outside of any agent."""
     kind: str
@@ -344,7 +344,7 @@ def unread_up_to(tx: Transaction, recipient: str, last: int) -> int:
 
 
 def unread_letters(tx: Transaction, recipient: str, senders: Iterable[str]) -> set[str]:
-    """Those of these agents that have sent mail which the recipient has not read."""
+    """The agents among these that have sent mail which the recipient has not read."""
     return {row[0] for row in tx.run("unread_letters", recipient=recipient, senders=list(senders))}
 
 

@@ -123,7 +123,7 @@ class PromptTimes(NamedTuple):
 
     created_at: int
     read_at: int | None
-    """None while it waits."""
+    """The time at which it was taken; None while it waits."""
 
 
 def prompt_times(tx: Transaction, recipient: str, number: int) -> PromptTimes | None:

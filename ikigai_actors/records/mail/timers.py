@@ -41,7 +41,7 @@ class Timer:
     agent_uuid: str
     """The agent that gets it."""
     id: int
-    """Its number among the timers of the agent, from 1; never given again."""
+    """The number among the timers of the agent, from 1; never given again."""
     due_at: int
     """When it fires next, in milliseconds since 1970 (UTC)."""
     schedule: str | None

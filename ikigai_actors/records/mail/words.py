@@ -33,7 +33,7 @@ class WordsGone(AgentError):
     def __init__(self, message: str, agent: str, mails: frozenset[int]) -> None:
         super().__init__(message, agent)
         self.mails = mails
-        """Their numbers."""
+        """The numbers."""
 
 
 class KeepWord(Send):

@@ -37,7 +37,7 @@ class Trait(Flag):
     """A trait of all messages of a kind."""
 
     CONTROL = auto()
-    """They change the view of a history; all others are only in it."""
+    """Kinds that change the view of a history; all others are only in it."""
     CONVERSATION = auto()
     """The model may see them; `ikigai_actors.agent.turn.request` decides how."""
     OPENING = auto()
@@ -45,11 +45,11 @@ class Trait(Flag):
     with its ``fork``.
     """
     IN_TURN = auto()
-    """They are written only while a turn is open."""
+    """Kinds that are written only while a turn is open."""
     ENDING = auto()
     """A turn may end with them."""
     SPENDING = auto()
-    """They say what a request has cost: it was answered, broke off, failed, or was interrupted."""
+    """Kinds that have the cost of a request: it was answered, broke off, failed, or was interrupted."""
 
 
 class Kind(StrEnum):
@@ -85,7 +85,7 @@ class Kind(StrEnum):
     REWIND = "rewind", Trait.CONTROL
     """Back to the mark whose position is ``data.mark``, or to before the prompt at ``data.before``."""
     SUMMARY = "summary", Trait.CONTROL | Trait.SPENDING, summary_form
-    """Its text replaces everything that counts before ``data.keep_from``; beside it the prompt at ``data.prompt`` is
+    """The text replaces everything that counts before ``data.keep_from``; beside it the prompt at ``data.prompt`` is
     shown. Without a text, long results before ``data.elide`` are shown by reference. Nothing is taken away.
     """
     UNCOMPACT = "uncompact", Trait.CONTROL, uncompact_form
@@ -151,11 +151,11 @@ class Message:
     agent_uuid: str
     """The agent that wrote it. It is in this agent's log."""
     id: int
-    """Its lineage position, from 1."""
+    """The lineage position, from 1."""
     kind: str
     """One of `Kind`, or a kind that a newer version wrote."""
     content: str
-    """Its text, as a person reads it."""
+    """The text, as a person reads it."""
     data: Mapping[str, Any]
     """Further facts, whose keys depend on the kind. Empty for most."""
     created_at: int
@@ -168,7 +168,7 @@ class Message:
 
     @property
     def position(self) -> int:
-        """Its lineage position, from 1."""
+        """The lineage position, from 1."""
         return self.id
 
     @property

@@ -43,7 +43,7 @@ class Expected:
     """A type that a turn must give a value of, as it is stored."""
 
     schema: Mapping[str, Any]
-    """Its JSON schema."""
+    """The JSON schema."""
     type: str = ""
     """The type's name in the program that asked, ``module:Name``; empty for a schema."""
 

@@ -35,7 +35,7 @@ class NewPieces(NamedTuple):
     agent: str
     """The uuid of the agent that receives it."""
     reply: int
-    """Its number among the replies of the host."""
+    """The number among the replies of the host."""
     at: int
     """The message that it continues."""
     pieces: Sequence[ReplyPiece]

@@ -37,7 +37,7 @@ LONGEST_SAID = 200
 
 
 class DeliveryKey(NamedTuple):
-    """What names a delivery."""
+    """The name of a delivery."""
 
     subscription: str
     agent: str
@@ -86,7 +86,7 @@ class DeliveryRecord(NamedTuple):
 
 
 def next_deliveries(tx: Transaction, subscription: str, host: str, most: int) -> list[DueDelivery]:
-    """What a host sends next for a subscription, of each of its agents the earliest, those that are due first."""
+    """The next deliveries of a host for a subscription: the earliest of each agent, those that are due first."""
     rows = tx.run("next_deliveries", subscription=subscription, host=host, most=most)
     return [DueDelivery(DeliveryKey(subscription, *row[:4]), *row[4:]) for row in rows]
 

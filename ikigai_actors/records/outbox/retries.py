@@ -35,7 +35,7 @@ class ReceiverAnswer(NamedTuple):
 
 
 class DeliveryVerdict(NamedTuple):
-    """What follows from a try."""
+    """The consequence of a try."""
 
     received: bool
     due_at: int | None

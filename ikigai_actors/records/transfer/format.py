@@ -127,7 +127,7 @@ class Record(NamedTuple):
     """One of `RECORDS`."""
     fields: Mapping[str, Any]
     line: int
-    """Its number, from 1."""
+    """The number, from 1."""
 
 
 class RecordFile(NamedTuple):

@@ -134,7 +134,7 @@ class ImportFile:
         return ImportFile(file, Manifest(read_file(file)), lambda: read_file(file), documents, stopped, go)
 
     def lines(self) -> Iterator[str]:
-        """Its contents, for a person."""
+        """The contents, for a person."""
         return self.manifest.preview.lines(self.stopped, self.go)
 
     def why_stopped(self, uuid: str) -> str:
@@ -355,14 +355,14 @@ class Graft:
         )  # fmt: skip
 
     def _labels(self, one: AgentRecord) -> Mapping[str, str]:
-        """Its labels here: over those of the agent under which it comes, as if that had forked it."""
+        """The labels here: over those of the agent under which it comes, as if that had forked it."""
         try:
             return check_labels({**self._under.labels, **one.labels})
         except BadInput as error:
             raise ImportRefused(f"Agent {one.uuid} cannot come under agent {self._under.short}. {error}") from error
 
     def _supervisor(self, one: AgentRecord) -> str:
-        """Its supervisor here. The living do not stay with one that was terminating, unless it would leave them."""
+        """The supervisor here. The living do not stay with one that was terminating, unless it would leave them."""
         agents, above = self._manifest.agents, one.supervisor_uuid
         while above is not None and one.living and above in self._dead:
             if agents[above].on_orphan == OrphanPolicy.CONTINUE:
@@ -528,7 +528,7 @@ class _Versions(NamedTuple):
     """The versions of a document that are written."""
 
     skipped: int
-    """Those after this one."""
+    """The lines after this one."""
     shift: int = 0
     """The offset of their numbers."""
 

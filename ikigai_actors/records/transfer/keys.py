@@ -23,7 +23,7 @@ def exported_answer(text: str) -> dict[str, Any] | None:
 
 
 def wrong_with_call(given: Mapping[str, Any], agents: Container[str]) -> str | None:
-    """What is wrong with a keyed call of a file that has these agents; None when nothing is."""
+    """The fault of a keyed call of a file that has these agents; None when there is none."""
     try:
         check_call_key(given["key"])
     except BadInput as error:

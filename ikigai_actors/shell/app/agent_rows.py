@@ -28,7 +28,7 @@ class AgentRow(NamedTuple):
 
     record: AgentRecord
     name: str
-    """What people call it, and what finds it."""
+    """The name that people call it by, and that finds it."""
     activity: Activity
     seconds: float
     """How long it has done so; 0 when that is not known."""
@@ -49,7 +49,7 @@ class AgentRow(NamedTuple):
 
     @property
     def uuid(self) -> str:
-        """Its uuid."""
+        """The uuid."""
         return self.record.uuid
 
     @property

@@ -22,7 +22,7 @@ from ikigai_actors.verbs.text.words import SIGNS, duration, in_thousands, money
 
 
 def _urgency(row: AgentRow) -> tuple[int, float]:
-    """What needs a person, and then what works, whatever has lasted longest first; of the rest, who did something last.
+    """The rank of an agent: those that need a person, then those that work, the longest first; then the latest.
 
     The rate decides nothing: rows would change places all the time, below the hand that acts on them.
     """
@@ -34,10 +34,10 @@ class Column(NamedTuple):
     """A column."""
 
     width: int
-    """Its columns, with the blanks before a figure or after a word; 0 for the name, which takes what is left."""
+    """The columns, with the blanks before a figure or after a word; 0 for the name, which takes what is left."""
     cell: Callable[[AgentRow], str]
     sort: Callable[[AgentRow], Any]
-    """What rows are sorted by, the most interesting first."""
+    """The columns that rows are sorted by, the most interesting first."""
     least: int = 0
     """The narrowest window that has it."""
 
@@ -71,7 +71,7 @@ _NAME = 18
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a person wants to see."""
+    """The rows that a person wants to see."""
 
     by: str = "state"
     """The column that sorts."""

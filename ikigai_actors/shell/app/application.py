@@ -374,7 +374,7 @@ class Application(App[int]):
             self.push_screen(screen, self._open)
 
     def _things(self) -> Iterator[Thing]:
-        """What can be found at once."""
+        """The things that can be found at once."""
         for name, (about, _) in self._destinations().items():
             yield Thing(Group.SCREEN, name, about)
         for name, command in sorted(commands.commands.items()):
@@ -383,7 +383,7 @@ class Application(App[int]):
             yield Thing(Group.PROMPT, text)
 
     def _read_things(self) -> list[Thing]:
-        """What is read for it, on another thread."""
+        """The things that are read for it, on another thread."""
         return [*self._agent_things(""), *document_things(self.system.documents.list())]
 
     def _agent_things(self, text: str) -> list[Thing]:
@@ -453,7 +453,7 @@ class Application(App[int]):
 
     @property
     def _doing_here(self) -> tuple[str, float] | None:
-        """What goes on for the person, and for how long: a command on this page, or a line in progress."""
+        """The work that goes on for the person, and for how long: a command on this page, or a line in progress."""
         command = self._commands.get(self.main.page.agent.uuid)
         return self._serial.doing if command is None else (f"! {command.command} (Esc ends it)", command.seconds)
 
@@ -626,7 +626,7 @@ class Application(App[int]):
 
 
 def _trouble_with_prices(history: Path | None, config: str | None) -> list[str]:
-    """What is wrong with the prices of ``ikigai.toml`` and with those beside a history."""
+    """The faults of the prices of ``ikigai.toml`` and of those beside a history."""
     try:
         return known_prices(home(), history, configuration(config).prices)[1]
     except BadInput as error:

@@ -1,4 +1,4 @@
-"""What a text of the prompt may become: commands, what may be given to them, and files that it mentions."""
+"""The completions of a text of the prompt: commands, what may be given to them, and files that it mentions."""
 
 import os
 import re
@@ -74,7 +74,7 @@ def command_choices(text: str) -> list[MenuItem]:
 
 
 def argument_choices(agent: AgentRef, text: str) -> list[MenuItem]:
-    """What the last word of a command may become: an agent with its state. Reads the database."""
+    """The completions of the last word of a command: an agent with its state. Reads the database."""
     found = completions(agent, text)
     if not found or [line.rstrip() for line in found] == [text.rstrip()]:
         return []

@@ -1,4 +1,4 @@
-"""What can be found by a few letters: screens, agents, documents, commands and earlier prompts. Pure.
+"""The things that a few letters find: screens, agents, documents, commands and earlier prompts. Pure.
 
 found_by(things, "buy")    what is called so, what begins so, what has it in its name, and then in its description
 found_by(things, "@buy")   the same of agents alone
@@ -32,7 +32,7 @@ class Thing(NamedTuple):
     name: str
     about: str = ""
     value: str = ""
-    """What is opened: a uuid, a path, a key, a text."""
+    """The key of the thing that is opened: a uuid, a path, a key, a text."""
     kind: str = ""
     """Of an agent, the kind of its activity."""
 

@@ -225,7 +225,7 @@ class AppPlace(ShellPlace):
             raise
 
     def _failed(self, text: str) -> Callable[[IkigaiError], None]:
-        """What is done when a text gets no answer."""
+        """The act when a text gets no answer."""
 
         def failed(error: IkigaiError) -> None:
             if isinstance(error, Withdrawn):  # whoever took it back has given it up

@@ -57,7 +57,7 @@ class Snapshot:
     children: int
     """The living children."""
     model: str
-    """Its setting; empty for the default."""
+    """The setting; empty for the default."""
     tokens: Usage | None
     """The tokens of this agent since it was born, as services have counted them; None while they are summed up."""
     questions: Mapping[int, PendingCall]
@@ -74,13 +74,13 @@ class Snapshot:
     budget: BudgetStatus | None = None
     """The nearest budget above it that limits something."""
     above: tuple[AgentRecord, ...] = ()
-    """Its supervisors, the nearest first."""
+    """The supervisors, the nearest first."""
     waiting: tuple[NewPrompt, ...] = ()
     """The prompts and words of people that it has not taken up."""
     commands: tuple[str, ...] = ()
     """The lines that were given here and whose commands wait for the end of its turn."""
     heir: AgentRecord | None = None
-    """Its nearest living ancestor, when it is dead."""
+    """The nearest living ancestor, when it is dead."""
     attached: str = ""
     """The process that runs the agents, when it is another one."""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -88,9 +88,9 @@ class Snapshot:
     listed: tuple[AgentRecord, ...] = ()
     """The agents of the list in sight, oldest first: all, or of many those that `Wish` says."""
     wish: "Wish | None" = None
-    """What the person wants to see of them."""
+    """The filter of the person."""
     found: frozenset[str] = frozenset()
-    """Those of them that the database has found by the text that is wanted."""
+    """The agents among them that the database has found by the text that is wanted."""
     is_cut: bool = False
     """Whether it has found more."""
     census: Census | None = None
@@ -98,7 +98,7 @@ class Snapshot:
     hidden: Mapping[str, int] = field(default_factory=dict)
     """How many living children an agent of a tree has that are not listed, by uuid."""
     branches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """What whole branches have spent, by uuid; when asked for."""
+    """The sums that whole branches have spent, by uuid; when asked for."""
     statistics: Mapping[str, AgentStatistics] = field(default_factory=dict)
     """By uuid, for all living agents of the list."""
     restarts: Mapping[str, int] = field(default_factory=dict)
@@ -130,16 +130,16 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person wants to see of very many agents, beside those that were used last."""
+    """The agents among very many that a person wants to see, beside those that were used last."""
 
     tree: bool = False
     """The first of each level of the tree, too, and everybody above those that are listed."""
     text: str = ""
-    """Those, too, that are called so."""
+    """The agents of this name, too."""
     opened: Mapping[str, int] = field(default_factory=dict)
     """The first children of some, too, by uuid: how many."""
     kept: frozenset[str] = frozenset()
-    """These, too."""
+    """The agents that stay in sight, too."""
     branches: bool = False
     """Whether the snapshot has what whole branches have spent."""
 
@@ -311,10 +311,10 @@ class _Rows(NamedTuple):
 
     record: AgentRecord
     above: list[AgentRecord]
-    """Its supervisors, the nearest first."""
+    """The supervisors, the nearest first."""
     beside: lists.Siblings
     below: list[AgentRecord]
-    """Its children; of many the newest, and some others."""
+    """The children; of many the newest, and some others."""
     children: int
     """How many of them live."""
     budget: BudgetStatus | None

@@ -25,12 +25,12 @@ DEEP = 3
 
 @dataclass(frozen=True, slots=True)
 class TreeView:
-    """What a person wants to see of the tree."""
+    """The part of the tree that a person wants to see."""
 
     current: str = ""
     """The agent in sight, by uuid."""
     folds: Mapping[str, bool] = field(default_factory=dict)
-    """What the person has folded (True) and opened (False), by uuid."""
+    """The branches that the person has folded (True) and opened (False), by uuid."""
     wanted: str = ""
     """Only agents whose name, state or host has this text, and those above them. No branch is folded then."""
     deepest: int = DEEPEST
@@ -100,7 +100,7 @@ def tree_rows(listed: Sequence[AgentRow], view: TreeView, hidden: Mapping[str, i
 
 
 def _below(places: Sequence[tuple[AgentRow, int]]) -> list[Below]:
-    """What is below each agent; they are given depth first, with their depths."""
+    """The agents below each one; they are given depth first, with their depths."""
     sums = [_NOBODY] * len(places)
     pending: dict[int, list[int]] = {}  # by depth, the sums of siblings whose supervisor is yet to come
     for place in range(len(places) - 1, -1, -1):

@@ -30,7 +30,7 @@ PROTOBUF, JSON = "protobuf", "json"
 
 
 class Wanted(NamedTuple):
-    """What is to be exported, as the options say."""
+    """The turns that are to be exported, as the options say."""
 
     agents: Sequence[str] = ()
     since: str | None = None
@@ -93,7 +93,7 @@ def _shown_place(target: str) -> str:
 def _taking(
     target: str, headers: Iterable[str], form: str | None, environment: Mapping[str, str]
 ) -> Iterator[Callable[[list[list[TraceSpan]]], Delivery]]:
-    """What takes batches of turns, until the block ends. A file is there whole, or not at all."""
+    """A sink for batches of turns, until the block ends. A file is there whole, or not at all."""
     resource = resource_of(environment)
     if "://" in target:
         collector = Collector.of(target, headers, environment)

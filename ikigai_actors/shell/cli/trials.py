@@ -64,7 +64,7 @@ class Program(NamedTuple):
 
 
 class Display(NamedTuple):
-    """What all five commands share: how an experiment is shown, and what the person allows."""
+    """The parts that all five commands share: how an experiment is shown, and what the person allows."""
 
     dry_run: bool
     """Whether only the forecast is shown."""

@@ -102,7 +102,7 @@ class Pipe(Keyboard):
         return ""
 
     def descriptor(self) -> int | None:
-        """None: the next line is read when the answer is complete."""
+        """No descriptor: the next line is read when the answer is complete."""
         return None
 
     def consume(self) -> bool:

@@ -347,7 +347,7 @@ class Shell(ShellPlace):
                 self.screen.line(f"    {answers(call)}")
 
     def _text_for(self, call: PendingCall) -> str | None:
-        """What the file has that a call edits; None for another call, and where that is not known."""
+        """The text of the file that a call edits; None for another call, and where that is not known."""
         path = edited_file(call)
         return None if path is None else self.system._text_of(call.agent, path)
 

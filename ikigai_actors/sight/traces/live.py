@@ -227,7 +227,7 @@ def _hand_to(
 
 
 def _readable() -> "Callable[[TraceSpan], ReadableSpan]":
-    """What makes spans of OpenTelemetry's SDK of ours. Raises `BadInput` without the SDK."""
+    """A maker of spans of OpenTelemetry's SDK from ours. Raises `BadInput` without the SDK."""
     try:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import ReadableSpan

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 """The bounds of buckets that OpenTelemetry's conventions advise for the duration of a request."""
 _TOKENS = tuple(4**power for power in range(14))
-"""Those for its tokens."""
+"""The instruments for its tokens."""
 
 
 class Metering(Instrument):

@@ -54,7 +54,7 @@ def spans_as_json(spans: Iterable[TraceSpan], resource: Mapping[str, str]) -> st
 
 
 class PartialSuccess(NamedTuple):
-    """What a collector says of a request that it has taken."""
+    """The answer of a collector to a request that it has taken."""
 
     rejected: int = 0
     """How many of its spans were not kept."""
@@ -63,7 +63,7 @@ class PartialSuccess(NamedTuple):
 
 
 def partial_success(body: bytes, kind: str) -> PartialSuccess:
-    """What an ``ExportTraceServiceResponse`` says, as protobuf or JSON; nothing for what is neither."""
+    """The fields of an ``ExportTraceServiceResponse``, as protobuf or JSON; nothing for what is neither."""
     try:
         return _partial_in_json(json.loads(body)) if "json" in kind else _partial_in_protobuf(body)
     except (ValueError, TypeError, IndexError, RecursionError):

@@ -37,7 +37,7 @@ _MESSAGES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class TraceScope:
-    """What of a database is traced."""
+    """The parts of a database that are traced."""
 
     agents: Collection[str] | None = None
     """By uuid; None for everybody."""

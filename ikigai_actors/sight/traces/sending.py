@@ -23,7 +23,7 @@ from ikigai_actors.sight.traces.otlp import SCOPE, PartialSuccess, partial_succe
 from ikigai_actors.sight.traces.spans import TraceSpan
 
 _BUSY = (429, 502, 503, 504)
-"""What a collector answers that may take the same request later."""
+"""The answers of a collector that may take the same request later."""
 
 _TOO_LARGE, _UNKNOWN_FORM = 413, 415
 
@@ -52,14 +52,14 @@ _OPENER = urllib.request.build_opener(_Staying)
 
 
 class CollectorAnswer(NamedTuple):
-    """What came of a request."""
+    """The outcome of a request."""
 
     status: int
     """0 where nobody has answered."""
     reason: str
     retry_after: str = ""
     partial: PartialSuccess = PartialSuccess()
-    """What was not kept, of an answer that has taken the request."""
+    """The spans that were not kept, of an answer that has taken the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +112,13 @@ Attempt = Callable[[Callable[[], CollectorAnswer]], CollectorAnswer]
 
 
 class Delivery(NamedTuple):
-    """What a collector has not kept of spans that were sent, though it answered."""
+    """The spans that a collector has not kept, though it answered."""
 
     rejected: int = 0
     words: tuple[str, ...] = ()
     """Why, in its own words; warnings too."""
     too_large: tuple[TraceSpan, ...] = ()
-    """Those that are too large for it, each by itself."""
+    """The spans that are too large for it, each by itself."""
 
     def and_then(self, other: "Delivery") -> "Delivery":
         """Both together."""
@@ -127,7 +127,7 @@ class Delivery(NamedTuple):
 
     @property
     def lost(self) -> str:
-        """What was lost, in a sentence for a person; empty for nothing."""
+        """The loss, in a sentence for a person; empty for nothing."""
         told = [f"has rejected {self.rejected:,} {'span' if self.rejected == 1 else 'spans'}"] if self.rejected else []
         if self.too_large:
             names = [f"{one.name} (trace {one.trace.hex()}, span {one.id.hex()})" for one in self.too_large]

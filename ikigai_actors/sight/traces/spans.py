@@ -62,7 +62,7 @@ class TraceSpan:
 
 
 class Reference(NamedTuple):
-    """What a span is to be linked to, as far as the log of its own agent says."""
+    """The spans to which one is to be linked, as far as the log of its own agent says."""
 
     span: int
     """The place of the span in its turn."""
@@ -82,7 +82,7 @@ class EndedTurn(NamedTuple):
     end: int
     """When it ended, in milliseconds since 1970."""
     spans: list[TraceSpan]
-    """Its own first."""
+    """The own first."""
     references: list[Reference]
 
 

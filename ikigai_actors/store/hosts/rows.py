@@ -33,7 +33,7 @@ class HostRecord:
     agents: int = 0
     """Living agents in these. `open_hosts` reads how many it ran when it last told, if it shares them."""
     working: int = 0
-    """Those of them that are in a turn; counted by `recent_hosts` only."""
+    """The agents of them that are in a turn; counted by `recent_hosts` only."""
     age: int | None = None
     """Milliseconds since it has renewed its lease, by the clock of the database; None where hosts have no leases."""
     draining: bool = False
@@ -125,7 +125,7 @@ def open_hosts_of_any_version(tx: Transaction) -> list[HostRecord]:
 
 
 def older_hosts(tx: Transaction, least: int) -> list[HostRecord]:
-    """Those among them whose program knows no version of the schema as new as this one."""
+    """The hosts among them whose program knows no version of the schema as new as this one."""
     return [_record(*row) for row in tx.run("older_hosts", least=least)]
 
 

@@ -53,7 +53,7 @@ def living_in(tx: Transaction, shards: Collection[int]) -> dict[int, Living]:
 
 
 def agents_in(tx: Transaction, shards: Collection[int], agents: Collection[str]) -> list[str]:
-    """Those of these agents, by uuid, that live in some shards."""
+    """The agents of these, by uuid, that live in some shards."""
     rows = tx.run("agents_in", shards=[str(shard) for shard in shards], uuids=list(agents))
     return [uuid for (uuid,) in rows]
 

@@ -20,7 +20,7 @@ transaction that has read many rows gets one for each row.
 """
 
 _UNLIMITED = ("statement_timeout", "lock_timeout", "idle_session_timeout")
-"""What a role or a database may limit, and must not: a count, a check or the death of a large branch takes its time, a
+"""The limits of a role or a database that are lifted: a count, a check or the death of a large branch takes its time, a
 host that rests says nothing, and who waits for a lock has its turn.
 """
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 MUST_BE_ON = ("fsync", "full_page_writes", "synchronous_commit")
-"""Those that must not be off. The last one may be that of a user or a database."""
+"""The settings that must not be off. The last one may be that of a user or a database."""
 
 
 def losing(found: Sequence[str | None]) -> str:
-    """What a person should know of the values of `MUST_BE_ON`; nothing where what was committed survives."""
+    """The warnings for a person about the values of `MUST_BE_ON`; nothing where what was committed survives."""
     off = [name for name, value in zip(MUST_BE_ON, found, strict=True) if value == "off"]
     if not off:
         return ""

@@ -45,7 +45,7 @@ class Gathered:
         cursor.execute(self.sql, self.parameters, prepare=None if self.parameters is not None else False)
 
     def rows(self) -> list[Row]:
-        """Its rows, after its trip; none for a statement without rows."""
+        """The rows, after its trip; none for a statement without rows."""
         assert self._cursor is not None
         return self._cursor.fetchall() if self._cursor.description else []
 
@@ -55,7 +55,7 @@ class Gathered:
         return [column.name for column in self._cursor.description or ()]
 
     def tag(self) -> str | None:
-        """What the server says it has done, after its trip."""
+        """The report of the server on what it has done, after its trip."""
         assert self._cursor is not None
         return self._cursor.statusmessage
 

@@ -1,4 +1,4 @@
-"""What both faces of a handle are made of: an agent of a system."""
+"""The base of both handles, sync and async: an agent of a system."""
 
 from typing import Any, Generic, TypeVar
 
@@ -42,7 +42,7 @@ class BaseRef(Generic[H]):
         return mime_bundle(self.system, repr(self), self.uuid)
 
     def _told(self) -> str:
-        """What people call the agent, and what it is doing, as far as that can be known now."""
+        """The name of the agent, and its state, as far as that can be known now."""
         try:
             if (actor := self.system._here(self.uuid)) is not None:
                 return f"{actor.called} {actor.state.shown.value}"

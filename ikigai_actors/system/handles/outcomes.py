@@ -1,4 +1,4 @@
-"""What comes of the commands that give more than a position."""
+"""The outcomes of the commands that give more than a position."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ikigai_actors.records.log.merge_source import MergedDocument
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What came of a compaction."""
+    """The outcome of a compaction."""
 
     position: int
     """The position of the summary."""
@@ -19,7 +19,7 @@ class Compacted:
     after: int
     """How many it has now, about."""
     usage: Usage | None
-    """What the summary has cost, when the provider reports it."""
+    """The cost of the summary, when the provider reports it."""
 
 
 def compacted(told: Mapping[str, Any]) -> Compacted:
@@ -30,18 +30,18 @@ def compacted(told: Mapping[str, Any]) -> Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What came of a merge."""
+    """The outcome of a merge."""
 
     position: int
     """The position of the message ``merge``."""
     head: int
     """The position up to which the child is merged now."""
     text: str
-    """What was taken in: a result, a summary, or a selection."""
+    """The text that was taken in: a result, a summary, or a selection."""
     documents: tuple[MergedDocument, ...]
-    """What the child and those below it have written since, by path; nothing of it was changed."""
+    """The documents that the child and those below it have written since, by path; nothing of it was changed."""
     usage: Usage | None
-    """What the summary has cost, when the provider reports it."""
+    """The cost of the summary, when the provider reports it."""
 
 
 def merged(told: Mapping[str, Any]) -> Merged:

@@ -1,4 +1,4 @@
-"""What is read of an agent, once: the calls of a handle that change nothing.
+"""The readings of an agent, once: the calls of a handle that change nothing.
 
 agent.record, agent.state            # an `AgentRef` reads on the calling thread
 await agent.record, await agent.state    # an `AsyncAgentRef` on another one, and the event loop goes on
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
 
 class Readings(BaseRef[H]):
-    """What is read of an agent, dead or alive."""
+    """The readings of an agent, dead or alive."""
 
     __slots__ = ()
 
     @property
     def record(self) -> AgentRecord:
-        """Its row of the registry, read now."""
+        """The row of the registry, read now."""
         return self.system._store.read(lambda tx: registry.get(tx, self.uuid))
 
     @property
     def name(self) -> str | None:
-        """Its name, if it has one."""
+        """The name, if it has one."""
         return self.record.name
 
     @property
@@ -77,7 +77,7 @@ class Readings(BaseRef[H]):
         return self.system._store.read(lambda tx: budget_of(tx, self.uuid))
 
     def statistics(self) -> AgentStatistics:
-        """What it is doing, what it has done, and how often it was ever restarted.
+        """The state of the agent: what it is doing, what it has done, and how often it was ever restarted.
 
         Counted since its actor was started on this host. Of an agent of another process its whole life is counted, by
         the rows of its log. Raises `AgentDead`.
@@ -88,7 +88,7 @@ class Readings(BaseRef[H]):
         return replace(counted, restarts=self.system._store.read(lambda tx: times_restarted(tx, self.uuid)))
 
     def history(self, all: bool = False) -> list[Message]:  # noqa: A002 - the interface names it so
-        """Its messages, inherited ones first.
+        """The messages, inherited ones first.
 
         Args:
             all: every message that was ever written; else as clears and rewinds leave the history.
@@ -140,7 +140,7 @@ class Readings(BaseRef[H]):
         return system._log_cache.find_in(self.uuid, read)
 
     def check_mail(self, timeout: float | None = None) -> Mailbox:
-        """Its unread mail: how many mails, from which senders, and how the oldest begin. Marks nothing as read.
+        """The unread mail: how many mails, from which senders, and how the oldest begin. Marks nothing as read.
 
         Args:
             timeout: seconds to wait.
@@ -169,7 +169,7 @@ class Readings(BaseRef[H]):
         return list(self.system._store.read(lambda tx: rules_for(tx, self.uuid)))
 
     def timers(self) -> list[Timer]:
-        """Its timers, those that fire first in front: its reminders, and mail that others will send it."""
+        """The timers, those that fire first in front: its reminders, and mail that others will send it."""
         return self.system._store.read(lambda tx: timers_of(tx, self.uuid))
 
     def next_times(

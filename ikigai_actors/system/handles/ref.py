@@ -72,7 +72,7 @@ class _Read(Readings["AsyncAgentRef"]):
 
 
 def _words(form: Signature, ref: str) -> str:
-    """What a signature returns, for ``help`` and editors, with the handles of a face."""
+    """The return type of a signature, for ``help`` and editors, with the sync or the async handles."""
     return _MODULE.sub("", formatannotation(form.return_annotation)).replace("~H", ref)
 
 
@@ -161,7 +161,7 @@ class AgentRef(Readings["AgentRef"]):
     def _opening(
         self, text: str | None, output: Any, attach: Sequence[Attachable], labels: Mapping[str, str] | None
     ) -> Callable[[], Future[Reply]]:
-        """What opens the turn of a stream."""
+        """The call that opens the turn of a stream."""
         self.system._check_open()
         asked = _Asked(self.system, self.uuid, self._output)
         if text is not None:
@@ -250,12 +250,12 @@ class AsyncAgentRef(Commands["AsyncAgentRef"]):
 
     @property
     def record(self) -> Future[AgentRecord]:
-        """Its row of the registry, read now."""
+        """The row of the registry, read now."""
         return self._read(lambda it: it.record)
 
     @property
     def name(self) -> Future[str | None]:
-        """Its name, if it has one."""
+        """The name, if it has one."""
         return self._read(lambda it: it.name)
 
     @property
@@ -302,7 +302,7 @@ def current_agent() -> AgentRef:
 
 
 class System(Directory):
-    """What handles and shells use of a system: an `ActorSystem`, or an `AttachedSystem`."""
+    """The methods of a system for handles and shells: an `ActorSystem`, or an `AttachedSystem`."""
 
     @property
     def root(self) -> AgentRef:

@@ -32,7 +32,7 @@ SENT_AT_ONCE = 20
 """Deliveries of a host that are on their way at once."""
 
 SENT_TO_ONE = 4
-"""Those of one subscription."""
+"""The deliveries of one subscription."""
 
 DELIVERY_NAP = 10.0
 """Seconds after which the clock is looked at while a try is awaited: the calendar may be set."""
@@ -123,7 +123,7 @@ class Deliveries:
         self._sleep()
 
     def _waiting(self, tx: Transaction) -> list[tuple[EventSubscription, list[DueDelivery]]] | None:
-        """What waits for each subscription, those that are due first; None where there is no subscription."""
+        """The waiting deliveries of each subscription, those that are due first; None without a subscription."""
         subscriptions = all_subscriptions(tx)
         if not subscriptions:
             return None

@@ -61,7 +61,7 @@ class Parting:
         """Wait for these agents, at most ``until`` (monotonic seconds); then ``go`` gives them away."""
         self.agents, self.until, self.go = agents, until, go
         self.busy = set(agents)
-        """Those that have not said yet that nothing of them runs outside."""
+        """The hosts that have not said yet that nothing of them runs outside."""
 
 
 class Rebalancer(Worker):
@@ -385,7 +385,7 @@ class Rebalancer(Worker):
         return self._store.read(lambda tx: branch_here(tx, agent, self._host.id))
 
     def _agents_in(self, shards: Collection[int]) -> list[str]:
-        """Those agents of some shards that have actors here."""
+        """The agents of some shards that have actors here."""
         return self._store.read(lambda tx: agents_in(tx, shards, self._processes.uuids()))
 
     def _with_actors(self, agents: Iterable[str]) -> list[str]:

@@ -65,7 +65,7 @@ class News:
 
 
 class _Hosts(NamedTuple):
-    """Those who run the agents, or who may go on with them."""
+    """The hosts that run the agents, or that may go on with them."""
 
     owners: Sequence[HostRecord]
     expected: Sequence[HostRecord]
@@ -163,7 +163,7 @@ class Follower:
             self._replies, self._host = ReplyFeed(), host
 
     def listen_from_the_beginning(self) -> None:
-        """What has come of replies on their way is new once more: nobody heard it, or who heard it has gone."""
+        """Take the news of replies on their way as new once more: nobody received them, or the reader has gone."""
         if self._replies is not None:
             self._replies = ReplyFeed()
 

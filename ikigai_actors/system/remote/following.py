@@ -220,7 +220,7 @@ class FollowingLoop(Service):
             self._read(remote, partial(remote.follower.page, AT_A_TIME))
 
     def _urgent(self, awaited: frozenset[str]) -> frozenset[str]:
-        """Those of which something is awaited, while a hint that named nobody may be about any of them."""
+        """The turns of which something is awaited, while a hint that named nobody may be about any of them."""
         return awaited if self._polls.asked else NOBODY
 
     def _read(self, remote: RemoteAgents, read: Callable[[], News]) -> None:

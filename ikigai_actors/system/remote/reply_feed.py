@@ -22,7 +22,7 @@ class ReplyNews(NamedTuple):
     """The news of one agent's reply."""
 
     agent: str
-    """Its uuid."""
+    """The uuid."""
     cut: bool
     """Whether what was published before counts no more: that reply is cut off."""
     pieces: Sequence[ReplyPiece] = ()

@@ -39,7 +39,7 @@ class RemoteTurn:
         return self._turn > 0
 
     def follow(self, news: News) -> TurnEnd | None:
-        """Its outcome, when these news have it."""
+        """The outcome, when these news have it."""
         if self.agent not in news.turns:
             return None
         for message in news.messages:

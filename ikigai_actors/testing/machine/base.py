@@ -122,7 +122,7 @@ class Stage(RuleBasedStateMachine):
         self.work = Work()
         self.ledger = Ledger()
         self.answers: dict[str, deque[ScriptedReply]] = {}
-        """What models answer next, by agent."""
+        """The next answers of models, by agent."""
         self.tokens = 0
         self.fact_number = 0
 
@@ -145,7 +145,7 @@ class Stage(RuleBasedStateMachine):
         return {}
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
-        """What follows each commit of the world."""
+        """The checks after each commit of the world."""
         followed = (self.timers, self.groups, self.merges, self.upkeep, self.hashes, self.spans, self.ruled, self.trees)
         oracles = (self.memory, self.ledger.oracle, self.commits, self.words, self.keys, *followed)
         return (*(oracle.committed for oracle in oracles), StampOracle(self.world).committed)

@@ -87,13 +87,13 @@ class Standing:
     """To which position its turn had come when a host went on with it last, and how often from there."""
     mailed: int = 0
     unread: dict[int, str] = field(default_factory=dict)
-    """Its unread mails but prompts: the sender of each by number, empty for a person."""
+    """The unread mails but prompts: the sender of each by number, empty for a person."""
     prompts: set[int] = field(default_factory=set)
     """The numbers of its mails of kind ``prompt`` that it has not taken up."""
     interrupted: set[int] = field(default_factory=set)
-    """Those of them for which an INT came from another process."""
+    """The turns among them for which an INT came from another process."""
     withdrawn: set[int] = field(default_factory=set)
-    """Those of them that were withdrawn, or had been taken up when somebody tried."""
+    """The prompts among them that were withdrawn, or had been taken up when somebody tried."""
     paused: bool = False
     """Whether it is stopped, has heard of that, and has no request in flight."""
     heard_stop: bool = False
@@ -109,7 +109,7 @@ class Standing:
     gave_up: bool = False
     name: str | None = None
     asked_for: Expected | None = None
-    """What its latest prompt asks for."""
+    """The type that its latest prompt asks for."""
 
 
 class CommitCheck:

@@ -83,7 +83,7 @@ SUMMARIES: Mapping[str, ScriptedReply] = {
     "fails": ProviderError("no summary today"),
     "late": Stream(("what ", "was said"), delay=3.0),
 }
-"""What is answered to the request for a summary, by model; by ``facts`` the facts that it was sent."""
+"""The answer to the request for a summary, by model; by ``facts`` the facts that it was sent."""
 
 
 def notes_of(request: Request) -> ScriptedReply:

@@ -20,7 +20,7 @@ class Told(NamedTuple):
     """The position of the text that is shown, and of the open prompt, if there is one; empty without a text."""
     keep_from: int
     covered: tuple[int, ...]
-    """What the text replaces."""
+    """The positions that the text replaces."""
     elide: int = 0
     """Long results before this position are shown by reference."""
     position: int = 0
@@ -56,7 +56,7 @@ class Copy:
 
     @property
     def shown(self) -> list[int]:
-        """What a model sees of the positions that count: a text in place of what it replaces."""
+        """The view of a model of the positions that count: a text in place of what it replaces."""
         text, covered = (self.told[-1].text, self.told[-1].covered) if self.told else ((), ())
         return [*text, *(place for place in self.visible[len(covered) :] if place not in self.summaries)]
 
@@ -74,7 +74,7 @@ class Copy:
         return child
 
     def _given(self) -> tuple[int, ...]:
-        """What a child inherits, as ``inherited`` has it."""
+        """The messages that a child inherits, as ``inherited`` has it."""
         shown = self.shown
         return (self.told[-1].elide if self.told else 0, *shown) if shown else ()
 

@@ -31,7 +31,7 @@ class KeyOracle:
             raise Broken(f"key: {text!r} has given {self._heard[text]}, and then {answer}")
 
     def of(self, agent: str) -> dict[str, str]:
-        """What an agent has given under each of its keys."""
+        """The answers of an agent under each of its keys."""
         return {key: gave for (scope, key), gave in self._done.items() if scope == agent}
 
     def committed(self, changes: Sequence[StoredChange]) -> None:

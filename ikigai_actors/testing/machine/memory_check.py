@@ -1,4 +1,4 @@
-"""What agents remember: whether summaries have all that they replace, and requests all that counts, each thing once.
+"""The memory of agents: whether summaries have all that they replace, and requests all that counts, each thing once.
 
 Facts represent what is said: words that are counted, in prompts and in the texts of summaries. The model ``facts`` of
 the kit answers the request for a summary with the facts that it was sent. Long results are looked for whole, or
@@ -161,7 +161,7 @@ def _text(block: Mapping[str, Any]) -> str:
 
 
 def _long_results(copy: Copy) -> list[str]:
-    """What its model is to see of each long result: all of it, or a reference."""
+    """The view that its model is to have of each long result: all of it, or a reference."""
     elide = copy.told[-1].elide if copy.told else 0
     found: list[str] = []
     for place in copy.shown:

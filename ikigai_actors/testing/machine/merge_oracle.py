@@ -53,7 +53,7 @@ class MergeOracle:
             self._world.process.broken(f"merge: {'; '.join(wrong)}")
 
     def news(self, into: str, child: str) -> set[int]:
-        """What an agent has said that counts, and that another one has not taken in."""
+        """The messages of an agent that count, and that another one has not taken in."""
         latest, history = self._latest(into, child), self._histories.get(child)
         return set() if history is None else {one[0] for one in _said(history) if one[0] > latest}
 

@@ -28,7 +28,7 @@ from supervisors.signals import Status
 
 
 class Ledger:
-    """What was acknowledged. It survives every crash of the process, as a person's memory does."""
+    """The facts that were acknowledged. They survive every crash of the process, as a person's memory does."""
 
     def __init__(self) -> None:
         self.oracle = CopyingOracle()

@@ -17,7 +17,7 @@ from ikigai_actors.testing.strategies import prompts, replies, schedules, signal
 from supervisors.signals import Signal
 
 VALUES: st.SearchStrategy[object] = st.sampled_from((7, "7", {}, None))
-"""What a model gives that is asked for a whole number; None is an answer in words."""
+"""The value of a model that is asked for a whole number; None is an answer in words."""
 PICTURES = st.sampled_from((b"GIF89a\1\0\1\0\0\0\0,\0\0\0\0\1\0\1\0\0\2\0;", b"%PDF-1.7"))
 
 GROUPS = st.sampled_from(("tea", "milk"))
@@ -391,7 +391,7 @@ class AgentRules(Stage):
 
     @rule(schedule=schedules(8))
     def follow(self, schedule: Schedule) -> None:
-        """What comes next is chosen so."""
+        """The choice of what comes next."""
         self.world.follow(schedule)
 
     @rule(steps=st.integers(1, 40))
@@ -401,7 +401,7 @@ class AgentRules(Stage):
 
     @invariant()
     def siblings_share_what_they_were_sent(self) -> None:
-        """What was sent to siblings is equal up to the fork."""
+        """The bytes that were sent to siblings are equal up to the fork."""
         self.ledger.check_requests(self.world)
 
     @invariant()

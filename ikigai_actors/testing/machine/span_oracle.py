@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class _Told(NamedTuple):
-    """What of a span stays. Its name has that of its agent, which may change."""
+    """The part of a span that stays. Its name has that of its agent, which may change."""
 
     trace: bytes
     parent: bytes

@@ -38,7 +38,7 @@ class TimerOracle:
         self._world = world
         self.open: dict[Key, ExpectedTimer] = {}
         self.over: set[Key] = set()
-        """Those that have fired for the last time, were cancelled, or ended with their agents."""
+        """The timers that have fired for the last time, were cancelled, or ended with their agents."""
         self._bodies: dict[str, Key] = {}
         self._wrong: list[str] = []
 

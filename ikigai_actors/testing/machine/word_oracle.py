@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Listener:
-    """What is known of the words of one agent."""
+    """The steering messages of one agent."""
 
     unread: dict[int, str] = field(default_factory=dict)
-    """Those that wait, by their mails."""
+    """The messages that wait, by their mails."""
     entered: dict[int, Steered] = field(default_factory=dict)
     latest: int = 0
     """The mail of the word that has entered last."""
@@ -56,7 +56,7 @@ class WordOracle:
         """The waits for words: the process that was asked, the agent, and the receipt."""
 
     def of(self, agent: str) -> Listener:
-        """What is known of the words of an agent."""
+        """The steering messages of an agent."""
         return self._listeners.setdefault(agent, Listener())
 
     def asked(self, request: Request) -> None:

@@ -1,4 +1,4 @@
-"""What a transaction of a simulation has changed: rows that were appended, and statements that changed others."""
+"""The changes of a transaction of a simulation: rows that were appended, and statements that changed others."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -25,7 +25,7 @@ class OneWait(Protocol):
 
 
 class Waiting(Protocol):
-    """What the loop waits with: the threads of its process."""
+    """The threads with which the loop waits: those of its process."""
 
     agenda: Agenda
     abandoned: bool

@@ -1,4 +1,4 @@
-"""What may go wrong in a simulation, and how often. Chance decides when; choice 0 is always: nothing goes wrong."""
+"""The faults that may come in a simulation, and how often. Chance decides when; choice 0 is always: no fault."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -113,7 +113,7 @@ class Luck:
         self._left = {name: getattr(faults, name) for name in faults.__slots__}
 
     def possible(self, *names: str) -> list[str]:
-        """Those of these kinds that may still happen."""
+        """The faults of these kinds that may still happen."""
         return [name for name in names if self._left[name] > 0]
 
     def spend(self, name: str) -> None:

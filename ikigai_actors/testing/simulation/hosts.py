@@ -44,7 +44,7 @@ class SimulatedHost:
     def __init__(self, world: HostWorld, name: str) -> None:
         self._world, self.name = world, name
         self.running: Process | None = None
-        """Its process; None when none runs."""
+        """The process; None when none runs."""
         self.opened: ActorSystem | None = None
         """The system in it; None when none is open."""
         self.there_since = 0.0
@@ -138,7 +138,7 @@ class SimulatedHost:
         self.system.move(agent, to.name, timeout)
 
     def record(self) -> HostRecord:
-        """Its row. Raises `AssertionError` when it has none."""
+        """The row. Raises `AssertionError` when it has none."""
         found = [one for one in self.system.hosts() if one.id == self.process.host_id]
         if not found:
             raise AssertionError(f"Host {self.name} is not in the database.")

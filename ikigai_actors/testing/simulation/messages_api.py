@@ -1,4 +1,4 @@
-"""What the Messages API rejects in a request, and a little more.
+"""The rules by which the Messages API rejects a request, and a little more.
 
 The real API joins messages of the same role and lets a reply be begun by its last message; here both are violations,
 since assembly never means to send them. Thinking must carry the signature that `sign` gives for the model asked.
@@ -225,7 +225,7 @@ def _of_pictures(messages: Any) -> Iterator[str]:
 
 
 def _sources(content: Any) -> Iterator[Mapping[str, Any]]:
-    """What is sent as bytes, in messages or blocks and within them."""
+    """The bytes that are sent, in messages or blocks and within them."""
     for one in content if isinstance(content, list) else ():
         if isinstance(one, Mapping):
             source = one.get("source")

@@ -53,7 +53,7 @@ class _Held(NamedTuple):
 
 
 class Ownership:
-    """What is known of who owns what."""
+    """The owners of shards, as far as they are known."""
 
     def __init__(self, hosts: Sequence[OneHost], clock: ManualClock, lease: float) -> None:
         """Begin before the first commit; ``lease`` in seconds."""

@@ -50,7 +50,7 @@ class Entry:
     """Something that can happen next."""
 
     name: str
-    """What it is, for the trace."""
+    """The name for the trace."""
     run: Callable[[], object]
     """Takes the step, on the thread of the test."""
     owner: object = None
@@ -70,7 +70,7 @@ class Alarm:
 
 @dataclass(slots=True)
 class _Held:
-    """What would happen if its owner were not held."""
+    """The event that would happen if its owner were not held."""
 
     first: list[Entry]
     entries: list[Entry]
@@ -83,7 +83,7 @@ def _of(owner: object, entries: Iterable[Entry]) -> list[Entry]:
 
 
 class Agenda:
-    """What can happen next. For the thread that made it."""
+    """The events that can happen next. For the thread that made it."""
 
     def __init__(self, chance: Chance, clock: ManualClock, choices: int = CHOICES, most: int = 100_000) -> None:
         """Make an empty agenda. After ``choices`` everything is 0; a run of more than ``most`` steps is endless."""
@@ -91,7 +91,7 @@ class Agenda:
         self.choices = 0
         """Choices until now."""
         self.drawn: dict[int, int] = {}
-        """Those of them that were not plain, by number."""
+        """The choices among them that were not plain, by number."""
         self.steps = 0
         """Steps taken until now."""
         self.stepping = False
@@ -210,7 +210,7 @@ class Agenda:
         return True
 
     def _next(self) -> Entry:
-        """What comes next. Those that stood before it are set aside: for some steps, or until nothing else is left."""
+        """The next event. Those that stood before it are set aside: for some steps, or until nothing else is left."""
         if self._first:
             return self._first.pop(0)
         back = []
@@ -242,7 +242,7 @@ class Agenda:
 
 
 class Baton:
-    """What exactly one thread has: who waits for its turn waits for this."""
+    """The baton that exactly one thread has: who waits for its turn waits for this."""
 
     __slots__ = ("_lock",)
 

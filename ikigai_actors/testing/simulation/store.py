@@ -38,11 +38,11 @@ class Link(Enum):
     CUT = "cut"
     """Both ends know: calls fail, and the locks are free."""
     SILENT = "silent"
-    """What is sent is lost, and nobody hears of it: calls wait, and the locks are held."""
+    """The state in which all that is sent is lost: calls wait, and the locks are held."""
 
 
 class _Shared:
-    """What those have in common that have one database open."""
+    """The state that all share that have one database open."""
 
     def __init__(self) -> None:
         self.open: list[SimulatedStore] = []
@@ -96,7 +96,7 @@ class SimulatedStore(SQLiteStore):
 
     @property
     def link(self) -> Link:
-        """Its way to the database."""
+        """The way to the database."""
         return self._link
 
     @link.setter
@@ -344,7 +344,7 @@ class Observed(Transaction):
         self.concerned: Collection[str] | None = None
         """The agents that they hear of; None for any agent."""
         self.changes: list[StoredChange] = []
-        """Its changes, in the order of the calls."""
+        """The changes, in the order of the calls."""
 
     @property
     def schema(self) -> SchemaTransaction:

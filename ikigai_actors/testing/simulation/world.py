@@ -144,7 +144,7 @@ class Simulation:
 
     @property
     def threads(self) -> SimulatedThreads:
-        """Those with which a call of the test waits: of the host whose handle it uses. Raises `ProcessCrashed`."""
+        """The threads with which a call of the test waits: its host's. Raises `ProcessCrashed`."""
         if not self.several or self.calling is None:
             return self.process.threads
         if self.calling.threads.abandoned:
@@ -369,7 +369,7 @@ class Simulation:
         self.trace.note(kind, text)
 
     def story(self) -> str:
-        """What happened, for a person: the story, the tree, and the choices that lead there again."""
+        """The events, for a person: the story, the tree, and the choices that lead there again."""
         try:
             process = self._first.running
             records = process.looked_at.read(registry.every) if process is not None else []
@@ -457,7 +457,7 @@ class Simulation:
 
 
 class _TestThreads(Threads):
-    """What the thread of the test waits with: the threads of the running process."""
+    """The threads with which the thread of the test waits: those of the running process."""
 
     def __init__(self, world: Simulation) -> None:
         self._world = world

@@ -1,4 +1,4 @@
-"""What fence holds on this machine, for ``ikigai doctor``."""
+"""The fence that holds on this machine, for ``ikigai doctor``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from ikigai_actors.tools.fence.private import PrivateDirectories
 from ikigai_actors.tools.fence.tiers import TCP_LANDLOCK, Candidate, Kernel, Tier, candidates, kernel, shortfall
 
 _WITHOUT = ("files, processes, sockets, terminals and keys of the user", "processes that outlive their agent")
-"""What is open without any fence."""
+"""The things that are open without any fence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What holds."""
+    """The fence that holds."""
 
     tier: Tier
     landlock_abi: int
@@ -26,9 +26,9 @@ class Examination:
     network: tuple[str, ...]
     """The forms of ``network`` that hold."""
     open: tuple[str, ...]
-    """What the fence leaves open that it should close."""
+    """The things that the fence leaves open and should close."""
     advice: tuple[str, ...]
-    """What a person can do about it, and should know."""
+    """The advice for a person: what to do, and what to know."""
 
 
 def look_at_fence(fence: Fence, paths: HostPaths, workspace: str | None, environment: Mapping[str, str]) -> Examination:
@@ -58,7 +58,7 @@ def look_at_fence(fence: Fence, paths: HostPaths, workspace: str | None, environ
 
 
 def examined(how: Candidate | None, of: Kernel, why: str, notes: list[str]) -> Examination:
-    """What holds, from the fence that has started, if one has; ``why`` says why there is none that is stronger."""
+    """The report on the fence that has started, if one has; ``why`` says why there is none that is stronger."""
     whole = how is not None and how.namespaces
     network = ["all"] if how is None else ["all", "none"]
     if how is not None and how.tier == Tier.SEATBELT:

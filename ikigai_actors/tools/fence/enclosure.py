@@ -115,7 +115,7 @@ class Enclosure:
 
     @property
     def described(self) -> str:
-        """What a model should know of it, in a line or two."""
+        """The description for a model, in a line or two."""
         told = ["Partly fenced." if self.how.tier == Tier.NONE else f"Fenced ({self.how.tier})."]
         told.append(f"Commands may write {', '.join([*self.reach.writable, '$HOME', '$TMPDIR'])}.")
         if self.reach.network.kind != "all":
@@ -218,7 +218,7 @@ def _start(reach: Reach, how: Candidate, code: bytes, private: Path) -> FencedSt
 
 
 def _warnings(reach: Reach, how: Candidate, found: Grounds) -> list[str]:
-    """What a person should know of a fence."""
+    """The warnings for a person about a fence."""
     told = []
     if not how.is_proven:
         told.append(f"The fence is not whole. It leaves open: {'; '.join(how.open)}.")
@@ -255,7 +255,7 @@ def variables_of(environment: Mapping[str, str], reach: Reach, home: str) -> dic
 
 
 def git_configuration(search: Sequence[str]) -> str:
-    """What a program's own ``.gitconfig`` has: the name that commits get, and that a workspace may be another's.
+    """The lines of a program's own ``.gitconfig``: the name that commits get, and that a workspace may be another's.
 
     The rest of a person's configuration stays outside.
 

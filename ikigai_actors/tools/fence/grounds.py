@@ -1,4 +1,4 @@
-"""What is on this machine that the policy of a fence must know."""
+"""The facts about this machine that the policy of a fence must know."""
 
 import os
 import sys

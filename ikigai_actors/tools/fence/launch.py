@@ -22,7 +22,7 @@ SOURCE = Path(__file__).with_name("launcher.py").read_text(encoding="utf-8")
 """The launcher."""
 
 HANDED = b"\0"
-"""What comes with descriptors that the launcher hands over."""
+"""The parts that come with descriptors that the launcher hands over."""
 
 _SECONDS = 20.0
 """How long a trial may take."""
@@ -39,7 +39,7 @@ class FencedStart:
     trees: str = ""
     """The directory with the layers of agents."""
     layers: str = ""
-    """Those through which the workspace is seen, as `launcher` wants them; none: it is seen as it is."""
+    """The layers through which the workspace is seen, as `launcher` wants them; none: it is seen as it is."""
     shown: int = -1
     """A descriptor of what the program may read, wherever that is; -1 for none."""
     profile: str = ""
@@ -52,7 +52,7 @@ class FencedStart:
         return file
 
     def command(self, file: int, lifeline: int, status: int, command: Sequence[str]) -> list[str]:
-        """What starts a program, by descriptors that it inherits."""
+        """The command that starts a program, by descriptors that it inherits."""
         own = [f"/dev/fd/{file}", *map(str, (lifeline, status, self.shown, self.private)), self.trees, self.layers]
         return [interpreter(), "-I", "-S", *own, *command]
 

@@ -564,7 +564,7 @@ _SCOPES = 3
 """Abstract UNIX sockets, and signals."""
 _SHOWN_OF_PROC = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "sys/kernel/osrelease", "sys/kernel/random",
     "sys/vm/overcommit_memory", "uptime", "version")  # fmt: skip
-"""What a program may read of a `/proc` that shows the processes of others."""
+"""The files that a program may read of a `/proc` that shows the processes of others."""
 
 
 def _drop_capabilities() -> None:

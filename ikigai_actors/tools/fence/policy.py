@@ -1,4 +1,4 @@
-"""What a program behind the fence may reach: decided here, from what a person allows and what is on the machine.
+"""The reach of a program behind the fence: decided here, from what a person allows and what is on the machine.
 
 A list of what may be read and written is all there is: Landlock knows no exception from a permission. So a secret is
 kept out before, by `check_reach` and `without`, and not by a rule against it.
@@ -176,14 +176,14 @@ def _port(value: object, of: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """What a person allows the programs that agents run."""
+    """The rights that a person gives the programs that agents run."""
 
     write: Sequence[str | os.PathLike[str]] = ()
     """Directories and files beside the workspace that they may write."""
     read: Sequence[str | os.PathLike[str]] = ()
     """Directories and files that they may read, beside the system's programs."""
     network: str | Sequence[int] = "all"
-    """What they may reach: ``all``, ``none``, a list of ports, or ``proxy:PORT``."""
+    """The network that they may reach: ``all``, ``none``, a list of ports, or ``proxy:PORT``."""
     protect: Sequence[str] = PROTECTED
     """Names beneath the workspace, and beneath what ``write`` lists, that stay as they are."""
     mode: str = "auto"
@@ -223,7 +223,7 @@ def _protected(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """What is on the machine. Every path is absolute and without links, but for the first of `system`."""
+    """The places on the machine. Every path is absolute and without links, but for the first of `system`."""
 
     home: str = ""
     """The person's home."""
@@ -243,23 +243,23 @@ class Grounds:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a program may reach, as the launcher wants it."""
+    """The reach of a program, as the launcher wants it."""
 
     directory: str
     """Where it begins."""
     links: tuple[tuple[str, str], ...] = ()
     """Symbolic links: each a path and its text."""
     mounts: tuple[tuple[str, str, bool], ...] = ()
-    """What it sees: where that is, where it sees it, and whether it may write; those above others come first."""
+    """The mounts: where each is, where the program sees it, and whether it may write; those above others come first."""
     protect: tuple[tuple[str, str], ...] = ()
     """Directories, each with a name beneath it that it may not write."""
     network: Network = Network()
     missing: tuple[str, ...] = field(default=(), compare=False)
-    """What was to be read and is not there."""
+    """The paths that were to be read and are not there."""
 
     @property
     def writable(self) -> tuple[str, ...]:
-        """What it may write, beside its temporary files."""
+        """The paths that it may write, beside its temporary files."""
         return tuple(target for _, target, writable in self.mounts if writable)
 
 
@@ -271,7 +271,7 @@ OF_AN_AGENT = "@"
 
 
 def within_worktree(reach: Reach) -> Reach:
-    """What programs may reach in a worktree of the workspace's repository, which they see in its place."""
+    """The reach of programs in a worktree of the workspace's repository, which they see in its place."""
     base, mounts = reach.directory, list[tuple[str, str, bool]]()
     for mount in reach.mounts:
         if mount[1] != base:
@@ -331,7 +331,7 @@ def reach_of(
     fence: Fence, workspace: str | None, grounds: Grounds, real: Callable[[str], str | None],
     names: Callable[[str], Iterable[str]],
 ) -> Reach:  # fmt: skip
-    """What programs may reach.
+    """The reach of programs.
 
     Args:
         fence: what a person allows.

@@ -16,7 +16,7 @@ _SYSTEM = (
     "/System", "/Library/Developer", "/Library/Apple", "/private/etc/ssl", "/private/var/db/dyld",
     "/private/var/db/timezone", "/private/var/select", "/opt/homebrew",
 )  # fmt: skip
-"""What programs of macOS read, beside what is read elsewhere."""
+"""The paths that programs of macOS read, beside those read elsewhere."""
 
 _DEVICES = ("null", "zero", "random", "urandom", "tty", "dtracehelper")
 
@@ -29,7 +29,7 @@ _SERVICES = (
 
 
 def seatbelt_command(profile: str, command: Sequence[str]) -> list[str]:
-    """What runs a command by a profile."""
+    """The command that runs another one by a profile."""
     return [SANDBOX_EXEC, "-p", profile, *command]
 
 

@@ -45,7 +45,7 @@ class Tier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """What the system says of itself."""
+    """The report of the system on itself."""
 
     system: str = "Linux"
     machine: str = "x86_64"
@@ -57,7 +57,7 @@ class Kernel:
     seatbelt: bool = False
     """Whether it has the sandbox of macOS."""
     strongest: str = ""
-    """What `TIER_VARIABLE` names."""
+    """The tier that `TIER_VARIABLE` names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Candidate:
     """A fence that may be tried."""
 
     tier: Tier
-    """What it counts as."""
+    """The tier as which it counts."""
     namespaces: bool
     landlock: int
     """The version of Landlock that it uses."""
@@ -79,7 +79,7 @@ class Candidate:
 
     @property
     def open(self) -> tuple[str, ...]:
-        """What it leaves open that the promise names."""
+        """The parts of the promise that it leaves open."""
         if self.tier == Tier.SEATBELT:
             return ("all that macOS leaves open to a profile: this tier is unproven by us",)
         if self.namespaces:
@@ -96,7 +96,7 @@ class Candidate:
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """What programs miss that works without a fence."""
+        """The things that programs miss, and that work without a fence."""
         missing = [] if self.unix_sockets else ["UNIX sockets"]
         if not self.namespaces and self.tier != Tier.SEATBELT:
             missing += ["shared memory", "/tmp, but as $TMPDIR"]

@@ -126,7 +126,7 @@ class Run:
 
     @property
     def last_words(self) -> str:
-        """Its last lines on standard error, as a sentence; empty when there are none."""
+        """The last lines on standard error, as a sentence; empty when there are none."""
         return f" Its last words: “{' | '.join(self._stderr.last)}”." if self._stderr.last else ""
 
     @property
@@ -283,11 +283,11 @@ class McpTool:
     timeout: float
     """Seconds that a call may take."""
     traits: ToolTraits
-    """Its traits, which decide whether and how it may run."""
+    """The traits, which decide whether and how it may run."""
     is_async = True
 
     def describe(self) -> Mapping[str, Any]:
-        """Its name, description and schema, as a Messages-API dict."""
+        """The name, description and schema, as a Messages-API dict."""
         description = self.listed.description or ""
         return {"name": self.name, "description": description, "input_schema": self.listed.input_schema}
 

@@ -84,7 +84,7 @@ class ServerProcess(ChildProcess):
     async def serving(
         self, on_end: Callable[[], None], sift: Callable[[Heard], Heard | None]
     ) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[Heard], MemoryObjectSendStream[SessionMessage]], None]:
-        """Its messages, and a way to send it some, for as long as the block lasts; the process ends with the block.
+        """The messages, and a way to send it some, for as long as the block lasts; the process ends with the block.
 
         Args:
             on_end: called when it sends no more, or reads no more.

@@ -28,7 +28,7 @@ _CALL = "tools/call"
 _DATA = ("image", "audio")
 """The types of blocks with bytes. What they are shows from these."""
 _COMPLETE = {"resultType": "complete"}
-"""What later versions ask for in every result."""
+"""The fields that later versions ask for in every result."""
 
 
 def mended(answer: Mapping[str, Any], version: str) -> Mapping[str, Any]:

@@ -5,4 +5,4 @@ from contextvars import ContextVar
 from ikigai_actors.tools.rules.rule import Rules
 
 acting_rules: ContextVar[Rules] = ContextVar("acting_rules", default=())
-"""Those with which the call began that runs in this context."""
+"""The rules with which the call began that runs in this context."""

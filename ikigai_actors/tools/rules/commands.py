@@ -35,7 +35,7 @@ _WRAPPERS = frozenset({
 """Commands that run a command which their arguments name."""
 
 _BY_INPUT = frozenset({"xargs", "parallel"})
-"""Those of them that take further words from their input."""
+"""The commands among them that take further words from their input."""
 
 SOME = "\0"
 """In the words of a command, any number of words that only bash can know; no word of bash holds this character."""

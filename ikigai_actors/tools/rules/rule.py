@@ -36,9 +36,9 @@ class Scope(StrEnum):
     """The agents that a rule applies to."""
 
     BELOW = "below"
-    """Its agent, and all below that in the tree of supervisors."""
+    """The agent, and all below that in the tree of supervisors."""
     SELF = "self"
-    """Its agent alone."""
+    """The agent alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Rule:
     agent: str
     """Whose it is, by uuid."""
     id: int
-    """Its number, which the agent never gives again."""
+    """The number, which the agent never gives again."""
     decision: Policy
     tool: str
     """The name of the tool; ``*`` in it is any part of a name."""
@@ -106,7 +106,7 @@ class RuleSet(Rules):
         return frozenset((agent, len(ids), max(ids)) for agent, ids in numbers.items())
 
     def about(self, tool: str) -> Rules:
-        """Those that are about a tool, in their order."""
+        """The rules about a tool, in their order."""
         if (found := self._about.get(tool)) is None:
             found = self._about[tool] = tuple(rule for rule in self if rule.names(tool))
         return found

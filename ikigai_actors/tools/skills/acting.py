@@ -5,4 +5,4 @@ from contextvars import ContextVar
 from typing import Any
 
 acting_skills: ContextVar[Sequence[Mapping[str, Any]]] = ContextVar("acting_skills", default=())
-"""Those that are before the model of the agent whose call runs in this context, each as it is pinned."""
+"""The skills before the model of the agent whose call runs in this context, each as it is pinned."""

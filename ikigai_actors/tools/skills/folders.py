@@ -35,13 +35,13 @@ class FoundSkill:
     name: str
     description: str
     source: str
-    """Its folder."""
+    """The folder."""
     tools: tuple[str, ...]
-    """What it asks to use, as its ``allowed-tools`` say. This allows nothing by itself."""
+    """The tools that it asks to use, as its ``allowed-tools`` say. This allows nothing by itself."""
     by_person: bool
     """Whether only a person loads it."""
     files: tuple[Attachment, ...]
-    """Its files; their names are paths within the folder."""
+    """The files; their names are paths within the folder."""
     executable: frozenset[str] = frozenset()
     """The paths of those that can be run."""
 
@@ -52,7 +52,7 @@ class FoundSkill:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What it is: the digest is that of this."""
+        """The content: the digest is that of this."""
         files = [
             {**one.stored(), "mode": 0o755 if one.name in self.executable else 0o644}
             for one in sorted(self.files, key=lambda one: one.name)
@@ -64,12 +64,12 @@ class FoundSkill:
 
 @dataclass(frozen=True, slots=True)
 class FoundSkills:
-    """What was found below places."""
+    """The skills that were found below places."""
 
     skills: tuple[FoundSkill, ...]
     """One for each name, sorted."""
     troubles: tuple[str, ...] = ()
-    """What was left out or shadowed, in sentences for a person."""
+    """The skills that were left out or shadowed, in sentences for a person."""
 
 
 def find_skills(places: Sequence[str | os.PathLike[str]]) -> FoundSkills:

@@ -23,7 +23,7 @@ class FoundInstructions(NamedTuple):
     """The instructions of a directory."""
 
     path: str
-    """Their file."""
+    """The file."""
     text: str
 
     @property

@@ -1,4 +1,4 @@
-"""What layers above a base show, read from outside, without a mount.
+"""The files that layers above a base show, read from outside, without a mount.
 
 overlayfs marks what was removed by a device file 0/0, and a directory that replaces what is beneath it by an attribute.
 """
@@ -186,7 +186,7 @@ def _is_whiteout(found: os.stat_result) -> bool:
 
 
 def _look(place: Path, parts: Sequence[str]) -> tuple[Path | None, bool]:
-    """What a layer has at a path, and whether it hides what others have there."""
+    """The entry of a layer at a path, and whether it hides what others have there."""
     opaque = False
     for count, part in enumerate(("", *parts)):
         place = place / part if part else place

@@ -23,7 +23,7 @@ class FileChange(NamedTuple):
 
 
 class FilePlan(NamedTuple):
-    """What a merge does, and why it may not."""
+    """The plan of a merge, and why it may not be."""
 
     changes: tuple[FileChange, ...]
     """In the order of their paths: a directory comes before what is in it."""

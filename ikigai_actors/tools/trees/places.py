@@ -43,7 +43,7 @@ KERNELS = "work"
 
 
 class Stack(NamedTuple):
-    """What is mounted for an agent."""
+    """The mounts of an agent."""
 
     upper: str
     """The layer that it writes to, beneath the directory of all layers."""
@@ -90,7 +90,7 @@ class TreePlaces(FilePlaces):
         self.store = store
 
     def rows(self, agent: str) -> TreeRows:
-        """What the database says of an agent's tree; no rows where it has none. Raises `ToolError`: it is elsewhere."""
+        """The rows of an agent's tree; no rows where it has none. Raises `ToolError`: it is elsewhere."""
         found = self.store.of(agent, str(self.base))
         if found[0] and found[0][0].machine != self.machine:
             raise ToolError(

@@ -24,7 +24,7 @@ class Divided(NamedTuple):
     """Paths that may have changed."""
 
     files: set[str]
-    """Those that are compared."""
+    """The repositories that are compared."""
     objects: set[str]
     """Objects of repositories."""
     repositories: set[str]

@@ -33,7 +33,7 @@ class Copied(NamedTuple):
     """A directory of which children get trees."""
 
     base: str
-    """Its path, without links."""
+    """The path, without links."""
     machine: str
     """Where it is, and where the layers are: see `machine_of`."""
     kind: str = OVERLAY
@@ -69,7 +69,7 @@ class TreeMerge(NamedTuple):
     """The agent that got it, by uuid."""
     base: str
     layer: int
-    """Its number among the layers of that agent."""
+    """The number among the layers of that agent."""
     child: str
     upto: int
     """How many layers of the child it has."""
@@ -86,7 +86,7 @@ class TreeWrite(NamedTuple):
     agent: str
     base: str
     layer: int
-    """Its number among the layers of that agent; or `DIRECTLY`."""
+    """The number among the layers of that agent; or `DIRECTLY`."""
     position: int
     """The reply whose calls wrote, or the end of the log as a merge was put there."""
 
@@ -118,7 +118,7 @@ TreeRows = tuple[tuple[FileTree, ...], tuple[TreeMerge, ...]]
 
 
 class TreeStore(Protocol):
-    """What the database says of trees. Its methods block."""
+    """The rows of trees in the database. Its methods block."""
 
     def of(self, agent: str, base: str) -> TreeRows:
         """The tree of an agent over a directory."""

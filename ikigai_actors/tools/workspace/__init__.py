@@ -59,15 +59,15 @@ from ikigai_actors.tools.workspace.shells import SeenByAgent, Shells, bash_tool
 from ikigai_actors.tools.workspace.skill_files import lay_out_skills
 
 ON_FORK = ("share", OVERLAY, WORKTREE)
-"""What a child's files may be."""
+"""The values of ``on_fork``: the files of a child."""
 
 _FORKING = "From a fork on, parent and child each have files of their own, and do not see what the other changes."
-"""What the description of bash says where files fork."""
+"""The part of the description of bash where files fork."""
 
 _IN_WORKTREES = (
     "A child has a branch of its own in the same repository, and no files that git ignores or of repositories within."
 )
-"""What it says beside that of worktrees."""
+"""The part of the description beside that of worktrees."""
 
 _IDLE = 600.0
 """Seconds after which an unused shell is closed."""

@@ -93,11 +93,11 @@ class CommandOutput(NamedTuple):
     """The result of a command."""
 
     output: str
-    """Its output, or the end of it."""
+    """The output, or the end of it."""
     dropped: int
     """Bytes before it that were not kept."""
     code: int | None
-    """Its exit code; None when it did not end in time, or was not begun."""
+    """The exit code; None when it did not end in time, or was not begun."""
     place: PlaceOfShell | None = None
     """Where the shell of the agent is, if that has kept the command from being begun; ``output`` is its directory
     then.

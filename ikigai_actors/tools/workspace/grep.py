@@ -236,7 +236,7 @@ class Search:
     async def _raw(
         self, *arguments: str, hand_over: tuple[int, ...] = (), shown: int = -1, name_of: _NameOf | None = None
     ) -> bytes:
-        """What a ripgrep prints. Lines about files that are withheld are left out if ``name_of`` is there."""
+        """The lines that a ripgrep prints. Lines about files that are withheld are left out if ``name_of`` is there."""
         raw = rest = b""
         async with self._running(*arguments, also=STDOUT, hand_over=hand_over, shown=shown) as matcher:
             while len(raw) <= _SHOWN and (piece := await _some(matcher)):
@@ -338,5 +338,5 @@ def _is_file(root: Root, inner: str) -> bool:
 
 
 async def _some(process: ChildProcess) -> bytes:
-    """What it says next; nothing at its end."""
+    """The next output; nothing at its end."""
     return await process.stdout.read(_SHOWN)

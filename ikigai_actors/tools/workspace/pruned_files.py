@@ -24,7 +24,7 @@ from ikigai_actors.tools.workspace.worktrees import Worktrees
 
 
 class Holdings(NamedTuple):
-    """What agents have on this machine."""
+    """The files of agents on this machine."""
 
     worktrees: int
     layered: int
@@ -32,12 +32,12 @@ class Holdings(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """What was removed, or left."""
+    """The trees that were removed, or left."""
 
     gone: tuple[str, ...]
     """The agents of which nothing is there any more, by uuid."""
     branches: tuple[str, ...]
-    """Those that have got what was not committed."""
+    """The branches that have got what was not committed."""
     left: Mapping[str, str]
     """Why a worktree stays, by its path."""
 

@@ -66,14 +66,14 @@ class AgentSlot:
         self.idle: asyncio.TimerHandle | None = None
         """The timer that closes an idle shell."""
         self.mount: Mount | None = None
-        """Its directory, where that is seen through layers."""
+        """The directory, where that is seen through layers."""
         self.kept = False
         """Whether the next shell gets what the one before has kept."""
         self.news = ""
-        """What its next result says of its files."""
+        """The text about its files for its next result."""
 
     def tell(self) -> str:
-        """What a result is to say of its files, once."""
+        """The text about its files for a result, once."""
         news, self.news = self.news, ""
         return news
 
@@ -371,7 +371,7 @@ class Shells:
         return missing
 
     async def _snapshot(self, trees: Sequence[FileTree], layers: int) -> FileSnapshot:
-        """What an agent had when this many of its layers were frozen; the agent has written nothing since.
+        """The files of an agent when this many of its layers were frozen; the agent has written nothing since.
 
         Args:
             trees: its tree, and those on which that is built.

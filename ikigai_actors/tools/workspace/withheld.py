@@ -15,7 +15,7 @@ KEPT_BACK = "[left out: files that a rule denies or asks about one by one]"
 
 
 class Withheld:
-    """What one search by the acting agent does not show. It looks at files, so it may block."""
+    """The files that one search by the acting agent does not show. It looks at files, so it may block."""
 
     def __init__(self, root: Root, tool: str, path: str, *, contents: bool) -> None:
         """Prepare a search of a path; ``contents`` as `withholding` has it."""
@@ -39,7 +39,7 @@ class Withheld:
         return found
 
     def shown(self, result: str) -> str:
-        """What a search has found, and whether that is not all."""
+        """The hits of a search, and whether there are more."""
         return f"{result.rstrip()}\n{KEPT_BACK}" if self.any else result
 
     def _asked(self, path: str) -> Asked:

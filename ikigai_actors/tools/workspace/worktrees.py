@@ -36,13 +36,13 @@ _SNAPSHOT = re.compile(r"(?:.*\n)*([0-9a-f]{40}|[0-9a-f]{64})\s*")
 _NESTED = re.compile(r"^nested (tracked|untracked) (saved|unsaved) (.+)$", re.MULTILINE)
 
 _PATHS = ("changed", "conflict", "dirty", "protected")
-"""What a merge says of paths, in the order of `BranchMerge`."""
+"""The texts of a merge about paths, in the order of `BranchMerge`."""
 
 _AGAIN = {
     "again": "[your worktree had been removed, and was made again from what git has of it: the rest is lost]",
     "known": "[the repository had forgotten your worktree, and knows it again: nothing is staged]",
 }
-"""What an agent reads of a worktree that was made again."""
+"""The text that an agent reads of a worktree that was made again."""
 
 
 class Mount(NamedTuple):
@@ -65,7 +65,7 @@ class NestedRepository(NamedTuple):
     """A repository within a worktree, whose files no snapshot has."""
 
     name: str
-    """Its path there."""
+    """The path there."""
     is_tracked: bool
     """Whether the repository above names a commit of it, as of a submodule."""
     is_saved: bool
@@ -84,11 +84,11 @@ class BranchMerge(NamedTuple):
 
     changed: tuple[str, ...]
     conflicts: tuple[str, ...]
-    """What both sides have changed."""
+    """The paths that both sides have changed."""
     dirty: tuple[str, ...]
-    """What is changed in the files that the merge goes to, and not committed."""
+    """The paths that are changed in the files that the merge goes to, and not committed."""
     protected: tuple[str, ...]
-    """What no agent may change."""
+    """The paths that no agent may change."""
     refused: str
     """Why git does not merge, in its words."""
 
@@ -148,7 +148,7 @@ class Worktrees:
         return snapshot
 
     async def latest(self, tree: FileTree) -> FileSnapshot | None:
-        """What git has of an agent whose worktree is not there: its branch, or a later snapshot."""
+        """The commits that git has of an agent whose worktree is not there: its branch, or a later snapshot."""
         said = await self._run(None, scripts.FOUND, branch_of(tree.agent), tree.agent)
         return snapshot_in(said)
 
@@ -206,7 +206,7 @@ class Worktrees:
         return f"refs/ikigai/{tree.agent}/merging"
 
     async def _run(self, tree: FileTree | None, script: str, *arguments: str, fence: FencedStart | None = None) -> str:
-        """What a script prints. Raises `ToolError` with it when it fails.
+        """The output of a script. Raises `ToolError` with it when it fails.
 
         Args:
             tree: that of the agent where it runs; None for the directory itself.
@@ -262,6 +262,6 @@ def snapshot_in(said: str) -> FileSnapshot | None:
 
 
 def _left_behind(nested: Sequence[NestedRepository]) -> str:
-    """What an agent should know of repositories that were in the files with which it begins."""
+    """The text for an agent about repositories that were in the files with which it begins."""
     names = ", ".join(sorted(one.name for one in nested))
     return names and f"[repositories of their own, whose files do not come along with a fork: {names}]"

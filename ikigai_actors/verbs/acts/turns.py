@@ -162,7 +162,7 @@ class OpenedTurn(TypedDict):
 
     agent: str
     handle: str | None
-    """None for a child without a prompt, which has no turn yet."""
+    """The turn; None for a child without a prompt, which has no turn yet."""
 
 
 def begun_turn(reach: Access, begun: Begun) -> OpenedTurn:

@@ -26,7 +26,7 @@ def budget_lines(found: BudgetStatus | None, name: str) -> Iterator[str]:
 
 
 def short_budget(found: BudgetStatus) -> tuple[str, float]:
-    """What is spent of a budget, as on a meter: ``$1.24 of $5.00``, and which part that is."""
+    """The part of a budget that is spent, as on a meter: ``$1.24 of $5.00``, and which part that is."""
     unit = main_unit(found)
     spent, granted = found.spent.get(unit, 0), found.granted[unit]
     part = spent / granted if granted else 1.0

@@ -72,7 +72,7 @@ def call_line(call: PendingCall) -> str:
 
 
 def call_subject(tool: str, given: Mapping[str, Any]) -> str:
-    """What a call is about, on one line: the command, or the file, or else all arguments with their names."""
+    """The subject of a call, on one line: the command, or the file, or else all arguments with their names."""
     subject = given.get("command" if tool == "bash" else "file_path")
     if isinstance(subject, str):
         return one_line(subject)

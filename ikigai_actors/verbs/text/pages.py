@@ -61,7 +61,7 @@ class ForkWords(NamedTuple):
     verb: str
     """``forked``, or ``inherited:``."""
     what: str
-    """What comes before the name, with a blank after it."""
+    """The mark before the name, with a blank after it."""
     name: str
     """The other agent."""
 

@@ -89,7 +89,7 @@ def in_thousands(number: int) -> str:
 
 
 def took(seconds: float, tokens: int) -> str:
-    """What a turn took: ``12 s · 340 out``."""
+    """The time and tokens of a turn: ``12 s · 340 out``."""
     return f"{duration(seconds)} · {in_thousands(tokens)} out" if tokens else duration(seconds)
 
 

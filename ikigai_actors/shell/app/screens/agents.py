@@ -46,7 +46,7 @@ class AgentTable(AgentList):
         super().__init__(doings, Rows(lambda row: row.uuid, self._row))
         self._meters, self._head = Static(id="meters"), Static(id="head")
         self.order = Order()
-        """What the person wants to see."""
+        """The filter of the person."""
         self._table = table((), self.order)
         self._widths: dict[str, int] = {}
         self.actions |= {
@@ -129,7 +129,7 @@ class AgentScreen(Screen[str | None]):
     def __init__(self, doings: Doings) -> None:
         super().__init__()
         self.table = AgentTable(doings)
-        """What it shows."""
+        """The content of the screen."""
 
     def compose(self) -> ComposeResult:
         """Lay out the table."""

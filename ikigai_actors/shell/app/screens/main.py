@@ -179,7 +179,7 @@ class MainScreen(Screen[None]):
 
     @property
     def wish(self) -> Wish | None:
-        """What the tree shows; None while it is not in sight."""
+        """The content of the tree; None while it is not in sight."""
         return self._tree.wish if self._tree.display else None
 
     # Events of the system

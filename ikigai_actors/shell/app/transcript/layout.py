@@ -37,7 +37,7 @@ FOLDED = 12
 
 
 class Frame(NamedTuple):
-    """What all pieces of a transcript are laid out with: the width in columns, the colours, the folding."""
+    """The layout of all pieces of a transcript: the width in columns, the colours, the folding."""
 
     width: int
     colours: Palette = DARK
@@ -116,7 +116,7 @@ class _Looks(NamedTuple):
     aside: Style
     strong: Style
     said: Style
-    """What the person said, on a ground of its own."""
+    """The words of the person, on a ground of their own."""
     mark: Style
     """The sign before it."""
     accent: Style

@@ -137,7 +137,7 @@ _LAST_LINES = 3
 
 
 def progress_of(milliseconds: int, printed: str) -> tuple[str, ...]:
-    """What is shown of a call that runs: for how long it has, after its first second, and its last lines."""
+    """The lines of a call that runs: for how long it has, after its first second, and its last lines."""
     since = duration(milliseconds / 1000) if milliseconds >= 1_000 else ""
     lines = [line for line in tidy(printed).split("\n") if line.strip()]
     return (since, *lines[-_LAST_LINES:]) if since or lines else ()

@@ -19,7 +19,7 @@ class HitPart(NamedTuple):
 
     line: int
     start: int
-    """Its first column."""
+    """The first column."""
     end: int
 
 

@@ -93,7 +93,7 @@ class AgentList(Vertical):
             "s": lambda: self._signal("STOP"), "c": lambda: self._signal("CONT"), "k": self._ask, "p": self._prompt,
             "slash": self._filter, "ctrl+f": self._filter, "space": self._mark,
         }  # fmt: skip
-        """What its keys do, beside those of `Rows`."""
+        """The keys of the list, beside those of `Rows`."""
 
     def compose(self) -> ComposeResult:
         """Lay out the rows, the entry and the keys."""
@@ -113,7 +113,7 @@ class AgentList(Vertical):
 
     @property
     def wish(self) -> Wish:
-        """What the list shows of very many agents."""
+        """The lines of the list for very many agents."""
         raise NotImplementedError("each kind of list shows others")
 
     def tell_rest(self, snapshot: Snapshot) -> None:

@@ -58,7 +58,7 @@ class Question(NamedTuple):
     """Which of all open questions it is, from 1."""
     of: int = 1
     text: str | None = None
-    """What the file has that the call edits; None when that is not known."""
+    """The text of the file that the call edits; None when that is not known."""
 
     @property
     def reach(self) -> str:

@@ -26,7 +26,7 @@ class MenuItem(NamedTuple):
     """The text of the prompt when it is taken; it ends with a blank where more is to be typed."""
     shown: str
     about: str = ""
-    """What it is, in few words."""
+    """The command in few words."""
 
 
 def choice_line(choice: MenuItem, name_width: int, width: int, colours: Palette) -> Text:

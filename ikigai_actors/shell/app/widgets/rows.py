@@ -55,7 +55,7 @@ class Rows(ScrollView, can_focus=True):
             "home": lambda: self.action_move(-len(self._items)), "end": lambda: self.action_move(len(self._items)),
             "enter": self.action_choose,
         }  # fmt: skip
-        """What its keys do."""
+        """The keys of the rows."""
 
     @property
     def item(self) -> Any:

@@ -28,7 +28,7 @@ _SHOWN_WAY = 2
 
 
 class Underway(NamedTuple):
-    """What the agent in sight does."""
+    """The line of what the agent in sight does."""
 
     state: str
     seconds: float | None = None
@@ -104,7 +104,7 @@ def way(snapshot: Snapshot | None, colours: Palette) -> Text:
 
 
 def facts(snapshot: Snapshot | None, model: str, arrived: int = 0) -> list[str]:
-    """What the edge of the prompt says at its right, the least important first.
+    """The text at the right edge of the prompt, the least important first.
 
     Args:
         snapshot: the moment; None before the first one, when nothing is known.
@@ -146,7 +146,7 @@ _TRIES = (
 
 
 def welcome(width: int, colours: Palette) -> Text:
-    """What a person reads who sees the program for the first time: what it is, and what to try."""
+    """The text for a person who sees the program for the first time: what it is, and what to try."""
     text = Text("Every agent is a process: it has a mailbox and a log, forks, and outlives kill -9. Try:", colours.ink)
     room = max(cell_len(what) for what, _ in _TRIES) + 3
     for what, why in _TRIES:
@@ -163,7 +163,7 @@ def lower_edge(busy: bool, outputs: int) -> str:
 
 
 def placeholder(name: str | None, width: int) -> Content:
-    """What an empty prompt says, for an agent of this name; without the commands in a narrow window."""
+    """The text of an empty prompt, for an agent of this name; without the commands in a narrow window."""
     asks = f"Ask {one_line(name) if name else 'anything'}"
     whole = f"{asks}, or / for commands"
     text = Text(whole if cell_len(whole) < width else asks)

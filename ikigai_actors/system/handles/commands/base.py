@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class CommandBase(BaseRef[H]):
-    """What all commands of an agent have in common."""
+    """The parts that all commands of an agent share."""
 
     __slots__ = ()
 

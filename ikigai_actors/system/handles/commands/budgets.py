@@ -1,4 +1,4 @@
-"""What an agent may spend, and has spent."""
+"""The commands for what an agent may spend, and has spent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from ikigai_actors.system.handles.commands.base import CommandBase
 
 
 class BudgetCommands(CommandBase[H]):
-    """What an agent may spend, and has spent."""
+    """The commands for what an agent may spend, and has spent."""
 
     __slots__ = ()
 

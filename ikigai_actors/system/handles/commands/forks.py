@@ -28,7 +28,7 @@ _children = itemgetter("children")
 
 
 class ForkOptions(TypedDict, total=False):
-    """What all children of a fork have in common, and how long to wait; see `ForkCommands.fork`."""
+    """The arguments that all children of a fork share, and how long to wait; see `ForkCommands.fork`."""
 
     model: "str | Program | None"
     system: str | None

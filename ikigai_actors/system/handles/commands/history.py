@@ -1,4 +1,4 @@
-"""What changes the history of an agent, what its model sees of it, and its settings."""
+"""The commands that change the history of an agent, what its model sees of it, and its settings."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ from ikigai_actors.tools.skills.instructions import instructions_of_user, read_i
 
 
 class HistoryCommands(CommandBase[H]):
-    """What changes the history of an agent, what its model sees of it, and its settings."""
+    """The commands that change the history of an agent, what its model sees of it, and its settings."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What an agent's tools may do without a person."""
+"""The commands for what an agent's tools may do without a person."""
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.arguments import check_count
@@ -9,7 +9,7 @@ from ikigai_actors.tools.rules.rule import Rule, Scope, new_rule
 
 
 class RuleCommands(CommandBase[H]):
-    """What an agent's tools may do without a person."""
+    """The commands for what an agent's tools may do without a person."""
 
     __slots__ = ()
 
