@@ -45,14 +45,16 @@ class Schedulable(Protocol):
 class Inbox:
     """The queue of one actor. Any thread may put; one thread at a time takes."""
 
-    __slots__ = ("_lock", "_ordinary", "_owner", "_urgent", "closed", "held", "scheduled")
+    __slots__ = ("_lock", "_owner", "closed", "held", "ordinary", "scheduled", "urgent")
 
     def __init__(self, owner: Schedulable) -> None:
         """Make the inbox of an actor. Only the inbox keeps the actor alive: Pykka's references are weak."""
         self._owner = owner
         self._lock = threading.Lock()
-        self._ordinary: deque[Envelope] | None = None  # made when first needed: an empty deque is 0.8 KB
-        self._urgent: list[Envelope] = []  # few at a time
+        self.ordinary: deque[Envelope] | None = None
+        """The ordinary messages that wait; made when first needed: an empty deque is 0.8 KB."""
+        self.urgent: list[Envelope] = []
+        """The urgent ones, few at a time."""
         self.closed = False
         """Whether the actor is dead."""
         self.held = False
@@ -62,7 +64,7 @@ class Inbox:
 
     def put(self, envelope: Envelope, /) -> None:
         """Add an ordinary message. Raises `InboxFull`."""
-        ordinary = self._ordinary if self._ordinary is not None else self._made()
+        ordinary = self.ordinary if self.ordinary is not None else self._made()
         if len(ordinary) >= INBOX_CAPACITY and not isinstance(envelope.message, _ActorStop):
             raise InboxFull(f"{self._owner} has {INBOX_CAPACITY} messages waiting; let it handle some first.")
         ordinary.append(envelope)
@@ -82,7 +84,7 @@ class Inbox:
     def release(self, message: Any) -> None:
         """End the hold; the message is handled next."""
         # The message first: an actor that is released must find it before any other.
-        self._urgent.insert(0, OneWay(message))
+        self.urgent.insert(0, OneWay(message))
         self.held = False
         if not self.scheduled:
             self._wake()
@@ -93,54 +95,44 @@ class Inbox:
         """The next envelope; None when there is none to handle now."""
         if self.held:
             return None
-        if self._urgent:
-            return self._urgent.pop(0)
-        return self._ordinary.popleft() if self._ordinary else None
-
-    @property
-    def urgent(self) -> bool:
-        """Whether an urgent message waits."""
-        return bool(self._urgent)
-
-    @property
-    def ordinary(self) -> bool:
-        """Whether an ordinary message waits."""
-        return bool(self._ordinary)
+        if self.urgent:
+            return self.urgent.pop(0)
+        return self.ordinary.popleft() if self.ordinary else None
 
     @property
     def latest(self) -> Envelope | None:
         """The latest ordinary message that waits; None for none. Any thread may ask."""
         with suppress(IndexError):  # it was taken meanwhile
-            return self._ordinary[-1] if self._ordinary else None
+            return self.ordinary[-1] if self.ordinary else None
         return None
 
     def up_to(self, latest: Envelope | None) -> list[Envelope]:
         """The ordinary messages up to this one, oldest first; none where it was taken. For who takes messages."""
-        waiting = list(self._ordinary.copy()) if self._ordinary and latest is not None else []
+        waiting = list(self.ordinary.copy()) if self.ordinary and latest is not None else []
         return waiting[: waiting.index(latest) + 1] if latest in waiting else []
 
     def __len__(self) -> int:
-        return len(self._ordinary or ()) + len(self._urgent)
+        return len(self.ordinary or ()) + len(self.urgent)
 
     def empty(self) -> bool:
         """Whether no message waits."""
-        return not self._ordinary and not self._urgent
+        return not self.ordinary and not self.urgent
 
     def rest(self) -> bool:
         """End a worker's slice. Returns whether the actor must run again.
 
         After False, the next message schedules the actor.
         """
-        if not self.held and self._can_go_on():
+        if (self.urgent or self.ordinary) and self._can_go_on():
             return True
         self.scheduled = False
-        return not self.held and self._can_go_on() and self._schedule()
+        return bool(self.urgent or self.ordinary) and self._can_go_on() and self._schedule()
 
     def drain(self) -> None:
         """Refuse every message that is left in a closed inbox."""
         while not self.empty():
             try:
-                envelope = self._urgent.pop(0) if self._urgent else self._ordinary.popleft()  # type: ignore[union-attr]
+                envelope = self.urgent.pop(0) if self.urgent else self.ordinary.popleft()  # type: ignore[union-attr]
             except IndexError:  # another thread drains too
                 continue
             self._owner.refuse(envelope)
@@ -167,18 +159,18 @@ class Inbox:
 
     def _add_urgent(self, message: Any, *, first: bool) -> None:
         if first:
-            self._urgent.insert(0, OneWay(message))
+            self.urgent.insert(0, OneWay(message))
         else:
-            self._urgent.append(OneWay(message))
+            self.urgent.append(OneWay(message))
 
     def _made(self) -> deque[Envelope]:
         with self._lock:
-            if self._ordinary is None:
-                self._ordinary = deque()
-            return self._ordinary
+            if self.ordinary is None:
+                self.ordinary = deque()
+            return self.ordinary
 
     def _can_go_on(self) -> bool:
-        return bool(self._urgent or self._ordinary) and not (self.closed or self.held)
+        return not (self.closed or self.held or self.empty())
 
     def _wake(self) -> None:
         if not self.held and self._schedule():

@@ -461,7 +461,7 @@ class AgentActor(PooledActor):
         """Perform the effects that wait, then offer the machine the commands that wait."""
         inbox = self.actor_inbox
         while not inbox.held and not inbox.closed and not inbox.urgent:
-            if not self._effects.is_empty:
+            if self._effects.waiting:
                 self._perform(self._effects.next())
             elif (command := self._next_command()) is None:
                 return
@@ -473,7 +473,7 @@ class AgentActor(PooledActor):
         state = self.state
         if state.status is Status.TERMINATING and not state.turn:
             return on.Leave()
-        while (command := self.backlog.next(state, self._log.loading, self.actor_inbox.ordinary)) is not None:
+        while (command := self.backlog.next(state, self._log.loading, bool(self.actor_inbox.ordinary))) is not None:
             caller = getattr(command, "caller", None)
             kept = isinstance(command, on.Prompt) and machine.puts_aside(state, command)
             if state.status is Status.STOPPED or kept or not isinstance(caller, Future) or caller.refusal is None:

@@ -45,6 +45,8 @@ def conversation_of(
     Returns:
         The conversation, the user's side last.
     """
+    if log.passages is not None:  # most of it is made
+        return _conversation(log, head, model, limits, further, end, gone)
     with everything_stays():
         return _conversation(log, head, model, limits, further, end, gone)
 
@@ -58,13 +60,8 @@ def _conversation(
     end: int | None,
     gone: frozenset[str] | None,
 ) -> Passage:
-    new: list[Spoken] = []
-    last: Passage | None = None
     key = _key(log, head, model, limits, gone)
-    for spoken in log.conversation(head, end):
-        if (last := _kept(spoken, key)) is not None:
-            break
-        new.append(spoken)
+    new, last = log.unkept(head, end, key)
     sent = _Sent(log, head, key)
     turns = Turns(last, model, sent, log.elided(head), limits, gone=gone)
     if last is None:
@@ -142,7 +139,7 @@ def shared_blocks(
         return 0
     key = _key(log, head, model, limits, gone)
     for spoken in log.conversation(head, log.fork):
-        if (chain := _kept(spoken, key)) is not None:
+        if (chain := spoken.kept(key)) is not None:
             return chain.replied if chain.hidden == hidden else 0
     return 0
 
@@ -153,17 +150,13 @@ def _key(log: Log, head: int, model: str, limits: AttachmentLimits | None, gone:
     return (model, limits, gone, lens.agent, lens.id) if lens is not None else (model, limits, gone)
 
 
-def _kept(spoken: Spoken, key: Hashable) -> Passage | None:
-    passages = (spoken.log.passages or {}).get(key)
-    return passages.chains[spoken.place] if passages is not None and spoken.place < len(passages.chains) else None
-
-
 def _keep(spoken: Spoken, key: Hashable, chain: Passage, replied: bool, is_made: bool) -> None:
     """Keep the ids of a reply's calls, and the chain that ends with a message, unless that is to be made again."""
     with _noting:
         if spoken.log.passages is None:
             spoken.log.passages = {}
-        passages = spoken.log.passages.setdefault(key, Passages())
+        if (passages := spoken.log.passages.get(key)) is None:
+            passages = spoken.log.passages[key] = Passages()
         for _, sent, _ in chain.calls if replied else ():
             known = passages.sent.get(sent, ())
             if spoken.message.id not in known:

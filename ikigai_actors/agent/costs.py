@@ -122,12 +122,12 @@ class Costs:
     def _need(self, state: State, unit: LogUnit) -> Need:
         turn, asked = unit.turn or state.turn, self._asked(state)
         found = self._found(asked, unit.messages)
-        model = self._model(asked, found)
-        if state.side is not None and model is not None and model.own_code:
+        model, side = self._model(asked, found), state.side
+        if side is not None and model is not None and model.own_code:
             model = None
         if model is None:  # the request will fail before it leaves
             return Need(state.head, turn, Amount(0, 0), Amount(0, 0))
-        further = talk_behind(asked) if state.side is not None else ()
+        further = talk_behind(asked) if side is not None else ()
         known, added, blocks = self._input(asked, unit.messages, further, model, found)
         tools = _OF_TOOLS if model.overhead else 0
         base = 0 if known is None else known.all_tokens
@@ -170,14 +170,14 @@ class Costs:
     def _model(self, state: State, found: FoundTools = NOTHING_FOUND) -> Model | None:
         """The model that will be asked, with the tools that it has found; None when none can be asked."""
         runtime = self._runtime
-        settings = {**runtime.providers.settings, **state.view.settings}
+        settings, side = {**runtime.providers.settings, **state.view.settings}, state.side
         try:
-            models = runtime.providers.asked(settings, summary=state.side is not None)
+            models = runtime.providers.asked(settings, summary=side is not None)
             chosen = models[min(state.passed, len(models) - 1)]
             counts, own_code, name = chosen.counts, chosen.own_code, str(chosen)
             by_reference = chosen.refers_to_tools
             overhead = 0 if counts is False else self._overhead(settings, state.output, found, by_reference)
-            most = usual_output(settings, chosen.provider) if state.side is None else answer_tokens(settings)
+            most = usual_output(settings, chosen.provider) if side is None else answer_tokens(settings)
         except BaseException:  # other people's code; the request reports it
             return None
         price = runtime.prices.of_model(name)

@@ -126,8 +126,8 @@ class Effects:
         "_spent",
         "_tally",
         "_uuid",
-        "_waiting",
         "_warned",
+        "waiting",
     )
 
     def __init__(self, runtime: Runtime, inbox: Inbox, uuid: str, name: str | None, tally: Tally) -> None:
@@ -140,7 +140,8 @@ class Effects:
             tally: the agent's counters, which instruments get.
         """
         self._runtime, self._inbox, self._uuid, self._name, self._tally = runtime, inbox, uuid, name, tally
-        self._waiting: list[Effect] = []
+        self.waiting: list[Effect] = []
+        """The effects that wait to be performed."""
         self._postponed: tuple[Effect, ...] = ()
         self._request: ModelRequest | None = None
         self._crash: Crashed | None = None
@@ -152,7 +153,7 @@ class Effects:
     @property
     def is_empty(self) -> bool:
         """Whether no effect waits to be performed. Postponed ones and work in flight do not count."""
-        return not self._waiting
+        return not self.waiting
 
     @property
     def is_asking(self) -> bool:
@@ -165,11 +166,11 @@ class Effects:
 
     def add(self, effects: Iterable[Effect]) -> None:
         """Append the effects of a step that is committed, or that needed no commit."""
-        self._waiting.extend(effects)
+        self.waiting.extend(effects)
 
     def next(self) -> Effect:
         """Take the first effect that waits. Raises `IndexError` when there is none."""
-        return self._waiting.pop(0)
+        return self.waiting.pop(0)
 
     def finish(self, finished: Callable[[], object]) -> None:
         """Begin nothing outside from now on, and call this function once no model request and no tool runs."""
@@ -178,7 +179,7 @@ class Effects:
 
     def retry_postponed(self) -> None:
         """Put the postponed effects before all others: the host may act again."""
-        self._waiting, self._postponed = [*self._postponed, *self._waiting], ()
+        self.waiting, self._postponed = [*self._postponed, *self.waiting], ()
 
     def perform(self, effect: Effect, state: State, log: Log | None) -> None:
         """Perform an effect, or postpone it. Never waits.
@@ -228,7 +229,7 @@ class Effects:
 
     def abandon(self, state: State, log: Log | None) -> None:
         """Cancel all work in flight, and drop the effects that wait, except answers, births and merges of files."""
-        waiting, self._waiting, self._postponed = self._waiting, [], ()
+        waiting, self.waiting, self._postponed = self.waiting, [], ()
         try:
             for effect in waiting:
                 if isinstance(effect, Answer | Spawn | MergeTree):

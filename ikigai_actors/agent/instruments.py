@@ -1,19 +1,19 @@
 """Instruments: they hear when something of an agent's work begins and ends, on the thread that does it.
 
     class Slow(Instrument):
-        def request_begins(self, agent: Tally, request: Request) -> None:
+        def request_begins(self, agent: "types.Tally", request: Request) -> None:
             self.began[agent.uuid] = monotonic()
 
 A run has one `Instruments`, which calls for each hook those instruments that have it: what nobody hears costs nothing.
-The counters of agents (`Counting`) are an instrument, and so is the trace of a simulation. A hook must not wait, nor
-change anything of the run. One that fails is reported, and the run goes on.
+The counters of agents (`agent.statistics.Counting`) are an instrument, and so is the trace of a simulation. A hook must
+not wait, nor change anything of the run. One that fails is reported, and the run goes on.
 """
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ikigai_actors.agent.statistics import Tally
+from ikigai_actors import types  # gives Tally, whose module imports this one
 from ikigai_actors.arguments import check_type
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.providers.base import Reply, Request, Spent
@@ -27,54 +27,54 @@ class Instrument:
     _is_ours = False
     """Whether it belongs to the runtime: then its failure is one of the actor that calls it."""
 
-    def request_begins(self, agent: Tally, request: Request) -> None:
+    def request_begins(self, agent: "types.Tally", request: Request) -> None:
         """A request leaves for a model."""
 
-    def request_ends(self, agent: Tally, answer: Reply | Exception | None, spent: Spent | None) -> None:
+    def request_ends(self, agent: "types.Tally", answer: Reply | Exception | None, spent: Spent | None) -> None:
         """The request was answered or failed, or was cancelled (``answer`` is None); ``spent`` is its cost."""
 
-    def request_runs(self, agent: Tally, turn: int, number: int) -> None:
+    def request_runs(self, agent: "types.Tally", turn: int, number: int) -> None:
         """The request is made now, in this context: what is set here in context variables, the provider sees.
 
         ``turn`` is the position of the message that opened the turn, and ``number`` counts the turn's requests from 1;
         both are 0 outside of a turn.
         """
 
-    def piece_comes(self, agent: Tally, size: int) -> None:
+    def piece_comes(self, agent: "types.Tally", size: int) -> None:
         """A piece of its reply has come, of this many characters."""
 
-    def tool_begins(self, agent: Tally, tool: str, call: str, arguments: Mapping[str, Any]) -> None:
+    def tool_begins(self, agent: "types.Tally", tool: str, call: str, arguments: Mapping[str, Any]) -> None:
         """A tool is run for a call of a model, which ``call`` identifies."""
 
-    def tool_runs(self, agent: Tally, turn: int, reply: int, place: int) -> None:
+    def tool_runs(self, agent: "types.Tally", turn: int, reply: int, place: int) -> None:
         """The tool runs now, in this context: what is set here in context variables, the tool sees.
 
         ``turn`` is the position of the message that opened the turn, ``reply`` that of the reply that asks for the
         call, and ``place`` the call's place in the reply from 0.
         """
 
-    def tool_ends(self, agent: Tally, tool: str, call: str, result: str | None) -> None:
+    def tool_ends(self, agent: "types.Tally", tool: str, call: str, result: str | None) -> None:
         """The call has its result; or it was cancelled, and ``result`` is None."""
 
-    def wait_begins(self, agent: Tally, call: str) -> None:
+    def wait_begins(self, agent: "types.Tally", call: str) -> None:
         """A call of a model begins to wait for agents or for mail."""
 
-    def wait_ends(self, agent: Tally, call: str) -> None:
+    def wait_ends(self, agent: "types.Tally", call: str) -> None:
         """The agent no longer waits."""
 
-    def commit_begins(self, agent: Tally) -> None:
+    def commit_begins(self, agent: "types.Tally") -> None:
         """The agent's writes are handed to the journal."""
 
-    def commit_ends(self, agent: Tally, error: IkigaiError | None) -> None:
+    def commit_ends(self, agent: "types.Tally", error: IkigaiError | None) -> None:
         """The writes are committed; or they failed with this error."""
 
-    def restart_begins(self, agent: Tally, reason: str) -> None:
+    def restart_begins(self, agent: "types.Tally", reason: str) -> None:
         """The agent's own code has failed, or it has exited and comes back: its supervisor decides."""
 
-    def restart_ends(self, agent: Tally) -> None:
+    def restart_ends(self, agent: "types.Tally") -> None:
         """The agent goes on. These are new counters, of the same agent."""
 
-    def state_changes(self, agent: Tally, state: str, turn: int) -> None:
+    def state_changes(self, agent: "types.Tally", state: str, turn: int) -> None:
         """The agent is in another state, as `AgentStatistics.state` names it, or in another turn; 0 for none."""
 
 
@@ -87,20 +87,20 @@ class Instruments:
 
     __slots__ = HOOKS
 
-    request_begins: tuple[Callable[[Tally, Request], None], ...]
-    request_ends: tuple[Callable[[Tally, Reply | Exception | None, Spent | None], None], ...]
-    request_runs: tuple[Callable[[Tally, int, int], None], ...]
-    piece_comes: tuple[Callable[[Tally, int], None], ...]
-    tool_begins: tuple[Callable[[Tally, str, str, Mapping[str, Any]], None], ...]
-    tool_runs: tuple[Callable[[Tally, int, int, int], None], ...]
-    tool_ends: tuple[Callable[[Tally, str, str, str | None], None], ...]
-    wait_begins: tuple[Callable[[Tally, str], None], ...]
-    wait_ends: tuple[Callable[[Tally, str], None], ...]
-    commit_begins: tuple[Callable[[Tally], None], ...]
-    commit_ends: tuple[Callable[[Tally, IkigaiError | None], None], ...]
-    restart_begins: tuple[Callable[[Tally, str], None], ...]
-    restart_ends: tuple[Callable[[Tally], None], ...]
-    state_changes: tuple[Callable[[Tally, str, int], None], ...]
+    request_begins: tuple[Callable[["types.Tally", Request], None], ...]
+    request_ends: tuple[Callable[["types.Tally", Reply | Exception | None, Spent | None], None], ...]
+    request_runs: tuple[Callable[["types.Tally", int, int], None], ...]
+    piece_comes: tuple[Callable[["types.Tally", int], None], ...]
+    tool_begins: tuple[Callable[["types.Tally", str, str, Mapping[str, Any]], None], ...]
+    tool_runs: tuple[Callable[["types.Tally", int, int, int], None], ...]
+    tool_ends: tuple[Callable[["types.Tally", str, str, str | None], None], ...]
+    wait_begins: tuple[Callable[["types.Tally", str], None], ...]
+    wait_ends: tuple[Callable[["types.Tally", str], None], ...]
+    commit_begins: tuple[Callable[["types.Tally"], None], ...]
+    commit_ends: tuple[Callable[["types.Tally", IkigaiError | None], None], ...]
+    restart_begins: tuple[Callable[["types.Tally", str], None], ...]
+    restart_ends: tuple[Callable[["types.Tally"], None], ...]
+    state_changes: tuple[Callable[["types.Tally", str, int], None], ...]
 
     def __init__(self, *instruments: Instrument) -> None:
         """Find the hooks that each of these has."""
@@ -127,40 +127,3 @@ def _called(instrument: Instrument, name: str) -> Callable[..., None]:
             logger.exception("An instrument failed")
 
     return call
-
-
-class Counting(Instrument):
-    """Counts: the figures of `AgentStatistics`."""
-
-    _is_ours = True
-
-    def request_begins(self, agent: Tally, request: Request) -> None:
-        agent.asked()
-
-    def request_ends(self, agent: Tally, answer: Reply | Exception | None, spent: Spent | None) -> None:
-        agent.answered(spent)
-
-    def piece_comes(self, agent: Tally, size: int) -> None:
-        agent.streamed(size)
-
-    def tool_begins(self, agent: Tally, tool: str, call: str, arguments: Mapping[str, Any]) -> None:
-        agent.lives()
-
-    def tool_ends(self, agent: Tally, tool: str, call: str, result: str | None) -> None:
-        agent.lives()
-
-    def wait_begins(self, agent: Tally, call: str) -> None:
-        agent.waits += 1
-
-    def wait_ends(self, agent: Tally, call: str) -> None:
-        agent.waits -= 1
-        agent.lives()
-
-    def commit_begins(self, agent: Tally) -> None:
-        agent.submitted()
-
-    def commit_ends(self, agent: Tally, error: IkigaiError | None) -> None:
-        agent.settled()
-
-    def state_changes(self, agent: Tally, state: str, turn: int) -> None:
-        agent.became(state, turn)

@@ -6,12 +6,15 @@ is stored, except how often the agent was restarted. `SystemStatistics` sums it 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ikigai_actors import types
 from ikigai_actors.actors.clock import Clock
+from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.errors import IkigaiError
 from ikigai_actors.frozen import maker
-from ikigai_actors.providers.base import NO_TOKENS, Spent, Usage
+from ikigai_actors.providers.base import NO_TOKENS, Reply, Request, Spent, Usage
 from ikigai_actors.records.hosts.liveness import LATELY, Sign
 
 
@@ -245,3 +248,40 @@ class SystemStatistics(TurnStatistics):
     """Seconds for which the unit of an agent has waited that waits longest for its commit."""
     abandoned: int = 0
     """Threads of plain tools that have gone on past the time-out or the end of their calls, and run still."""
+
+
+class Counting(Instrument):
+    """Counts: the figures of `AgentStatistics`."""
+
+    _is_ours = True
+
+    def request_begins(self, agent: Tally, request: Request) -> None:
+        agent.asked()
+
+    def request_ends(self, agent: Tally, answer: Reply | Exception | None, spent: Spent | None) -> None:
+        agent.answered(spent)
+
+    def piece_comes(self, agent: Tally, size: int) -> None:
+        agent.streamed(size)
+
+    def tool_begins(self, agent: Tally, tool: str, call: str, arguments: Mapping[str, Any]) -> None:
+        agent.lives()
+
+    def tool_ends(self, agent: Tally, tool: str, call: str, result: str | None) -> None:
+        agent.lives()
+
+    def wait_begins(self, agent: Tally, call: str) -> None:
+        agent.waits += 1
+
+    def wait_ends(self, agent: Tally, call: str) -> None:
+        agent.waits -= 1
+        agent.lives()
+
+    def commit_begins(self, agent: Tally) -> None:
+        agent.submitted()
+
+    def commit_ends(self, agent: Tally, error: IkigaiError | None) -> None:
+        agent.settled()
+
+    def state_changes(self, agent: Tally, state: str, turn: int) -> None:
+        agent.became(state, turn)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
-from ikigai_actors.providers.blocks import Blob, Block, ModelMessage, blobs_in
+from ikigai_actors.providers.blocks import Blob, Block, ModelMessage, TextBlock, blobs_in
 from ikigai_actors.providers.messages_form import Blobs, block_form, read_messages
 
 M = TypeVar("M")
@@ -61,7 +61,7 @@ def extended(
     joined = last is not None and last.role == role
     replied = total if role == "assistant" else replied
     blobs = last.blobs if last is not None else ()
-    if new := [blob for block in blocks for blob in blobs_in(block)]:
+    if new := [blob for block in blocks if type(block) is not TextBlock for blob in blobs_in(block)]:
         blobs = (*blobs, *new)
     messages += 0 if joined else 1
     return Passage(last, role, blocks, messages, total, replied, tuple(calls), blobs, hidden)

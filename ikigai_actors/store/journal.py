@@ -396,7 +396,8 @@ class Journal(Service, Writer):
                 self._changed.wait_for(lambda: self._stopped, pause)
             pause = min(pause * 2, LONGEST_RETRY)
         self._number, self._fresh = number, True
-        _tell(lambda agents: self._store.ring(agents, hosts=self._concerns_hosts), self._concerned)
+        if self._store.leases:  # else each commit changes the file, which other processes watch
+            _tell(lambda agents: self._store.ring(agents, hosts=self._concerns_hosts), self._concerned)
         if self._posted:
             _tell(lambda _: self._on_posted(), None)
         self._units += sum([isinstance(result, Committed) for result in results])

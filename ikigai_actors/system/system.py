@@ -35,13 +35,13 @@ from ikigai_actors.agent.boot import (
     survey_one,
 )
 from ikigai_actors.agent.executor import Executor
-from ikigai_actors.agent.instruments import Counting, Instrument, Instruments
+from ikigai_actors.agent.instruments import Instrument, Instruments
 from ikigai_actors.agent.log_eviction import MOST_MESSAGES, LogEviction
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.remote_commands import ListTools, RemoteCaller
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.service_gate import ServiceGates
-from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
+from ikigai_actors.agent.statistics import AgentStatistics, Counting, SystemStatistics
 from ikigai_actors.agent.subscriptions import AS_EVENT, Mailed, StoreTrouble, ToolTrouble
 from ikigai_actors.agent.toolbox import Toolbox, finds
 from ikigai_actors.agent.turn.calls import Approver

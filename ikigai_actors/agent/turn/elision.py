@@ -56,6 +56,8 @@ def _recalled(message: Message) -> str:
 
 def text_to_model(message: Message, elide: int) -> str:
     """The text of a message as a model sees it, when long results before a position are shown by reference."""
+    if message.kind == Kind.USER or message.kind == Kind.ASSISTANT:
+        return message.content  # nothing stands beside it, and it is never shown by reference
     if beside := [*skills_beside(message), *words_beside(message)]:
         return "\n".join((message.content, *(one["text"] for one in beside)))
     return reference(message) if is_elided(message, elide) else message.content

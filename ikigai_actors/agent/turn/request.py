@@ -46,7 +46,7 @@ from ikigai_actors.providers.blocks import (
     read_block,
 )
 from ikigai_actors.providers.conversation import MessageForms, Passage, extended
-from ikigai_actors.records.messages.blob_references import blobs_of
+from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY, blobs_of
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import INTERRUPTED, calls_in, new_call_id
 from ikigai_actors.records.messages.settings import SETTINGS
@@ -179,7 +179,8 @@ class Turns:
             case Kind.USER | Kind.STEER if "sender" in message.data:
                 self._said.append((message, _word(message.content, as_word(message)["from"])))
             case Kind.USER | Kind.STEER | Kind.MAIL | Kind.REPAIR:
-                self._said += attachments_of(message)
+                if ATTACHMENTS_KEY in message.data:
+                    self._said += attachments_of(message)
                 if message.content.strip():
                     self._said.append((message, TextBlock(message.content)))
                 self._said += _skills_of(message)

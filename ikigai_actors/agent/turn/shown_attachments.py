@@ -53,11 +53,8 @@ class ShownAttachments:
         """How many should be, by all that has come so far."""
         self._shown: list[Blob] = [blob for blob in last.blobs if self._counts(blob)] if last is not None else []
         self._seen = self.due + len(self._shown)
-
-    @property
-    def is_made(self) -> bool:
+        self.is_made = self.due == self.hidden
         """Whether the passages so far show what they should; else they are to be made again."""
-        return self.due == self.hidden
 
     def sent(self, said: Sequence[Said]) -> list[Block]:
         """The next blocks of the conversation as they are sent, in their order."""
@@ -67,6 +64,7 @@ class ShownAttachments:
         if new := [blob for blob in attached if self._counts(blob)]:
             more = self._limits.excess(self._shown, new)
             self._shown, self.due = [*self._shown, *new][more:], self.due + more
+            self.is_made = self.due == self.hidden
         return [block if message is None else self._sent(message, block) for message, block in said]
 
     def _sent(self, message: Message, block: Block) -> Block:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.agent.turn.calls import Call, Calls, asking, running
 from ikigai_actors.agent.turn.events import Caller, Prompt
@@ -254,10 +255,14 @@ class State:
         """The labels in force: on whose account a request is made, and a child works."""
         return self.turn_labels if self.turn and self.turn_labels else self.own_labels
 
-    @property
-    def status(self) -> Status:
-        """The status in the registry."""
-        return self.lifecycle.status
+    if TYPE_CHECKING:
+
+        @property
+        def status(self) -> Status:
+            """The status in the registry."""
+
+    else:
+        status = property(attrgetter("lifecycle.status"), doc="The status in the registry.")  # a turn asks 20 times
 
     @property
     def side(self) -> Compaction | Merging | None:

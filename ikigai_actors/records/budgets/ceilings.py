@@ -130,7 +130,7 @@ Chain = Sequence[Level]
 
 def is_strict(chain: Chain) -> bool:
     """Whether a request of this chain must never cost more than is held for it."""
-    return any(level.strict for level in chain)
+    return bool(chain) and any(level.strict for level in chain)
 
 
 def whole(chain: Chain, need: Need) -> Held:

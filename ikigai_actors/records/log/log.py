@@ -250,7 +250,17 @@ class Log:
             end: begin with the latest message that is not after this one; None for the position.
         """
         view = self.view(position)
-        return self._conversation(view, position, position if end is None else end, view.floor)
+        floor = 0 if view.lens is None else view.floor
+        return self._conversation(view, position, position if end is None else end, floor)
+
+    def unkept(self, position: int, end: int | None, key: Hashable) -> "tuple[list[Spoken], Passage | None]":
+        """The messages of `conversation` up to one whose chain is kept under a key, newest first; and that chain."""
+        new: list[Spoken] = []
+        for spoken in self.conversation(position, end):
+            if (chain := spoken.kept(key)) is not None:
+                return new, chain
+            new.append(spoken)
+        return new, None
 
     def spoken(self, position: int) -> Iterator[Message]:
         """The messages of `conversation`, newest first."""
@@ -368,3 +378,8 @@ class Spoken(NamedTuple):
     place: int
     """How many of the conversation's messages are in the log before it."""
     message: Message
+
+    def kept(self, key: Hashable) -> Passage | None:
+        """The conversation up to this message, as it is kept under a key of `Log.passages`; None where it is not."""
+        passages = None if self.log.passages is None else self.log.passages.get(key)
+        return passages.chains[self.place] if passages is not None and self.place < len(passages.chains) else None

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from json.encoder import encode_basestring_ascii
 from pathlib import Path
@@ -92,6 +92,18 @@ class SQLiteTransaction(BaseTransaction):
         columns = tuple((row[1], row[2], row[3] or row[5]) for row in self.execute(f"PRAGMA table_info({table})"))
         [found] = self.execute(_count_misfits(table, columns))
         return [name for (name, _, _), count in zip(columns, found, strict=True) if count]
+
+    def run(self, query: str, **parameters: Any) -> list[Row]:
+        if self._failure is not None:
+            raise self._failure
+        try:
+            return self._run(query, parameters)
+        except SQLITE_ERRORS as error:
+            self._fail(error)
+
+    def ask(self, query: str, **parameters: Any) -> Callable[[], list[Row]]:
+        rows = self.run(query, **parameters)
+        return lambda: rows
 
     def _run(self, query: str, parameters: Parameters) -> list[Row]:
         statement = for_sqlite(query)

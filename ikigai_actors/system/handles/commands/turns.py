@@ -116,7 +116,7 @@ class TurnCommands(CommandBase[H]):
         future, named = self._reply_of(output), check_names(skills)
         asked = {"text": text, **data, **({"skills": named} if named else {})}  # whatever their texts are then
         command = on.Prompt(text, future, data={**data, **self._skill_texts(named)}, blobs=blobs)
-        if (call := self._call(key, "prompt", asked, text)) is not None:
+        if key is not None and (call := self._call(key, "prompt", asked, text)) is not None:
             return lambda: self._look_up(partial(self._prompt_once, call, command), future)
         return lambda: self._go(lambda: self.system._tell(self.uuid, command), future, checks=False)
 
