@@ -17,6 +17,9 @@ from typing import NamedTuple, Self
 
 import ikigai_actors
 
+THREADS = ("MainThread", "ikigai-worker", "ikigai-journal")
+"""The threads that count: what others do depends on the time that passes."""
+
 PACKAGE = str(Path(ikigai_actors.__file__).parent) + "/"
 _COMPREHENSIONS = {"<listcomp>", "<setcomp>", "<dictcomp>"}
 
@@ -39,6 +42,7 @@ class Calls:
 
     def __init__(self) -> None:
         self._seen: list[tuple[int, CodeType]] | None = None
+        self._counts: dict[int, bool] = {}  # by thread
 
     def __enter__(self) -> Self:
         threading.setprofile(self._profile)
@@ -66,7 +70,11 @@ class Calls:
 
     def _profile(self, frame: FrameType, event: str, _: object) -> None:
         if event == "call" and (seen := self._seen) is not None:
-            seen.append((threading.get_ident(), frame.f_code))
+            thread = threading.get_ident()
+            if (counts := self._counts.get(thread)) is None:
+                counts = self._counts[thread] = threading.current_thread().name in THREADS
+            if counts:
+                seen.append((thread, frame.f_code))
 
 
 def _counted(seen: list[tuple[int, CodeType]], runs: int) -> Counted:

@@ -1,0 +1,27 @@
+"""How many functions a warm turn, a mail and a fork call: a rise is seen at the commit that brings it.
+
+Counts are free of the noise in which a rise of a few percent of time is lost. Who adds calls takes others out, or says
+in the commit why they are worth their time; `python -m benchmarks.warm` shows where they are.
+"""
+
+import sys
+
+import pytest
+
+from benchmarks.warm_acts import warm_acts
+from tests.kit.calls import Calls
+
+RUNS = 40
+
+CALLS = {"turn": 735, "mail": 124, "fork": 341}
+"""Calls of one, the mean of some."""
+
+TOLERANCE = 0.01
+"""A part of them: a caller may find its answer there, and not wait."""
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="each version of Python has calls of its own")
+def test_a_warm_turn_a_mail_and_a_fork_call_as_many_functions_as_is_known() -> None:
+    with Calls() as calls, warm_acts() as acts:
+        counted = {act: calls.of(acts[act], RUNS).calls for act in CALLS}
+    assert counted == pytest.approx(CALLS, rel=TOLERANCE)
