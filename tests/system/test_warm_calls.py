@@ -13,10 +13,10 @@ from tests.kit.calls import Calls
 
 RUNS = 40
 
-CALLS = {"turn": 735, "mail": 124, "fork": 341}
+CALLS = {"turn": 738, "mail": 124, "fork": 345}
 """Calls of one, the mean of some."""
 
-TOLERANCE = 0.01
+TOLERANCE = 0.02
 """A part of them: a caller may find its answer there, and not wait."""
 
 
