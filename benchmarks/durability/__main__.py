@@ -9,8 +9,8 @@ from pathlib import Path
 from random import Random
 from subprocess import CalledProcessError
 
-from benchmarks.durability import report
-from benchmarks.durability.faults import CANCELS, CRASHES, CUTS, KILLS, KINDS, SLOW, STOPS, Moment
+from benchmarks.durability import clocks, report
+from benchmarks.durability.faults import CANCELS, CLOCKS, CRASHES, CUTS, KILLS, KINDS, SLOW, STOPS, Moment
 from benchmarks.durability.history import Play, append, read
 from benchmarks.durability.play import Setting, play
 from benchmarks.durability.runtimes import RUNTIMES, Runtime, is_prepared, prepare
@@ -96,6 +96,7 @@ def _plays(runtime: Runtime, faults: list[str]) -> Iterator[tuple[str, Moment | 
         "cut": CUTS if runtime.store == "postgresql" else (),
         "server": CRASHES if runtime.store != "directory" else (),
         "slow": SLOW,
+        "clock": CLOCKS if clocks.can_be_set() else (),
     }
     for kind, moments in kinds.items():
         for moment in moments if kind in faults else ():

@@ -82,10 +82,15 @@ SLOW = (
     Moment("model never answers", "asked", "a", 0, float("inf"), fault="slow"),
 )
 """The delay is the model's. What never answers leaves it to the client's time limit."""
+CLOCKS = (
+    Moment("clock set an hour ahead, timer runs", "answered", "c", 0, 0.3, fault="clock"),
+    Moment("clock set an hour back, timer runs", "answered", "c", 0, 0.3, fault="clock"),
+)
+"""The wall clock of every worker; monotonic clocks stay, as they do where a person sets the time."""
 CANCELS = (
     Moment("cancelled, left alone", "cancel-acknowledged", fault=""),
     Moment("cancelled, killed", "cancel-acknowledged"),
 )
 """For the task ``cancel``."""
-MOMENTS = {moment.name: moment for moment in (*KILLS, *STOPS, *CUTS, *CRASHES, *SLOW, *CANCELS)}
-KINDS = ("kill", "stop", "cut", "server", "slow", "cancel", "two runs")
+MOMENTS = {moment.name: moment for moment in (*KILLS, *STOPS, *CUTS, *CRASHES, *SLOW, *CLOCKS, *CANCELS)}
+KINDS = ("kill", "stop", "cut", "server", "slow", "clock", "cancel", "two runs")

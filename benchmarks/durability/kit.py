@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -74,6 +75,7 @@ def result(call_id: str, text: str) -> Message:
 
 def serve(**commands: Callable[[str], Any]) -> None:
     """Say that this process is ready, and carry out the commands from standard input until it ends."""
+    commands["clock"] = lambda run: time.time()
     lock = threading.Lock()
     output = os.fdopen(os.dup(1), "w")
 

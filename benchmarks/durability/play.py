@@ -16,6 +16,7 @@ from subprocess import SubprocessError
 from typing import Any
 from uuid import UUID
 
+from benchmarks.durability import clocks
 from benchmarks.durability.commits import Commits
 from benchmarks.durability.faults import Moment
 from benchmarks.durability.history import Event, Play, Recorder
@@ -72,6 +73,7 @@ class _Stage:
         self._lives: dict[str, int] = {}
         self._lock, self.struck = threading.Lock(), threading.Event()
         self._victim: Worker | None = None
+        self._clock = log.with_suffix(".clock")
         self._world = World(self._recorder, Owners(lambda: list(self._workers)))
         store = server.fresh()
         self._wire = Commits(store) if self._fault == "cut" else None
@@ -135,6 +137,8 @@ class _Stage:
             "IKIGAI_HOME": str(self._log.parent),
             "DO_NOT_TRACK": "1",
         }
+        if self._fault == "clock":
+            variables |= clocks.variables(self._clock)
         if self._moment and self._moment.delay == float("inf"):
             variables["DURABILITY_TIMEOUT"] = str(CLIENT_WAITS)
         worker = Worker(self._runtime, host, life, variables | self._server.environment, self._log)
@@ -178,6 +182,8 @@ class _Stage:
     def _hit(self, victim: Worker) -> tuple[bool, str]:
         if self._fault == "stop":
             return victim.stop()
+        if self._fault == "clock":
+            return self._set_clocks(victim)
         if self._fault == "server":
             return self._server.crash()
         if self._wire:
@@ -185,6 +191,13 @@ class _Stage:
             done = self._wire.done.wait(3)
             return done, "the server has done a COMMIT whose answer was lost" if done else "no COMMIT came within 3 s"
         return victim.kill()
+
+    def _set_clocks(self, victim: Worker) -> tuple[bool, str]:
+        assert self._moment is not None
+        hour = clocks.HOUR if "ahead" in self._moment.name else -clocks.HOUR
+        clocks.set_clock(self._clock, hour)
+        shows = float(victim.ask("clock", self._runs[0], 10)) - time.time()
+        return abs(shows - hour) < 60, f"the driver's clock differs by {shows:.0f} s"
 
     def _slow_down(self) -> None:
         assert self._moment is not None

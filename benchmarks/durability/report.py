@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.durability.history import Play, read
+from benchmarks.durability.picture import drawing
 from benchmarks.durability.runtimes import DRIVERS, NOT_RUN, RUNTIMES
 from benchmarks.durability.verdict import Verdict, judge
 
@@ -23,7 +24,8 @@ class Judged:
 
 
 def write(directory: Path, page: Path | None = None) -> str:
-    """Judge all histories of a directory, write ``results.json`` there, and put the tables into the page.
+    """Judge all histories of a directory, write ``results.json`` there, put the tables into the page, and draw
+    the picture beside it.
 
     Returns the tables.
     """
@@ -32,6 +34,7 @@ def write(directory: Path, page: Path | None = None) -> str:
     (directory / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     text = tables(plays)
     target = page or PAGE
+    target.with_suffix(".svg").write_text(drawing([(each.play, each.verdict) for each in plays]))
     if target.exists() and _BEGIN in target.read_text():
         head, _, rest = target.read_text().partition(_BEGIN)
         tail = rest.partition(_END)[2]
@@ -67,7 +70,8 @@ _COLUMNS = (
 )  # fmt: skip
 _OTHERS = (
     "runtime", "stopped: ended, acts of the stopped", "COMMIT cut: ended, paid again", "server lost: ended, paid again",
-    "slow model: ended, paid again", "cancel: requests and effects after it", "two runs: strays", "not landed",
+    "slow model: ended, paid again", "clock set: ended, paid again",
+    "cancel: requests and effects after it", "two runs: strays", "not landed",
 )  # fmt: skip
 
 
@@ -121,6 +125,7 @@ def _others(name: str, plays: list[Judged]) -> list[str]:
         ended(of("cut"), lambda verdict: verdict.paid_again),
         ended(of("server"), lambda verdict: verdict.paid_again),
         ended(of("slow"), lambda verdict: verdict.paid_again),
+        ended(of("clock"), lambda verdict: verdict.paid_again),
         f"{_total(cancels, lambda verdict: verdict.after_cancel)} in {len(cancels)}" if cancels else "–",
         f"{_total(pairs, lambda verdict: verdict.early)} in {len(pairs)}" if pairs else "–",
         str(sum(not each.verdict.landed for each in plays)),

@@ -1,10 +1,12 @@
 """The judge convicts each damage to kept histories of real plays, and none of the histories themselves."""
 
 from pathlib import Path
+from xml.etree.ElementTree import fromstring
 
 import pytest
 
 from benchmarks.durability.history import Event, Play, append, read
+from benchmarks.durability.picture import drawing, mark
 from benchmarks.durability.verdict import AGAIN, Verdict, judge
 from tests.benchmarks.durability.mutants import CONVICTS, COUNTS, Damage
 
@@ -94,3 +96,12 @@ def test_a_history_survives_its_file(tmp_path: Path) -> None:
     for play in HISTORIES[:2]:
         append(tmp_path / "copy.jsonl.gz", play)
     assert tuple(read(tmp_path / "copy.jsonl.gz")) == HISTORIES[:2]
+
+
+def test_the_picture_has_a_dot_for_each_play_and_half_of_it_where_something_was_paid_again() -> None:
+    plays = [(play, judge(play)) for play in HISTORIES]
+    drawn = fromstring(drawing(plays))
+    circles, halves = (drawn.findall(f"{{*}}{name}") for name in ("circle", "path"))
+    legend = 4
+    assert len(circles) == len(plays) + legend
+    assert len(halves) == sum(mark(verdict) == "half" for _, verdict in plays) + 1
