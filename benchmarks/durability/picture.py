@@ -27,7 +27,7 @@ def drawing(plays: Sequence[tuple[Play, Verdict]]) -> str:
     """The picture as SVG."""
     rows = list(dict.fromkeys(play.runtime for play, _ in plays))
     moments = [name for name in ("undisturbed", *MOMENTS) if any(play.moment == name for play, _ in plays)]
-    width, height = _LEFT + _COLUMN * len(moments) + 90, _TOP + _ROW * len(rows) + 46
+    width, height = max(_LEFT + _COLUMN * len(moments) + 90, 640), _TOP + _ROW * len(rows) + 46
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif">',
         "<style>text{font-size:11px;fill:#333} .line{stroke:#ddd} @media (prefers-color-scheme:dark)",
@@ -45,7 +45,7 @@ def drawing(plays: Sequence[tuple[Play, Verdict]]) -> str:
             parts += _dots(marks, _LEFT + _COLUMN * (column + 0.5), y)
     y = height - 18
     for number, (kind, words) in enumerate(_LEGEND.items()):
-        x = 20 + 165 * number
+        x = 20 + 150 * number
         parts += [_dot(kind, x, y - 4), f'<text x="{x + 10}" y="{y}">{words}</text>']
     return "\n".join([*parts, "</svg>", ""])
 
