@@ -106,6 +106,13 @@ class Program:
                     raise reached
             return frame
 
+    def misfit(self, me: Any) -> str:
+        """Why the function does not fit what the log of the open turn holds; empty where it does. It does nothing."""
+        with self._making:
+            reached = self._frame(me).next()
+        self.drop(me.uuid)
+        return str(_failure(reached)) if isinstance(reached, BaseException) else ""
+
     def _frame(self, me: Any) -> ProgramFrame:
         turn = me.record.turn
         self.drop(me.uuid)

@@ -49,7 +49,7 @@ COMMAND_LINE = Contents(
         ),
         "Experiments": "search bisect good bad skip replay regress evaluate experiments",
         "Hosts": "serve observe host hosts drain move cluster api token mcp acp",
-        "Data": "backup copy export import prune fsck verify checkpoint trace",
+        "Data": "backup copy export import prune fsck programs verify checkpoint trace",
     },
 )
 

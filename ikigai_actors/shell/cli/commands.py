@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ikigai_actors.shell.cli.app import app_arguments, app_option
 from ikigai_actors.shell.cli.exit_status import ended_early
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.cli.progress import progress_bar, progress_line, show_notice
@@ -361,7 +362,31 @@ def checkpoint(context: click.Context, file: str, previous: str | None) -> None:
         click.echo(harmless(proof.write(context.obj.database, file, previous)))
 
 
+@click.group()
+def programs() -> None:
+    """Look after programs: functions that are the models of agents."""
+
+
+@programs.command("check")
+@app_option
+@click.option("--json", "json", is_flag=True, help="Each turn as an object, with why it does not fit.")
+@click.pass_context
+def open_turns_checked(context: click.Context, json: bool) -> None:
+    """Replay the open turns of the programs of --app, and list those that no longer fit. Does nothing else.
+
+    Each function is called up to where it waits, with what the log of its turn holds. Run it before you deploy changed
+    programs; the exit status is 1 if a turn does not fit. Works beside a running host or without one.
+    """
+    from ikigai_actors.verbs.upkeep import programs as checked
+
+    if context.obj.app is None:
+        raise click.UsageError("Expected --app MODULE:FUNCTION, whose programs are checked.")
+    found = checked.check_programs_of(context.obj.database, app_arguments(context.obj.app).get("programs", ()))
+    click.echo(checked.checked_as_json(found) if json else "\n".join(checked.as_lines(found)))
+    context.exit(1 if any(one.why for one in found) else 0)
+
+
 COMMANDS = (
-    agents, backup, checkpoint, copy, doctor, drain, export, fsck, import_agents, log, prices, prune, stats, tail,
-    verify,
+    agents, backup, checkpoint, copy, doctor, drain, export, fsck, import_agents, log, prices, programs, prune, stats,
+    tail, verify,
 )  # fmt: skip

@@ -34,6 +34,7 @@ Beside a running shell, or without one (commands.py), and every verb that the ta
     ikigai import FILE              the agents of such a file, under an agent
     ikigai prices MODEL             what a model costs; --update takes newer prices
     ikigai doctor                   which fence for agents' programs holds on this machine
+    ikigai programs check           which open turns no longer fit the programs of --app
     ikigai prune --dead-before 30d  delete the messages of dead agents that nobody needs; --dry-run, --vacuum
     ikigai verify [AGENT|FILE]      whether histories are as they were written; --since CHECKPOINT
     ikigai checkpoint FILE          the hash of every history, for ikigai verify --since

@@ -4,6 +4,7 @@ prune      old histories are deleted
 copy       a database is copied to another one
 backup     and backed up to a file
 fsck       the laws that a database keeps are checked
+programs   open turns are compared with the programs that are to run them
 proof      histories are verified, and checkpoints written
 transfer   agents go to files, and come from there
 progress   who sees how far it has come
