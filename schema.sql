@@ -38,9 +38,19 @@ CREATE TABLE hosts (
     waits       TEXT NOT NULL DEFAULT '',     -- the waits of its agents for others that have lasted, as JSON; '': none
     signs       TEXT NOT NULL DEFAULT '',     -- the latest signs of life of its agents in turns that have lasted, as JSON
     machine     TEXT NOT NULL DEFAULT '',     -- the boot and the namespace in which its pid counts; '': not known
-    schema      BIGINT NOT NULL DEFAULT 0     -- the newest version of this file that its program knows
+    schema      BIGINT NOT NULL DEFAULT 0,    -- the newest version of this file that its program knows
+    build       TEXT NOT NULL DEFAULT '',     -- builds.id: the code of the app that it runs; '': not known
+    tools       TEXT NOT NULL DEFAULT ''      -- definitions.digest by the name of each of its tools: a JSON object; '': not known
 );
 CREATE UNIQUE INDEX hosts_name ON hosts (name) WHERE name IS NOT NULL AND ended_at IS NULL;
+
+-- The code of an app, as hosts have run it: those of living hosts, and the latest 100.
+CREATE TABLE builds (
+    id      TEXT PRIMARY KEY,                 -- a digest, or the name that it was given
+    tools   TEXT NOT NULL,                    -- definitions.digest by the name of each of its functions: a JSON object
+    runtime TEXT NOT NULL,                    -- the version of ikigai-actors
+    seen_at BIGINT NOT NULL                   -- when the latest host has begun with it
+);
 
 -- A shard is a set of agents that live on one host together: whole branches of the tree. Whoever takes a host's place takes its
 -- shards, one row each, however many agents there are. PostgreSQL, where hosts share them, has 1,024.
@@ -223,8 +233,8 @@ CREATE TABLE blobs (
     bytes  BYTEA NOT NULL
 );
 
--- Definitions of tools, as questions about calls showed them: the data of messages of kind approval refer to them by "definition".
--- Rows are never changed or deleted.
+-- Definitions of tools: the data of messages about calls refer to them by "definition", builds and hosts by name. Rows are never
+-- changed. A prune deletes those that nobody names any more.
 CREATE TABLE definitions (
     digest TEXT PRIMARY KEY,                             -- SHA-256 of the body, in hexadecimal digits
     name   TEXT NOT NULL,                                -- of the tool

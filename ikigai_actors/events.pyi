@@ -3,6 +3,7 @@
 from ikigai_actors.agent.instruments import Instrument as Instrument
 from ikigai_actors.agent.subscriptions import HostChanged as HostChanged
 from ikigai_actors.agent.subscriptions import HostEnded as HostEnded
+from ikigai_actors.agent.subscriptions import HostsDiffer as HostsDiffer
 from ikigai_actors.agent.subscriptions import Mailed as Mailed
 from ikigai_actors.agent.subscriptions import PromptKept as PromptKept
 from ikigai_actors.agent.subscriptions import StoreTrouble as StoreTrouble
@@ -17,5 +18,6 @@ from ikigai_actors.records.agents.registry import StatusSet as StatusSet
 from ikigai_actors.records.messages.messages import Message as Message
 from ikigai_actors.system.event_feed import AsyncEventFeed as AsyncEventFeed
 from ikigai_actors.system.event_feed import EventFeed as EventFeed
+from ikigai_actors.tools.definitions import ToolDifference as ToolDifference
 
 __all__: list[str]

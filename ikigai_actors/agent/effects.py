@@ -639,11 +639,8 @@ class Effects:
         def decided(decision: bool | str) -> None:
             reason = decision if isinstance(decision, str) else ""
             told = storable(reason)
-            inbox.put_urgent(
-                on.Decide(
-                    call.reply, call.id, decision is True, told, "", Future(), asked.sha256, "program", asked.definition
-                )
-            )
+            shown = (asked.sha256, "program", asked.definition, asked.build)
+            inbox.put_urgent(on.Decide(call.reply, call.id, decision is True, told, "", Future(), *shown))
 
         self._runtime.executor.consult(lambda: approver(asked), self._runtime.processes.handle(self._uuid), decided)
 

@@ -83,7 +83,7 @@ _KINDS: Mapping[str, type[RemoteCommand]] = {
 ONCE = "once"
 """In the body of a command: the key under which it is done once, which its caller has."""
 
-_LATER = {"budget", "data", "labels", "more", "head", "summary", "call_sha256", "by", "way", "definition"}
+_LATER = {"budget", "data", "labels", "more", "head", "summary", "call_sha256", "by", "way", "definition", "build"}
 """Arguments that an older version does not know: they are left out where they are empty."""
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {

@@ -24,6 +24,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.registry import Died, Renamed, StatusSet
 from ikigai_actors.records.mail.mail import Mail
 from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.tools.definitions import ToolDifference
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.threads import Queue, Threads  # imports asyncio: who only reads events does without
@@ -171,7 +172,16 @@ class HostEnded:
     """The names of the hosts that live."""
 
 
-SystemTrouble = StoreTrouble | ToolTrouble | WindowNearlyFull | HostChanged | HostEnded
+@dataclass(frozen=True, slots=True)
+class HostsDiffer:
+    """Hosts that share the agents have other tools than one another, or have the same ones again."""
+
+    kind: ClassVar[str] = "hosts_differ"
+    tools: tuple[ToolDifference, ...]
+    """The tools that they do not have alike; none when all are the same again."""
+
+
+SystemTrouble = StoreTrouble | ToolTrouble | WindowNearlyFull | HostChanged | HostEnded | HostsDiffer
 """Events that a person should know of, beside those of agents: every front end shows these."""
 
 Event = Message | Streamed | StreamCut | Mailed | PromptKept | Died | Renamed | StatusSet | SystemTrouble

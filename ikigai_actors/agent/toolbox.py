@@ -17,7 +17,7 @@ from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import FIND_TOOLS
 from ikigai_actors.records.messages.outputs import Expected
 from ikigai_actors.records.messages.settings import complaint, misfits
-from ikigai_actors.tools.definitions import definition_of
+from ikigai_actors.tools.definitions import Definition, definition_of
 from ikigai_actors.tools.fitted import fitted
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.plain_schema import Unsuitable
@@ -54,20 +54,21 @@ class ProgramTools(Protocol):
 class Toolbox:
     """The tools of a system."""
 
-    def __init__(self, tools: Iterable[Tool], ask: Policy = Policy.DENY) -> None:
+    def __init__(self, tools: Iterable[Tool], ask: Policy = Policy.DENY, build: str = "") -> None:
         """Make a toolbox.
 
         Args:
             tools: the tools in it.
             ask: the fate of calls whose policy is to ask: they are asked about if a person or a program can decide;
                 else all are allowed, or all denied.
+            build: the build of this process; empty where it has none.
 
         Raises:
             BadInput: as `add` does, or no service takes one of the tools.
         """
         self._tools: dict[str, Tool] = {}
         self._left_out: set[str] = set()
-        self._ask = ask
+        self._ask, self._build = ask, build
         self._sized: tuple[tuple[Mapping[str, Any], ...], int] = ((), 2)
         self._deferred: dict[str, Mapping[str, Any]] = {}
         self._programs: ProgramTools | None = None
@@ -104,6 +105,12 @@ class Toolbox:
             self._traits[tool.name] = _found_by(replace(here, definition=digest, definition_body=body), described)
         self._left_out |= unsuitable.keys()
         return unsuitable
+
+    @property
+    def definitions(self) -> tuple[Definition, ...]:
+        """The definitions of its tools, by name. Built-in calls have none."""
+        known = sorted((name, one) for name, one in self._traits.items() if one.definition)
+        return tuple(Definition(one.definition, name, one.definition_body) for name, one in known)
 
     def add_programs(self, programs: "ProgramTools") -> None:
         """Let agents whose model is a program act by its calls, and by no others."""
@@ -240,7 +247,7 @@ class Toolbox:
     def _here(self, name: str, traits: ToolTraits) -> ToolTraits:
         """The traits of a tool in this process."""
         denial = FORBIDDEN.format(name=name) if traits.policy is Policy.DENY else ""
-        return replace(traits, asks=self._ask, denial=denial)
+        return replace(traits, asks=self._ask, denial=denial, build=self._build)
 
 
 def finds(settings: Mapping[str, Any], by_reference: bool) -> bool:

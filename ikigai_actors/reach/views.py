@@ -11,6 +11,7 @@ from ikigai_actors.records.agents import lists, registry
 from ikigai_actors.records.agents.lists import Census, Siblings
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.figures import Gauges, gauges, questions_asked, silent_turns
+from ikigai_actors.records.hosts.builds import host_differences
 from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.records.log import moments
 from ikigai_actors.records.log.heads import heads_of, latest_times
@@ -21,6 +22,7 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import HostRecord, recent_hosts
 from ikigai_actors.system.handles.ref import System
 from ikigai_actors.system.skills import unanswered
+from ikigai_actors.tools.definitions import ToolDifference
 
 if TYPE_CHECKING:
     from ikigai_actors.system.attached import AttachedSystem
@@ -132,12 +134,15 @@ class SystemFigures(NamedTuple):
     """When each call of an open turn asked, by agent and call."""
     silent: dict[str, float]
     """For how many seconds each agent in a turn has given no sign of life."""
+    differences: tuple[ToolDifference, ...] = ()
+    """The tools that hosts which live do not have alike."""
 
 
 def figures_of(system: System, silent: float) -> SystemFigures:
     """The figures of a system; of turns without a sign of life those that have been so for ``silent`` seconds."""
 
     def read(tx: Transaction) -> SystemFigures:
-        return SystemFigures(gauges(tx), recent_hosts(tx), questions_asked(tx), silent_turns(tx, silent))
+        hosts, differences = recent_hosts(tx), host_differences(tx)
+        return SystemFigures(gauges(tx), hosts, questions_asked(tx), silent_turns(tx, silent), differences)
 
     return system._store.read(read)

@@ -113,6 +113,7 @@ def _of_hosts(seen: SystemFigures) -> list[Metric]:
     leases = _by("host", {host: lease / 1000 for host, (_, lease) in ages.items()})
     return [
         Metric("ikigai_hosts", GAUGE, "Hosts of the last hour, by state.", states),
+        _one("ikigai_tools_differing", GAUGE, "Tools that living hosts do not have alike.", len(seen.differences)),
         Metric("ikigai_host_lease_age_seconds", GAUGE, "Seconds since a host has renewed its lease.", since),
         Metric("ikigai_host_lease_seconds", GAUGE, "Seconds for which a renewed lease lasts.", leases),
     ]

@@ -1097,7 +1097,7 @@ SELECT {host}, h.name,
        (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.status <> 'dead'),
        h.draining, '', h.ended_at, h.lease, (SELECT COUNT(*) FROM shards s WHERE s.host = h.id),
        (SELECT COUNT(*) FROM agents a JOIN shards s ON s.id = a.shard WHERE s.host = h.id AND a.awake = 1 AND a.turn > 0
-           AND a.cut_off = 0)
+           AND a.cut_off = 0), h.build
   FROM hosts h WHERE h.ended_at IS NULL OR h.ended_at > now_ms() - CAST(:within AS BIGINT) ORDER BY h.epoch
 
 -- name: without_host
@@ -1247,6 +1247,39 @@ SELECT digest, body FROM definitions WHERE digest = ANY(:digests)
 
 -- name: all_definitions
 SELECT digest, body FROM definitions ORDER BY digest
+
+-- name: prune_definitions
+-- Those that nobody names any more.
+DELETE FROM definitions
+ WHERE NOT EXISTS (SELECT 1 FROM hosts h WHERE h.ended_at IS NULL AND h.tools LIKE '%' || definitions.digest || '%')
+   AND NOT EXISTS (SELECT 1 FROM builds b WHERE b.tools LIKE '%' || definitions.digest || '%')
+   AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.kind IN ('approval', 'tool_call', 'tool_result')
+                      AND m.data LIKE '%' || definitions.digest || '%')
+
+-- name: build
+SELECT tools, runtime FROM builds WHERE id = :id
+
+-- name: keep_build
+INSERT INTO builds (id, tools, runtime, seen_at) VALUES (:id, :tools, :runtime, now_ms())
+ON CONFLICT (id) DO UPDATE SET tools = excluded.tools, runtime = excluded.runtime, seen_at = excluded.seen_at
+
+-- name: set_build
+UPDATE hosts SET build = :build, tools = :tools WHERE id = :id
+
+-- name: drop_builds
+-- Those of hosts that live stay, and the latest.
+DELETE FROM builds WHERE id NOT IN (SELECT h.build FROM hosts h WHERE h.ended_at IS NULL)
+   AND id NOT IN (SELECT b.id FROM builds b ORDER BY b.seen_at DESC, b.id LIMIT :most)
+
+-- name: tools_of_hosts
+-- The tools of the hosts that live and share the agents. One of an earlier program says nothing.
+SELECT name, tools FROM hosts WHERE ended_at IS NULL AND name IS NOT NULL AND lease_until > now_ms() AND tools <> ''
+
+-- name: all_builds
+SELECT id, tools FROM builds ORDER BY id
+
+-- name: builds_of_hosts
+SELECT COALESCE(name, id), build, tools FROM hosts WHERE ended_at IS NULL AND build <> '' ORDER BY epoch
 
 -- name: known_blobs
 -- Under a lock: who deletes blobs waits until what refers to them now is committed. Who comes later waits, and finds none.

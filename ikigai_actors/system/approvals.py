@@ -36,7 +36,7 @@ from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.messages.definitions import definition_bodies
 from ikigai_actors.store.base import Store
 from ikigai_actors.text import check_text
-from ikigai_actors.tools.definitions import difference_of
+from ikigai_actors.tools.definitions import change_of
 from ikigai_actors.tools.rules.rule import UNFENCED
 
 
@@ -105,7 +105,8 @@ class Approvals(OfOneProcess):
         if not call.former:
             return call
         bodies = self._store.read(lambda tx: definition_bodies(tx, (call.former, call.definition)))
-        return replace(call, change=difference_of(bodies.get(call.former), bodies.get(call.definition)))
+        builds = (call.former_build, call.build)
+        return replace(call, change=change_of((call.former, call.definition), bodies, builds))
 
     def _decide(self, call: PendingCall, how: tuple[bool, str, str], by: str, timeout: float | None) -> bool:
         """Decide on a call; ``how``: whether it is approved, the reason, and the rule for later ones."""
@@ -119,7 +120,8 @@ class Approvals(OfOneProcess):
         check_text(by, "by")
         decided = Future[bool](call.agent)
         decided.check_wait()
-        actor = self._tell(call.agent, on.Decide(call.reply, call.id, *how, decided, call.sha256, by, call.definition))
+        shown = (call.sha256, by, call.definition, call.build)
+        actor = self._tell(call.agent, on.Decide(call.reply, call.id, *how, decided, *shown))
         if not decided.get(timeout=timeout):
             return False
         if isinstance(actor, AgentActor) and actor.state.phase is Phase.INTERRUPTED:  # another process does it itself

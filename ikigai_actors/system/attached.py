@@ -43,7 +43,7 @@ from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.directory import SystemPart
 from ikigai_actors.system.handles.ref import System
-from ikigai_actors.system.host_events import host_events
+from ikigai_actors.system.host_events import DifferenceWatch, host_events
 from ikigai_actors.system.remote.client import Client, shown_state
 from ikigai_actors.system.remote.follower import Follower, News
 from ikigai_actors.system.remote.following import FollowingLoop
@@ -65,7 +65,7 @@ class AttachedSystem(System):
         """Put the parts together; use `open`."""
         clock = clock_of(store, SystemClock())
         writer = DirectWriter(lambda unit: self._client.write(unit), lambda act, future: self._beside.post(act, future))
-        super().__init__(store, writer, clock, SYSTEM_THREADS, os.urandom, None, Follower(store))
+        super().__init__(store, writer, clock, SYSTEM_THREADS, os.urandom, None, Follower(store, attached=True))
         assert self._remote is not None
         self._others, self._client = self._remote, Client(self._store, clock, self._on_commit)
         self._following = FollowingLoop(
@@ -76,10 +76,12 @@ class AttachedSystem(System):
             remote=self._others,
             tell=self._publish_news,
             on_trouble=self._tell_trouble,
+            on_outdated=self._fail,
             hears_replies=lambda: self._publisher.is_heard_of_replies,
             is_used=lambda: self._publisher.is_heard,
         )
         self._trouble = False
+        self._differences = DifferenceWatch(store)
 
     def _parts(self) -> list[SystemPart]:
         return [
@@ -195,7 +197,7 @@ class AttachedSystem(System):
 
     def _publish_news(self, news: News, before: Sequence[HostRecord]) -> None:
         super()._publish_news(news, before)
-        for event in host_events(before, news.hosts):
+        for event in (*host_events(before, news.hosts), *self._differences.compare(news.hosts)):
             self._publisher.publish(event)
 
     def _on_commit(self, answer: object) -> None:

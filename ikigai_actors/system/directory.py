@@ -8,7 +8,9 @@ table; a process that is attached has an empty one. All others are remote agents
 (`ikigai_actors.system.remote`). A host that shares its agents with nobody has no remote agents.
 """
 
+import logging
 import os
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -35,6 +37,7 @@ from ikigai_actors.agent.subscriptions import (
     DirectSubscription,
     Event,
     Publisher,
+    StoreTrouble,
     StreamCut,
     Streamed,
     Subscriber,
@@ -96,6 +99,8 @@ if TYPE_CHECKING:
     from ikigai_actors.providers.prices import PricedModel
     from ikigai_actors.system.remote.following import FollowingLoop
 
+
+logger = logging.getLogger(__name__)
 
 E = TypeVar("E", bound=Event)
 """The events that a subscriber asks for."""
@@ -169,6 +174,7 @@ class Directory(OfOneProcess, ABC):
         self._closing = Closing(threads, lambda: [(part.name, part.close) for part in reversed(self._parts())])
         self._closed = False
         self._failure: IkigaiError | None = None
+        self._failing = threading.Lock()
 
     @cached_property
     def documents(self) -> "types.Documents":
@@ -385,6 +391,22 @@ class Directory(OfOneProcess, ABC):
     ) -> None:
         note_failure(self.close, error)
 
+    def _fail(self, error: IkigaiError) -> None:
+        """Stop with one error: the store is gone for good, belongs to another host, or is not for this program.
+
+        No agent crashes, and none is buried.
+        """
+        with self._failing:
+            if self._failure is not None:
+                return
+            self._failure = error
+        if not self._publisher.is_heard:
+            logger.error("The system stopped: %s", error)
+        self._publisher.publish(StoreTrouble(str(error), final=True))
+        closing = self._threads.thread(lambda: note_failure(self.close, error), "ikigai-closing")
+        closing.daemon = False  # a process that ends waits for it
+        closing.start()
+
     def close(self) -> None:
         """Close every part in order, even if one of them fails. At the end the database is free.
 
@@ -503,8 +525,8 @@ class Directory(OfOneProcess, ABC):
         process is gone in the middle of a reply, that it is cut off (`StreamCut`). A reply that ends before its host
         has written a row of it comes as its message alone. Of this process: mail that was sent here (`Mailed`), a
         prompt that waits for CONT (`PromptKept`), trouble with the store and with tools (`StoreTrouble`,
-        `ToolTrouble`). Of other hosts: that one has ended (`HostEnded`), and in an attached system, that another
-        process runs the agents (`HostChanged`).
+        `ToolTrouble`). Of other hosts: that one has ended (`HostEnded`), that their tools differ
+        (`HostsDiffer`), and in an attached system, that another process runs the agents (`HostChanged`).
 
         Args:
             callback: takes an event.

@@ -1,8 +1,10 @@
-"""The events when other hosts live than before. Pure."""
+"""The events when other hosts live than before, and when their tools differ."""
 
 from collections.abc import Sequence
 
-from ikigai_actors.agent.subscriptions import HostChanged, HostEnded
+from ikigai_actors.agent.subscriptions import HostChanged, HostEnded, HostsDiffer
+from ikigai_actors.records.hosts.builds import host_differences
+from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.rows import HostRecord
 
 
@@ -22,3 +24,22 @@ def host_events(before: Sequence[HostRecord], now: Sequence[HostRecord]) -> list
     there = {one.id for one in now}
     gone = [one for one in reversed(before) if one.id not in there]
     return [HostEnded(one.name or one.id, one.agents, heirs) for one in gone]
+
+
+class DifferenceWatch:
+    """Notices when hosts that share the agents have other tools than one another, and when that ends."""
+
+    def __init__(self, store: Store) -> None:
+        """Begin with hosts that are alike."""
+        self._store = store
+        self._seen: frozenset[str] = frozenset()
+        self._latest = HostsDiffer(())
+
+    def compare(self, hosts: Sequence[HostRecord]) -> list[HostsDiffer]:
+        """The event at a look at the hosts that live, if there is one. Reads their tools when other hosts live."""
+        shared = frozenset(one.id for one in hosts if one.name is not None)
+        if shared == self._seen:
+            return []
+        found = HostsDiffer(self._store.read(host_differences) if len(shared) > 1 else ())
+        self._seen, before, self._latest = shared, self._latest, found
+        return [found] if found != before else []

@@ -39,6 +39,7 @@ from ikigai_actors.system.configuration import configuration
 from ikigai_actors.system.lifecycle import check_policy
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
 from ikigai_actors.tools.base import Toolset
+from ikigai_actors.tools.builds import Build, build_of
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.rules.rule import NewRule, as_rules
@@ -152,7 +153,21 @@ class HostOptions:
     in_memory: int
     sleep_after: float | None
     allow_private: AllowedAddresses
+    build: Build
     parts: Platform
+
+
+def with_build(arguments: Mapping[str, Any], app: Callable[..., Any]) -> dict[str, Any]:
+    """Arguments of `ActorSystem.open` that a function has made, with a build to which its file belongs, too.
+
+    Raises `BadInput` for tools and programs that are none.
+    """
+    if arguments.get("build") is not None:
+        return dict(arguments)
+    tools = check_tools(arguments.get("tools", ()))
+    programs = [*check_programs(arguments.get("programs", ())).values()]
+    build = build_of(tools, [app, *(one.function for one in programs)])
+    return {**arguments, "tools": tools, "programs": programs, "build": build.id}
 
 
 def check_options(
@@ -184,6 +199,7 @@ def check_options(
     rules: Iterable[tuple[str, ...]],
     programs: Iterable[Program],
     allow_private: Iterable[str] | None,
+    build: str | None,
 ) -> HostOptions:
     """The arguments of `ActorSystem.open` as options. Raises `BadInput`, and what an unshareable place does."""
     defaults = check_defaults({} if settings is None else settings)
@@ -196,7 +212,8 @@ def check_options(
         named = {**named, **known}
     chosen = choose_providers(provider, named, defaults, configured, limits)
     priced = Prices(configured.prices)
-    given = [*check_tools(tools), ListAgents()]
+    of_app = check_tools(tools)
+    given, built = [*of_app, ListAgents()], build_of(of_app, [one.function for one in known.values()], build)
     asked, approver = choose_approver(approvals)
     check_count(workers, "workers", least=1, most=MOST_WORKERS)
     check_seconds(patience, "patience")
@@ -217,7 +234,7 @@ def check_options(
         check_callable(on_wait, "on_wait", "a function of a text")
     if on_renewal is not None:
         check_callable(on_renewal, "on_renewal", "a function without arguments")
-    toolbox, acting = Toolbox((one for one in given if not isinstance(one, Toolset)), asked), Programs(known)
+    toolbox, acting = Toolbox((one for one in given if not isinstance(one, Toolset)), asked, built.id), Programs(known)
     if known:
         toolbox.add_programs(acting)
     heard = (*check_instruments(instruments), *((acting,) if known else ()))
@@ -242,5 +259,6 @@ def check_options(
         in_memory=in_memory,
         sleep_after=sleep_after,
         allow_private=allowed_addresses(allow_private),
+        build=built,
         parts=replace(parts, instruments=(*parts.instruments, *heard)),
     )

@@ -12,14 +12,13 @@ then comes back as interrupted. ``kill -9`` leaves the same, without the courtes
 
 import logging
 import os
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from ikigai_actors.actors.closing import Closing, note_failure
+from ikigai_actors.actors.closing import Closing
 from ikigai_actors.actors.futures import may_block
 from ikigai_actors.actors.garbage import everything_stays
 from ikigai_actors.actors.wait_registry import WaitRegistry
@@ -76,6 +75,7 @@ from ikigai_actors.records.budgets.grants import Served
 from ikigai_actors.records.budgets.limits import limit_everybody
 from ikigai_actors.records.budgets.spendings import label_root
 from ikigai_actors.records.figures import other_writer_in
+from ikigai_actors.records.hosts.builds import describe_build, describe_toolsets
 from ikigai_actors.records.hosts.liveness import Sign, leave_cut_off
 from ikigai_actors.records.lives.deaths import LifecycleChange
 from ikigai_actors.records.lives.membership import GroupSent
@@ -247,7 +247,6 @@ class ActorSystem(System):
         host.on_outdated = self._leave
         receipts = ("who waits for words", processes.close_receipts)
         self._actors = Closing(threads, lambda: [*((str(actor), actor.close) for actor in processes.shut()), receipts])
-        self._failing = threading.Lock()
 
     @classmethod
     def open(
@@ -280,6 +279,7 @@ class ActorSystem(System):
         rules: Iterable[tuple[str, ...]] = (),
         programs: "Iterable[Program]" = (),
         allow_private: Iterable[str] | None = None,
+        build: str | None = None,
         parts: Platform = SYSTEM_PLATFORM,
     ) -> Self:
         """Open a database and bring its agents back.
@@ -337,6 +337,9 @@ class ActorSystem(System):
                 ``model`` settings.
             allow_private: networks, each as ``10.0.0.0/8``, to which events may be sent beside public addresses, also
                 without TLS. None takes those in ``$IKIGAI_ALLOW_PRIVATE``, with commas between.
+            build: a name for this version of the app's code, which ``hosts`` shows: a question about a call that was
+                asked by another build is asked again. None makes a digest of the files and definitions of its tools and
+                programs, and of the version of ikigai-actors.
             parts: the ground of the system; a simulation gives its own (`ikigai_actors.testing`).
 
         Raises:
@@ -344,12 +347,13 @@ class ActorSystem(System):
             Fenced: another host of the same name has come while this one waited.
             SystemClosed: another host has ended this one while it opened.
             StoreError: the database cannot be used; the message says what to do.
-            BadInput: an argument cannot be used, or a rule allows all of bash, which has no fence; nothing was opened.
+            BadInput: an argument cannot be used, a rule allows all of bash, which has no fence, or the build has run
+                with other tools; nothing was opened.
         """
         options = check_options(
             database, provider, providers, tools, approvals, on_orphan, resume, settings, config, limits, join, name,
             on_wait, on_renewal, balance, workers, patience, lease, in_memory, sleep_after, parts, instruments,
-            budget, prices, labels, rules, programs, allow_private,
+            budget, prices, labels, rules, programs, allow_private, build,
         )  # fmt: skip
         with says_if_slow(database), ExitStack() as undone:
             store = parts.open_store(database)
@@ -367,6 +371,7 @@ class ActorSystem(System):
                 migrations=parts.migrations,
             )
             undone.callback(host.release)
+            host.describe = lambda tx: describe_build(tx, host.id, options.build, options.toolbox.definitions)
             if host.name is None:
                 host.begin()
                 host.keep()  # also while tools open and agents boot, which may take longer than the lease
@@ -400,6 +405,8 @@ class ActorSystem(System):
         host = self._runtime.host
         self._open_toolsets(options.toolsets, paths)
         self._toolbox.check_rules(options.rules)
+        if host.name is None and options.toolsets:  # it has begun before their tools were known
+            store.write(lambda tx: describe_toolsets(tx, host.id, options.build, self._toolbox.definitions))
         if host.name is not None:  # from now on others give it agents, and it has the tools for them
             host.begin()
             host.keep()
@@ -777,19 +784,3 @@ class ActorSystem(System):
         self._fail(error)
         if isinstance(error, StoreError):
             self._store.abandon(f"The system stopped: {error}")
-
-    def _fail(self, error: IkigaiError) -> None:
-        """Stop with one error: the store is gone for good, or belongs to another host.
-
-        No agent crashes, and none is buried.
-        """
-        with self._failing:
-            if self._failure is not None:
-                return
-            self._failure = error
-        if not self._publisher.is_heard:
-            logger.error("The system stopped: %s", error)
-        self._publisher.publish(StoreTrouble(str(error), final=True))
-        closing = self._threads.thread(lambda: note_failure(self.close, error), "ikigai-closing")
-        closing.daemon = False  # a process that ends waits for it
-        closing.start()

@@ -5,6 +5,7 @@ Its modules:
     function, signature     a Python function as a tool, and what a model must know of it
     base                    toolsets: tools that share something
     definitions             the digest of what models and people see of a tool
+    builds                  the code of an app, by a name or a digest
     effect_keys             keys by which a service knows a call that is made again
     fitted, plain_schema    tools, and the schemas of their arguments, in a form that every service takes
     policy                  whether a tool may run, and how

@@ -80,3 +80,5 @@ class ToolTraits:
     """The digest of its definition in this process; empty where it has none, as a built-in call."""
     definition_body: str = ""
     """The body of that definition (`ikigai_actors.tools.definitions`)."""
+    build: str = ""
+    """The build of this process (`ikigai_actors.tools.builds`)."""

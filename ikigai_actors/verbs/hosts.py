@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 def hosts(place: "Place") -> object:
     """Show which processes run the agents, or did within the last hour.
 
-    Each has its share of the agents. See also: move, and ikigai host.
+    Each has its share of the agents, and runs a build of the app's code. See also: move, and ikigai host.
     """
+    from ikigai_actors.records.hosts.builds import host_differences
     from ikigai_actors.store.hosts.rows import recent_hosts, vacant
 
-    found, free = place.system._store.read(lambda tx: (recent_hosts(tx), vacant(tx)))
-    for line in words.host_lines(found, free):
+    found, free, differences = place.system._store.read(lambda tx: (recent_hosts(tx), vacant(tx), host_differences(tx)))
+    for line in words.host_lines(found, free, differences):
         place.screen.line(line)
     return [words.host_row(host) for host in found]
 

@@ -1,6 +1,8 @@
 """Calls that ask: nobody runs them unasked, whoever decides first decides, and the question outlives the process."""
 
+import re
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import sha256
@@ -13,7 +15,8 @@ from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.store import open_store
 from ikigai_actors.system.handles.ref import current_agent
 from ikigai_actors.system.platform import SYSTEM_PLATFORM
-from ikigai_actors.tools.function import FunctionTool, tool
+from ikigai_actors.tools.base import Toolset
+from ikigai_actors.tools.function import FunctionTool, Tool, tool
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
@@ -305,14 +308,31 @@ def changing(description: str, changes: list[str]) -> FunctionTool:
     return change
 
 
+class Elsewhere(Toolset):
+    """Tools that another program offers: they change, and the build stays."""
+
+    name = "elsewhere"
+
+    def __init__(self, *tools: Tool) -> None:
+        self._tools = tools
+
+    async def open(self, tell: object) -> Sequence[Tool]:
+        return self._tools
+
+    async def leave(self, agent: str) -> None: ...
+
+    async def close(self) -> None: ...
+
+
 def test_a_question_about_a_tool_that_has_changed_since_is_asked_again(durable: str) -> None:
     changes: list[str] = []
     script = scripted([calling(change("a")), "done"])
-    with ActorSystem.open(durable, provider=script, tools=[changing("Change it.", changes)], approvals="ask") as system:
+    tools = [Elsewhere(changing("Change it.", changes))]
+    with ActorSystem.open(durable, provider=script, tools=tools, approvals="ask") as system:
         system.root.prompt("go")
         [first] = waiting(system)
         assert (len(first.definition), first.former) == (64, "")
-    tools = [changing("Change it, and tell everybody.", changes)]
+    tools = [Elsewhere(changing("Change it, and tell everybody.", changes))]
     with ActorSystem.open(durable, provider=script, tools=tools, approvals="ask", resume=False) as system:
         [shown] = waiting(system)
         assert system.approvals.approve(shown, by="anna@shop")  # about the definition of then
@@ -320,7 +340,8 @@ def test_a_question_about_a_tool_that_has_changed_since_is_asked_again(durable: 
         [again] = system.approvals.pending()
         assert again.definition not in ("", first.definition)
         assert again.change.split("\n")[:2] == ["-Change it.", "+Change it, and tell everybody."]
-        assert again.full_name == f"{first.full_name}/{again.definition[:8]}"
+        assert (again.build, "build:" in again.change) == (first.build, False)
+        assert re.fullmatch(rf"{re.escape(first.full_name)}/[0-9a-f]{{8}}", again.full_name)
         with pytest.raises(BadInput, match="has changed since the question that was decided on"):
             system.approvals.approve(shown, by="anna@shop")
         assert changes == []
@@ -345,3 +366,66 @@ def test_a_question_about_a_tool_that_is_the_same_stands(durable: str) -> None:
             assert system.root.reply(timeout=DEADLINE).text == "done"
             assert [message.kind for message in system.root.history()].count("approval") == 2
     assert changes == ["a"]
+
+
+def paying(unit: str, paid: list[str]) -> FunctionTool:
+    """A tool that asks, and of which nobody sees what it pays with."""
+
+    @tool(policy="ask")
+    def pay(amount: int) -> str:
+        paid.append(f"{amount} {unit}")
+        return "paid"
+
+    return pay
+
+
+def test_a_question_of_another_build_is_asked_again_though_the_tools_look_alike(durable: str) -> None:
+    paid: list[str] = []
+    script = scripted([calling(("pay", {"amount": 5})), "done"])
+    tools = [paying("cents", paid)]
+    with ActorSystem.open(durable, provider=script, tools=tools, approvals="ask", build="a") as system:
+        system.root.prompt("go")
+        [first] = waiting(system)
+        assert (first.build, first.former_build, first.change) == ("a", "", "")
+    names = [first.full_name]
+    shown = first
+    for before, build in (("a", "b"), ("b", "c")):
+        tools = [paying("thousand dollars", paid)]
+        with ActorSystem.open(durable, provider=script, tools=tools, approvals="ask", build=build) as system:
+            eventually(lambda: system.approvals.pending()[0].full_name not in names, "a new question")
+            [again] = system.approvals.pending()
+            assert (again.definition, again.former, again.former_build) == (first.definition, first.definition, before)
+            assert again.change == f"-build: {before}\n+build: {build}"
+            with pytest.raises(BadInput, match="has changed since the question that was decided on"):
+                system.approvals.approve(shown)
+            assert system.approvals.find(system.root, names[-1]) is None
+            names.append(again.full_name)
+            shown = again
+            if build == "c":
+                assert system.approvals.approve(again)
+                assert system.root.reply(timeout=DEADLINE).text == "done"
+                [begun] = [message.data for message in system.root.history() if message.kind == "tool_call"]
+                assert (begun["definition"], begun["build"]) == (again.definition, "c")
+    assert len({*names}) == 3
+    assert paid == ["5 thousand dollars"]
+
+
+def test_an_approval_does_not_hold_for_a_build_that_has_come_since(durable: str, world: World) -> None:
+    held, script = threading.Event(), scripted([calling("look", change("a"))])
+
+    @tool(alone=True)
+    def look() -> str:
+        assert held.wait(DEADLINE)
+        return "looked"
+
+    tools = [world.tools()[0], look]
+    with ActorSystem.open(durable, provider=script, tools=tools, approvals="ask", build="a") as system:
+        system.root.prompt("go")
+        assert system.approvals.approve(waiting(system)[0])
+    held.set()
+    with ActorSystem.open(durable, provider=scripted(["done"]), tools=tools, approvals="ask", build="b") as system:
+        [again] = waiting(system)
+        assert (again.former_build, again.build, world.changes) == ("a", "b", [])
+        assert system.approvals.approve(again)
+        assert system.root.reply(timeout=DEADLINE).text == "done"
+    assert world.changes == ["a"]

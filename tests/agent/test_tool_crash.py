@@ -96,6 +96,30 @@ def test_resuming_does_with_each_call_what_is_right_for_it(durable: str, held: H
         assert not system.resume()
 
 
+@pytest.mark.parametrize(("description", "ran"), [("Do it.", 2), ("Do it, and tell everybody.", 1)])
+def test_a_call_that_was_cut_off_starts_again_only_as_the_same_tool(durable: str, description: str, ran: int) -> None:
+    entered, leave, runs = threading.Event(), threading.Event(), list[str]()
+
+    def does(described: str) -> FunctionTool:
+        @tool(idempotent=True, description=described)
+        def do() -> str:
+            runs.append(described)
+            entered.set()
+            assert leave.wait(DEADLINE)
+            return "done"
+
+        return do
+
+    with ActorSystem.open(durable, ScriptedProvider([calling("do")]), tools=[does("Do it.")], build="a") as system:
+        system.root.prompt("go")
+        assert entered.wait(DEADLINE)
+    leave.set()
+    script = ScriptedProvider(lambda request: results(request)[0].content)
+    with ActorSystem.open(durable, script, tools=[does(description)], build="b") as system:
+        assert system.root.reply(timeout=DEADLINE).text == ("done" if ran == 2 else PERHAPS_RUN)
+    assert len(runs) == ran
+
+
 def test_a_turn_can_be_cut_off_again_while_it_is_resumed(durable: str, held: Held) -> None:
     cut_off(durable, held)
     second = Held()

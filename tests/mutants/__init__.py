@@ -176,8 +176,8 @@ MUTANTS = (
     Mutant(
         "tool run again after a crash",
         "agent/turn/calls.py",
-        "if call.name in tools and tools[call.name].idempotent and not call.elsewhere]",
-        "if call.name in tools]",
+        'own is not None and own.idempotent and not call.elsewhere and call.definition in ("", own.definition)',
+        "own is not None",
     ),
     Mutant(
         "mail read twice",

@@ -1,7 +1,8 @@
 """The table of what was found of which mutant:
 
 python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --rules | --spending | --steering |
-                         --hashes | --sleep | --interleavings | --killing | --decisions | --durable | --street]
+                         --hashes | --sleep | --interleavings | --killing | --decisions | --durable | --street |
+                         --builds]
                         [--examples N] [--seconds S] [NAME …]
 """
 
@@ -20,6 +21,7 @@ from typing import Any
 from tests.mutants import MUTANTS, Mutant
 from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
 from tests.mutants.budgets import BUDGET_MUTANTS
+from tests.mutants.builds import BUILD_MUTANTS
 from tests.mutants.decisions import DECISION_MUTANTS
 from tests.mutants.durable import DURABLE_MUTANTS
 from tests.mutants.hashes import HASH_MUTANTS
@@ -155,6 +157,7 @@ def main() -> None:
     )
     parser.add_argument("--durable", action="store_true", help="those of INT in order, turns that go on, and keys")
     parser.add_argument("--street", action="store_true", help="those of the network API")
+    parser.add_argument("--builds", action="store_true", help="those of builds and versions beside one another")
     given = parser.parse_args()
     kinds = {
         "hosts": HOST_MUTANTS,
@@ -171,6 +174,7 @@ def main() -> None:
         "decisions": DECISION_MUTANTS,
         "durable": DURABLE_MUTANTS,
         "street": STREET_MUTANTS,
+        "builds": BUILD_MUTANTS,
         "steering": (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),
     }
     mutants = next((some for kind, some in kinds.items() if getattr(given, kind)), MUTANTS)

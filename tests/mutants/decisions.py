@@ -82,20 +82,6 @@ DECISION_MUTANTS = (
         test=_TURN,
     ),
     Mutant(
-        "a question holds for another definition of its tool",
-        "agent/turn/calls.py",
-        'tools[call.name].definition not in ("", call.definition)',
-        'tools[call.name].definition == ""',
-        test="tests/agent/test_approvals.py",
-    ),
-    Mutant(
-        "a decision on an earlier question holds for another definition",
-        "agent/turn/machine.py",
-        "    if event.definition and event.definition != asked[0].definition:",
-        "    if event.definition and not asked[0].name:",
-        test="tests/agent/test_approvals.py",
-    ),
-    Mutant(
         "a value that does not fit ends a typed turn",
         "agent/turn/typed.py",
         "    if not wrong:\n        return _accept(state, value, event.spent, now, *drafts,",
@@ -158,8 +144,8 @@ DECISION_MUTANTS = (
     Mutant(
         "a call that a crash cut off is begun again, whatever its tool",
         "agent/turn/calls.py",
-        "if call.name in tools and tools[call.name].idempotent and not call.elsewhere]",
-        "if call.name in tools]",
+        'own is not None and own.idempotent and not call.elsewhere and call.definition in ("", own.definition)',
+        "own is not None",
         test=_TURN,
     ),
     Mutant(

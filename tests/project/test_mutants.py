@@ -8,6 +8,7 @@ from tests.mutants import MUTANTS, Mutant
 from tests.mutants.__main__ import ROOT, changed, hunt
 from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
 from tests.mutants.budgets import BUDGET_MUTANTS
+from tests.mutants.builds import BUILD_MUTANTS
 from tests.mutants.decisions import DECISION_MUTANTS
 from tests.mutants.durable import DURABLE_MUTANTS
 from tests.mutants.hashes import HASH_MUTANTS
@@ -29,7 +30,7 @@ def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
     others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS, *BEHAVIOUR_MUTANTS, *SPENDING_MUTANTS)
     decisions = (*INTERLEAVING_MUTANTS, *KILLING_MUTANTS, *DECISION_MUTANTS)
     steering = (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS, *decisions)
-    subjects = (*HASH_MUTANTS, *RULE_MUTANTS, *SLEEP_MUTANTS, *DURABLE_MUTANTS, *STREET_MUTANTS)
+    subjects = (*HASH_MUTANTS, *RULE_MUTANTS, *SLEEP_MUTANTS, *DURABLE_MUTANTS, *STREET_MUTANTS, *BUILD_MUTANTS)
     assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering, *subjects))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
@@ -104,7 +105,12 @@ def test_the_page_says_of_every_mutant_of_what_comes_later_which_test_finds_it()
 
 @pytest.mark.parametrize(
     ("title", "mutants"),
-    [("Decisions", DECISION_MUTANTS), ("Durable programs", DURABLE_MUTANTS), ("The network API", STREET_MUTANTS)],
+    [
+        ("Decisions", DECISION_MUTANTS),
+        ("Durable programs", DURABLE_MUTANTS),
+        ("The network API", STREET_MUTANTS),
+        ("Builds and versions", BUILD_MUTANTS),
+    ],
 )
 def test_the_page_says_of_every_mutant_of_decisions_which_test_finds_it(
     title: str, mutants: tuple[Mutant, ...]

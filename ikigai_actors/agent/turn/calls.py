@@ -13,7 +13,7 @@ What a crash leaves of a call, and what resuming makes of it:
 
     waiting, approved             nothing was done          it is started
     asking                        nothing was done          it asks on
-    running, tool idempotent      perhaps done              it is started again
+    running, tool idempotent      perhaps done              it is started again, if its definition is the same
     running, tool not idempotent  perhaps done              an error result says so, and the model decides
     running in another database   perhaps done              as well: it was not allowed here
     a built-in call               done with its result,     it is carried out
@@ -51,7 +51,7 @@ PERHAPS_RUN = (
 """The result of a call that was cut off, when its tool is not idempotent."""
 
 
-CHANGED = "The tool has changed since you were asked:"
+CHANGED = "The tool, or the build that has it, has changed since you were asked:"
 """The words before `PendingCall.change` wherever somebody is asked again."""
 
 TOOL, EXACT = "tool", "exact"
@@ -103,18 +103,28 @@ class Call:
     approved: str = ""
     """The `digest_of` the call that somebody has approved; empty while nobody has."""
     definition: str = ""
-    """The digest of its tool's definition, about which somebody was asked; empty while nobody was."""
+    """The digest of its tool's definition, about which somebody was asked, or with which it began; else empty."""
+    build: str = ""
+    """The build of the process that asked, or began it; empty where that is not known."""
     former: str = ""
-    """The definition about which somebody was asked before, where it has changed since."""
+    """The definition about which somebody was asked before, where it or the build has changed since."""
+    former_build: str = ""
+    """The build of then; empty where that is not known."""
     by_pattern: bool = False
     """Whether it was started since the pattern of a rule allows it; see `CurrentCall.by_pattern`."""
 
     @property
     def question(self) -> dict[str, Any]:
         """The data of a message that asks about it, or decides on it."""
-        defined = {"definition": self.definition} if self.definition else {}
-        changed = {"former_definition": self.former} if self.former else {}
-        return {**self.data, "call_sha256": digest_of(self.name, self.input), **defined, **changed}
+        changed = {"former_definition": self.former, "former_build": self.former_build} if self.former else {}
+        known = {name: value for name, value in changed.items() if value}
+        return {**self.data, "call_sha256": digest_of(self.name, self.input), **self.defined_by, **known}
+
+    @property
+    def defined_by(self) -> dict[str, Any]:
+        """The part of a message's data that says which definition and build a question or a call is about."""
+        about = {"definition": self.definition, "build": self.build} if self.definition else {}
+        return {name: value for name, value in about.items() if value}
 
     @property
     def data(self) -> dict[str, Any]:
@@ -141,9 +151,13 @@ class PendingCall:
     definition: str = ""
     """The digest of the tool's definition, about which is asked."""
     former: str = ""
-    """The definition about which was asked before, where it has changed since; empty for a first question."""
+    """The definition about which was asked before, where it or the build has changed since; else empty."""
     change: str = ""
-    """The difference between the two definitions, line by line; empty for a first question."""
+    """The difference between the two definitions and builds, line by line; empty for a first question."""
+    build: str = ""
+    """The build of the host that asks; empty where it is not known."""
+    former_build: str = ""
+    """The build of the host that asked before; empty for a first question."""
 
     @property
     def sha256(self) -> str:
@@ -155,9 +169,10 @@ class PendingCall:
         """The text by which every door knows it: ``REPLY/ID/DIGEST``, the latter the first eight digits of `sha256`.
 
         Many services number their calls from 0 in each reply, so an id alone may mean another call a moment later. A
-        question that is asked again since the tool has changed has eight digits of the new definition after it.
+        question that is asked again since the tool or the build has changed has eight more digits after it, of the
+        SHA-256 of the new definition and build.
         """
-        again = f"/{self.definition[:8]}" if self.former else ""
+        again = f"/{sha256(f'{self.definition}{self.build}'.encode()).hexdigest()[:8]}" if self.former else ""
         return f"{self.reply}/{self.id}/{self.sha256[:8]}{again}"
 
     @property
@@ -211,6 +226,7 @@ def recover(messages: Iterable[Message]) -> Calls:
                 if message.data.get("unfenced"):
                     calls = marked_unfenced(calls, {message.data.get("tool_use_id")})
             case Kind.TOOL_CALL:
+                calls = begun_with(calls, message.data)
                 calls = progress(calls, (message.data.get("tool_use_id"),), Progress.RUNNING)
                 if message.data.get("by_pattern"):
                     calls = marked_by_pattern(calls, {message.data.get("tool_use_id")})
@@ -250,37 +266,59 @@ def marked_unfenced(calls: Calls, ids: Collection[Any]) -> Calls:
 
 
 def defined(calls: Calls, question: Mapping[str, Any]) -> Calls:
-    """The calls, of which one has the definitions that a question about it names."""
-    definition, former = (str(question.get(name) or "") for name in ("definition", "former_definition"))
+    """The calls, of which one has the definitions and builds that a question about it names."""
+    named = ("definition", "build", "former_definition", "former_build")
+    definition, build, former, former_build = (str(question.get(name) or "") for name in named)
     return tuple(
-        replace(call, definition=definition, former=former) if call.id == question.get("tool_use_id") else call
+        replace(call, definition=definition, build=build, former=former, former_build=former_build)
+        if call.id == question.get("tool_use_id")
+        else call
         for call in calls
     )
 
 
-def redefined(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The calls about which somebody was asked, and whose tool has another definition now. They have not begun.
+def begun_with(calls: Calls, begun: Mapping[str, Any]) -> Calls:
+    """The calls, of which one has the definition and the build with which it began."""
+    definition, build = str(begun.get("definition") or ""), str(begun.get("build") or "")
+    return tuple(
+        replace(call, definition=definition, build=build) if call.id == begun.get("tool_use_id") else call
+        for call in calls
+    )
 
-    A question of an earlier program names no definition, and is not asked again.
+
+def here(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
+    """The calls, each with the definition and the build that its tool has in this process."""
+    return tuple(replace(call, definition=(own := tools[call.name]).definition, build=own.build) for call in calls)
+
+
+def redefined(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
+    """The calls about which somebody was asked, and whose tool has another definition now, or is of another build.
+
+    Nothing of them runs. A question of an earlier program names no definition, or no build: that is not compared.
     """
     asked = (Progress.ASKING, Progress.APPROVED)
     return tuple(
         call
         for call in calls
         if call.progress in asked and call.definition and call.name in tools
-        and tools[call.name].definition not in ("", call.definition)
+        and (tools[call.name].definition not in ("", call.definition) or _is_of_another_build(call, tools))
     )  # fmt: skip
 
 
+def _is_of_another_build(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
+    return bool(call.build) and tools[call.name].build not in ("", call.build)
+
+
 def asked_again(calls: Calls, again: Calls) -> Calls:
-    """The calls, of which some wait as if nobody had been asked, but for the definition that they had."""
+    """The calls, of which some wait as if nobody had been asked, but for the definition and the build that they had."""
     ids = {call.id for call in again}
-    return tuple(
-        replace(call, progress=Progress.WAITING, approved="", definition="", former=call.definition)
-        if call.id in ids
-        else call
-        for call in calls
-    )
+    return tuple(_unasked(call) if call.id in ids else call for call in calls)
+
+
+def _unasked(call: Call) -> Call:
+    former, build = call.definition, call.build
+    call = replace(call, progress=Progress.WAITING, approved="", definition="", build="")
+    return replace(call, former=former, former_build=build)
 
 
 def marked_approved(calls: Calls, id_: Any, approved: str) -> Calls:
@@ -327,7 +365,8 @@ def at_rest(calls: Calls) -> bool:
 
 def pending(agent: str, call: Call) -> PendingCall:
     """An agent's call, as the one who decides on it sees it."""
-    return PendingCall(agent, call.reply, call.id, call.name, call.input, call.unfenced, call.definition, call.former)
+    shown = PendingCall(agent, call.reply, call.id, call.name, call.input, call.unfenced, call.definition, call.former)
+    return replace(shown, build=call.build, former_build=call.former_build)
 
 
 def asking(calls: Calls) -> Calls:
@@ -426,10 +465,16 @@ def settle_cut_off(calls: Calls, tools: Mapping[str, ToolTraits]) -> tuple[Calls
     Returns the calls as they go on, and those that get `PERHAPS_RUN` as their result.
     """
     cut = [call for call in calls if call.progress is Progress.RUNNING and call.name != WAIT]
-    again = [call.id for call in cut if call.name in tools and tools[call.name].idempotent and not call.elsewhere]
+    again = [call.id for call in cut if _may_repeat(call, tools)]
     lost = tuple(call for call in cut if call.id not in again)
     going_on = progress(progress(calls, again, Progress.APPROVED), (call.id for call in lost), Progress.DONE)
     return going_on, lost
+
+
+def _may_repeat(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
+    """Whether a call that was cut off may start again: as the same tool, by its definition."""
+    own = tools.get(call.name)
+    return own is not None and own.idempotent and not call.elsewhere and call.definition in ("", own.definition)
 
 
 _BEFORE = (Progress.WAITING, Progress.ASKING, Progress.APPROVED)

@@ -339,6 +339,8 @@ class Decide:
     """The one who decides; empty where that is not told."""
     definition: str = ""
     """The digest of the tool's definition as it was shown; empty where it was not."""
+    build: str = ""
+    """The build of the host that asked; empty where it was not shown."""
 
 
 @dataclass(frozen=True, slots=True)

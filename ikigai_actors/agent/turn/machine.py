@@ -672,10 +672,10 @@ def _decide(state: State, event: on.Decide, now: int) -> Step:
     if event.call_sha256 and event.call_sha256 != digest_of(asked[0].name, asked[0].input):
         other = "This call has other arguments than the one that was decided on, and still waits: look at it again."
         return Step(state, effects=(Answer(event.caller, BadInput(other)),))
-    if event.definition and event.definition != asked[0].definition:
+    if (event.definition and event.definition != asked[0].definition) or event.build not in ("", asked[0].build):
         other = (
-            f"The tool {asked[0].name} has changed since the question that was decided on, and was asked about again: "
-            "look at the new question."
+            f"The tool {asked[0].name}, or its build, has changed since the question that was decided on, and was "
+            "asked about again: look at the new question."
         )
         return Step(state, effects=(Answer(event.caller, BadInput(other)),))
     return decide_call(state, event, now)

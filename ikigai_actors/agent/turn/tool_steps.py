@@ -23,6 +23,7 @@ from ikigai_actors.agent.turn.calls import (
     denial,
     denied,
     digest_of,
+    here,
     marked_approved,
     marked_by_pattern,
     marked_unfenced,
@@ -89,20 +90,15 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
         return _results(state, other, "This is not the call that was approved, so it was not begun.", now)
     if to_ask := to_be_asked(calls, tools):
         unfenced = [call.id for call in to_ask if tools[call.name].unfenced]
-        shown = tuple(replace(call, definition=tools[call.name].definition) for call in to_ask)
-        marked = {call.id: call.definition for call in shown}
-        former = {call.id: call.former for call in shown}
-        asked = tuple(
-            replace(call, definition=marked.get(call.id, call.definition), former=former.get(call.id, call.former))
-            for call in marked_unfenced(state.calls, unfenced)
-        )
+        shown = here(to_ask, tools)
+        asked = _with(marked_unfenced(state.calls, unfenced), shown)
         kept = {call.name: tools[call.name] for call in shown if call.definition}
         bodies = tuple(Definition(each.definition, name, each.definition_body) for name, each in sorted(kept.items()))
         return _ask(replace(state, calls=asked), shown, unfenced, now, bodies)
     if chosen := startable(calls, tools):
         by_pattern = {call.id for call in allowed_by_pattern(chosen, tools)}
-        state = replace(state, calls=marked_by_pattern(state.calls, by_pattern))
-        chosen = tuple(replace(call, definition=tools[call.name].definition) for call in chosen)
+        chosen = here(chosen, tools)
+        state = replace(state, calls=_with(marked_by_pattern(state.calls, by_pattern), chosen))
         return _start(state, marked_by_pattern(chosen, by_pattern), now)
     if running(state.calls) or waits(state.calls):
         return Step(state)
@@ -127,6 +123,15 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
     if told and isinstance(state.hold, Held):  # for a shorter request than the one with the words
         state = replace(state, hold=None)
     return request_model(state)
+
+
+def _with(calls: Calls, shown: Calls) -> Calls:
+    """The calls, of which some have the definitions and builds that are shown, or that they begin with."""
+    new = {call.id: call for call in shown}
+    return tuple(
+        replace(call, definition=one.definition, build=one.build) if (one := new.get(call.id)) is not None else call
+        for call in calls
+    )
 
 
 def _answer_from_record(state: State, kept: Calls, event: on.Continue, now: int, effects: Mapping[str, Any]) -> Step:
@@ -278,7 +283,7 @@ def _record(
     unfenced: Collection[str] = (),
 ) -> Step:
     def data_of(call: Call) -> dict[str, Any]:
-        begun: dict[str, Any] = {"definition": call.definition} if call.definition else {}
+        begun = call.defined_by
         if call.by_pattern:
             begun["by_pattern"] = True
         data = call.question if kind is Kind.APPROVAL else {**call.data, **begun}

@@ -45,7 +45,8 @@
     unread             an agent counts as many unread mails as it has
     word               a word (``steer``) is a mail that was read, once and in order, in its turn and behind all results
     blob               a blob has the hash under which it is stored, and each message that refers to one has it
-    definition         a definition of a tool has the digest under which it is stored
+    definition         a definition of a tool has the digest under which it is stored, and each question has one
+    build              a living host's build is there, and the definitions of all tools that hosts and builds list
     document           every version of a document is of an agent or of a person
     version            a document's versions run from 1 without holes
     budget             agent 0 has a budget, and all others are below it, without circles; an agent's is there
@@ -218,7 +219,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
         logs.report_unresolved()
     found += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
     found += [*check_mailboxes(tx, records), *check_documents(tx), *check_blobs(tx, logs.blobs)]
-    found += check_definitions(tx)
+    found += check_definitions(tx, logs.questions)
     found += logs.words.conclude(tx.run("read_words"), records, logs.unknown)
     merges = map(MergeRow._make, tx.run("all_merges"))
     found += check_merges(merges, logs.merges, logs.merges_elsewhere, logs.heads, logs.is_unknown, logs.is_pruned)

@@ -53,6 +53,7 @@ class Invariant(StrEnum):
     WORD = "word"
     BLOB = "blob"
     DEFINITION = "definition"
+    BUILD = "build"
     DOCUMENT = "document"
     VERSION = "version"
     BUDGET = "budget"

@@ -49,6 +49,7 @@ class LogCheck:
         self.found: list[Violation] = []
         self.messages = 0
         self.blobs: dict[str, tuple[str, int]] = {}
+        self.questions: dict[str, tuple[str, int]] = {}
         """The first message that refers to each blob: its agent and its position."""
         self.counted: dict[str, Counted] = {}
         """The costs of requests in the messages of each agent."""
@@ -130,6 +131,8 @@ class LogCheck:
             self._report(Invariant.ACT, record.uuid, text)
         for blob in blobs_of(message):
             self.blobs.setdefault(blob.sha256, (record.uuid, message.id))
+        if message.kind == Kind.APPROVAL and record.imported_at is None and "definition" in message.data:
+            self.questions.setdefault(str(message.data["definition"]), (record.uuid, message.id))
         match message.kind:
             case Kind.CONFIGURE:
                 for text in misfits(message.data).values():

@@ -1,6 +1,7 @@
 """The notes of hosts and other processes for one another in the database.
 
     changes             which agents have changed since a look
+    builds              which code a host runs, and whether their tools are alike
     remote_commands     commands for agents of another process
     host_waits          which agents wait for which
     host_signs, liveness   signs of life, and agents without any

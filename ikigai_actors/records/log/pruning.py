@@ -7,9 +7,9 @@ comes to need a log later. Documents stay, and what the pruned have sent to othe
 The first transaction decides under the lock of the tree, and marks the agents (``pruned_at``): from then on whoever
 reads gets `HistoryPruned`. Then the rows go, some in each transaction, so that nobody waits long. What a prune leaves
 that was cut off is rows that nobody reads; the next one deletes them. Last go the blobs to which nothing refers, the
-bodies of arrivals after 7 days and arrivals after 30, deliveries after 30 days that do not wait, and the keyed calls
-that are older than 30 days, unless what one names is open: a prompt, its turn, a timer, a living child; and former
-values of that age.
+definitions of tools that nobody names, the bodies of arrivals after 7 days and arrivals after 30, deliveries after 30
+days that do not wait, and the keyed calls that are older than 30 days, unless what one names is open: a prompt, its
+turn, a timer, a living child; and former values of that age.
 """
 
 import json
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.former import prune_former
 from ikigai_actors.records.arrivals.arrivals import prune_arrivals
+from ikigai_actors.records.hosts.builds import prune_definitions
 from ikigai_actors.records.mail.prompts import prompt_times
 from ikigai_actors.records.mail.timers import timers_of
 from ikigai_actors.records.messages.blobs import drop_unreferenced, unreferenced
@@ -97,6 +98,7 @@ def prune_logs(
                 pass
         advance(start + len(some), len(left))
     store.write(drop_unreferenced)
+    store.write(prune_definitions)
     store.write(lambda tx: prune_arrivals(tx, now))
     store.write(lambda tx: prune_deliveries(tx, now))
     _prune_calls(store, now - KEPT_MS)

@@ -34,6 +34,7 @@ def app_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def app_arguments(app: str) -> dict[str, Any]:
     """Call the user's function. Raises `BadInput` for what cannot be used, with the cause of it."""
     from ikigai_actors.providers.named import imported
+    from ikigai_actors.system.options import with_build
     from ikigai_actors.system.system import ActorSystem
 
     named = imported(app, "--app", "FUNCTION")
@@ -55,4 +56,4 @@ def app_arguments(app: str) -> dict[str, Any]:
             f"--app {harmless(app)} returns an argument {harmless(str(wrong[0]))!r} that it cannot set. Those of "
             f"ActorSystem.open: {', '.join(sorted(known))}."
         )
-    return dict(made)
+    return with_build(made, named)

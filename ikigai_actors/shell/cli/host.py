@@ -13,7 +13,7 @@ from functools import partial
 from time import monotonic
 
 from ikigai_actors.actors.futures import TimedOut
-from ikigai_actors.agent.subscriptions import Event, HostEnded
+from ikigai_actors.agent.subscriptions import Event, HostEnded, HostsDiffer
 from ikigai_actors.errors import (
     BadInput,
     Fenced,
@@ -34,7 +34,7 @@ from ikigai_actors.store.hosts.host import LEASE
 from ikigai_actors.store.location import locate
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.verbs.text.harmless import one_line
-from ikigai_actors.verbs.text.hosts import host_ended
+from ikigai_actors.verbs.text.hosts import host_ended, hosts_differ
 from ikigai_actors.verbs.text.tree import summary
 
 START_AGAIN = 75
@@ -62,6 +62,7 @@ def run_host(
     until: Callable[[ActorSystem, Callable[[], int]], int],
     tell: Callable[[str], object],
     allowed: tuple[str, ...] = (),
+    build: str | None = None,
 ) -> int:
     """Run a host until a signal ends it.
 
@@ -74,6 +75,7 @@ def run_host(
         until: runs a loop, and raises `SystemClosed` when the system stops by itself.
         tell: takes a line for the person who started it.
         allowed: networks to which events may be sent beside public addresses; empty for those of the environment.
+        build: a name for the code that it runs; None for the one that the app gives, or a digest.
 
     Returns:
         The exit status.
@@ -87,6 +89,8 @@ def run_host(
         arguments["resume"] = resume
     if allowed:
         arguments["allow_private"] = allowed
+    if build is not None:
+        arguments["build"] = build
     if shares:
         arguments |= {"join": True, "name": name, "on_wait": lambda owner: tell(f"waits: {owner} runs the agents")}
     elif name is not None:
@@ -101,7 +105,7 @@ def run_host(
             tell(f"runs {location_of(system)}: {summary(census_of(system).by_status)}")
             if system._stand_in_notice:
                 tell(system._stand_in_notice)
-            system.subscribe(lambda event: _tell_of_hosts(event, tell), only=(HostEnded,))
+            system.subscribe(lambda event: _tell_of_hosts(event, tell), only=(HostEnded, HostsDiffer))
             liveness.beat()
             liveness.ready()
             runs = True
@@ -174,6 +178,8 @@ def _wait(interrupts: Interrupts, liveness: Liveness | None, idle: IdleWatch | N
 def _tell_of_hosts(event: Event, tell: Callable[[str], object]) -> None:
     if isinstance(event, HostEnded):
         tell(host_ended(event))
+    if isinstance(event, HostsDiffer):
+        tell(hosts_differ(event))
 
 
 def _drain(system: ActorSystem, tell: Callable[[str], object]) -> None:

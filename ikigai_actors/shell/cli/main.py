@@ -265,6 +265,7 @@ def observe_page(context: click.Context, /, port: int, address: str, **how: Any)
 
 @cli.command()
 @click.option("--name", metavar="NAME", help="PostgreSQL: the next host of this name takes its place at once.")
+@click.option("--build", metavar="BUILD", help="A name for this version of your code.  [default: a digest]")
 @app_option
 @click.option("--resume/--no-resume", default=None, help="Turns that were cut off.  [default: they go on]")
 @click.option("--alive", metavar="FILE", help="Written at each renewal of the lease, for who looks whether it hangs.")

@@ -143,6 +143,8 @@ class Host(Service):
         self._watch = _LeaseWatch(self._look_at_age, clock, lease or 0.0, threads)
         self.count: Callable[[], Living] = lambda: Living(0)
         """Counts the agents that it runs, for those with which it shares them."""
+        self.describe: Callable[[Transaction], object] = lambda tx: None
+        """Writes, in the transaction in which it begins, what its process runs."""
         self.on_wait: Callable[[HostRecord], object] = lambda owner: None
         """Gets the host that this one waits for before it joins, whenever that is another one than before."""
         self.on_renewal: Callable[[], object] = lambda: None
@@ -359,6 +361,7 @@ class Host(Service):
 
     def _register(self, tx: Transaction) -> None:
         _register(tx, self.id, self._milliseconds, self.name, self._knows)
+        self.describe(tx)
 
     def claim(self, waited: float = 0.0) -> None:
         """Take shards that nobody has, up to this host's share of them, or all. Raises `Fenced`, `StoreError`.

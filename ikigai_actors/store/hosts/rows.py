@@ -48,6 +48,8 @@ class HostRecord:
     """The waits of its agents for one another; see `ikigai_actors.records.hosts.host_waits`."""
     machine: str = ""
     """The boot and the namespace in which its pid counts; see `this_machine`. Read by `open_hosts` only."""
+    build: str = ""
+    """The build of the app's code that it runs; empty where that is not known. Read by `recent_hosts` only."""
 
     @property
     def state(self) -> str:
@@ -144,10 +146,11 @@ def recent_hosts(tx: Transaction) -> list[HostRecord]:
             ended_at=ended,
             shards=shards,
             working=working,
+            build=build,
             age=max(0, one.now - one.lease_until + lease) if one.lease_until else None,
             silent=one.id not in held or (bool(lease) and not one.is_believed),
         )
-        for *row, ended, lease, shards, working in rows
+        for *row, ended, lease, shards, working, build in rows
     ]
 
 

@@ -40,7 +40,7 @@ from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.host.processes import ProcessTable
 from ikigai_actors.system.host.supervision import SupervisionLoop
-from ikigai_actors.system.host_events import host_events
+from ikigai_actors.system.host_events import DifferenceWatch, host_events
 
 logger = logging.getLogger(__name__)
 
@@ -89,11 +89,12 @@ class Rebalancer(Worker):
             log_cache: the logs that are in use.
             supervision: gets the agents that this host has taken.
             on_end: gets `Fenced` when another host has ended this one.
-            publish: takes a `HostEnded`.
+            publish: takes a `HostEnded`, and a `HostsDiffer`.
             catch_up: has subscribers told what former hosts of agents have committed, before the agents act here.
         """
         super().__init__("ikigai-rebalancer", threads, host.clock)
         self._store, self._host, self._journal = store, host, journal
+        self._differences = DifferenceWatch(store)
         self._processes, self._log_cache = processes, log_cache
         self._supervision = supervision
         self._drained: list[Future[None]] = []
@@ -226,6 +227,8 @@ class Rebalancer(Worker):
             for event in host_events(self.hosts, hosts):
                 if isinstance(event, HostEnded):
                     self._publish(event)
+            for difference in self._differences.compare(hosts):
+                self._publish(difference)
         self.hosts = hosts
         return found
 

@@ -223,7 +223,7 @@ class Client(ClosedByBlock):
         from ikigai_actors.system.remote.follower import Follower, watching
 
         with watching(self._store) as watch:  # before the first look, so that nothing is missed
-            yield Feed(Follower(self._store, agents), watch, self._clock.now_ms())
+            yield Feed(Follower(self._store, agents, attached=True), watch, self._clock.now_ms())
 
     # Writing
 

@@ -27,6 +27,7 @@ from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.pieces import PiecesRow, pieces_behind
 from ikigai_actors.store.base import Store, Transaction, Watch
 from ikigai_actors.store.hosts.rows import RETURNS, HostRecord, ask_owners, expected_hosts
+from ikigai_actors.store.migrations import newest, outdated
 from ikigai_actors.system.remote.reply_feed import ReplyFeed, ReplyNews
 
 if TYPE_CHECKING:
@@ -71,11 +72,14 @@ class _Hosts(NamedTuple):
     expected: Sequence[HostRecord]
 
 
-def _ask_hosts(tx: Transaction) -> Callable[[], _Hosts]:
-    """Ask for them, in one trip with what is asked beside it."""
-    owners = ask_owners(tx)
+def _ask_hosts(tx: Transaction, check: Callable[[int], object] | None) -> Callable[[], _Hosts]:
+    """Ask for them, in one trip with what is asked beside it; ``check`` gets the oldest program that may look."""
+    owners, least = ask_owners(tx), None if check is None else tx.ask("least_program")
 
     def hosts() -> _Hosts:
+        if check is not None and least is not None:
+            [(version,)] = least()
+            check(version)
         found = owners()
         return _Hosts(found, () if found else expected_hosts(tx))
 
@@ -95,8 +99,16 @@ class _Look(NamedTuple):
 class Follower:
     """Follows the logs of some agents, or of everybody. Of one thread at a time. Raises `StoreError`."""
 
-    def __init__(self, store: Store, agents: Sequence[str] | None = None) -> None:
-        """Follow these agents, by uuid; None follows everybody, those too that are not born yet."""
+    def __init__(self, store: Store, agents: Sequence[str] | None = None, attached: bool = False) -> None:
+        """Follow agents.
+
+        Args:
+            store: where their rows are.
+            agents: follow these, by uuid; None follows everybody, those too that are not born yet.
+            attached: whether this process runs no agents: then a look raises `ProgramOutdated` once a newer program has
+                changed the schema so that this one should not use it. A host sees that with its lease.
+        """
+        self._check = self._refuse_outdated if attached else None
         self.is_told: Callable[[str], int] = lambda uuid: 0
         """Gives the latest message of an agent that others have published already; 0 for none."""
         self.whereabouts: Whereabouts | None = None
@@ -121,7 +133,7 @@ class Follower:
         self._since = now - CLOCK_MARGIN
 
         def look(tx: Transaction) -> tuple[list[Head], _Hosts]:
-            hosts = _ask_hosts(tx)
+            hosts = _ask_hosts(tx, self._check)
             return heads(tx, self._since) if agents is None else heads_of(tx, agents), hosts()
 
         found, hosts = self._store.read(look)
@@ -206,11 +218,15 @@ class Follower:
         asked = self._agents if among is None else [u for u in among if self._agents is None or u in self._agents]
 
         def look(tx: Transaction) -> _Look:
-            hosts = _ask_hosts(tx)
+            hosts = _ask_hosts(tx, self._check)
             return self._look(tx, heads_of(tx, asked or ()), hosts())
 
         self._begin_look()
         return self._news_of(self._store.read(look))
+
+    def _refuse_outdated(self, least: int) -> None:
+        if least > newest():
+            raise outdated(self._store.location, least)
 
     def _begin_look(self) -> None:
         if self.whereabouts is not None:
@@ -235,7 +251,7 @@ class Follower:
         unseen = self._unseen if self.is_midway else self._places.keys() - self._told
 
         def look(tx: Transaction) -> tuple[_Look, set[str], str]:
-            hosts = _ask_hosts(tx)
+            hosts = _ask_hosts(tx, self._check)
             found = heads(tx, self._since, self._after, most)
             left = unseen - {head.uuid for head in found}
             if len(found) == most:

@@ -49,7 +49,7 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.service import Service
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.waits import Waits
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.errors import IkigaiError, ProgramOutdated
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.poll_schedule import HEARTBEAT, NOBODY, PollSchedule
@@ -78,6 +78,7 @@ class FollowingLoop(Service):
         on_others: Callable[[frozenset[str] | None], object] | None = None,
         tell: Callable[[News, Sequence[HostRecord]], object] = lambda news, before: None,
         on_trouble: Callable[[str | None], object] = lambda reason: None,
+        on_outdated: Callable[[ProgramOutdated], object] = lambda error: None,
         hears_all: Callable[[], bool] = lambda: True,
         hears_replies: Callable[[], bool] = lambda: False,
         is_used: Callable[[], bool] = lambda: False,
@@ -92,6 +93,7 @@ class FollowingLoop(Service):
             on_others: of a host: takes the agents, by uuid, for which it may have something to do, None for any.
             tell: takes what is new, and who ran the agents at the look before.
             on_trouble: takes the reason when a look has failed, and None after each that has not.
+            on_outdated: takes the reason when this program should not use the database any more.
             hears_all: whether somebody wants to hear of all agents.
             hears_replies: whether somebody wants to see replies on their way, too.
             is_used: whether the hosts are to know that somebody is here, even if nobody wants to see replies.
@@ -102,7 +104,7 @@ class FollowingLoop(Service):
         self._is_used = is_used
         self._well = True  # whether the latest look was done
         self._clock, self._waits, self._remote, self._on_others = clock, waits, remote, on_others
-        self._tell, self._on_trouble = tell, on_trouble
+        self._tell, self._on_trouble, self._on_outdated = tell, on_trouble, on_outdated
         self._watch = store.watch(hosts=remote is not None)
         if remote is not None:
             remote.wake = self._watch.wake
@@ -177,7 +179,10 @@ class FollowingLoop(Service):
     def on_failure(self, error: IkigaiError) -> None:
         super().on_failure(error)  # it is looked at again soon
         self._polls.failed()
-        self._on_trouble(str(error))
+        if isinstance(error, ProgramOutdated):
+            self._on_outdated(error)
+        else:
+            self._on_trouble(str(error))
 
     def _follow(self, agents: frozenset[str] | None, for_hosts: frozenset[str] | None) -> None:
         self._tell_host(for_hosts)

@@ -3,21 +3,28 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from ikigai_actors.agent.subscriptions import HostChanged, HostEnded
+from ikigai_actors.agent.subscriptions import HostChanged, HostEnded, HostsDiffer
 from ikigai_actors.store.hosts.rows import HostRecord, Vacant
+from ikigai_actors.tools.definitions import ToolDifference
 from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.words import counted, duration
 
 MOST_HEIRS = 5
 """The most hosts that are named when one of them is gone."""
 
+MOST_TOOLS = 10
+"""The most tools that are named when hosts have different ones."""
 
-def host_lines(hosts: Sequence[HostRecord], vacant: Vacant) -> Iterator[str]:
-    """A line for each host; and one about agents that nobody runs, if there are any.
+
+def host_lines(
+    hosts: Sequence[HostRecord], vacant: Vacant, differences: Sequence[ToolDifference] = ()
+) -> Iterator[str]:
+    """A line for each host; and one about agents that nobody runs, and about tools that differ, if there are any.
 
     Args:
         hosts: those that live, and those that have ended lately.
         vacant: what no host has.
+        differences: the tools that those which live do not have alike.
     """
     rows = [
         (
@@ -35,6 +42,8 @@ def host_lines(hosts: Sequence[HostRecord], vacant: Vacant) -> Iterator[str]:
         yield "no process runs these agents"
     elif vacant.shards:
         yield f"nobody runs {counted(vacant.agents, 'agent')} yet, in {counted(vacant.shards, 'vacant shard')}"
+    if differences:
+        yield f"hosts have different tools: {_differing(differences)}"
 
 
 def host_changed(event: HostChanged) -> str:
@@ -59,6 +68,24 @@ def host_ended(event: HostEnded) -> str:
     return f"{gone}: {who} on at {where}."
 
 
+def hosts_differ(event: HostsDiffer) -> str:
+    """The line about tools that hosts do not have alike."""
+    if not event.tools:
+        return "All hosts have the same tools again."
+    return f"Hosts have different tools: {_differing(event.tools)}. ikigai hosts shows their builds."
+
+
+def _differing(differences: Sequence[ToolDifference]) -> str:
+    """Tools that differ, each with what differs: ``price (description, policy), refund (not at a and b)``."""
+    more = [f"{len(differences) - MOST_TOOLS} more"] if len(differences) > MOST_TOOLS else []
+    return ", ".join([*(_difference(one) for one in differences[:MOST_TOOLS]), *more])
+
+
+def _difference(one: ToolDifference) -> str:
+    without = [f"not at {enumerated([one_line(host) for host in one.without])}"] if one.without else []
+    return f"{one_line(one.tool)} ({', '.join([*one.traits, *without])})"
+
+
 def enumerated(names: Sequence[str]) -> str:
     """Names as a person lists them: ``a, b and c``."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
@@ -72,6 +99,7 @@ def _state(host: HostRecord) -> str:
         agents.append(f"{host.working} working")
     if host.name is not None:  # one without a name has all shards
         agents.append(counted(host.shards, "shard"))
+        agents += [f"build {host.build}"] if host.build else []
     share = ", ".join(agents)
     seen = "" if host.age is None else f", seen {duration(host.age / 1000)} ago"
     if host.silent:

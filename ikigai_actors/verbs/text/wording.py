@@ -1,6 +1,13 @@
 """Words of the shell for agents and for trouble."""
 
-from ikigai_actors.agent.subscriptions import HostChanged, HostEnded, SystemTrouble, ToolTrouble, WindowNearlyFull
+from ikigai_actors.agent.subscriptions import (
+    HostChanged,
+    HostEnded,
+    HostsDiffer,
+    SystemTrouble,
+    ToolTrouble,
+    WindowNearlyFull,
+)
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.agent.turn.machine import failed_turn
 from ikigai_actors.errors import ProviderError, TurnInterrupted
@@ -8,7 +15,7 @@ from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.verbs.text.harmless import one_line
-from ikigai_actors.verbs.text.hosts import host_changed, host_ended
+from ikigai_actors.verbs.text.hosts import host_changed, host_ended, hosts_differ
 from ikigai_actors.verbs.text.naming import named
 from supervisors.signals import Status
 
@@ -64,6 +71,8 @@ def explained(trouble: SystemTrouble) -> str:
         return host_changed(trouble)
     if isinstance(trouble, HostEnded):
         return host_ended(trouble)
+    if isinstance(trouble, HostsDiffer):
+        return hosts_differ(trouble)
     if trouble.reason is None:
         return "The database answers again."
     return f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"

@@ -74,7 +74,7 @@ def test_when_a_host_is_killed_another_one_goes_on_and_who_waits_gets_the_answer
         assert (ended["name"], ended["state"], goes_on["name"], goes_on["shards"]) == ("a", "ended", "b", 1024)
         lines = run("--database", url, "hosts").stdout.splitlines()
         assert [line.split()[0] for line in lines] == ["a", "b"]
-        assert re.search(r"runs 1 agent, 1,?024 shards, seen \d s ago$", lines[1])
+        assert re.search(r"runs 1 agent, 1,?024 shards, build [0-9a-f]{16}, seen \d s ago$", lines[1])
 
 
 def test_a_host_that_is_told_to_end_gives_its_agents_away_first(new_postgres: NewDatabase) -> None:

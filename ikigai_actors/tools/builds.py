@@ -1,0 +1,132 @@
+"""Builds: the code of an app, as a host runs it.
+
+    ActorSystem.open(..., build="2026-11-28a")        # or: ikigai host --build 2026-11-28a
+
+A build is known by the name that it is given, or else by a digest: of the files that define its tools and programs, of
+the definitions of these tools, and of the version of ikigai-actors. Hosts with the same code have the same digest,
+wherever that lies. What these files import from others changes no digest, nor does what a function finds when it runs:
+then name your builds.
+
+The tools of toolsets, such as those of an MCP server, are no part of a build: they change with another program. Their
+definitions are compared one by one (`differing`).
+"""
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import BadInput
+from ikigai_actors.tools.base import Toolset
+from ikigai_actors.tools.definitions import Definition, ToolDifference, definition_of
+from ikigai_actors.tools.function import Tool
+
+DIGITS = 16
+"""The digits of a build's digest."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,63}")
+_OURS = "ikigai_actors"
+
+
+class Build(NamedTuple):
+    """The code of an app."""
+
+    id: str
+    """The name that it was given, or its digest."""
+    tools: tuple[Definition, ...]
+    """The definitions of its tools, without those of toolsets."""
+    runtime: str
+    """The version of ikigai-actors."""
+
+
+def build_of(
+    tools: Iterable[Tool | Toolset], code: Iterable[Callable[..., Any]] = (), name: str | None = None
+) -> Build:
+    """The build of a process.
+
+    Args:
+        tools: those of the app.
+        code: further functions of the app, such as programs: the files that define them are a part of it.
+        name: the name that it is given; None for a digest.
+
+    Raises:
+        BadInput: the name is none.
+    """
+    every = [*tools]
+    functions = [one for one in every if not isinstance(one, Toolset)]
+    definitions = tuple(sorted(definition_of(one.describe(), one.traits) for one in functions))
+    runtime = _version()
+    if name is not None:
+        return Build(_checked(name), definitions, runtime)
+    contents = sorted({digest for one in (*every, *code) if (digest := _digest_of_file(one))})
+    whole = json.dumps([runtime, [one.digest for one in definitions], contents])
+    return Build(sha256(whole.encode()).hexdigest()[:DIGITS], definitions, runtime)
+
+
+def digests_by_name(definitions: Iterable[Definition]) -> str:
+    """The digests of definitions by the names of their tools, as JSON."""
+    return json.dumps({one.name: one.digest for one in definitions}, sort_keys=True, separators=(",", ":"))
+
+
+def differing(hosts: Mapping[str, Mapping[str, str]], bodies: Mapping[str, str]) -> tuple[ToolDifference, ...]:
+    """The tools that hosts do not have alike, by name.
+
+    Args:
+        hosts: the digests of the definitions of each host's tools, by the names of the hosts and of the tools.
+        bodies: the bodies of definitions, by digest; one that is missing differs in its ``definition``.
+    """
+    found = []
+    for tool in sorted({name for tools in hosts.values() for name in tools}):
+        digests = {tools[tool] for tools in hosts.values() if tool in tools}
+        without = tuple(sorted(host for host, tools in hosts.items() if tool not in tools))
+        if len(digests) > 1 or without:
+            found.append(ToolDifference(tool, _differing_traits(digests, bodies), without))
+    return tuple(found)
+
+
+def _differing_traits(digests: Iterable[str], bodies: Mapping[str, str]) -> tuple[str, ...]:
+    known = [bodies.get(digest) for digest in digests]
+    if len(known) < 2:
+        return ()
+    wholes = [json.loads(body) for body in known if body is not None]
+    traits = {trait for whole in wholes for trait in whole}
+    differ = {trait for trait in traits if any(one.get(trait) != wholes[0].get(trait) for one in wholes)}
+    return tuple(sorted(differ | ({"definition"} if None in known else set())))
+
+
+def _checked(name: object) -> str:
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        raise BadInput(
+            "Expected build to be 1 to 64 letters of English, digits or . _ + @ - that begin with a letter or digit; "
+            f"got {shown(name)}."
+        )
+    return name
+
+
+def _version() -> str:
+    try:
+        return version("ikigai-actors")
+    except PackageNotFoundError:  # run from its sources alone
+        return ""
+
+
+def _digest_of_file(code: object) -> str:
+    """The digest of the file that defines a tool, a toolset or a function; empty for ours, and where there is none."""
+    code = getattr(code, "function", code)
+    while isinstance(code, partial):
+        code = code.func
+    defined: Any = inspect.unwrap(code) if callable(code) and hasattr(code, "__module__") else code
+    if not (inspect.isroutine(defined) or inspect.isclass(defined)):
+        defined = type(defined)
+    if str(getattr(defined, "__module__", "")).partition(".")[0] == _OURS:
+        return ""
+    with suppress(OSError, TypeError):  # made at run time, or it lies in an archive
+        return sha256(Path(inspect.getfile(defined)).read_bytes()).hexdigest()
+    return ""
