@@ -8,10 +8,11 @@ from contextlib import closing
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from ikigai_actors.errors import Fenced, IkigaiError, ProgramOutdated, SchemaInUse
+from ikigai_actors.errors import Fenced, IkigaiError, ProgramOutdated, SchemaInUse, StoreUnavailable
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.migrations import Migration, ensure_schema, newest, schema_version
+from ikigai_actors.store.queries import split
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, eventually, sql, tables
 from tests.kit.hosts import Hosts
@@ -81,6 +82,27 @@ def test_a_step_that_a_living_host_does_not_know_is_refused_and_names_it(
         take(url, lease=LONG, name="new", migrations=[ADDS, TAKES_AWAY])
         assert schema_version(store) == NOW + 2
         assert "teas" not in tables(store)
+
+
+STATEMENTS = split(ADDS.script)
+
+
+@pytest.mark.parametrize("death", range(len(STATEMENTS) + 1))
+def test_a_newer_host_that_dies_at_a_statement_of_a_step_leaves_the_older_tables(
+    url: str, take: Hosts, death: int
+) -> None:
+    old = take(url, lease=LONG, name="old")
+    deadly = [*STATEMENTS[:death], "SELECT pg_terminate_backend(pg_backend_pid())", *STATEMENTS[death:]]
+    with closing(open_store(url)) as store:
+        before = living(store), schema_version(store), tables(store)
+        with pytest.raises(StoreUnavailable):
+            take(url, lease=LONG, name="new", migrations=[ADDS._replace(script=";\n".join(deadly) + ";")])
+        assert before == (living(store), schema_version(store), tables(store))
+        old.renew()
+        old.claim()
+        take(url, lease=LONG, name="new", migrations=[ADDS])
+        assert (living(store), schema_version(store)) == ([("old", NOW), ("new", NOW + 1)], NOW + 1)
+        assert "teas" in tables(store)
 
 
 def test_who_shares_with_nobody_is_not_migrated_over_and_is_named(url: str, take: Hosts) -> None:

@@ -13,7 +13,15 @@ from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.shell.cli.main import run
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.base import Row
-from ikigai_actors.store.migrations import OLDEST_READ, Migration, ensure_schema, migrate, newest, schema_script
+from ikigai_actors.store.migrations import (
+    MIGRATIONS,
+    OLDEST_READ,
+    Migration,
+    ensure_schema,
+    migrate,
+    newest,
+    schema_script,
+)
 from ikigai_actors.store.queries import split
 from tests.fuzz.shells import printed
 from tests.kit.databases import sql
@@ -112,6 +120,54 @@ def test_a_step_that_is_missing_is_seen(durable_url: Callable[[], str], steps: t
     ):
         migrate(old, migrations)
         assert (shape(old) == shape(new)) is (steps == (TABLE, COLUMN, INDEX))
+
+
+NEW_TABLE = r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)"
+ADDED_COLUMN = r"ALTER TABLE (\w+) ADD COLUMN (?!.*\bUNIQUE\b)(?:(?!.*\bNOT NULL\b)|(?=.*\bDEFAULT\b)).*"
+
+
+def takes_away(step: Migration) -> list[str]:
+    """The statements of a step that do more than to add what an older program lives on with.
+
+    These add: a table, and whatever is done to it; a column that may be NULL or has a default; an index that is not
+    unique, and so refuses nothing.
+    """
+    statements = [" ".join(re.sub(r"--.*", "", one).split()) for one in split(step.script)]
+    new = {match[1] for one in statements if (match := re.match(NEW_TABLE, one))}
+    about = r"(?:INSERT INTO|UPDATE|ALTER TABLE|CREATE (?:UNIQUE )?INDEX \w+ ON) (\w+)"
+    return [
+        one
+        for one in statements
+        if not (re.match(NEW_TABLE, one) or re.fullmatch(ADDED_COLUMN, one) or re.match(r"CREATE INDEX", one))
+        and not ((match := re.match(about, one)) and match[1] in new)
+    ]
+
+
+def test_a_step_that_older_programs_live_on_with_only_adds() -> None:
+    assert not any(takes_away(step) for step in MIGRATIONS if step.least < step.version)
+    assert (
+        takes_away(Migration(2, f"{TABLE}; {COLUMN}; {INDEX}; INSERT INTO teas VALUES ('Assam', 'India', 1)", 1)) == []
+    )
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE agents ADD COLUMN world TEXT NOT NULL",  # who does not know it writes none
+        "ALTER TABLE agents ADD COLUMN world TEXT UNIQUE",
+        "ALTER TABLE agents RENAME COLUMN labels TO account",
+        "ALTER TABLE mail RENAME TO post",
+        "ALTER TABLE agents DROP CONSTRAINT agents_status_check",  # to narrow it
+        "ALTER TABLE agents ALTER COLUMN changed TYPE INTEGER",
+        "ALTER TABLE hosts DROP COLUMN waits",
+        "DROP TABLE former",
+        "DROP INDEX agents_name",
+        "CREATE UNIQUE INDEX agents_label ON agents (labels)",
+        "UPDATE agents SET labels = '[]'",
+    ],
+)
+def test_a_step_that_takes_away_or_asks_for_more_is_seen(statement: str) -> None:
+    assert takes_away(Migration(2, f"{TABLE};\n-- Why.\n{statement};", 1)) == [statement]
 
 
 OLD = OLDEST_READ - 1

@@ -1,10 +1,12 @@
 """Two programs on one PostgreSQL under load: that of an earlier commit beside today's, in both orders of joining.
 
-python -m tests.torture.versions [--commit HEAD^]
+python -m tests.torture.versions [--commit HEAD^] [--rounds 1]
 
-Hosts are killed by SIGKILL and come back, the older one to tables that the newer one has changed. Every prompt must be
-answered and stand in its log once, and fsck must find nothing. Where the tables of the two differ by more than a step,
-as between commits before the first release, today's program plays the older one, and the newer one knows a step more.
+The newer program is killed by SIGKILL before each statement of its migration, before COMMIT and after it, while the
+older one works. Then each host is killed and comes back, the older one to tables that the newer one has changed; a
+round is that for both. Every prompt must be answered and stand in its log once, and fsck of both programs must find
+nothing. Where the tables of the two differ by more than a step, as between commits before the first release, today's
+program plays the older one, and the newer one knows a step more.
 """
 
 import argparse
@@ -17,28 +19,92 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from ikigai_actors import ActorSystem, AgentRef
-from ikigai_actors.records.fsck.check import check
-from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import newest
 from tests.kit.databases import eventually, own_server
 
 ROOT = Path(__file__).parents[2]
 
-HOST = """
-import sys, threading
+STEP = (
+    "ALTER TABLE agents ADD COLUMN world TEXT; "
+    "ALTER TABLE hosts ADD COLUMN zone TEXT NOT NULL DEFAULT ''; "
+    "CREATE TABLE worlds (id TEXT PRIMARY KEY)"
+)
+"""What the newer program adds."""
+
+DEATHS = STEP.count(";") + 4
+"""Before each statement of the step, before the version is written, before COMMIT, and after it."""
+
+HOST = f"""
+import os, signal, sys, threading
 from dataclasses import replace
 from ikigai_actors import ActorSystem
+from ikigai_actors.store.forwarding import ForwardingStore
 from ikigai_actors.store.migrations import MIGRATIONS, Migration, newest
 from ikigai_actors.system.platform import SYSTEM_PLATFORM
-url, name, steps = sys.argv[1:]
+url, name, steps, death = sys.argv[1:]
 now = newest()
-step = Migration(now + 1, "ALTER TABLE agents ADD COLUMN world TEXT; CREATE TABLE worlds (id TEXT PRIMARY KEY)", now)
+step = Migration(now + 1, {STEP!r}, now)
+deadly = int(death)
+
+
+class Seen:
+    # A transaction, or what it does to whole tables: counts the statements from the first one of the step on.
+    def __init__(self, inner, counted):
+        self.inner, self.counted = inner, counted
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    @property
+    def schema(self):
+        return Seen(self.inner.schema, self.counted)
+
+    def execute_all(self, statements):
+        for statement in statements:
+            self.counted()
+            self.inner.execute(statement)
+
+    def run(self, query, **parameters):
+        if query == "set_schema_version":
+            self.counted()
+        return self.inner.run(query, **parameters)
+
+
+class Deadly(ForwardingStore):
+    # A store whose process is killed at one of these statements.
+    seen = 0
+
+    def counted(self):
+        Deadly.seen += 1
+        if Deadly.seen == deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def write(self, work):
+        def migrating(tx):
+            before = Deadly.seen
+            done = work(Seen(tx, self.counted))
+            if Deadly.seen > before:
+                self.counted()
+            return done
+
+        before = Deadly.seen
+        done = super().write(migrating)
+        if Deadly.seen > before:
+            self.counted()
+        return done
+
+    def separate(self):
+        return Deadly(super().separate())
+
+
 parts = replace(SYSTEM_PLATFORM, migrations=(*MIGRATIONS, step) if steps == "1" else MIGRATIONS)
+if deadly:
+    parts = replace(parts, open_store=lambda place: Deadly(SYSTEM_PLATFORM.open_store(place)))
 with ActorSystem.open(url, provider="offline", join=True, name=name, lease=5.0, balance=1.0, parts=parts):
     print("runs", flush=True)
     threading.Event().wait()
@@ -78,17 +144,25 @@ class Hosts:
 
     def start(self, name: str, program: Program) -> None:
         """Start a host, and wait until it runs."""
-        process = subprocess.Popen(
-            [sys.executable, "-c", HOST, self._url, name, str(program.steps)],
+        process = self._running[name] = self._begin(name, program)
+        assert process.stdout is not None
+        if process.stdout.readline() != "runs\n":
+            raise SystemExit(f"Host {name} did not start.")
+
+    def die(self, name: str, program: Program, death: int) -> None:
+        """Start a host that is killed at a statement of its migration."""
+        process = self._begin(name, program, death)
+        if process.wait(120) != -signal.SIGKILL:
+            raise SystemExit(f"Host {name} was not killed at statement {death}: it ended with {process.returncode}.")
+
+    def _begin(self, name: str, program: Program, death: int = 0) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [sys.executable, "-c", HOST, self._url, name, str(program.steps), str(death)],
             env={**os.environ, "PYTHONPATH": str(program.source)},
             cwd=program.source,
             stdout=subprocess.PIPE,
             text=True,
         )
-        self._running[name] = process
-        assert process.stdout is not None
-        if process.stdout.readline() != "runs\n":
-            raise SystemExit(f"Host {name} did not start.")
 
     def kill(self, name: str) -> None:
         """End a host as ``kill -9`` does."""
@@ -102,7 +176,22 @@ class Hosts:
             self.kill(name)
 
 
-def play(url: str, first: Program, second: Program) -> str:
+def fsck(url: str, program: Program) -> str:
+    """What fsck of a program finds, as text."""
+    look = "import sys; from contextlib import closing; from ikigai_actors.store import open_store\n"
+    look += "from ikigai_actors.records.fsck.check import check\n"
+    look += "with closing(open_store(sys.argv[1])) as store: print(check(store)[:3])"
+    return subprocess.run(
+        [sys.executable, "-c", look, url],
+        env={**os.environ, "PYTHONPATH": str(program.source)},
+        cwd=program.source,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+
+
+def play(url: str, first: Program, second: Program, rounds: int) -> str:
     """One order of joining: the second program joins the first, each is killed and comes back; return what was seen."""
     hosts = Hosts(url)
     try:
@@ -120,12 +209,16 @@ def play(url: str, first: Program, second: Program) -> str:
                 return answered
 
             asked = [threads.submit(ask, agent) for agent in agents]
+            if second.steps:
+                for death in range(1, DEATHS + 1):
+                    hosts.die("b", second, death)
             hosts.start("b", second)
             eventually(lambda: len({one.name for one in system.hosts() if one.state == "runs"}) == 2, "two hosts")
-            hosts.kill("a")
-            hosts.start("a", first)  # an older program comes back to the newer tables
-            hosts.kill("b")
-            hosts.start("b", second)
+            for _ in range(rounds):
+                hosts.kill("a")
+                hosts.start("a", first)  # an older program comes back to the newer tables
+                hosts.kill("b")
+                hosts.start("b", second)
             enough.set()
             answered = [one.result(600) for one in asked]
             for agent, count in zip(agents, answered, strict=True):
@@ -133,10 +226,11 @@ def play(url: str, first: Program, second: Program) -> str:
                 if sorted(said) != sorted(f"prompt {number}" for number in range(count)):
                     raise SystemExit(f"Prompts of {agent.record.name} are lost or there twice: {len(said)} of {count}")
         hosts.close()
-        with closing(open_store(url)) as store:
-            if violations := check(store):
-                raise SystemExit(f"fsck: {violations[:3]}")
-        return f"{sum(answered)} prompts, each answered once; fsck clean"
+        for program in (first, second):
+            if (found := fsck(url, program)) != "[]":
+                raise SystemExit(f"fsck of {program.source}: {found}")
+        deaths = f"{DEATHS} deaths in the migration, " if second.steps else ""
+        return f"{deaths}{sum(answered)} prompts, each answered once; fsck of both clean"
     finally:
         hosts.close()
 
@@ -145,6 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Play both orders, each on a server of its own."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture.versions")
     parser.add_argument("--commit", default="HEAD^", help="the earlier program")
+    parser.add_argument("--rounds", type=int, default=1, help="how often each host is killed and comes back")
     given = parser.parse_args(arguments)
     with exported(given.commit) as source:
         same = first_version(source) == first_version(ROOT)
@@ -154,7 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"{given.commit} has other tables; today's program, with version {newest()}, plays the older one")
         for title, first, second in (("newer joins older", old, new), ("older joins newer", new, old)):
             with own_server() as server:
-                print(f"{title}: {play(server.get_uri(), first, second)}", flush=True)
+                print(f"{title}: {play(server.get_uri(), first, second, given.rounds)}", flush=True)
 
 
 if __name__ == "__main__":
