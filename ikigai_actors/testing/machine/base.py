@@ -32,6 +32,7 @@ from ikigai_actors.testing.machine.fixtures import (
     look_around,
     notes_of,
 )
+from ikigai_actors.testing.machine.former_oracle import FormerOracle
 from ikigai_actors.testing.machine.group_oracle import TO_GROUP, GroupOracle
 from ikigai_actors.testing.machine.hash_oracle import HashOracle
 from ikigai_actors.testing.machine.interrupt_oracle import InterruptOracle
@@ -107,6 +108,9 @@ class Stage(RuleBasedStateMachine):
 
     spans: SpanOracle
     """Follows the ends of its turns."""
+
+    former: FormerOracle
+    """Knows what it has looked like."""
 
     LIMIT = 12
     """The most agents that live at once: runs stay short."""
@@ -191,6 +195,7 @@ class Stage(RuleBasedStateMachine):
         self.ledger.pruned = self.upkeep.pruned
         self.hashes = HashOracle(self.world)
         self.spans = SpanOracle(self.world)
+        self.former = FormerOracle(self.world)
         self.memory = MemoryCheck(
             self.ledger.oracle,
             lambda agent: self.commits.agents[agent].turn,

@@ -12,6 +12,7 @@ has, and
     history               every agent's history in the database is what copying at each fork gives
     once, mail, rule, timer, group, monitor, cascade, supervised, quiescence
                           as `AgentTreeMachine` has them
+    former                as `AgentTreeMachine` has it
     together              siblings that are restarted together live in the shard of their supervisor
     placed                at rest every living agent has one actor, or is woken, at the host of its shard alone
     followed              an actor follows what another host has done to its agent

@@ -31,6 +31,7 @@ After every rule, and at rest:
     monitor               all monitors of an agent hear of its death
     prune                 histories are deleted of the dead that nobody needs, whole, and a reader gets the error
     hash                  each message has the hash of its agent's history up to it, and keeps it
+    former                rows that change in place are, as of each moment at rest, what they were then
     span                  each turn that has ended has its spans, with ids that stay, below their parents
     transfer              a branch that was exported and imported is what it was, with its merges and its mail
     int                   an INT ends the turn of the prompt before it, without a request, and of no later one
@@ -50,6 +51,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from ikigai_actors.testing.machine.base import AGENTS, MOST_PERIODS, PERIOD
+from ikigai_actors.testing.machine.former_oracle import APART
 from ikigai_actors.testing.machine.model import at_work
 from ikigai_actors.testing.machine.rules import AgentRules
 from ikigai_actors.testing.machine.upkeep_rules import UpkeepRules
@@ -108,6 +110,14 @@ class AgentTreeMachine(UpkeepRules, AgentRules):
         self.ledger.open.clear()
         self.attempt(lambda: self.world.reopen(resume=True))
 
+    @rule()
+    def stands_still(self) -> None:
+        """Nothing is under way for a moment, of which one may ask later."""
+        self.attempt(self.world.settle)
+        if self.world.hosts[0].answers and not self.system.statistics().journal.queued:
+            self.former.check()
+        self.attempt(lambda: self.world.sleep(0.002))
+
     @precondition(lambda self: self.ledger.open or self.ledger.timers)
     @rule()
     def comes_to_rest(self) -> None:
@@ -129,6 +139,8 @@ class AgentTreeMachine(UpkeepRules, AgentRules):
         self.timers.check_rest()
         self.hashes.check_rest()
         self.spans.check_rest()
+        self.former.check(APART)
+        self.attempt(lambda: self.world.sleep(2 * APART / 1000))
         self.words.check_rest({self.world.process})
         self.check_upkeep()
 

@@ -1,0 +1,84 @@
+"""What stood in rows that change in place, read as of moments that have passed.
+
+    former      as of a moment at which nothing was under way, the rows that change in place are, with table
+                ``former``, what a copy of the database has that was made then
+
+A moment after which somebody has set a clock is forgotten: stamps after it may be earlier.
+"""
+
+import json
+from typing import Any
+
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.testing.simulation.process import Broken
+from ikigai_actors.testing.simulation.world import Simulation
+
+NOW = 2**62
+"""After everything that has a time."""
+
+APART = 1_000
+"""Milliseconds by which the clocks of no two hosts differ, unless one was set."""
+
+Then = dict[tuple[str, str, str], Any]
+"""What stood at a time, by agent, what and key."""
+
+
+def as_of(tx: Transaction, at: int) -> Then:
+    """What stood in the rows that change in place at a time, in milliseconds since 1970. Limits are left out."""
+    found = _today(tx, at)
+    columns = ["agent_uuid", "what", "key", "until", "value"]
+    rows = [row for batch in tx.schema.scan("former", columns) for row in batch if row[3] > at and row[1] != "limit"]
+    for uuid, what, key, _, value in sorted(rows, key=lambda row: -int(row[3])):
+        timer = json.loads(value) if what == "timer" else None
+        found[uuid, what, key] = value if timer is None else (timer[0], timer[8], timer[10])
+    return {place: value for place, value in found.items() if not _is_of_later(place[1], value, at)}
+
+
+def _today(tx: Transaction, at: int) -> Then:
+    """The rows of now; who has died since the time ran, as far as they say."""
+    found: Then = {}
+    supervision = ["strategy", "intensity", "period", "on_orphan"]
+    for batch in tx.schema.scan("agents", ["uuid", "supervisor_uuid", "name", "status", "ended_at", *supervision]):
+        for uuid, supervisor, name, status, ended, *rules in batch:
+            found[uuid, "supervisor", ""], found[uuid, "name", ""] = supervisor, name or ""
+            found[uuid, "status", ""] = "running" if ended is not None and ended > at else status
+            found[uuid, "strategy", ""] = " ".join(map(str, rules))
+    for batch in tx.schema.scan("groups", ["agent_uuid", "name", "joined_at"]):
+        found |= {(uuid, "group", group): str(joined) for uuid, group, joined in batch}
+    for batch in tx.schema.scan("timers", ["agent_uuid", "id", "due_at", "latest", "created_at"]):
+        found |= {(uuid, "timer", str(number)): (due, latest, made) for uuid, number, due, latest, made in batch}
+    return found
+
+
+def _is_of_later(what: str, value: Any, at: int) -> bool:
+    return (what == "group" and int(value) > at) or (what == "timer" and value[2] > at)
+
+
+class FormerOracle:
+    """Knows what a run has looked like while nothing was under way."""
+
+    def __init__(self, world: Simulation) -> None:
+        """Begin before the first commit of a world."""
+        self._world = world
+        self._known: dict[int, Then] = {}
+        self._set: tuple[float, ...] = ()
+
+    def check(self, apart: int = 0) -> None:
+        """Check all moments that are known, and note this one, at which nothing is under way.
+
+        ``apart``: milliseconds by which clocks may differ; more than that pass before anything happens.
+        """
+        clocks = (self._world.clock.wrong, *(one.process.clock.wrong for one in self._world.hosts if one.running))
+        if clocks != self._set:
+            self._known.clear()
+            self._set = clocks
+        store = self._world.process.looked_at
+        for at, state in self._known.items():
+            then = store.read(lambda tx: as_of(tx, at))  # noqa: B023 - it is read at once
+            agents = {place[0] for place in state}
+            if wrong := {
+                place for place in {*then, *state} if place[0] in agents and then.get(place) != state.get(place)
+            }:
+                place = min(wrong)
+                raise Broken(f"former: as of {at} {place} is {then.get(place)!r}, and then it was {state.get(place)!r}")
+        self._known[self._world.clock.now_ms() + apart] = store.read(lambda tx: as_of(tx, NOW))
