@@ -30,7 +30,7 @@ class ToolDifference:
     """A tool that living hosts do not have alike."""
 
     tool: str
-    """Its name."""
+    """The name of the tool."""
     traits: tuple[str, ...]
     """The parts of its definition that differ: ``description``, ``input_schema``, ``policy`` and so on."""
     without: tuple[str, ...]

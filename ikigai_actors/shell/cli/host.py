@@ -13,7 +13,7 @@ from functools import partial
 from time import monotonic
 
 from ikigai_actors.actors.futures import TimedOut
-from ikigai_actors.agent.subscriptions import Event, HostEnded, HostsDiffer
+from ikigai_actors.agent.subscriptions import HostEnded, HostsDiffer
 from ikigai_actors.errors import (
     BadInput,
     Fenced,
@@ -175,7 +175,7 @@ def _wait(interrupts: Interrupts, liveness: Liveness | None, idle: IdleWatch | N
     return 0
 
 
-def _tell_of_hosts(event: Event, tell: Callable[[str], object]) -> None:
+def _tell_of_hosts(event: object, tell: Callable[[str], object]) -> None:
     if isinstance(event, HostEnded):
         tell(host_ended(event))
     if isinstance(event, HostsDiffer):

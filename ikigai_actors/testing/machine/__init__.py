@@ -10,7 +10,7 @@ Its modules:
     model, fleet_ledger             what was acknowledged, and whether it still holds, after each rule and at rest
     commit_invariants, history_oracle, timer_oracle, merge_oracle, group_oracle, upkeep_oracle,
     word_oracle, hash_oracle, key_oracle, rule_oracle, tree_oracle, span_oracle, interrupt_oracle,
-    stamp_oracle
+    stamp_oracle, former_oracle
                                     what must hold of each commit
     memory_check                    what summaries and requests must have
 """

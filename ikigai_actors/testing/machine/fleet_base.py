@@ -15,7 +15,7 @@ from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.base import MOST_PERIODS, PERIOD, Stage
 from ikigai_actors.testing.machine.fleet_ledger import FleetLedger
-from ikigai_actors.testing.machine.former_oracle import APART
+from ikigai_actors.testing.machine.former_oracle import CLOCKS_DIFFER
 from ikigai_actors.testing.simulation.changes import StoredChange
 from ikigai_actors.testing.simulation.faults import OF_HOSTS, Faults
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
@@ -196,6 +196,6 @@ class FleetStage(Stage):
         self.timers.check_rest()
         self.hashes.check_rest()
         self.spans.check_rest()
-        self.former.check(APART)
-        self.attempt(lambda: self.world.sleep(2 * APART / 1000))
+        self.former.check(CLOCKS_DIFFER)
+        self.attempt(lambda: self.world.sleep(2 * CLOCKS_DIFFER / 1000))
         self.words.check_rest({host.running for host in self.world.hosts})

@@ -1,4 +1,4 @@
-"""What stood in rows that change in place, read as of moments that have passed.
+"""Rows that change in place, read as of moments that have passed.
 
     former      as of a moment at which nothing was under way, the rows that change in place are, with table
                 ``former``, what a copy of the database has that was made then
@@ -13,18 +13,18 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.simulation.world import Simulation
 
-NOW = 2**62
+AFTER_EVERYTHING = 2**62
 """After everything that has a time."""
 
-APART = 1_000
+CLOCKS_DIFFER = 1_000
 """Milliseconds by which the clocks of no two hosts differ, unless one was set."""
 
 Then = dict[tuple[str, str, str], Any]
-"""What stood at a time, by agent, what and key."""
+"""Values of a time, by agent, what and key."""
 
 
 def as_of(tx: Transaction, at: int) -> Then:
-    """What stood in the rows that change in place at a time, in milliseconds since 1970. Limits are left out."""
+    """The rows that change in place as they were at a time, in milliseconds since 1970. Limits are left out."""
     found = _today(tx, at)
     columns = ["agent_uuid", "what", "key", "until", "value"]
     rows = [row for batch in tx.schema.scan("former", columns) for row in batch if row[3] > at and row[1] != "limit"]
@@ -81,4 +81,4 @@ class FormerOracle:
             }:
                 place = min(wrong)
                 raise Broken(f"former: as of {at} {place} is {then.get(place)!r}, and then it was {state.get(place)!r}")
-        self._known[self._world.clock.now_ms() + apart] = store.read(lambda tx: as_of(tx, NOW))
+        self._known[self._world.clock.now_ms() + apart] = store.read(lambda tx: as_of(tx, AFTER_EVERYTHING))

@@ -51,7 +51,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from ikigai_actors.testing.machine.base import AGENTS, MOST_PERIODS, PERIOD
-from ikigai_actors.testing.machine.former_oracle import APART
+from ikigai_actors.testing.machine.former_oracle import CLOCKS_DIFFER
 from ikigai_actors.testing.machine.model import at_work
 from ikigai_actors.testing.machine.rules import AgentRules
 from ikigai_actors.testing.machine.upkeep_rules import UpkeepRules
@@ -139,8 +139,8 @@ class AgentTreeMachine(UpkeepRules, AgentRules):
         self.timers.check_rest()
         self.hashes.check_rest()
         self.spans.check_rest()
-        self.former.check(APART)
-        self.attempt(lambda: self.world.sleep(2 * APART / 1000))
+        self.former.check(CLOCKS_DIFFER)
+        self.attempt(lambda: self.world.sleep(2 * CLOCKS_DIFFER / 1000))
         self.words.check_rest({self.world.process})
         self.check_upkeep()
 
