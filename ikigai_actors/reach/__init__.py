@@ -17,4 +17,5 @@ guest_logs   the logs of other libraries, a transaction a method
 asked     a request below the verbs, and what came of it
 keys      requests that are done once under a key of their principal
 readable   what views take: a system, or a client
+apps      the build of a function that gives the arguments of `open`
 """

@@ -157,19 +157,6 @@ class HostOptions:
     parts: Platform
 
 
-def with_build(arguments: Mapping[str, Any], app: Callable[..., Any]) -> dict[str, Any]:
-    """Arguments of `ActorSystem.open` that a function has made, with a build to which its file belongs, too.
-
-    Raises `BadInput` for tools and programs that are none.
-    """
-    if arguments.get("build") is not None:
-        return dict(arguments)
-    tools = check_tools(arguments.get("tools", ()))
-    programs = [*check_programs(arguments.get("programs", ())).values()]
-    build = build_of(tools, [app, *(one.function for one in programs)])
-    return {**arguments, "tools": tools, "programs": programs, "build": build.id}
-
-
 def check_options(
     database: str | os.PathLike[str] | None,
     provider: Provider | str | None,

@@ -34,7 +34,7 @@ def app_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def app_arguments(app: str) -> dict[str, Any]:
     """Call the user's function. Raises `BadInput` for what cannot be used, with the cause of it."""
     from ikigai_actors.providers.named import imported
-    from ikigai_actors.system.options import with_build
+    from ikigai_actors.reach.apps import with_build
     from ikigai_actors.system.system import ActorSystem
 
     named = imported(app, "--app", "FUNCTION")
