@@ -102,7 +102,7 @@ def _statements(rows: Callable[[str], list[Any]], key: str) -> Iterator[tuple[st
     yield "those that terminate", "deadlines", {"host": host}
     yield "turns that asked", "turns_that_asked", {}
     yield "held for other hosts", "held_in", ours
-    yield "latest signs of life", "latest_signs", {}
+    yield "latest heartbeats", "latest_signs", {}
     yield "sleep: who rests", "idle_awake", {"host": host, "most": MOST_PUT_TO_SLEEP}
     yield "sleep: 1,000 go to sleep", "put_to_sleep", {"uuids": members[:1_000]}
     yield "who lives in all shards", "living_in", {"shards": shards}

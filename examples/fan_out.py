@@ -2,7 +2,7 @@
 
     python examples/fan_out.py "Shall our shop sell tea?"
 
-With ``ANTHROPIC_API_KEY`` a model does it with its tools alone. Without, the offline stand-in does as the prompt says,
+With ``ANTHROPIC_API_KEY`` a model does it with its tools alone. Without, the offline provider does as the prompt says,
 line by line: the children too, whose prompts have lines of their own.
 """
 
@@ -25,7 +25,7 @@ weighing what they wrote.
 
 
 def offline_script(question: str, me: str) -> str:
-    """The same as lines that the offline stand-in understands: each is a call, and all are one reply."""
+    """The same as lines that the offline provider understands: each is a call, and all are one reply."""
     lines = [question]
     for name, who in VIEWS.items():
         mail = json.dumps({"to": me, "body": f"The view of {who}."}, ensure_ascii=False)

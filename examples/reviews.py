@@ -2,7 +2,7 @@
 
     python examples/reviews.py "The tea is hot, and so is the coffee."
 
-With ``ANTHROPIC_API_KEY`` a model does it. Without, the offline stand-in gives what its prompt says: the first child a
+With ``ANTHROPIC_API_KEY`` a model does it. Without, the offline provider gives what its prompt says: the first child a
 value that does not fit, which it is told, and then mends.
 """
 
@@ -37,7 +37,7 @@ LOOKS = {"clarity": "whether it is clear", "grammar": "its grammar", "style": "i
 
 
 def gives(*values: Any) -> str:
-    """Lines that the offline stand-in understands: give this value, and if it does not fit, the next one."""
+    """Lines that the offline provider understands: give this value, and if it does not fit, the next one."""
     return " @then ".join(f"@give_result {json.dumps({'result': value})}" for value in values)
 
 

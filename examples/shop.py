@@ -17,5 +17,5 @@ def price(tea: str) -> str:
 
 
 def app() -> dict[str, Any]:
-    """The arguments: without a provider, Anthropic where there is a key, else the offline stand-in."""
+    """The arguments: without a provider, Anthropic where there is a key, else the offline provider."""
     return {"tools": [price], "approvals": "deny"}

@@ -3,7 +3,7 @@
     python examples/stock.py DATABASE PROMPT...
     python examples/stock.py stock.db "Sell two kilos of Assam, and say what is left."
 
-With ``ANTHROPIC_API_KEY`` a model calls the tools. The offline stand-in makes the calls of its prompt:
+With ``ANTHROPIC_API_KEY`` a model calls the tools. The offline provider makes the calls of its prompt:
 
     python examples/stock.py stock.db '@sell {"tea": "Assam", "kilos": 2} @then @stock'
 

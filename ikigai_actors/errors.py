@@ -33,7 +33,7 @@
     │   └── KeyTaken            a key that names another call already
     ├── Repeated                this was done before under its key; its caller gets what it gave then, and not this
     ├── ProviderError           the model could not answer
-    │   ├── ProviderMissing     no key, or nobody but the offline stand-in, and nobody asked for it
+    │   ├── ProviderMissing     no key, or nobody but the offline provider, and nobody asked for it
     │   │   └── ProviderUnknown a setting names a provider that is not registered
     │   ├── ReplayDiverged      a call that the record does not have, where nothing runs
     │   └── StepChanged         a program does something else than its log says
@@ -367,7 +367,7 @@ class OutputError(ProviderError):
 
 
 class ProviderMissing(ProviderError):
-    """No model can be asked: there is no key for its provider, or no model is named and only the stand-in is there."""
+    """No model can be asked: there is no key for its provider, or only the offline provider is there."""
 
 
 class ProviderUnknown(ProviderMissing):

@@ -493,7 +493,7 @@ class Effects:
             raise provider_failed(error) from error
 
     def _check_stand_in(self, log: Log, end: int, settings: Mapping[str, Any]) -> None:
-        """Raise `ProviderMissing` where the stand-in, for which nobody asked, may not answer.
+        """Raise `ProviderMissing` where the offline provider, for which nobody asked, may not answer.
 
         A history without a reply is nobody's: there the database decides. Of a trial the experiment has looked.
         """

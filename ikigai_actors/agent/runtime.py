@@ -48,6 +48,6 @@ class Runtime:
     random_bytes: RandomBytes
     processes: Processes
     written_by: str = ""
-    """A model that wrote in this database, where the offline stand-in answers though nobody asked for it, and did not
+    """A model that wrote in this database, where the offline provider answers though nobody asked for it, and did not
     write everything.
     """

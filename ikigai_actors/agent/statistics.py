@@ -129,7 +129,7 @@ class Tally:
             self._pieces = (*pieces[-LATELY:], (second, size))
 
     def sign(self) -> Sign:
-        """The latest sign of life."""
+        """The latest heartbeat."""
         now = self._clock.monotonic()
         lately = sum(size for second, size in self._pieces if second + 1 > now - LATELY)
         return Sign(max(0.0, now - self._sign), -(-lately // SIZE_OF_A_TOKEN))

@@ -126,7 +126,7 @@ class Processes(Protocol):
         """Let an agent send its request again at a time, in milliseconds since 1970, when its service takes it."""
 
     def watch(self, uuid: str) -> None:
-        """Watch whether an agent that is in a turn gives signs of life, as its setting ``stuck_after`` asks."""
+        """Watch whether an agent that is in a turn sends heartbeats, as its setting ``stuck_after`` asks."""
 
     def bury(self, uuid: str, reason: str) -> None:
         """Mark an agent dead that cannot go on, and end its actor. Returns before that is done."""

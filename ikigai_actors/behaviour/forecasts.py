@@ -49,7 +49,7 @@ class Forecast:
     """The models that may read a recorded history and have written none of it, nor are they its agent's."""
     new_services: tuple[str, ...] = ()
     """The providers of them that none of these models have: a history leaves for another service. Not the offline
-    stand-in, which answers here.
+    provider, which answers here.
     """
 
     @property

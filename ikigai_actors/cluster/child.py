@@ -1,6 +1,6 @@
 """A host as a child of this process: it ends when this process does, and is killed when it hangs.
 
-The child gives signs of life by a pipe (``ikigai host --alive``): a line at each renewal of its lease, which says after
+The child sends heartbeats by a pipe (``ikigai host --alive``): a line at each renewal of its lease, which says after
 how many seconds of silence it hangs. Before its lease begins it gives none, and may take its time. What it prints goes
 to the standard error of this process, and the end of it is kept, since it says why a host could not be started.
 """
@@ -127,7 +127,7 @@ class HostProcess:
                     else:
                         self._hear(data)
                 if time.monotonic() - heard > silence:
-                    self._hear(f"host {self._name} has given no sign of life for {silence:g} s\n".encode())
+                    self._hear(f"host {self._name} has sent no heartbeat for {silence:g} s\n".encode())
                     process.kill()
             os.set_blocking(process.stderr.fileno(), False)  # what it has started may hold it open
             with contextlib.suppress(BlockingIOError):

@@ -65,7 +65,7 @@ _NOTED = 200
 """How many characters of a prompt a summary has."""
 _LAST = 3
 """How many prompts are recalled, beside the first one."""
-_HINT = "I am the offline stand-in; set ANTHROPIC_API_KEY to talk to a model."
+_HINT = "I am the offline provider; set ANTHROPIC_API_KEY to talk to a model."
 
 
 class OfflineProvider:

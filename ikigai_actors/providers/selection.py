@@ -80,7 +80,7 @@ class Providers:
             nobody_asked: As the attribute.
         """
         self.nobody_asked = nobody_asked
-        """Whether the default is the offline stand-in for want of a key, and nobody asked for it."""
+        """Whether the default is the offline provider for want of a key, and nobody asked for it."""
         self.configured = configured or Configuration()
         """The models of a file."""
         self.limits = {**self.configured.limits, **(limits or {})}
@@ -111,7 +111,7 @@ class Providers:
         return self.choose(settings.get("compact_model") or named if summary else named)
 
     def only_stands_in(self, settings: Mapping[str, Any], summary: bool = False) -> bool:
-        """Whether the offline stand-in answers for these settings though nobody asked for it; as for `asked`."""
+        """Whether the offline provider answers for these settings though nobody asked for it; as for `asked`."""
         named = settings.get("model")
         return self.nobody_asked and not models_in(settings.get("compact_model") or named if summary else named)
 
@@ -190,11 +190,11 @@ class Providers:
         return tuple(sorted(self._registered))
 
     def why_silent(self, writer: str, wrote: str = "this history") -> str:
-        """Why the stand-in does not answer where a model wrote; see `ikigai_actors.providers.stand_in.why_silent`."""
+        """Why the offline provider does not answer where a model wrote; see `stand_in.why_silent`."""
         return why_silent(writer, {*self._registered, *installed_names()}, wrote)
 
     def notice(self, writer: str) -> str:
-        """The notice where the stand-in answers unasked; as for `ikigai_actors.providers.stand_in.notice`."""
+        """The notice where the offline provider answers unasked; as for `ikigai_actors.providers.stand_in.notice`."""
         return notice(writer, {*self._registered, *installed_names()}) if self.nobody_asked else ""
 
     def _installed(self, name: str) -> Provider | None:
@@ -220,7 +220,7 @@ def models_in(setting: str | None) -> tuple[str, ...]:
 
 
 def usual_provider() -> str:
-    """The name of the provider where nobody has named one: Anthropic's if there is a key, else the offline stand-in."""
+    """The name of the provider where nobody has named one: Anthropic's if there is a key, else the offline provider."""
     return AnthropicProvider.name if os.environ.get("ANTHROPIC_API_KEY") else OfflineProvider.name
 
 

@@ -1,7 +1,7 @@
-"""When the offline stand-in may answer though nobody asked for it: in histories that it wrote alone. Pure.
+"""When the offline provider may answer though nobody asked for it: in histories that it wrote alone. Pure.
 
-Where nobody names a model and there is no key, the stand-in answers, so that everything can be tried. In a history that
-a real model wrote, its words would stay, and an experiment would judge them.
+Where nobody names a model and there is no key, the offline provider answers, so that everything can be tried. In a
+history that a real model wrote, its words would stay, and an experiment would judge them.
 """
 
 from collections.abc import Collection, Iterable
@@ -10,34 +10,34 @@ from ikigai_actors.providers.anthropic import AnthropicProvider
 from ikigai_actors.providers.offline import OfflineProvider
 
 _OWN = f"{OfflineProvider.name}:"
-_ASK = "or ask for the stand-in: --model offline."
+_ASK = "or ask for the offline provider: --model offline."
 _NAME = "--provider MODULE:CLASS or --app MODULE:NAME, in a program ActorSystem.open(provider=...)"
 UNWRITTEN = (
-    "Nobody named a model and ANTHROPIC_API_KEY is not set, so only the offline stand-in could answer. Set the key, or "
+    "Nobody named a model and ANTHROPIC_API_KEY is not set, so only the offline provider could answer. Set the key, or "
     f"name a provider ({_NAME}), {_ASK}"
 )
 """Why an experiment on a history without a reply is refused."""
 
 
 def notice(writer: str, known: Collection[str]) -> str:
-    """The notice where the stand-in answers unasked.
+    """The notice where the offline provider answers unasked.
 
     Args:
-        writer: a model that wrote in the database, as ``provider:model``; empty when the stand-in wrote everything.
+        writer: a model that wrote in the database, as ``provider:model``; empty when the offline one wrote everything.
         known: as `why_silent` has it.
     """
     if writer:
         return why_silent(writer, known, "in this database")
-    return "No ANTHROPIC_API_KEY is set: the offline stand-in answers with what each agent remembers."
+    return "No ANTHROPIC_API_KEY is set: the offline provider answers with what each agent remembers."
 
 
 def other_writer(writers: Iterable[str]) -> str:
-    """The first of these models, each ``provider:model``, that is not the stand-in; empty when there is none."""
+    """The first of these models, each ``provider:model``, that is not the offline one; empty without any."""
     return next((one for one in writers if one and not one.startswith(_OWN)), "")
 
 
 def why_silent(writer: str, known: Collection[str], wrote: str = "this history") -> str:
-    """Why the stand-in does not answer, and what to do.
+    """Why the offline provider does not answer, and what to do.
 
     Args:
         writer: the model that wrote, as ``provider:model``.
@@ -52,4 +52,4 @@ def why_silent(writer: str, known: Collection[str], wrote: str = "this history")
     if provider == AnthropicProvider.name:
         missing, way = "ANTHROPIC_API_KEY is not set", f"Set the key, {_ASK}"
     said = f"{writer.removesuffix(':')} wrote {wrote}, and {missing}."
-    return f"{said} The offline stand-in answers only what it wrote alone. {way}"
+    return f"{said} The offline provider answers only what it wrote alone. {way}"

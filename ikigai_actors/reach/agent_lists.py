@@ -27,7 +27,7 @@ class AgentFacts(NamedTuple):
     hosts: tuple[HostRecord, ...]
     """The hosts that run the agents, the latest first."""
     signs: Mapping[str, Sign]
-    """The latest signs of life of those that are in a turn, by uuid."""
+    """The latest heartbeats of those that are in a turn, by uuid."""
 
     def state(self, record: AgentRecord) -> str:
         """The state of an agent, as far as a reader of the database can know."""

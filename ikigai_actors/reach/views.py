@@ -120,7 +120,7 @@ def blob_bytes_of(system: System, sha256: str) -> bytes | None:
 
 
 def signs_of(system: System) -> Mapping[str, Sign]:
-    """The latest signs of life of those that are in a turn, by uuid; of this process's own agents those of now."""
+    """The latest heartbeats of those that are in a turn, by uuid; of this process's own agents those of now."""
     return system._signs()
 
 
@@ -133,13 +133,13 @@ class SystemFigures(NamedTuple):
     asked: Mapping[tuple[str, str], int]
     """When each call of an open turn asked, by agent and call."""
     silent: dict[str, float]
-    """For how many seconds each agent in a turn has given no sign of life."""
+    """For how many seconds each agent in a turn has given no heartbeat."""
     differences: tuple[ToolDifference, ...] = ()
     """The tools that hosts which live do not have alike."""
 
 
 def figures_of(system: System, silent: float) -> SystemFigures:
-    """The figures of a system; of turns without a sign of life those that have been so for ``silent`` seconds."""
+    """The figures of a system; of turns without a heartbeat those that have been so for ``silent`` seconds."""
 
     def read(tx: Transaction) -> SystemFigures:
         hosts, differences = recent_hosts(tx), host_differences(tx)

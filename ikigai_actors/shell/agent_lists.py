@@ -55,7 +55,7 @@ def list_lines(
         search: the command that searches.
         current: uuid of the agent that gets the ``*``.
         is_drawn: whether lines lead to an agent from the one above it.
-        signs: signs of life that are later than those of the list.
+        signs: heartbeats that are later than those of the list.
     """
     found, facts, text = listed.found, listed.facts, one_line(listed.text)
     if text and not found.wanted:

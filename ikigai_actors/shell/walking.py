@@ -33,9 +33,9 @@ def agents(shell: "ShellPlace", word: str | None, dead_too: bool, limit: int | N
 
     * marks the current one. Each line has the name, or two words for an agent without one, the state, and two counts of
     messages of any kind: those before the fork, and its own since then. Messages that a /clear or /rewind hides count
-    too, but not in /context. Unread mail is counted where there is any. For an agent in a turn it shows its latest sign
-    of life. Where several hosts run the agents, a column names the host of each. An experiment says how many trials it
-    has, and shows the first of them, with their scores and prompts.
+    too, but not in /context. Unread mail is counted where there is any. For an agent in a turn it shows its latest
+    heartbeat. Where several hosts run the agents, a column names the host of each. An experiment says how many trials
+    it has, and shows the first of them, with their scores and prompts.
     """
     from ikigai_actors.reach.views import signs_of
     from ikigai_actors.shell.agent_lists import list_lines, read_list

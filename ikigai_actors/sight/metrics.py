@@ -20,7 +20,7 @@ EXPOSITION = "text/plain; version=0.0.4"
 GAUGE, COUNTER = "gauge", "counter"
 
 _SILENT = 60.0
-"""Seconds without a sign of life after which a turn is counted as silent."""
+"""Seconds without a heartbeat after which a turn is counted as silent."""
 
 _STATES = ("runs", "drains", "silent", "ended")
 _STATUSES = ("running", "stopped", "terminating", "dead")
@@ -59,11 +59,11 @@ def read_metrics(system: System) -> list[Metric]:
         ),
     ]
     metrics += [
-        _one("ikigai_turns_silent", GAUGE, f"Turns without a sign of life for {_SILENT:.0f} s.", len(silent)),
+        _one("ikigai_turns_silent", GAUGE, f"Turns without a heartbeat for {_SILENT:.0f} s.", len(silent)),
         _one(
             "ikigai_turns_silent_oldest_seconds",
             GAUGE,
-            "Seconds since the latest sign of life of the turn that has given none for longest.",
+            "Seconds since the latest heartbeat of the turn that has given none for longest.",
             max(silent.values(), default=0.0),
         ),
     ]

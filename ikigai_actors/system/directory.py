@@ -222,7 +222,7 @@ class Directory(OfOneProcess, ABC):
     @property
     @abstractmethod
     def _stand_in_notice(self) -> str:
-        """The notice where only the offline stand-in answers though nobody asked for it; else empty."""
+        """The notice where only the offline provider answers though nobody asked for it; else empty."""
 
     @abstractmethod
     def _window_of(self, model: str | None = None) -> int:
@@ -264,9 +264,9 @@ class Directory(OfOneProcess, ABC):
         """As `_asked_models`."""
 
     def _check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
-        """Raise `ProviderMissing` where no model can be asked: there is no key, or nobody but the offline stand-in.
+        """Raise `ProviderMissing` where no model can be asked: there is no key, or nobody but the offline provider.
 
-        The stand-in may answer if somebody asked for it, or it wrote the record itself.
+        The offline provider may answer if somebody asked for it, or it wrote the record itself.
 
         Args:
             settings: those of the agent that is asked.
@@ -316,7 +316,7 @@ class Directory(OfOneProcess, ABC):
         return {}
 
     def _signs(self) -> dict[str, Sign]:
-        """The latest signs of life of the agents that are in a turn, by uuid."""
+        """The latest heartbeats of the agents that are in a turn, by uuid."""
         self._check_open()
         return self._store.read(latest_signs)
 

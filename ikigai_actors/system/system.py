@@ -317,7 +317,7 @@ class ActorSystem(System):
             name: of a host that joins, by which it is known: the next host of that name takes its place at once. None
                 makes one of the machine's name and the process id.
             on_wait: takes a text that tells which host is waited for, whenever that is another one.
-            on_renewal: is called when the lease begins, and after each renewal: a sign of life for whoever would start
+            on_renewal: is called when the lease begins, and after each renewal: a heartbeat for whoever would start
                 this process again. It must not wait for anything.
             balance: of a host that joins: seconds between two moves of agents to a host that has fewer. None moves
                 agents when this host drains or ends only.
@@ -683,7 +683,7 @@ class ActorSystem(System):
         return self._runtime.executor.printed(uuid)
 
     def _signs(self) -> dict[str, Sign]:
-        """The latest signs of life of the agents that are in a turn, by uuid."""
+        """The latest heartbeats of the agents that are in a turn, by uuid."""
         return {**super()._signs(), **self._processes.signs()}
 
     def _waits_for(self, uuid: str) -> str:

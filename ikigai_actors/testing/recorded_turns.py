@@ -65,7 +65,7 @@ class TurnFiles:
         turn = self._turns[place]
         if "provider" not in parts and _is_offline(turn):
             pytest.fail(
-                "No model is there to be asked, but the offline stand-in: define the fixture ikigai_parts, as "
+                "No model is there to be asked, but the offline provider: define the fixture ikigai_parts, as "
                 '{"provider": "anthropic", "tools": [...]}, or set the key of the provider.',
                 False,
             )
@@ -78,7 +78,7 @@ class TurnFiles:
 
 
 def _is_offline(turn: Turn) -> bool:
-    """Whether only the stand-in, which is no model, would answer a turn."""
+    """Whether only the offline provider, which is no model, would answer a turn."""
     system = turn.agent.system
     asked = system._asked_models(system._log_cache.settings_at(turn.agent.uuid, turn.opens - 1))
     return all(one.name.startswith(f"{OfflineProvider.name}:") for one in asked)

@@ -73,7 +73,7 @@ def test_a_host_that_hangs_ends_its_parent(launch: Launch, start: Started) -> No
     assert hangs.pid is not None
     os.kill(hangs.pid, signal.SIGSTOP)
     assert start.revived.wait(DEADLINE)
-    assert (hangs.status, hangs.said) == (-signal.SIGKILL, "host host-1 has given no sign of life for 3 s")
+    assert (hangs.status, hangs.said) == (-signal.SIGKILL, "host host-1 has sent no heartbeat for 3 s")
 
 
 @pytest.mark.thorough("two processes; the decision is a unit test")

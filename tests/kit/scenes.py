@@ -217,5 +217,5 @@ def same(system: System, shown: str) -> str:
             shown = shown.replace(record.uuid[:length], str(number) * length)
     shown = re.sub(f"[{SPINNER}]", SPINNER[0], shown.replace("&#160;", "\xa0"))
     shown = re.sub(r"[ \xa0\d]\d([ \xa0])s\b", r"\g<1>0\g<1>s", shown)
-    shown = re.sub(r"[ \xa0]{2}0[ \xa0]s(?=[ \xa0]*│)", lambda age: age[0][0] * 5, shown)  # since a sign of life
+    shown = re.sub(r"[ \xa0]{2}0[ \xa0]s(?=[ \xa0]*│)", lambda age: age[0][0] * 5, shown)  # since a heartbeat
     return re.sub(r"\d{4}-\d\d-\d\d([ \xa0])\d\d:\d\d:\d\d", r"2026-01-01\g<1>12:00:00", shown)

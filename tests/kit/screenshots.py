@@ -1,4 +1,4 @@
-"""Take the pictures of the screens that docs/use/shell.md shows: ``python -m tests.kit.screenshots [DIRECTORY]``."""
+"""Take the pictures of the screens that docs/use/keys.md shows: ``python -m tests.kit.screenshots [DIRECTORY]``."""
 
 import sys
 import tempfile

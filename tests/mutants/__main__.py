@@ -143,7 +143,7 @@ def main() -> None:
     parser.add_argument("--memory", action="store_true", help="those of what agents remember")
     parser.add_argument("--budgets", action="store_true", help="those of budgets")
     parser.add_argument("--behaviour", action="store_true", help="those of experiments")
-    parser.add_argument("--later", action="store_true", help="those of timers, signs of life, groups and monitors")
+    parser.add_argument("--later", action="store_true", help="those of timers, heartbeats, groups and monitors")
     parser.add_argument("--rules", action="store_true", help="those of rules about tools")
     parser.add_argument("--spending", action="store_true", help="those of keys, labels and their sums")
     parser.add_argument("--steering", action="store_true", help="those of words into turns")

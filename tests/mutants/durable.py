@@ -54,7 +54,7 @@ DURABLE_MUTANTS = (
         test=_BOOT,
     ),
     Mutant(
-        "a turn that is left shows a sign of life",
+        "a turn that is left shows a heartbeat",
         "store/queries.sql",
         "  FROM agents a WHERE a.awake = 1 AND a.turn > 0 AND a.cut_off = 0",
         "  FROM agents a WHERE a.awake = 1 AND a.turn > 0",

@@ -1,4 +1,4 @@
-"""Mutants of timers, signs of life, groups, monitors, and the mail that sums deaths up.
+"""Mutants of timers, heartbeats, groups, monitors, and the mail that sums deaths up.
 
 nice python -m tests.mutants --later --seconds 60
 """
@@ -130,7 +130,7 @@ LATER_MUTANTS = (
         test=_LIVENESS,
     ),
     Mutant(
-        "a piece of a reply is no sign of life",
+        "a piece of a reply is no heartbeat",
         "agent/statistics.py",
         "        self._sign = self._clock.monotonic()\n        second, pieces",
         "        second, pieces",

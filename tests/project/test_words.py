@@ -32,13 +32,18 @@ MODULES = {
 WORDS = {
     "anew": "again",
     "behind(?! (?:the|a) fence)": "after",
+    "begin or end of": "start or end of",
+    "both faces|(?:sync|aio) faces": "sync and async handles",
     "by (?:now|then)": "now, then",
     "for ever": "forever",
     "in the midst": "in the middle",
+    "holds? back": "reserves",
     "likewise": "too",
     "of late": "recently",
     "otherwise than": "differently from",
+    "signs? of life": "heartbeat",
     "so many": "this many",
+    "stand-ins?": "offline provider",
     "stands?(?!-in)(?! in for)": "is, are",
     "(?:am|are|be|been|is|was|were) told": "reads, gets, hears",
     "tells?(?!:)": "reports, prints, raises, says",
@@ -48,6 +53,12 @@ WORDS = {
     "whom": "who",
 }
 """What to write in place of each; an expression for what has several forms."""
+
+FOR_USERS = {
+    "hears?": "receives, reads",
+    "(?:unread|steering|withdrawn) words?": "steering message",
+}
+"""What to write in place of each on the pages for users."""
 
 ANY = re.compile(rf"\b(?:{'|'.join(WORDS)})\b".replace(" ", r"\s+"), re.IGNORECASE)
 """Whether a text has one of them, perhaps within code."""
@@ -63,14 +74,14 @@ def without_code(text: str) -> str:
     return CODE.sub(lambda code: re.sub(r"\S", "`", code[0]), text)
 
 
-def dialect(text: str) -> list[str]:
+def dialect(text: str, words: dict[str, str] = WORDS) -> list[str]:
     """Each such word of a page outside of code and quotations: its line, itself, what to write."""
-    if not ANY.search(text):
+    if words is WORDS and not ANY.search(text):
         return []
     prose = without_code(text)
     found = [
         (prose.count("\n", 0, match.start()) + 1, " ".join(match[0].split()), better)
-        for word, better in WORDS.items()
+        for word, better in words.items()
         for match in re.finditer(rf"(?<!\.)\b(?:{word})\b(?!\()".replace(" ", r"\s+"), prose, re.IGNORECASE)
     ]
     return [f"{line}: {word!r}; write: {better}" for line, word, better in sorted(found)]
@@ -79,6 +90,11 @@ def dialect(text: str) -> list[str]:
 @pytest.mark.parametrize("page", [*PAGES, *READMES], ids=name)
 def test_a_page_is_in_plain_english(page: Path) -> None:
     assert [f"{name(page)}:{each}" for each in dialect(page.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name != "engineering"], ids=name)
+def test_a_page_for_users_has_no_word_that_only_we_use(page: Path) -> None:
+    assert [f"{name(page)}:{each}" for each in dialect(page.read_text(encoding="utf-8"), FOR_USERS)] == []
 
 
 def overloaded(text: str) -> list[str]:
@@ -96,7 +112,7 @@ def test_a_sentence_with_both_is_reported_and_code_is_not() -> None:
 
 
 def test_a_word_is_reported_with_its_line_and_the_word_to_use() -> None:
-    page = "Again.\n\n```sh\nikigai tell\n```\n\nThe offline stand-in lives for\never. Who asks is told.\nWho asks?\n"
+    page = "Again.\n\n```sh\nikigai tell\n```\n\nThe offline provider lives for\never. Who asks is told.\nWho asks?\n"
     assert dialect(page) == [
         "7: 'for ever'; write: forever",
         "8: 'Who'; write: you, or if you",

@@ -1,4 +1,4 @@
-"""Signs of life in the row of a host: what a reader makes of them, with what agents have written themselves."""
+"""Heartbeats in the row of a host: what a reader makes of them, with what agents have written themselves."""
 
 import pytest
 

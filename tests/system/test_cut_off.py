@@ -83,7 +83,7 @@ def test_a_turn_that_is_left_is_interrupted_for_every_process_and_shows_no_sign_
         found = read_list(Client(store))
         [line] = [one.text for one in list_lines(found, found.state, "ikigai agents") if "kid" in one.text]
         assert "interrupted" in line
-        assert "sign of life" not in line
+        assert "heartbeat" not in line
         assert [one.cut_off for one in store.read(glances) if one.uuid == kid] == [system.agent(kid).record.turn]
         assert store.read(gauges).cut_off == 1
         for agent in (system.agent(kid), attached.agent(kid)):

@@ -1,4 +1,4 @@
-"""Signs of life: who shows them, and who is told of an agent that gives none."""
+"""Heartbeats: who shows them, and who is told of an agent that gives none."""
 
 import json
 import re
@@ -57,8 +57,8 @@ def test_a_sign_tells_how_long_ago_it_was_and_what_came_in_the_last_seconds() ->
     assert tally.sign() == Sign(10.5, 0)
     tally.lives()
     assert tally.sign() == Sign(0, 0)
-    assert sign_text(Sign(12.3, 40)) == "sign of life 12 s ago, 40 tokens in 3 s"
-    assert sign_text(Sign(0.2)) == "sign of life 0 s ago"
+    assert sign_text(Sign(12.3, 40)) == "heartbeat 12 s ago, 40 tokens in 3 s"
+    assert sign_text(Sign(0.2)) == "heartbeat 0 s ago"
 
 
 def test_a_supervisor_is_told_once_of_a_turn_in_which_nothing_comes() -> None:
@@ -69,7 +69,7 @@ def test_a_supervisor_is_told_once_of_a_turn_in_which_nothing_comes() -> None:
         assert notices(world.system.root) == []
         world.sleep(150)
         [told] = notices(world.system.root)
-        assert told.startswith("Agent kid gives no sign of life: waiting for the model, and nothing has come for 30 s.")
+        assert told.startswith("Agent kid sends no heartbeat: waiting for the model, and nothing has come for 30 s.")
         assert world.system.root.mails()[0].sender == kid.uuid
         world.sleep(130)
         kid.prompt("again")
@@ -183,7 +183,7 @@ def test_programs_and_other_processes_see_signs_of_those_that_work(durable: str)
         with Client.open(durable) as client:
             [line] = [line.text for line in reader.lines(client) if "kid" in line.text]
             told = {one["name"]: one["silent"] for one in json.loads("".join(reader.json_pieces(client)))}
-        assert re.search(r", sign of life \d+ s ago$", line)
+        assert re.search(r", heartbeat \d+ s ago$", line)
         assert told[None] is None
         assert 0 <= told["kid"] < 30
         with AttachedSystem.open(durable) as attached:

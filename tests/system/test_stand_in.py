@@ -1,4 +1,4 @@
-"""Where the offline stand-in answers though nobody asked for it, and where it does not."""
+"""Where the offline provider answers though nobody asked for it, and where it does not."""
 
 from collections.abc import Callable, Mapping
 
@@ -23,7 +23,7 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def mixed(durable_url: NewDatabase) -> str:
-    """A database with an agent that a provider of one's own has answered, and one that the stand-in has."""
+    """A database with an agent that a provider of one's own has answered, and one that the offline provider has."""
     url = durable_url()
     with ActorSystem.open(url, ScriptedProvider(lambda request: "Noted.")) as system:
         real = system.root.fork(name="real")

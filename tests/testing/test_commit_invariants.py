@@ -200,7 +200,7 @@ def test_a_turn_that_goes_on_again_and_again_or_lives_though_it_is_left_is_found
     commit(machine, [on])
     commit(machine, [left])
     signs = HostSigns(5, {said.uuid: PublishedSign(1, 5, 0)})
-    with pytest.raises(Broken, match=r"cut-off: host .* writes signs of life"):
+    with pytest.raises(Broken, match=r"cut-off: host .* writes heartbeats"):
         commit(machine, [RanStatement("publish_signs", {"host": "here", "signs": encode_signs(signs)})])
     commit(machine, [on])  # as a person has asked
     with pytest.raises(Broken, match=r"cut-off: .* goes on from 2 for the time 4"):

@@ -81,7 +81,7 @@ def test_each_recorded_turn_is_a_test_that_replays_it(tmp_path: Path) -> None:
             TESTS.replace("shop.jsonl", "old.jsonl").replace('return {"provider"', "{1"),
             "a dict of what ActorSystem.open",
         ),
-        (TESTS.replace("shop.jsonl", "old.jsonl").replace("def ikigai_parts", "def other_parts"), "offline stand-in"),
+        (TESTS.replace("shop.jsonl", "old.jsonl").replace("def ikigai_parts", "def other_parts"), "offline provider"),
         ("def test_it(turn): pass", "pytest.mark.recorded"),
     ],
     ids=range(7),

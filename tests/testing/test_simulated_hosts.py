@@ -150,7 +150,7 @@ def test_a_host_that_is_cut_off_loses_its_agents(world: Simulation, silent: bool
     assert parts(world) == {"a": 32, "c": 32}
     b.heal()
     world.sleep(5)
-    with pytest.raises(SystemClosed, match="gave no sign of life"):
+    with pytest.raises(SystemClosed, match="sent no heartbeat"):
         b.system.agents()
 
 

@@ -147,11 +147,11 @@ def test_an_abandoned_store_says_why_and_frees_its_locks_and_others_go_on(server
     first, second = server.store(), server.store()
     with closing(first.separate()) as own:
         own.write(lambda tx: tx.hold("a"))
-        own.abandon("no sign of life")
+        own.abandon("no heartbeat")
         for store in (own, first):
-            with pytest.raises(SystemClosed, match="no sign of life"):
+            with pytest.raises(SystemClosed, match="no heartbeat"):
                 store.write(tree_change)
-    with pytest.raises(SystemClosed, match="no sign of life"):
+    with pytest.raises(SystemClosed, match="no heartbeat"):
         first.read(lambda tx: tx.run("tree_version"))
     second.write(tree_change)
     eventually(lambda: not held(second, "a"), "the end of the connection at the server")

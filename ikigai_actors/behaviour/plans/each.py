@@ -15,7 +15,7 @@ class Each(TrialPlan):
     """The plan of a replay, a regression or an evaluation.
 
     Of some cases the first samples come first, in all arms, then the second ones, and so on: samples of a case that
-    wait for its first one, whose prefix they read from the cache of the model's service, do not hold back other cases.
+    wait for its first one, whose prefix they read from the cache of the model's service, do not delay other cases.
     The cases are few, so that the service has not forgotten it before the next sample.
 
     A case may go on from another one, as the turns of one log do: then each of its trials goes on from the end of that

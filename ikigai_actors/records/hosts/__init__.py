@@ -4,7 +4,7 @@
     builds              which code a host runs, and whether their tools are alike
     remote_commands     commands for agents of another process
     host_waits          which agents wait for which
-    host_signs, liveness   signs of life, and agents without any
+    host_signs, liveness   heartbeats, and agents without any
 
 All of it is for the living: what a dead process has left costs its readers a look, and no wait.
 """

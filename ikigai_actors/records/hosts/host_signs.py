@@ -1,4 +1,4 @@
-"""The signs of life that a host publishes in its row, for readers in other processes.
+"""The heartbeats that a host publishes in its row, for readers in other processes.
 
     journal.submit(PublishSigns(host, encode_signs(HostSigns(now, {uuid: PublishedSign(turn, at, tokens)}))), done)
     published_signs(tx)                     # by agent and turn
@@ -30,7 +30,7 @@ class PublishedSign(NamedTuple):
     turn: int
     """The turn."""
     at: int
-    """When it gave its latest sign of life, in milliseconds since 1970."""
+    """When it sent its latest heartbeat, in milliseconds since 1970."""
     tokens: int | None
     """About how many tokens came in the seconds before; None when that was too long ago."""
 

@@ -1,4 +1,4 @@
-"""Signs of life of agents in a turn; and the unit that notifies a supervisor, once a turn, when there are none.
+"""Heartbeats of agents in a turn; and the unit that notifies a supervisor, once a turn, when there are none.
 
 The row names the turn of the notice, so neither a restart nor another host sends it again.
 """
@@ -18,10 +18,10 @@ LATELY = 3
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """The latest sign of life of an agent in a turn."""
+    """The latest heartbeat of an agent in a turn."""
 
     seconds: float
-    """Since its latest sign of life: a piece of a reply, the begin or end of a tool, a commit. Of an agent of another
+    """Since its latest heartbeat: a piece of a reply, the start or end of a tool call, a commit. Of an agent of another
     process, as its host told within the last seconds.
     """
     tokens: int | None = None
@@ -40,7 +40,7 @@ def latest_signs(tx: Transaction) -> dict[str, Sign]:
 
 
 class ReportStuck(Addressed):
-    """Notify the supervisor of an agent that it gives no sign of life; answered with the `Mail`, or None.
+    """Notify the supervisor of an agent that it sends no heartbeat; answered with the `Mail`, or None.
 
     Nothing is written when the turn is over, there was a notice of it before, or no supervisor lives.
     """

@@ -15,7 +15,7 @@
     max_agents      how many agents may live in its branch (the child of agent 0 that it comes from, and all below that)
                     when its model forks; 1,000 when it is not set
     max_steps       how often its model may be asked in one turn; 50 when it is not set
-    stuck_after     seconds without a sign of life in a turn, after which its supervisor is told, once; 0: never
+    stuck_after     seconds without a heartbeat in a turn, after which its supervisor is told, once; 0: never
     stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
     service_retries how often a request is sent again that a service refuses for the moment; 5 when it is not set
     tools           the names of its tools; without it, all

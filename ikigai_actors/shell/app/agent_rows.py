@@ -35,7 +35,7 @@ class AgentRow(NamedTuple):
     rate: float
     """Tokens of its answer a second, lately."""
     silent: float
-    """Seconds since its latest sign of life, while it works; else 0."""
+    """Seconds since its latest heartbeat, while it works; else 0."""
     turns: int
     inbox: int
     restarts: int

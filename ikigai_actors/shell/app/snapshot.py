@@ -106,7 +106,7 @@ class Snapshot:
     hosts: Mapping[str, str] = field(default_factory=dict)
     """The names of the hosts, by id, where there are several; when asked for."""
     signs: Mapping[str, Sign] = field(default_factory=dict)
-    """The latest signs of life of those that are in a turn, by uuid; when asked for."""
+    """The latest heartbeats of those that are in a turn, by uuid; when asked for."""
     printed: Mapping[str, str] = field(default_factory=dict)
     """The end of what its running calls have printed, by the id of the call."""
     abandoned: int = 0

@@ -17,7 +17,7 @@ from ikigai_actors.verbs.text.harmless import harmless
 
 WRONG, UNSURE = 2, 3
 """Exit status of a regression that could not be made, and of one that proves nothing. Any experiment ends with the
-first where only the offline stand-in could be asked, and nobody asked for it.
+first where only the offline provider could be asked, and nobody asked for it.
 """
 
 Decorator = Callable[[Any], Any]

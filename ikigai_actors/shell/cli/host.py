@@ -70,7 +70,7 @@ def run_host(
         options: the global options of the command line.
         name: by which it is known to the hosts with which it shares the agents; None for one of its own.
         resume: whether to go on with turns that were cut off; None does so.
-        alive: a file or pipe for signs of life; None for none.
+        alive: a file or pipe for heartbeats; None for none.
         until_idle: seconds after which it ends by itself while nobody needs it; None for never.
         until: runs a loop, and raises `SystemClosed` when the system stops by itself.
         tell: takes a line for the person who started it.
@@ -162,7 +162,7 @@ class IdleWatch:
 def _wait(interrupts: Interrupts, liveness: Liveness | None, idle: IdleWatch | None) -> int:
     """Wait for a signal, or until nobody needs the host.
 
-    The owner of a file has no lease to renew: it gives its signs of life from here.
+    The owner of a file has no lease to renew: it sends its heartbeats from here.
     """
     pauses = [] if liveness is None else [LEASE / 4]
     pauses += [] if idle is None else [idle.pause]

@@ -1,4 +1,4 @@
-"""Signs of life of a host, for the program that restarts it: systemd, Kubernetes, a parent process.
+"""Heartbeats of a host, for the program that restarts it: systemd, Kubernetes, a parent process.
 
 Each renewal of the lease is one. To systemd they go as ``sd_notify(3)`` says, where the unit has ``Type=notify`` and
 ``WatchdogSec``. Others name a file, whose age shows when the last one came, or a pipe, from which they read a line for
@@ -17,7 +17,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.store.hosts.host import LOST
 
 _PATIENCE = 5.0
-"""Seconds for systemd to take what it must know; a sign of life is left out when the one before it was not taken."""
+"""Seconds for systemd to take what it must know; a heartbeat is left out when the one before it was not taken."""
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -27,7 +27,7 @@ def _opened(path: str) -> io.FileIO:
 
 
 class Liveness:
-    """Gives signs of life. A beat waits for nobody."""
+    """Sends heartbeats. A beat waits for nobody."""
 
     def __init__(self, path: str | None, lease: float) -> None:
         """Take the variable ``NOTIFY_SOCKET`` out of the environment: what agents start is not meant by it.
@@ -54,7 +54,7 @@ class Liveness:
         self._tell("READY=1", _PATIENCE)
 
     def beat(self) -> None:
-        """Give a sign of life."""
+        """Send a heartbeat."""
         self._tell("WATCHDOG=1")
         if self._path is None:
             return

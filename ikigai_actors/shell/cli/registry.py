@@ -37,7 +37,7 @@ def json_pieces(
     columns of the registry, ``label``, ``messages``, ``state``, ``host``, and more.
 
     The host is the name of the one that runs the agent, or null: of a host without a name, and where nobody does.
-    Silent are the seconds since the latest sign of life of an agent in a turn, lately the tokens of the last 3 s, or
+    Silent are the seconds since the latest heartbeat of an agent in a turn, lately the tokens of the last 3 s, or
     null. They come oldest first; with ``tree`` in the order of the tree, each under its supervisor, with its ``depth``.
 
     Raises `StoreUnusable` for a value of a wrong type.

@@ -53,4 +53,4 @@ class Peers:
         # In a transaction of its own: a transaction that does nothing may hold the row that the next one needs.
         self._store.write(lambda tx: tx.end_stalled(dead.host, now))
         self._store.write(lambda tx: tx.run("end_suspect", host=dead.host, beat=dead.beat))
-        logger.info("Host %s gives no sign of life, so its agents go on elsewhere.", self._names[dead.host])
+        logger.info("Host %s sends no heartbeat, so its agents go on elsewhere.", self._names[dead.host])

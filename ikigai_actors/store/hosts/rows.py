@@ -39,7 +39,7 @@ class HostRecord:
     draining: bool = False
     """Whether it gives its agents away, and gets no others."""
     silent: bool = False
-    """Whether it gives no sign of life: its process has ended, or its lease has run out. Told by `recent_hosts`."""
+    """Whether it sends no heartbeat: its process has ended, or its lease has run out. Told by `recent_hosts`."""
     lease_until: int = 0
     """When its lease runs out; 0 where hosts have no leases."""
     now: int = 0
@@ -233,7 +233,7 @@ def why_ended(tx: Transaction, host: str, then: str = "") -> Fenced:
         return HostReplaced(
             f"Another host named {name} was started, and has taken the place of this one: {other}.{then}"
         )
-    silent = f"Host {name} gave no sign of life in time, so other hosts have taken its agents. Start it again."
+    silent = f"Host {name} sent no heartbeat in time, so other hosts have taken its agents. Start it again."
     return Fenced(f"{silent}{then}")
 
 

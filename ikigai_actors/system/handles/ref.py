@@ -292,7 +292,7 @@ class AsyncAgentRef(Commands["AsyncAgentRef"]):
     next_times = _reads(_Read.next_times)
 
 
-AsyncAgentRef.stream.__doc__ = AgentRef.stream.__doc__  # one text for both faces
+AsyncAgentRef.stream.__doc__ = AgentRef.stream.__doc__  # one text for sync and async
 
 
 def current_agent() -> AgentRef:

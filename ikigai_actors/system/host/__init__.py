@@ -10,7 +10,7 @@ Its modules:
     due_timers          mail that comes later
     deliveries, delivery_bodies, http_link   events of agents here, sent to receivers outside
     reply_streams       replies on their way, written while other processes listen
-    stuck_watch         agents in a turn that give no sign of life
+    stuck_watch         agents in a turn that send no heartbeat
     sign_board          the signs of those that do, for other processes
     sleep_watch         who has rested for long, and gives up its actor
     importing           an import while no agents run

@@ -117,7 +117,7 @@ class Supervision(Protocol):
         """Let an agent ask its model again at a time in milliseconds since 1970. Never waits."""
 
     def watch(self, uuid: str) -> None:
-        """Watch whether an agent gives signs of life. Never waits."""
+        """Watch whether an agent sends heartbeats. Never waits."""
 
     def hand_on(self, uuid: str, message: object) -> None:
         """Wake an agent, and give it a message. Never waits."""
@@ -656,7 +656,7 @@ class ProcessTable(Processes):
         return sum(actor.state.phase in WORKING for actor in self)
 
     def signs(self) -> dict[str, Sign]:
-        """The latest signs of life of the agents that work, by uuid."""
+        """The latest heartbeats of the agents that work, by uuid."""
         return {actor.origin.uuid: actor.tally.sign() for actor in self if actor.state.phase in WORKING}
 
     def is_at_work(self) -> bool:

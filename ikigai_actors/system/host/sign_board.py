@@ -1,4 +1,4 @@
-"""The board on which a host writes the signs of life of its agents, for readers in other processes.
+"""The board on which a host writes the heartbeats of its agents, for readers in other processes.
 
     resting    nobody has given a sign since the latest look: no timer, no look, and no write, however many agents live
     looking    every `SIGNS_EVERY` seconds at those that have given signs or are on the board, and at no others

@@ -1,4 +1,4 @@
-"""The watch over agents of this host that have the setting ``stuck_after``: do they give signs of life in a turn?
+"""The watch over agents of this host that have the setting ``stuck_after``: do they send heartbeats in a turn?
 
     unwatched   between turns, and while the agent waits for a person, for a budget or for others
     watched     a look is due, when the time since its latest sign could be over
@@ -61,7 +61,7 @@ class StuckWatch:
             self._after(limit - silent, partial(self._look, uuid))
             return
         text = (
-            f"Agent {actor.origin.name or uuid} gives no sign of life: {state.shown.value}, and nothing has come for "
+            f"Agent {actor.origin.name or uuid} sends no heartbeat: {state.shown.value}, and nothing has come for "
             f"{silent:.0f} s. Nothing is done about it by itself: interrupt it, kill it, or wait on."
         )
         self._journal.ask(ReportStuck(uuid, state.turn, text, self._clock.now_ms()))

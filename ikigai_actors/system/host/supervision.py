@@ -147,7 +147,7 @@ class SupervisionLoop(Worker, Supervision):
         self._stuck_watch = StuckWatch(processes, journal, clock, self.after)
         self._sleep_watch = SleepWatch(processes, journal, host, self.after, sleep_after)
         self.sign_board = SignBoard(processes, journal, host, clock, self.post, self.after)
-        """Publishes signs of life to other processes."""
+        """Publishes heartbeats to other processes."""
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet
         self._deadlines: dict[str, int] = {}  # by uuid, of agents that terminate: those that have a timer
         self._time_lines: dict[str, int] = {}  # by owner of a budget whose time has a timer

@@ -17,8 +17,8 @@
     int         the turn of a prompt that another process has interrupted ends by the commit that opens it
     intensity   a supervisor restarts no more children within its period than it may, and gives up no earlier
     cut-off     a prompt by mail, as of a timer, ends no turn that is open; a host goes on twice at most with a turn
-                that comes no further, and writes no sign of life of one that it leaves
-    life        a host writes signs of life every 2 s at most, of agents that there are, and of no more than it may
+                that comes no further, and writes no heartbeat of one that it leaves
+    life        a host writes heartbeats every 2 s at most, of agents that there are, and of no more than it may
     otp         a child that ends is restarted by its type, or buried, as OTP's ``supervisor`` does
 
 Each name begins the message of its failures.
@@ -122,7 +122,7 @@ class CommitCheck:
         self._tree = 0
         self._wrong: list[str] = []
         self._wrote_signs: dict[str, float] = {}
-        """When each host wrote signs of life last, by the monotonic clock."""
+        """When each host wrote heartbeats last, by the monotonic clock."""
         self._last: dict[str, Message] = {}
         """The last message of each agent that the commit at hand writes."""
 
@@ -319,7 +319,7 @@ class CommitCheck:
             self._broken(f"life: host {host} writes signs at {now:.3f}, and did at {self._wrote_signs[host]:.3f}")
         self._wrote_signs[host] = now
         if left := [uuid for uuid in told.signs if uuid in self.agents and self.agents[uuid].left]:
-            self._broken(f"cut-off: host {host} writes signs of life of {left}, whose turns it has left")
+            self._broken(f"cut-off: host {host} writes heartbeats of {left}, whose turns it has left")
         if len(told.signs) > MOST_SIGNS or told.signs.keys() - self.agents.keys():
             self._broken(f"life: host {host} writes {len(told.signs)} signs: too many, or of agents that nobody knows")
 

@@ -103,7 +103,7 @@ def _state(host: HostRecord) -> str:
     share = ", ".join(agents)
     seen = "" if host.age is None else f", seen {duration(host.age / 1000)} ago"
     if host.silent:
-        return f"gives no sign of life: {share}{seen}"
+        return f"sends no heartbeat: {share}{seen}"
     if host.draining:
         return f"gives its agents away: {share} left{seen}"
     return f"runs {share}{seen}"

@@ -93,7 +93,7 @@ def tree_lines(
         current: uuid of the agent that gets the ``*``.
         wanted: which agents are shown, by uuid, with those above them; None shows the living.
         hosts: the names of the hosts, by id; with some there is a column for the one that runs an agent.
-        signs: the latest signs of life of those that are in a turn.
+        signs: the latest heartbeats of those that are in a turn.
         trials: what is said of experiments, and which of their trials are left out; the line that counts counts them.
         is_drawn: whether lines lead to an agent from the one above it; else its line says which that is.
         labels: what people are shown for each agent, by uuid.
@@ -144,9 +144,9 @@ def tree_lines(
 
 
 def sign_text(sign: Sign) -> str:
-    """A sign of life, in words."""
+    """A heartbeat, in words."""
     came = f", {sign.tokens:,} tokens in {LATELY} s" if sign.tokens else ""
-    return f"sign of life {sign.seconds:.0f} s ago{came}"
+    return f"heartbeat {sign.seconds:.0f} s ago{came}"
 
 
 def summary(counts: Mapping[str, int]) -> str:

@@ -1,7 +1,7 @@
 """The main screens look as they are kept in ``screens`` beside this file, in windows of three sizes.
 
 ``pytest tests/shell/app/test_screens.py --new-screens`` keeps them as they look now. ``python -m
-tests.kit.screenshots`` makes the pictures in docs/use/shell.md of the same scenes.
+tests.kit.screenshots`` makes the pictures in docs/use/keys.md of the same scenes.
 """
 
 import re
@@ -41,7 +41,7 @@ def test_a_picture_loads_nothing_from_elsewhere(name: str, shown: dict[str, Show
         ElementTree.fromstring(svg)
 
 
-def test_the_page_of_the_shell_shows_each_picture() -> None:
-    page = (PICTURES.parent / "shell.md").read_text(encoding="utf-8")
+def test_the_page_of_keys_shows_each_picture() -> None:
+    page = (PICTURES.parent / "use" / "keys.md").read_text(encoding="utf-8")
     assert set(re.findall(r"screens/(\w+)\.svg", page)) == set(TAKEN)
     assert {path.stem for path in PICTURES.glob("*.svg")} == set(TAKEN)

@@ -38,7 +38,7 @@ def histories(database: str) -> dict[str, list[str]]:
 
 
 def answers(*prompts: str) -> list[str]:
-    """The history of an agent that was told this, as the offline stand-in writes it."""
+    """The history of an agent that was told this, as the offline provider writes it."""
     said = []
     for place, prompt in enumerate(prompts, start=1):
         said += [f"user: {prompt}", f"assistant: {recall(list(prompts[:place]))}"]
@@ -48,7 +48,7 @@ def answers(*prompts: str) -> list[str]:
 def agents_in(tree: str) -> list[tuple[str, str, str, int]]:
     """The lines of a tree, drawn or in words: star, name (empty for two words), state, own messages."""
     named = r"([* ]) [│├└─ ]*(?:([a-z]+)|[a-z]+-[a-z]+)  +(\S[a-z ]*?)  +"
-    line = re.compile(named + r"\d+ inherited \+ +(\d+) own(?:, below [\w-]+)?(?:, sign of life \d+ s ago)?")
+    line = re.compile(named + r"\d+ inherited \+ +(\d+) own(?:, below [\w-]+)?(?:, heartbeat \d+ s ago)?")
     found = [line.fullmatch(each) for each in tree.splitlines()]
     return [(each[1].strip(), each[2] or "", each[3], int(each[4])) for each in found if each is not None]
 

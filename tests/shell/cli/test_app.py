@@ -97,7 +97,7 @@ def test_a_provider_that_the_configuration_names_is_to_be_chosen_by_its_model(
     assert say(lines="/switch ann\nAnd milk.\n") == 1
     told = capsys.readouterr()
     for said in (told.err, told.out):
-        assert "and no model is named here. The offline stand-in answers only what it wrote alone. Name it" in said
+        assert "and no model is named here. The offline provider answers only what it wrote alone. Name it" in said
         assert "--model clerk:small" in said
     assert say("regress", "ann", "--with", "system=x") == 2
     assert "Name it (--model clerk:small, or model = 'clerk:small' in ikigai.toml), or" in capsys.readouterr().err

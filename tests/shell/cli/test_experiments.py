@@ -1,4 +1,4 @@
-"""``ikigai search``, ``replay`` and ``regress``, in this process, with the offline stand-in."""
+"""``ikigai search``, ``replay`` and ``regress``, in this process, with the offline provider."""
 
 import json
 import re
@@ -237,7 +237,7 @@ def test_the_first_bad_turn_is_found_by_a_program(shop: str, capsys: pytest.Capt
         for tea in ("Darjeeling?", "Keemun?"):
             system.agent("clerk").prompt(tea).get(timeout=DEADLINE)
         bad = system.agent("clerk").history()[-3].id
-    program = """sh -c '! grep -qE "remember [45] prompts"'"""  # the offline stand-in says how many prompts there were
+    program = """sh -c '! grep -qE "remember [45] prompts"'"""  # the offline provider says how many prompts there were
     assert ikigai(shop, "bisect", "clerk", "--ask", "And now?", "--judge", program) == 0
     told = capsys.readouterr()
     assert told.out.startswith(f"Message {bad} ends the first bad turn (99.")

@@ -109,7 +109,7 @@ def test_a_host_whose_place_another_one_has_taken_says_so_once(
             options(url), "a", None, None, None, lambda system, wait: until_it_is_lost(system), said.append
         )
     assert status == START_AGAIN
-    assert len([line for line in [*caplog.messages, *said] if "gave no sign of life" in line]) == 1
+    assert len([line for line in [*caplog.messages, *said] if "sent no heartbeat" in line]) == 1
 
 
 def test_a_host_whose_place_another_one_of_its_name_has_taken_must_not_be_started_again(
@@ -155,13 +155,13 @@ class Interrupted(ForwardingStore):
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         if threading.current_thread() is threading.main_thread():
-            if not self.is_said("gave no sign of life") and self._store.write(
+            if not self.is_said("sent no heartbeat") and self._store.write(
                 lambda tx: sql(
                     tx,
                     "UPDATE hosts SET ended_at = 1 WHERE name = 'a' AND id IN (SELECT host FROM shards) RETURNING id",
                 )
             ):
-                eventually(lambda: self.is_said("gave no sign of life"), "the end of the host")
+                eventually(lambda: self.is_said("sent no heartbeat"), "the end of the host")
             if self.is_said("The system stopped"):
                 assert self._closed.wait(DEADLINE)
         return super().read(work)
@@ -180,7 +180,7 @@ def test_a_host_that_is_ended_while_it_opens_says_so(
     url = new_postgres()
     ActorSystem.open(url, OfflineProvider()).close()
     parts = replace(SYSTEM_PLATFORM, open_store=lambda url: Interrupted(open_with_tables(url), caplog))
-    with pytest.raises(SystemClosed, match="gave no sign of life"):
+    with pytest.raises(SystemClosed, match="sent no heartbeat"):
         ActorSystem.open(url, OfflineProvider(), join=True, name="a", lease=2.0, parts=parts)
 
 

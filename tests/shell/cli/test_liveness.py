@@ -1,4 +1,4 @@
-"""The signs of life of a host, for systemd, for Kubernetes, and for a parent process."""
+"""The heartbeats of a host, for systemd, for Kubernetes, and for a parent process."""
 
 import os
 import socket
@@ -105,7 +105,7 @@ def test_a_host_lives_by_the_renewals_of_its_lease(
     asked = ("--database", new_postgres(), "host", "--name", "a", "--app", "shop:app", "--alive", str(alive))
     with Program.by_pipe(*asked, notices=True) as program:
         program.expect("runs postgresql")
-        eventually(lambda: systemd.told.count("WATCHDOG=1") > 3, "signs of life")
+        eventually(lambda: systemd.told.count("WATCHDOG=1") > 3, "heartbeats")
         assert systemd.told.count("READY=1") == 1
         alive.unlink()
         eventually(alive.exists, "another sign")
@@ -119,4 +119,4 @@ def test_the_host_of_a_file_gives_signs_too(systemd: Notified, tmp_path: Path) -
         "--database", str(tmp_path / "team.db"), "--model", "offline", "host", notices=True
     ) as program:
         program.expect("runs ")
-        eventually(lambda: systemd.told[:3] == ["WATCHDOG=1", "READY=1", "WATCHDOG=1"], "signs of life")
+        eventually(lambda: systemd.told[:3] == ["WATCHDOG=1", "READY=1", "WATCHDOG=1"], "heartbeats")

@@ -31,7 +31,7 @@ def test_the_fork_of_a_busy_agent_waits_without_blocking_and_is_told(open_sessio
     gate.wait_until_asked()
     printed = session("/fork --name late", "/mark", "/agents", gate.open)
     late = session.system.agent("late")
-    printed[2] = printed[2].partition(", sign of life ")[0]
+    printed[2] = printed[2].partition(", heartbeat ")[0]
     assert printed == [
         f"the fork waits for the next step boundary in the turn of {short(root)}; a notice will say when it is done",
         f"the mark waits for the end of the turn of {short(root)}; a notice will say when it is done",
