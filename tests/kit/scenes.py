@@ -145,7 +145,9 @@ class Shown(NamedTuple):
     """Empty for a large window."""
 
 
-def play(directory: Path, wanted: Mapping[str, str], sizes: Sequence[tuple[int, int]] = SIZES) -> dict[str, Shown]:
+def play(
+    directory: Path, wanted: Mapping[str, str], sizes: Sequence[tuple[int, int]] = SIZES, theme: str = "dark"
+) -> dict[str, Shown]:
     """Play all scenes one after another, and resize the window in each.
 
     Args:
@@ -153,6 +155,7 @@ def play(directory: Path, wanted: Mapping[str, str], sizes: Sequence[tuple[int, 
         wanted: the texts that are known to be right: a scene that looks so is waited for no longer. Others are taken
             when the screen has come to rest.
         sizes: columns and lines.
+        theme: a word of ``/settings theme``.
 
     Returns:
         The screens, by names like ``talk-80``.
@@ -178,6 +181,7 @@ def play(directory: Path, wanted: Mapping[str, str], sizes: Sequence[tuple[int, 
             await stage.press(*scene.back)
             await stage.resize(*sizes[0])
 
+    (directory / "theme").write_text(theme, encoding="utf-8")
     prices = directory / "prices.toml"
     prices.write_text(PRICES, encoding="utf-8")
     budget = {"usd": 0.05}

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.kit.scenes import SCENES, SIZES, Shown, play
-from tests.kit.screenshots import PICTURES, TAKEN
+from tests.kit.screenshots import LIGHT, PICTURES, TAKEN
 
 KEPT = Path(__file__).parent / "screens"
 
@@ -43,5 +43,5 @@ def test_a_picture_loads_nothing_from_elsewhere(name: str, shown: dict[str, Show
 
 def test_the_page_of_keys_shows_each_picture() -> None:
     page = (PICTURES.parent / "use" / "keys.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"screens/(\w+)\.svg", page)) == set(TAKEN)
-    assert {path.stem for path in PICTURES.glob("*.svg")} == set(TAKEN)
+    assert set(re.findall(r"screens/(\w+)\.svg", page)) == {*TAKEN, *(f"{name}_light" for name in LIGHT)}
+    assert {path.stem for path in PICTURES.glob("*.svg")} == {*TAKEN, *(f"{name}_light" for name in LIGHT)}
