@@ -16,7 +16,7 @@ from ikigai_actors import ActorSystem, Budget, FunctionProvider, Request
 
 HISTORY = 100
 """Messages, at least, before what is measured."""
-BULK = 500
+BULK = 100
 """Children of one fork in bulk."""
 AT_ONCE = 64
 BODY = "The index on this column is used by two reports; both could use the primary key. Shall I drop it?"
@@ -80,10 +80,11 @@ def warm_acts(asked: Callable[[], object] = lambda: None) -> Iterator[dict[str, 
 def main() -> None:
     """Do what the lines say until there are no more."""
     with warm_acts() as acts:
+        gc.collect()
+        gc.disable()  # a collection would be in one block of many
         print("ready", flush=True)
         for line in sys.stdin:
             name, times = line.split()
-            gc.collect()
             began, done = time.process_time(), 0
             while done < int(times):
                 done += acts[name]()
