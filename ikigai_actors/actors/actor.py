@@ -156,7 +156,7 @@ class PooledActor(pykka.Actor):
         inbox = self.actor_inbox
         for _ in range(quantum):
             # Closed: a message that met the death of the actor woke it; its sender, or the death, answers it.
-            if inbox.closed or (envelope := inbox.get()) is None:
+            if inbox.closed or not (inbox.urgent or inbox.ordinary) or (envelope := inbox.get()) is None:
                 break
             self._handle(envelope)
         return inbox.rest()

@@ -31,7 +31,7 @@ from contextvars import Context
 from typing import NamedTuple
 
 from ikigai_actors.actors.actor import ActorGone, AsideCall, Dispatcher, PooledActor
-from ikigai_actors.actors.futures import blocking_is_allowed, forbid_blocking
+from ikigai_actors.actors.futures import blocking_is_allowed, forbid_blocking, this_thread
 from ikigai_actors.actors.spare_threads import SpareThreads
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Queue, Threads
 from ikigai_actors.actors.wait_registry import acting_code
@@ -208,13 +208,12 @@ class ThreadDispatcher(Dispatcher):
             self._free += 1
         if self._ready:
             self._begin_worker()
-        forbidden = forbid_blocking(None)
+        forbidden, this_thread.forbidden = this_thread.forbidden, None
         thread.name = aside.name
         try:
             then = aside.call()
         finally:
-            thread.name = _NAME
-            forbid_blocking(forbidden)
+            thread.name, this_thread.forbidden = _NAME, forbidden
         stays = self._take_place()
         if then is not None:
             own.keeps = stays and not self._ready  # else those come first that wait

@@ -32,7 +32,15 @@ T = TypeVar("T")
 MAY_HAPPEN = "the request may still be carried out."
 """The end of a time-out's message about a command that is on its way."""
 
-_thread = threading.local()
+
+class ThisThread(threading.local):
+    """A value of the calling thread."""
+
+    forbidden: str | None = None
+    """The name of the thread, where it must never wait for a future."""
+
+
+this_thread = ThisThread()
 
 acting_agent: contextvars.ContextVar[Any] = contextvars.ContextVar("acting_agent")
 """The handle of the agent whose provider or tool runs in this context; it has a ``uuid``."""
@@ -61,19 +69,18 @@ def forbid_blocking(what: str | None) -> str | None:
     Returns:
         What was declared before.
     """
-    before: str | None = getattr(_thread, "forbidden", None)
-    _thread.forbidden = what
+    before, this_thread.forbidden = this_thread.forbidden, what
     return before
 
 
 def blocking_is_allowed() -> bool:
     """Whether nothing was declared for the calling thread by `forbid_blocking`."""
-    return getattr(_thread, "forbidden", None) is None
+    return this_thread.forbidden is None
 
 
 def refuse_to_block() -> None:
     """Raise `WouldDeadlock` on a thread that was declared by `forbid_blocking`."""
-    what = getattr(_thread, "forbidden", None)
+    what = this_thread.forbidden
     if what is not None:
         raise WouldDeadlock(
             f"A blocking call on {what} would keep the runtime from answering it. "

@@ -91,6 +91,14 @@ class Inbox:
         if self.closed:
             self.drain()
 
+    def end_hold(self) -> None:
+        """End the hold without a message. The actor runs if others wait."""
+        self.held = False
+        if (self.urgent or self.ordinary) and not self.scheduled:
+            self._wake()
+        if self.closed:
+            self.drain()
+
     def get(self) -> Any:
         """The next envelope; None when there is none to handle now."""
         if self.held:

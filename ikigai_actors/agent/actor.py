@@ -170,7 +170,7 @@ class AgentActor(PooledActor):
         self._exit_message = ""
         self._slices = 0
         self._sleeps = False
-        self._unused = (0, 0)  # the slices at the latest look, and how many looks have found no more
+        self._unused = (-1, 0)  # the slices at the latest look, and how many looks have found no more
 
     def __str__(self) -> str:
         return f"agent {self.state.uuid}"
@@ -252,9 +252,12 @@ class AgentActor(PooledActor):
         Args:
             log: its log, when it is in memory; None to read it when the child needs it.
         """
+        if log is None and self.state.turn:
+            self.actor_inbox.release(Restarted(self.state.turn, self.state.status, born=True))
+            return
         if log is None:
-            born = Restarted(self.state.turn, self.state.status, born=True)
-            self.actor_inbox.release(born if self.state.turn else Wake())
+            self.actor_inbox.end_hold()
+            self.runtime.waits.became_idle(self.state.uuid)
             return
         if self.state.turn:
             self.actor_inbox.put_urgent(on.Resume(Future(), on.Resumption.SUPERVISOR), first=True)

@@ -44,17 +44,17 @@ class Backlog:
     def __init__(self, commands: Iterable[on.Deferrable] = ()) -> None:
         """Start with the commands that an earlier actor of the agent handed over, in their order."""
         self._forks: list[on.Deferrable] = []
-        self._commands = list(commands)
-        self._passing = sum(map(_passes, self._commands))  # how many may pass others
-        self._unstored = sum(map(_must_be_stored, self._commands))
-        self._interrupted = sum(map(_is_interrupted, self._commands))
+        self._commands = waiting = list(commands)
+        self._passing = sum(map(_passes, waiting)) if waiting else 0  # how many may pass others
+        self._unstored = sum(map(_must_be_stored, waiting)) if waiting else 0
+        self._interrupted = sum(map(_is_interrupted, waiting)) if waiting else 0
         self._remote: list[on.Prompt] = []
         self._words: list[on.Prompt] = []
         self._behind: dict[on.Caller, int] = {}  # the mail of the latest prompt in `_remote` before a command came
         self._kept = 0  # the prompts before this place of `_commands` are kept as mail
         # Of all prompts that wait. A dict: an empty set is 0.2 KB, and every idle agent would have one.
-        self._mails = {mail: None for one in self._commands if (mail := _mail_of(one))}
-        self.latest_mail = max(self._mails, default=0)
+        self._mails = {mail: None for one in waiting if (mail := _mail_of(one))} if waiting else {}
+        self.latest_mail = max(self._mails) if self._mails else 0
         """The number of the latest prompt that is mail and has waited here; 0 for none."""
         self.has_news = False
         """Whether mail has come of which the agent gets a notice when it is idle."""
@@ -76,7 +76,7 @@ class Backlog:
     @property
     def is_full(self) -> bool:
         """Whether a further command of this process is refused."""
-        return len(self) >= INBOX_CAPACITY
+        return len(self._forks) + len(self._commands) >= INBOX_CAPACITY
 
     def needs_log(self, status: Status) -> bool:
         """Whether a command waits that needs the log of an agent with this status.

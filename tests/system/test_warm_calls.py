@@ -13,7 +13,7 @@ from tests.kit.calls import Calls
 
 RUNS = 40
 
-CALLS = {"turn": 738, "mail": 124, "fork": 345}
+CALLS = {"turn": 727, "mail": 124, "fork": 319}
 """Calls of one, the mean of some."""
 
 TOLERANCE = 0.02

@@ -54,7 +54,7 @@ def test_a_fault_of_the_store_or_the_clock_leaves_the_same_history(step: int, na
     assert seen == {"", name}
 
 
-@cheaper("step", 8, 3, "an outage at more of the choices")
+@cheaper("step", 7, 3, "an outage at more of the choices")
 def test_while_nothing_can_be_read_who_needs_it_hears_so_and_goes_on_when_it_can_be(step: int) -> None:
     seen = set()
     for number in range(0, 40, step):
