@@ -2270,9 +2270,10 @@ SELECT CASE WHEN due_at IS NOT NULL THEN 'waiting' WHEN done_at IS NOT NULL THEN
   FROM deliveries WHERE subscription = :subscription GROUP BY 1
 
 -- name: redeliver
+-- Those that wait for their first try are left alone: they are about to be sent.
 UPDATE deliveries SET tries = 0, due_at = CAST(:now AS BIGINT), done_at = NULL
  WHERE subscription = :subscription AND agent_uuid = :agent AND position = :position AND kind = :kind AND about = :about
-   AND due_at IS NULL
+   AND (due_at IS NULL OR tries > 0)
 RETURNING position
 
 -- name: prune_deliveries

@@ -124,11 +124,14 @@ class Subscriptions(OfOneProcess):
     def redeliver(
         self, subscription: str, delivery: str | None = None, *, since: int = 0, received: bool = False
     ) -> int:
-        """Send deliveries once more that do not wait; return how many. They keep their ids.
+        """Send deliveries once more, at once; return how many. They keep their ids.
+
+        A try in progress does not count any more: where it is received, its receiver gets the delivery twice.
 
         Args:
             subscription: its id.
-            delivery: the id of one of its deliveries, received or dead; None for all that are dead.
+            delivery: the id of one of its deliveries, received, dead or late; None for all that are dead or
+                late, which are those that failed and wait for their next try.
             since: of events at this time or later alone, in milliseconds since 1970.
             received: whether those that were received are sent once more, too.
 
@@ -137,15 +140,14 @@ class Subscriptions(OfOneProcess):
             BadInput: it has no delivery with that id.
         """
         self.get(subscription)
-        found = [
-            one for one in self._store.read(lambda tx: deliveries_since(tx, subscription, since)) if one.due_at is None
-        ]
+        every = self._store.read(lambda tx: deliveries_since(tx, subscription, since))
+        found = [each for each in every if each.due_at is None or each.tries]
         if delivery is not None:
             found = [one for one in found if one.id == delivery]
             if not found:
                 raise BadInput(
-                    f"Subscription {subscription} has no delivery {delivery!r} that was received or is dead. See "
-                    f"ikigai subscription show {subscription}."
+                    f"Subscription {subscription} has no delivery {delivery!r} that was received, is dead or is late. "
+                    f"See ikigai subscription show {subscription}."
                 )
         elif not received:
             found = [one for one in found if one.done_at is None]

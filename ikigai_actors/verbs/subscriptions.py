@@ -84,15 +84,24 @@ def add_subscription(
 @click.option("--most", metavar="N", type=click.IntRange(min=1, max=200), default=20, help="How many deliveries: 20.")
 def show_subscription(place: "Place", subscription: str, most: int) -> object:
     """Show a subscription, and its latest deliveries: what became of each."""
-    from ikigai_actors.text import utc_time
-
     found = place.system.subscriptions.get(subscription)
     deliveries = place.system.subscriptions.deliveries(subscription, most)
     place.screen.line(f"{_described(place, found)}, gets {', '.join(found.kinds)}")
-    for one in deliveries:
-        when = utc_time(one.at).strftime("%Y-%m-%d %H:%M:%S UTC")
-        place.screen.line(f"{one.id}  {when}  {one.key.kind}  {one.state}{f': {one.said}' if one.said else ''}")
+    for each in deliveries:
+        place.screen.line(f"{each.id}  {_shown_time(each.at)}  {each.key.kind}  {_outcome(each)}")
     return {**_subscription_row(found), "deliveries": [_delivery_row(one) for one in deliveries]}
+
+
+def _outcome(delivery: "DeliveryRecord") -> str:
+    """The state of a delivery; of one that was tried and waits, when the next try comes."""
+    again = f" until {_shown_time(delivery.due_at)}" if delivery.due_at is not None and delivery.tries else ""
+    return f"{delivery.state}{again}{f': {delivery.said}' if delivery.said else ''}"
+
+
+def _shown_time(at: int) -> str:
+    from ikigai_actors.text import utc_time
+
+    return utc_time(at).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 @verb("pause", script="")
@@ -121,7 +130,7 @@ def resume_subscription(place: "Place", subscription: str) -> object:
 def repeat_deliveries(
     place: "Place", subscription: str, delivery: str | None, hours: int | None, received: bool
 ) -> object:
-    """Send deliveries once more under their ids: one, or all that are dead."""
+    """Send deliveries once more under their ids: one, or all that are dead or late."""
     since = 0 if hours is None else place.system._clock.now_ms() - hours * _HOUR
     again = place.system.subscriptions.redeliver
     count = place.wait_for(lambda: again(subscription, delivery, since=since, received=received))

@@ -207,7 +207,7 @@ def test_a_subscription_that_fails_for_a_day_is_paused_with_a_notice(
     [notice] = kid.read_mail()
     assert f"ikigai subscription resume {made}" in notice.body
     assert "none of the secrets is there" in notice.body
-    assert host.subscriptions.counts(watcher) == {"received": 1}
+    eventually(lambda: host.subscriptions.counts(watcher) == {"received": 1}, "its result is written")
 
 
 def test_a_question_is_delivered_under_the_name_that_every_door_takes(
@@ -248,6 +248,18 @@ def test_what_was_received_or_died_is_sent_again_on_request(host: ActorSystem, r
     eventually(lambda: len(receiver.got) == 3, "it is received once more")
     with pytest.raises(BadInput, match="no delivery 'msg_0'"):
         host.subscriptions.redeliver(made, "msg_0")
+
+
+def test_a_delivery_that_waits_for_its_next_try_is_tried_at_once_on_request(
+    host: ActorSystem, receiver: Receiver, secret: str
+) -> None:
+    receiver.status = 500
+    made = host.subscriptions.add(receiver.url, [secret], ["turn"])
+    host.root.prompt("a").get(timeout=60)
+    eventually(lambda: [each.tries for each in host.subscriptions.deliveries(made)] == [1], "its failure is written")
+    receiver.status = 204
+    assert host.subscriptions.redeliver(made) == 1
+    eventually(lambda: host.subscriptions.counts(made) == {"received": 1}, "it is received long before its time")
 
 
 def test_a_paused_subscription_waits_and_a_removed_one_is_over(

@@ -204,7 +204,7 @@ class RecordDelivery(Unit):
 
 @dataclass(frozen=True, slots=True)
 class Redeliver(Unit):
-    """Send deliveries once more that do not wait; answered with how many. Raises `SubscriptionNotFound`."""
+    """Send deliveries once more that were tried, at once; answered with how many. Raises `SubscriptionNotFound`."""
 
     subscription: str
     keys: Sequence[DeliveryKey]
@@ -228,4 +228,4 @@ class Redelivered(NamedTuple):
 
     subscription: SubscriptionChanged
     times: int
-    """How many wait now that did not."""
+    """How many are due now."""
