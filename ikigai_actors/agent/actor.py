@@ -55,6 +55,7 @@ from ikigai_actors.agent.messages import (
     LogRead,
     LookedUp,
     NewMail,
+    Replayed,
     Reset,
     Rest,
     Restarted,
@@ -72,7 +73,7 @@ from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.succession import Successor
 from ikigai_actors.agent.turn import compaction, machine
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.calls import FORK, Progress
+from ikigai_actors.agent.turn.calls import FORK, Progress, waits
 from ikigai_actors.agent.turn.fork import as_written
 from ikigai_actors.agent.turn.recorded_words import words_due
 from ikigai_actors.agent.turn.state import (
@@ -170,6 +171,7 @@ class AgentActor(PooledActor):
         self._exit_message = ""
         self._slices = 0
         self._sleeps = False
+        self._replayed: Replayed | None = None  # of the turn that was cut off, with this error; None: not begun
         self._unused = (-1, 0)  # the slices at the latest look, and how many looks have found no more
 
     def __str__(self) -> str:
@@ -285,6 +287,8 @@ class AgentActor(PooledActor):
                 self._deciding = None
             case Wake():
                 self._effects.retry_postponed()
+            case Replayed():
+                self._replayed = message
             case Rest():
                 self._rest()
             case Sleep():
@@ -477,6 +481,8 @@ class AgentActor(PooledActor):
         if state.status is Status.TERMINATING and not state.turn:
             return on.Leave()
         while (command := self.backlog.next(state, self._log.loading, bool(self.actor_inbox.ordinary))) is not None:
+            if isinstance(command, on.Resume) and (again := self._replays(command)) is not command:
+                return again
             caller = getattr(command, "caller", None)
             kept = isinstance(command, on.Prompt) and machine.puts_aside(state, command)
             if state.status is Status.STOPPED or kept or not isinstance(caller, Future) or caller.refusal is None:
@@ -486,6 +492,31 @@ class AgentActor(PooledActor):
             self._log.load()
         if state.phase is Phase.RUNNING_TOOLS:
             return self._continue()
+        return None
+
+    def _replays(self, resume: on.Resume) -> on.TurnEvent | None:
+        """The event that goes on with a turn; of a program, its function comes to where it waits before that.
+
+        Nothing that was cut off is settled before: else what a changed function does not ask for any more would be.
+        """
+        state, toolbox = self.state, self.runtime.toolbox
+        cut_off = any(one.progress is not Progress.DONE and one not in waits(state.calls) for one in state.calls)
+        if state.phase is not Phase.INTERRUPTED or not cut_off or not toolbox.is_program(state.view.settings):
+            return resume
+        found, turn = self._replayed, state.turn
+        if found is not None and found.turn == turn and found.error is not None:
+            self._replayed = None
+            if not found.error:
+                return resume
+            resume.caller.settle(True)
+            return on.TurnPoisoned(found.error)
+        self.backlog.add_first(resume)
+        if found is None or found.turn != turn:
+            self._replayed = Replayed(turn, None)
+            me, inbox, settings = self.runtime.processes.handle(state.uuid), self.actor_inbox, state.view.settings
+            self.runtime.executor.replay(
+                lambda: toolbox.replay(settings, me), me, lambda error: inbox.put_urgent(Replayed(turn, error))
+            )
         return None
 
     def _continue(self, one_by_one: bool = False) -> on.Continue:

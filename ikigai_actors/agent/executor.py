@@ -326,6 +326,17 @@ class Executor:
                 self._loop.call_soon_threadsafe(begin)
         return run
 
+    def replay(self, work: Callable[[], str], agent: object, done: Callable[[str], None]) -> None:
+        """Run the function of a program on a thread of its own; ``done`` gets what ``work`` returns."""
+
+        async def ask() -> None:
+            acting_agent.set(agent)
+            done(await in_thread(work, "ikigai-program"))
+
+        with self._closing:
+            if not self._closed:
+                asyncio.run_coroutine_threadsafe(ask(), self._loop)
+
     def consult(self, decide: Callable[[], bool | str], agent: object, done: Callable[[bool | str], None]) -> None:
         """Ask the program whether a call may run, on a thread of its own; a failure of its code denies."""
 

@@ -140,6 +140,15 @@ class Departed:
     """Answered when the actor has ended."""
 
 
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The function of a program has come to where it waits in a turn that was cut off, or has not."""
+
+    turn: int
+    error: str | None
+    """Why it does not fit what the log holds; empty where it does, None while it runs."""
+
+
 class Restarted(NamedTuple):
     """The supervisor has decided: the agent goes on."""
 

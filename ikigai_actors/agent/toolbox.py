@@ -8,7 +8,7 @@ from ikigai_actors.agent.builtin_calls.base import BuiltinCall
 from ikigai_actors.agent.builtin_calls.programs import PROGRAM_CALLS
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
-from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call
+from ikigai_actors.agent.turn.calls import GIVE_RESULT, QUESTION, Call
 from ikigai_actors.agent.turn.found import ALWAYS_THERE, FoundTools, words_about
 from ikigai_actors.agent.turn.skills import LOAD_SKILL, loadable
 from ikigai_actors.agent.turn.typed import EXIT, begin_result, described_exit, form_of
@@ -49,6 +49,9 @@ class ProgramTools(Protocol):
     """The tools by which they act."""
 
     def __contains__(self, model: object) -> bool: ...
+
+    def replay(self, model: str, me: Any) -> str:
+        """Let the function of an agent replay while calls are in progress; return why that is wrong, or nothing."""
 
 
 class Toolbox:
@@ -115,12 +118,19 @@ class Toolbox:
     def add_programs(self, programs: "ProgramTools") -> None:
         """Let agents whose model is a program act by its calls, and by no others."""
         builtin = {name: BuiltinTraits(begin=call.begin, asks=self._ask) for name, call in PROGRAM_CALLS.items()}
-        self._of_programs = {**builtin, **{name: self._here(name, one.traits) for name, one in programs.tools.items()}}
+        tools = {name: self._here(name, one.traits) for name, one in programs.tools.items()}
+        asks = replace(tools[QUESTION], asks=Policy.ASK)  # a person is asked, whatever becomes of tools that ask
+        self._of_programs = {**builtin, **tools, QUESTION: asks}
         self._programs = programs
 
     def is_program(self, settings: Mapping[str, Any]) -> bool:
         """Whether the model of an agent is a program."""
         return self._programs is not None and settings.get("model") in self._programs
+
+    def replay(self, settings: Mapping[str, Any], me: object) -> str:
+        """As `ProgramTools.replay`."""
+        assert self._programs is not None
+        return self._programs.replay(settings["model"], me)
 
     def tool_of(self, settings: Mapping[str, Any], name: str) -> Tool:
         """A tool of an agent, by its name."""

@@ -21,8 +21,11 @@ once. So no child is forked twice, nobody is prompted twice, and a step is done 
 
 Its modules:
 
-    frames       one call of the function, its acts, and how they are known again
-    provider     the function as a provider, and the tools by which it acts
+    acts         what a program asks for, as futures
+    frames       one call of the function, on a thread or driven by hand
+    records      what the log of a turn holds of acts, and how they are known again
+    provider     the function as a provider
+    tools        the programs of a system, and the tools by which steps are done
 """
 
 from ikigai_actors.lazy import handed_on

@@ -1,55 +1,43 @@
-"""A program as a provider: the model of an agent that is a function; and the tools by which its acts are done.
+"""A program as a provider: the model of an agent that is a function.
 
 What each call of a program leaves, and what a crash makes of it:
 
     fork, prompt          the row and the result are one unit: never repeated
     wait                  goes on until the same deadline; ends at once where the turns have ended
+    ask_person            the question stays open, and is asked once
     step                  at most once: one that was cut off has an error as its result
     step_again            called again; by_key: with the same key
 
-The tools look for the live function: where a crash has dropped it, it is called again up to where it waits.
+A turn that was cut off goes on in this order: the function replays up to where it waits, and only if all that the log
+holds fits are calls that were cut off settled. Else the turn ends with `StepChanged`, and nothing was done.
 """
 
 import ast
 import hashlib
 import inspect
-import json
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
+from itertools import takewhile
 from typing import Any
 
 from ikigai_actors.actors.futures import current_acting_agent
 from ikigai_actors.actors.threads import current_threads, in_thread
-from ikigai_actors.agent.instruments import Instrument
-from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.arguments import check_callable
-from ikigai_actors.errors import BadInput, ProviderError, StepChanged, StepFailed
-from ikigai_actors.programs.frames import (
-    MOST_RECORDED,
-    STEP_AGAIN,
-    STEP_BY_KEY,
-    STEP_ONCE,
-    ActOutcome,
-    AskedCalls,
-    FunctionAnswer,
-    ProgramFrame,
-    TurnRecords,
-)
+from ikigai_actors.errors import ProviderError, StepChanged, StepFailed
+from ikigai_actors.programs.frames import AskedCalls, FunctionAnswer, ProgramFrame, Reached
+from ikigai_actors.programs.records import TurnRecords, latest_results
 from ikigai_actors.providers.base import OnDelta, Reply, Request
 from ikigai_actors.providers.shorthand import as_reply
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.text import described
-from ikigai_actors.tools.effect_keys import acting_call, current_call, effect_key
-from ikigai_actors.tools.function import FunctionTool, Tool, tool
-
-LONGEST_ACT = 7 * 24 * 3600.0
-"""The most seconds of a step."""
 
 
 def program(function: Callable[[str], Any]) -> "Program":
     """Make a program of a function: an agent whose ``model`` it is runs it for each prompt.
 
     Args:
-        function: takes the text of the prompt; returns what a `FunctionProvider` may return.
+        function: takes the text of the prompt; returns what a `FunctionProvider` may return. A coroutine function has
+            no thread while it waits; it awaits acts, and nothing else.
     """
     return Program(function)
 
@@ -62,11 +50,10 @@ class Program:
 
     def __init__(self, function: Callable[[str], Any]) -> None:
         self.function = check_callable(function, "function", "a function of a text")
-        if inspect.iscoroutinefunction(function):
-            raise BadInput("Expected a plain function as a program; got a coroutine function.")
         self.name: str = function.__name__
         self.version = f"{self.name}@{_fingerprint(function)}"
         self.__doc__ = function.__doc__
+        self._file = inspect.getsourcefile(function)
         self._frames: dict[str, ProgramFrame] = {}
         self._making = current_threads().lock()
 
@@ -77,7 +64,7 @@ class Program:
         """
         me = current_acting_agent()
         try:
-            reply: Reply = await in_thread(lambda: self._next(me, request), f"program {me.uuid}")
+            reply: Reply = await in_thread(lambda: self._next(me), f"program {me.uuid}")
         except BaseException:
             self.drop(me.uuid)
             raise
@@ -95,107 +82,70 @@ class Program:
             self._frames.pop(agent, None)
             frame.drop()
 
-    def live(self, me: Any, call: str) -> ProgramFrame:
-        """The frame that waits for a call: where there is none, the function is called again up to there."""
+    def replay(self, me: Any) -> None:
+        """Call the function up to where it waits, if it does not wait there already, while calls are in progress.
+
+        Raises `ProviderError` where it does something else than the log says, or does not come so far.
+        """
         with self._making:
             frame = self._frames.get(me.uuid)
-            if frame is None or call not in frame.acts:
-                frame = self._frame(me)
-                reached = frame.next()
-                if isinstance(reached, BaseException):
-                    raise reached
-            return frame
+            if frame is not None and frame.waits:
+                return
+            frame = self._begin(me, is_open=True)
+            reached = frame.next()
+        if not isinstance(reached, AskedCalls):
+            self.drop(me.uuid)
+            raise _failure(reached if isinstance(reached, BaseException) else StepChanged("It has returned."))
+
+    def live(self, me: Any, call: str) -> ProgramFrame:
+        """The frame that waits for a call. Raises what `replay` does."""
+        frame = self._frames.get(me.uuid)
+        if frame is None or call not in frame.acts:
+            self.replay(me)
+            frame = self._frames[me.uuid]
+        return frame
 
     def misfit(self, me: Any) -> str:
         """Why the function does not fit what the log of the open turn holds; empty where it does. It does nothing."""
         with self._making:
-            reached = self._frame(me).next()
+            reached = self._begin(me, is_open=True).next()
         self.drop(me.uuid)
         return str(_failure(reached)) if isinstance(reached, BaseException) else ""
 
-    def _frame(self, me: Any) -> ProgramFrame:
-        turn = me.record.turn
+    def _begin(self, me: Any, *, is_open: bool = False) -> ProgramFrame:
         self.drop(me.uuid)
-        mine = [one for one in me.history() if one.id >= turn]
-        file = inspect.getsourcefile(self.function)
-        frame = ProgramFrame(me, turn, self.function, mine[0].content, file, TurnRecords(mine, self.version))
-        self._frames[me.uuid] = frame
+        mine = messages_of_turn(me)
+        records = TurnRecords(mine, self.version, is_open=is_open)
+        frame = self._frames[me.uuid] = ProgramFrame(me, mine[0], self.function, self._file, records)
         return frame
 
-    def _next(self, me: Any, request: Request) -> Reply:
-        came = _results_in(request)
+    def _next(self, me: Any) -> Reply:
+        came = me.system._log_cache.find_in(me.uuid, lambda log: latest_results(log.newest_first()))
         with self._making:
             frame = self._frames.get(me.uuid)
-            if frame is None or frame.turn != me.record.turn or not frame.takes(came):
-                frame = self._frame(me)
-        found = frame.next()
-        if isinstance(found, AskedCalls):
-            return Reply(tool_calls=found.calls, model=self.version, stop_reason="tool_use")
-        self._frames.pop(me.uuid, None)
-        if isinstance(found, FunctionAnswer):
-            return as_reply(found.value)
-        raise _failure(found) from found
+            if frame is None or not frame.takes(came):
+                frame = self._begin(me)
+        return self._reply(me, frame, frame.next())
+
+    def _reply(self, me: Any, frame: ProgramFrame, reached: Reached) -> Reply:
+        if isinstance(reached, AskedCalls):
+            return Reply(tool_calls=reached.calls, model=self.version, stop_reason="tool_use")
+        if self._frames.get(me.uuid) is frame:
+            self._frames.pop(me.uuid, None)
+        frame.drop()
+        if isinstance(reached, FunctionAnswer):
+            return as_reply(reached.value)
+        raise _failure(reached) from reached
 
 
-class Programs(Instrument):
-    """The programs of a system, and their tools."""
+def messages_of_turn(me: Any) -> list[Message]:
+    """The messages of the turn in progress, with that which has opened it."""
+    turn = me.record.turn
 
-    def __init__(self, programs: Mapping[str, Program]) -> None:
-        self._programs = programs
-        self.tools: Mapping[str, Tool] = {one.name: one for one in _tools(self)}
+    def since(newest_first: Iterable[Message]) -> list[Message]:
+        return [*takewhile(lambda one: one.id >= turn, newest_first)][::-1]
 
-    def __contains__(self, model: object) -> bool:
-        return model in self._programs
-
-    def of(self, me: Any) -> Program:
-        """The program of an agent."""
-        return self._programs[str(me.context().settings.get("model"))]
-
-    def state_changes(self, agent: Tally, state: str, turn: int) -> None:
-        """Unwind functions whose turns are over."""
-        for one in self._programs.values():
-            one.drop(agent.uuid, turn)
-
-
-def _tools(programs: Programs) -> list[FunctionTool]:
-    def run(function: str, args: list[Any], kwargs: dict[str, Any]) -> str:
-        """Call a function of the program."""
-        me, call = current_acting_agent(), current_call()
-        frame = programs.of(me).live(me, call.id)
-        act = frame.acts[call.id]
-        if act.run is None:
-            raise BadInput(f"{call.id} is no step.")
-        key = effect_key(me.uuid, frame.turn, call.id)
-        acting_call.set(type(call)(key, call.attempt, call.agent, call.id, call.reply, call.own_files))
-        return _recorded(act.run())
-
-    return [
-        tool(name=STEP_ONCE, timeout=LONGEST_ACT)(run),
-        tool(name=STEP_AGAIN, timeout=LONGEST_ACT, idempotent=True)(run),
-        tool(name=STEP_BY_KEY, timeout=LONGEST_ACT, idempotent="by_key")(run),
-    ]
-
-
-def _recorded(value: Any) -> str:
-    """A result as the log has it. Raises `BadInput` for one that it cannot have."""
-    try:
-        text = json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise BadInput(f"Expected a result that JSON can hold: {error}.") from error
-    if len(text) > MOST_RECORDED:
-        told = f"Expected a result of at most {MOST_RECORDED:,} characters; got {len(text):,}."
-        raise BadInput(f"{told} Store it, and return its place.")
-    return text
-
-
-def _results_in(request: Request) -> dict[str, ActOutcome]:
-    """The results with which a request ends."""
-    found = {}
-    for block in request.messages[-1]["content"]:
-        if block.get("type") == "tool_result":
-            content = block.get("content") or ""
-            text = content if isinstance(content, str) else "".join(one.get("text", "") for one in content)
-            found[block["tool_use_id"]] = ActOutcome(text, bool(block.get("is_error")))
+    found: list[Message] = me.system._log_cache.find_in(me.uuid, lambda log: since(log.newest_first()))
     return found
 
 

@@ -22,7 +22,8 @@ from ikigai_actors.arguments import (
     shown,
 )
 from ikigai_actors.errors import BadInput
-from ikigai_actors.programs.provider import Program, Programs
+from ikigai_actors.programs.provider import Program
+from ikigai_actors.programs.tools import Programs
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.prices import Prices, known_prices, read_prices, updated_prices

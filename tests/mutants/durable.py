@@ -198,7 +198,7 @@ DURABLE_MUTANTS = (
     ),
     Mutant(
         "an act is known by its place",
-        "programs/frames.py",
+        "programs/acts.py",
         '        self.id = f"{digest}-{frame.count(digest)}"',
         '        self.id = f"{digest}-{len(frame.acts)}"',
         test=_PROGRAMS,
@@ -206,8 +206,30 @@ DURABLE_MUTANTS = (
     Mutant(
         "an act that is new beside a record that nobody asks for is done",
         "programs/frames.py",
-        "        if self._fresh and left:\n",
-        "        if False:\n",
+        "        if unheard and (left := self._records.left(self.acts)) is not None:\n",
+        "        if unheard and (left := None) is not None:\n",
+        test=_PROGRAMS,
+    ),
+    Mutant(
+        "calls that were cut off are settled before the function has replayed",
+        "agent/actor.py",
+        "        if state.phase is not Phase.INTERRUPTED or not cut_off or not toolbox.is_program("
+        "state.view.settings):",
+        "        if True:",
+        test=_PROGRAMS,
+    ),
+    Mutant(
+        "the clock of a program is that of its host",
+        "programs/frames.py",
+        "        return utc_time(self._time)",
+        "        import time\n\n        return utc_time(time.time_ns() // 1_000_000)",
+        test=_PROGRAMS,
+    ),
+    Mutant(
+        "a question of a program is an error where it is denied",
+        "programs/acts.py",
+        "        return False if outcome.denied else bool(super().made(outcome))",
+        "        return bool(super().made(outcome))",
         test=_PROGRAMS,
     ),
 )

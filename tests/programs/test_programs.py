@@ -1,7 +1,10 @@
 """Programs: what a function asks for is in its log, and is done once, however often the function is called."""
 
+import asyncio
 import json
+import threading
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,8 +19,8 @@ from ikigai_actors import (
     TurnInterrupted,
     current_agent,
 )
-from ikigai_actors.errors import StepFailed
-from ikigai_actors.programs import Program, gather, program, step
+from ikigai_actors.errors import BadInput, StepFailed
+from ikigai_actors.programs import Program, first, gather, now, program, random, step
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import open_store
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
@@ -184,6 +187,47 @@ def test_an_act_that_the_log_does_not_hold_beside_one_that_nobody_asks_for_is_re
         assert DONE == ["a", "b"]
 
 
+HELD = threading.Event()
+
+
+def hold(what: str) -> str:
+    DONE.append(what)
+    HELD.set()
+    threading.Event().wait(DEADLINE)
+    return what
+
+
+@program
+def cut(task: str) -> str:
+    first = step(do, "a")
+    if VERSION[0] == "two":
+        step(other, "new")
+        return "never"
+    try:
+        return f"{first} {step(hold, 'b')}"
+    except StepFailed as error:
+        return f"{first} {error}"[:40]
+
+
+def test_a_function_replays_before_what_was_cut_off_is_settled(durable: str) -> None:
+    VERSION[0] = "one"
+    HELD.clear()
+    with ActorSystem.open(durable, programs=[cut], provider="offline") as system:
+        boss_in(system, cut).prompt("go")
+        assert HELD.wait(DEADLINE)
+    VERSION[0] = "two"
+    with ActorSystem.open(durable, programs=[cut], provider="offline") as system:
+        boss = boss_in(system, cut)
+        eventually(lambda: boss.history()[-1].kind == "error", "the end of the turn")
+        assert 'asks for step(other, "new")' in boss.history()[-1].content
+        assert 'nothing asks for step(hold, "b") at message' in boss.history()[-1].content
+        assert [one.content for one in boss.history() if one.kind == "tool_result"] == ['"A"']
+        VERSION[0] = "one"
+        boss.resume()
+        assert boss.reply(timeout=DEADLINE).text == "A This call was started, and then the pr"
+        assert DONE == ["a", "b"]
+
+
 @program
 def waits(task: str) -> str:
     kid = current_agent().fork(name="kid", model="hangs")
@@ -206,6 +250,132 @@ def test_an_int_unwinds_the_function_and_does_nothing_that_it_asks_for_on_the_wa
             asked.get(timeout=DEADLINE)
         eventually(lambda: DONE == ["unwound"], "the end of the function")
         assert {one.kind for one in boss.history() if "step" in str(one.data)} <= {"interrupted"}
+
+
+@program
+def asks(task: str) -> str:
+    me = current_agent()
+    return f"{me.ask('Sail?')} {me.ask('Sail?')} {me.ask('Sink?')}"
+
+
+def test_a_person_is_asked_once_by_an_approval_and_says_no_by_a_denial_also_after_a_restart(durable: str) -> None:
+    def question() -> list[str]:
+        return [f"{one.input['question']}{one.id[-1]}" for one in system.approvals.pending()]
+
+    with ActorSystem.open(durable, programs=[asks], provider="offline") as system:
+        boss_in(system, asks).prompt("go")
+        eventually(lambda: question() == ["Sail?0"], "the question")
+        assert system.approvals.pending()[0].always == ()
+        system.approvals.approve(system.approvals.pending()[0])
+        eventually(lambda: question() == ["Sail?1"], "the second question")
+    with ActorSystem.open(durable, programs=[asks], provider="offline") as system:
+        boss = system.agent("boss")
+        assert question() == ["Sail?1"]
+        system.approvals.deny(system.approvals.pending()[0], "the wind")
+        eventually(lambda: question() == ["Sink?0"], "the third question")
+        system.approvals.deny(system.approvals.pending()[0])
+        assert boss.reply(timeout=DEADLINE).text == "True False False"
+        asked = [one for one in boss.history() if one.kind == "approval" and "approved" not in one.data]
+        assert len(asked) == 3
+
+
+@program
+async def driven(task: str) -> str:
+    me = current_agent().aio
+    kids = [await me.fork(name=name, model=name) for name in ("slow", "quick")]
+    doubled = await step(do, "tea")
+    slow, quick = (kid.prompt("go") for kid in kids)
+    come, reply = await first(slow, quick)
+    both = await gather(slow, quick)
+    await me.sleep(0.01)
+    return f"{doubled} {come is quick} {reply.text} {[one.text for one in both]} {random() < 1 and now() > EPOCH}"
+
+
+EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def test_a_coroutine_has_no_thread_and_gets_the_one_that_is_first(durable: str) -> None:
+    slow, quick = Gate("slow"), Gate("quick")
+    given = {"slow": slow.provider, "quick": quick.provider}
+    with ActorSystem.open(durable, provider="offline", providers=given, programs=[driven]) as system:
+        boss = boss_in(system, driven)
+        reply = boss.prompt("go")
+        slow.wait_until_asked()
+        threads = threading.enumerate
+        eventually(lambda: not [one for one in threads() if one.name.startswith("program")], "the end of the threads")
+        quick.open()
+        waits = "the wait for the other one"
+        eventually(
+            lambda: sum(one.kind == "tool_call" and one.data["name"] == "wait" for one in boss.history()) == 2, waits
+        )
+        slow.open()
+        assert reply.get(timeout=DEADLINE).text == "TEA True quick ['slow', 'quick'] True"
+
+
+@program
+async def strays(task: str) -> str:
+    try:
+        await asyncio.sleep(0)
+    except BadInput as error:
+        return str(error)
+    return "slept"
+
+
+@program
+async def blocks(task: str) -> str:
+    try:
+        return str(current_agent().aio.fork(name="kid").get())
+    except BadInput as error:
+        return str(error)
+
+
+def test_a_coroutine_that_awaits_what_is_no_act_or_blocks_is_refused_at_that_line() -> None:
+    with ActorSystem.open(":memory:", programs=[strays, blocks], provider="offline") as system:
+        assert "awaits its acts and nothing else" in boss_in(system, strays).prompt("go").get(timeout=DEADLINE).text
+        other = system.root.fork(name="other", model=blocks)
+        assert "write await" in other.prompt("go").get(timeout=DEADLINE).text
+
+
+TIMES: list[str] = []
+
+
+@program
+def clocks(task: str) -> str:
+    told = [f"{now()} {random()}"]
+    step(do, "a")
+    told.append(f"{now()} {random()}")
+    TIMES.append(" ".join(told))
+    if len(TIMES) == 1:
+        raise ValueError("a bug")
+    return "done"
+
+
+def test_a_clock_and_random_numbers_are_the_same_in_a_replay() -> None:
+    TIMES.clear()
+    with ActorSystem.open(":memory:", programs=[clocks], provider="offline") as system:
+        boss = boss_in(system, clocks)
+        with pytest.raises(ProviderError, match="a bug"):
+            boss.prompt("go").get(timeout=DEADLINE)
+        boss.resume()
+        assert boss.reply(timeout=DEADLINE).text == "done"
+        assert TIMES[0] == TIMES[1]
+
+
+@program
+def large(task: str) -> str:
+    text = step("x".__mul__, 200_000)
+    try:
+        step("x".__mul__, 300_000)
+    except StepFailed as error:
+        return f"{len(text)} {error}"
+    return "too much"
+
+
+def test_a_value_of_a_step_has_256_kib_at_most() -> None:
+    with ActorSystem.open(":memory:", programs=[large], provider="offline") as system:
+        answer = boss_in(system, large).prompt("go").get(timeout=DEADLINE).text
+        assert answer.startswith("200000 ")
+        assert "at most 262,144 bytes as JSON" in answer
 
 
 @program

@@ -246,12 +246,13 @@ SYSTEM = {
 }  # fmt: skip
 HOST = {"open", "attach", "drain", "resume"}
 AGENT = {
-    "adopt", "aio", "budget", "cancel_timer", "charge", "check_mail", "children", "clear", "compact", "configure",
+    "adopt", "aio", "ask", "budget",
+    "cancel_timer", "charge", "check_mail", "children", "clear", "compact", "configure",
     "context", "delete_mail", "demonitor", "diff", "exit", "fork", "fork_many", "grant", "history", "join", "kill",
     "leave", "mails", "mark", "merge", "merge_files", "monitor", "move", "name", "next_times", "note", "open_mail",
     "parent", "prompt",
     "ranges", "read_mail", "record", "remind", "remove_rule", "rename", "reply", "resume", "rewind", "rules", "send",
-    "set_budget", "set_rule", "signal",
+    "set_budget", "set_rule", "signal", "sleep",
     "state", "statistics", "steer", "stream", "supervise", "supervisor", "system", "timers", "tools", "uncompact",
     "undo", "use_instructions", "use_skills", "uuid", "wait",
 }  # fmt: skip

@@ -41,6 +41,9 @@ FORK, WAIT, GIVE_RESULT = "fork", "wait", "give_result"
 which only turns have that were asked for a value, ends them with it.
 """
 
+QUESTION = "ask_person"
+"""The call by which a program asks a person: an approval is a yes."""
+
 LOOKS = ("check_mail", "read_mail")
 """The built-in calls by which an agent looks at its mailbox."""
 
@@ -187,8 +190,11 @@ class PendingCall:
     def always(self) -> tuple[str, ...]:
         """The values of ``always`` that `Approvals.approve` takes for it, the narrowest first.
 
-        ``exact`` is this command of bash alone, ``tool`` the whole tool. A compound command is approved once only.
+        ``exact`` is this command of bash alone, ``tool`` the whole tool. A compound command is approved once only, and
+        so is the question of a program.
         """
+        if self.tool == QUESTION:
+            return ()
         if self.tool != SHELL:
             return (TOOL,)
         return () if self.compound else (EXACT,) if self.unfenced else (EXACT, TOOL)

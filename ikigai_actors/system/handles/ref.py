@@ -22,13 +22,14 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from inspect import Signature, formatannotation, signature
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, overload
 
 from ikigai_actors.actors.futures import Future, current_acting_agent
 from ikigai_actors.agent.subscriptions import Event, check_events
 from ikigai_actors.arguments import check_callable, check_timeout, check_type, shown
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import BadInput, HostElsewhere, NoHost
+from ikigai_actors.programs.acts import ProgramAct
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord, Handle, Touch, uuid_of
@@ -81,7 +82,9 @@ def _waits(command: Callable[Concatenate[_Asked, _P], Future[_T]]) -> "Callable[
 
     @wraps(command)
     def wait(self: "AgentRef", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        return command(_Asked(self.system, self.uuid, self._output), *args, **kwargs).get()
+        given: Any = command(_Asked(self.system, self.uuid, self._output), *args, **kwargs)
+        answer: Any = given if isinstance(given, ProgramAct) and given.is_driven else given.get()
+        return cast("_T", answer)
 
     form = signature(command)
     given = _FUTURE.sub(r"\1", _words(form, "AgentRef"))
@@ -175,6 +178,8 @@ class AgentRef(Readings["AgentRef"]):
     steer = _gives(_Asked.steer)
     reply = _waits(_Asked.reply)
     resume = _waits(_Asked.resume)
+    ask = _waits(_Asked.ask)
+    sleep = _waits(_Asked.sleep)
     fork = _waits(_Asked.fork)
     fork_many = _waits(_Asked.fork_many)
     note = _waits(_Asked.note)

@@ -11,7 +11,8 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_flag, check_timeout
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import BadInput, NameTaken
-from ikigai_actors.programs.frames import ForkAct, acting_frame
+from ikigai_actors.programs.acts import ForkAct
+from ikigai_actors.programs.frames import acting_frame
 from ikigai_actors.programs.provider import Program
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import new_agent_uuid

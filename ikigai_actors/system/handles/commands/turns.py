@@ -7,10 +7,13 @@ from typing import Any, TypeVar, overload
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.arguments import check_seconds
 from ikigai_actors.attachments import Attachable
-from ikigai_actors.errors import AgentDead, BadInput, KeyTaken
-from ikigai_actors.programs.frames import PromptAct, acting_frame
+from ikigai_actors.errors import AgentDead, BadInput, KeyTaken, NoCurrentAgent
+from ikigai_actors.programs.acts import AskAct, PromptAct, sleep_act
+from ikigai_actors.programs.frames import ProgramFrame, acting_frame, current_frame
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.agents import registry
 from ikigai_actors.records.messages.replies import OUTPUT, last_outcome
 from ikigai_actors.records.once import KeyedCall
 from ikigai_actors.system.handles.base import H
@@ -190,6 +193,42 @@ class TurnCommands(CommandBase[H]):
                 future.settle(outcome)
 
         return self._go(ask, future)
+
+    def ask(self, question: str) -> Future[bool]:
+        """Ask a person for a yes or a no, in a program (`ikigai_actors.programs`), of the program's own agent.
+
+        The question waits where calls of tools wait for approval, at every door: to approve it is yes, to deny it is
+        no. It is asked once, and stays open over a crash. It waits for a person also where ``approvals`` of the system
+        allows or denies what tools ask for; a function given there decides on it.
+
+        Args:
+            question: the question; not blank.
+
+        Returns:
+            A future of the answer. It raises `StepFailed` where a rule denies it.
+
+        Raises:
+            NoCurrentAgent: this is no program, or the agent is another one.
+            BadInput: the question is blank, or too long.
+        """
+        asked = prompt_text(question)
+        return AskAct(self._own_frame("ask"), asked)
+
+    def sleep(self, seconds: float) -> Future[None]:
+        """Wait, in a program (`ikigai_actors.programs`), of the program's own agent: after a crash to the same time.
+
+        Raises `NoCurrentAgent` and `BadInput`.
+        """
+        check_seconds(seconds, "seconds")
+        return sleep_act(self._own_frame("sleep"), seconds)
+
+    def _own_frame(self, verb: str) -> ProgramFrame:
+        if acting_frame.get() is None:
+            self.system._store.read(lambda tx: registry.get(tx, self.uuid))  # raises where the system is closed
+        frame = current_frame(f"{verb}()")
+        if frame.me.uuid != self.uuid:
+            raise NoCurrentAgent(f"{verb}() works for the agent of the program that calls it alone.")
+        return frame
 
     def resume(self, timeout: float | None = None) -> Future[bool]:
         """Go on with the latest turn, when a crash cut it off or an error of the provider ended it.

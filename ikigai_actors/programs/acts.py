@@ -1,0 +1,310 @@
+"""Acts: what a program asks for, as futures of their outcomes, and what waits for several of them.
+
+A plain function gets values at once. A coroutine awaits the same acts. Each wait is written once, as a generator that
+yields where it waits; `ProgramFrame.waited` runs it in a plain function, and a coroutine hands it to its driver.
+"""
+
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from ikigai_actors.actors.futures import Future, TimedOut
+from ikigai_actors.arguments import check_timeout
+from ikigai_actors.errors import BadInput, StepFailed
+from ikigai_actors.programs.frames import ActWaiting, ProgramFrame, current_frame
+from ikigai_actors.programs.records import (
+    ASK_ACT,
+    FORK_ACT,
+    PROMPT_ACT,
+    STEP_AGAIN,
+    STEP_BY_KEY,
+    STEP_ONCE,
+    WAIT_ACT,
+    ActOutcome,
+    act_digest,
+)
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.mail.asked import AskedTurn, turn_name
+
+T = TypeVar("T")
+
+
+class ProgramAct(Future[Any]):
+    """Something that a program has asked for: a future of its outcome."""
+
+    def __init__(
+        self, frame: ProgramFrame, name: str, given: Mapping[str, Any], run: Callable[[], Any] | None = None
+    ) -> None:
+        """Ask for it; `get`, or ``await``, waits. ``run`` does it, where it is a step."""
+        super().__init__()
+        frame.check_alive()
+        self.frame, self.name, self.given, self.run = frame, name, given, run
+        self.line = frame.line()
+        digest = act_digest(name, given)
+        self.id = f"{digest}-{frame.count(digest)}"
+        self.outcome: ActOutcome | None = frame.take_record(self.id)
+        frame.add(self)
+
+    @property
+    def is_driven(self) -> bool:
+        """Whether a coroutine asks for it, which awaits it."""
+        return self.frame.is_driven
+
+    def get(self, *, timeout: float | None = None) -> Any:
+        """Wait for the outcome, and return it.
+
+        Raises:
+            StepFailed: it has failed.
+            StepChanged: the function asks for something else than before.
+            BadInput: this is a coroutine, which awaits it; or there is no such time-out for it.
+        """
+        return self.frame.waited(self.waiting(timeout))
+
+    def result(self, timeout: float | None = None) -> Any:
+        return self.get(timeout=timeout)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self.waiting()
+
+    def done(self) -> bool:
+        return self.outcome is not None
+
+    def waiting(self, timeout: float | None = None) -> ActWaiting[Any]:
+        """Wait for the outcome, as a generator."""
+        if timeout is not None:
+            raise BadInput("Only a prompt can be waited for with a time-out, as its child goes on.")
+        outcome = yield from self.outcome_waited()
+        return self.made(outcome)
+
+    def outcome_waited(self) -> ActWaiting[ActOutcome]:
+        """Wait for the record of the outcome."""
+        while self.outcome is None:
+            yield self.frame
+        self.frame.check_alive()
+        self.frame.reached(self.outcome)
+        return self.outcome
+
+    def made(self, outcome: ActOutcome) -> Any:
+        """The value of an outcome. Raises `StepFailed`."""
+        if outcome.is_error:
+            raise StepFailed(outcome.text, self.id)
+        return self.value(outcome.text)
+
+    def value(self, text: str) -> Any:
+        """The value of a result that is no error."""
+        return json.loads(text)
+
+
+class ForkAct(ProgramAct):
+    """A child that is forked; its outcome is the handle."""
+
+    def __init__(self, frame: ProgramFrame, given: Mapping[str, Any], handle: Callable[[str], Any]) -> None:
+        """Ask for it; ``handle`` makes the handle of an agent."""
+        super().__init__(frame, FORK_ACT, given)
+        self._handle = handle
+
+    def value(self, text: str) -> Any:
+        return self._handle(text)
+
+
+class AskAct(ProgramAct):
+    """A question to a person; its outcome is whether the answer is yes."""
+
+    def __init__(self, frame: ProgramFrame, question: str) -> None:
+        """Ask it."""
+        super().__init__(frame, ASK_ACT, {"question": question})
+
+    def made(self, outcome: ActOutcome) -> bool:
+        return False if outcome.denied else bool(super().made(outcome))
+
+
+class PromptAct(ProgramAct):
+    """A prompt to another agent; its outcome is the reply."""
+
+    def __init__(self, frame: ProgramFrame, given: Mapping[str, Any], typed: Callable[[Reply], Reply]) -> None:
+        """Ask for it; ``typed`` gives the output of a reply its type."""
+        super().__init__(frame, PROMPT_ACT, given)
+        self._typed = typed
+        self._end: Mapping[str, Any] | None = None
+        self._wait = ""
+
+    def turn_waited(self) -> ActWaiting[str]:
+        """Wait until the prompt has left, and give the name of the turn that it opens."""
+        outcome = yield from self.outcome_waited()
+        return turn_name(AskedTurn(self.given["agent"], int(super().made(outcome))))
+
+    def waiting(self, timeout: float | None = None) -> ActWaiting[Reply]:
+        if self._end is None:
+            yield from _ends_waited([self], 1, timeout)
+        if self._end is None:
+            raise TimedOut(f"No answer within {timeout} s; the turn goes on.")
+        return self.reply()
+
+    def reply(self) -> Reply:
+        """The reply, once the turn is over. Raises `StepFailed` when it has ended without one."""
+        assert self._end is not None
+        if "error" in self._end:
+            raise StepFailed(self._end["error"], self._wait)
+        end = self._end
+        return self._typed(Reply(end["text"], stop_reason=end["stop_reason"], output=end.get("output")))
+
+    def done(self) -> bool:
+        return self._end is not None
+
+    def ends(self, end: Mapping[str, Any], wait: str) -> None:
+        """Take the end of the turn, which the wait with this id has brought."""
+        self._end, self._wait = end, wait
+
+
+class ActsTogether(Generic[T]):
+    """Acts that a coroutine waits for together, by awaiting this."""
+
+    def __init__(self, waiting: Callable[[], ActWaiting[T]]) -> None:
+        self._waiting = waiting
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self._waiting()
+
+
+class GatheredActs(list[T]):
+    """The outcomes of acts. In a coroutine it is empty, and awaited for the outcomes."""
+
+    def __init__(self, waiting: Callable[[], ActWaiting[list[T]]]) -> None:
+        frame = current_frame("gather()")
+        super().__init__([] if frame.is_driven else frame.waited(waiting()))
+        self._waiting = waiting
+
+    def __await__(self) -> Generator[Any, None, list[T]]:
+        return self._waiting()
+
+
+def gather(*acts: Future[T]) -> GatheredActs[T]:
+    """The outcomes of what was asked for, in order, as a list; it is done together. A coroutine awaits this.
+
+    Raises:
+        StepFailed: one of them has failed.
+        BadInput: one of them is nothing that a program has asked for.
+    """
+    asked = _checked(acts)
+
+    def waiting() -> ActWaiting[list[T]]:
+        prompts = [one for one in asked if isinstance(one, PromptAct) and not one.done()]
+        yield from _ends_waited(prompts, len(prompts))
+        for one in asked:
+            yield from one.outcome_waited()
+        return [_value(one) for one in asked]
+
+    return GatheredActs(waiting)
+
+
+def first(*acts: Future[Any], timeout: float | None = None) -> Any:
+    """The prompt that is answered first, and its reply; the others go on. A coroutine awaits this.
+
+    Args:
+        acts: prompts. To wait for the next one, leave out those that have come.
+        timeout: seconds to wait; None waits forever.
+
+    Raises:
+        StepFailed: the turn that has ended first has ended without a reply.
+        TimedOut: none came in time.
+        BadInput: one of them is no prompt of a program, or there is none.
+    """
+    asked = _checked(acts)
+    prompts = [one for one in asked if isinstance(one, PromptAct)]
+    if not prompts or len(prompts) < len(asked):
+        raise BadInput("Expected prompts of a program, one at least.")
+
+    def waiting() -> ActWaiting[tuple[PromptAct, Reply]]:
+        come = [one for one in prompts if one.done()]
+        if not come:
+            come = yield from _ends_waited(prompts, 1, timeout)
+        if not come:
+            raise TimedOut(f"No answer within {timeout} s; the turns go on.")
+        return come[0], come[0].reply()
+
+    frame = current_frame("first()")
+    return ActsTogether(waiting) if frame.is_driven else frame.waited(waiting())
+
+
+def step(function: Callable[..., Any], *args: Any, idempotent: "bool | str" = False, **kwargs: Any) -> Any:
+    """Call a function once, and remember its value, which the program gets after a crash. A coroutine awaits this.
+
+    Args:
+        function: a plain function. ``current_call().key`` in it names the call, the same in every attempt.
+        args: its arguments, which JSON can hold.
+        idempotent: what follows where a crash has cut the call off: False says that it may have been done, and raises
+            `StepFailed`; True calls again; ``"by_key"`` does so too, and says that a service knows the key.
+        kwargs: further arguments.
+
+    Returns:
+        Its value, as JSON has it.
+
+    Raises:
+        StepFailed: the function has raised, or was cut off.
+        NoCurrentAgent: this is no program.
+        BadInput: the arguments cannot be stored.
+    """
+    frame = current_frame("step(); elsewhere call the function: it")
+    names = {False: STEP_ONCE, True: STEP_AGAIN, "by_key": STEP_BY_KEY}
+    if not callable(function) or idempotent not in names:
+        raise BadInput(
+            f"Expected a function and idempotent as False, True or 'by_key'; got {function!r}, {idempotent!r}."
+        )
+    module = getattr(function, "__module__", None) or type(function).__module__
+    called = f"{module}.{getattr(function, '__qualname__', type(function).__name__)}"
+    given = {"function": called, "args": list(args), "kwargs": kwargs}
+    act = ProgramAct(frame, names[idempotent], given, lambda: function(*args, **kwargs))
+    return act if frame.is_driven else act.get()
+
+
+def now() -> datetime:
+    """The time of the latest result that the program has used, or of its prompt: the same after a crash.
+
+    Raises `NoCurrentAgent`.
+    """
+    return current_frame("now()").time
+
+
+def random() -> float:
+    """A number from 0 up to 1, as `random.random` gives it: the same after a crash. Raises `NoCurrentAgent`."""
+    return current_frame("random()").random.random()
+
+
+def sleep_act(frame: ProgramFrame, seconds: float) -> ProgramAct:
+    """A time for which a program waits."""
+    return _Sleep(frame, WAIT_ACT, {"turns": [], "need": 0, "timeout": seconds})
+
+
+class _Sleep(ProgramAct):
+    def value(self, text: str) -> None:
+        return None
+
+
+def _ends_waited(prompts: Sequence[PromptAct], need: int, timeout: float | None = None) -> ActWaiting[list[PromptAct]]:
+    """Wait until this many of the turns of prompts are over, in one wait; give those, in the order of their ends."""
+    if not prompts:
+        return []
+    turns: dict[str, PromptAct] = {}
+    for one in prompts:
+        turns[(yield from one.turn_waited())] = one
+    limit = {} if timeout is None else {"timeout": check_timeout(timeout)}
+    wait = ProgramAct(prompts[0].frame, WAIT_ACT, {"turns": list(turns), "need": need, **limit})
+    ends = yield from wait.waiting()
+    for end in ends:
+        turns[end["turn"]].ends(end, wait.id)
+    return [turns[end["turn"]] for end in ends]
+
+
+def _value(act: ProgramAct) -> Any:
+    """The value of an act that has its outcome, and of a prompt whose turn is over. Raises `StepFailed`."""
+    if isinstance(act, PromptAct):
+        return act.reply()
+    assert act.outcome is not None
+    return act.made(act.outcome)
+
+
+def _checked(acts: Sequence[Any]) -> list[ProgramAct]:
+    if wrong := [one for one in acts if not isinstance(one, ProgramAct)]:
+        raise BadInput(f"Expected what a program has asked for, as a prompt gives it; got {wrong[0]!r}.")
+    return list(acts)

@@ -1,0 +1,153 @@
+"""The acts of a program in the log of a turn, and how an act is known again. Pure.
+
+    result      an act that has its outcome
+    open        a call of the last reply without a result, while calls are in progress: it is asked for, and waits
+    cut         a call of an earlier reply without a result: its turn has ended with an error in between. If it had
+                begun and must not be repeated, its outcome is that nobody knows
+
+The function asks in any order. What counts is that it asks for all of it.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ikigai_actors.agent.turn.calls import FORK, PERHAPS_RUN, QUESTION, WAIT
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.messages.messages import Kind, Message
+
+STEP_ONCE, STEP_AGAIN, STEP_BY_KEY, WAIT_ACT, FORK_ACT, PROMPT_ACT, ASK_ACT = (
+    "step", "step_again", "step_by_key", WAIT, FORK, "prompt", QUESTION,
+)  # fmt: skip
+"""The names of a program's calls."""
+
+MOST_RECORDED = 256 * 1024
+"""The most bytes of the arguments of an act, and of a step's result, as JSON in UTF-8."""
+
+_SHOWN = 80
+
+
+class ActOutcome(NamedTuple):
+    """The result of an act, as the log holds it."""
+
+    text: str
+    is_error: bool
+    place: int = 0
+    """The position of the message."""
+    at: int = 0
+    """When it was written, in milliseconds since 1970."""
+    denied: bool = False
+    """Whether it is an error since somebody has denied the call."""
+
+
+class TurnRecords:
+    """The acts of a program that the log of a turn holds."""
+
+    def __init__(self, messages: Sequence[Message], version: str, *, is_open: bool = False) -> None:
+        """Read them from the messages of the turn.
+
+        Args:
+            version: that of the function now.
+            is_open: whether the calls of the last reply are in progress.
+        """
+        self.results: dict[str, ActOutcome] = {}
+        self.open: set[str] = set()
+        self._calls: dict[str, tuple[str, int]] = {}
+        made_by = ""
+        begun: dict[str, str] = {}
+        for one in messages:
+            match one.kind:
+                case Kind.ASSISTANT:
+                    made_by = one.data.get("made_by") or made_by
+                    made = {call["id"]: shown_call(call["name"], call["input"]) for call in calls_made(one)}
+                    self._calls |= {call: (shown, one.id) for call, shown in made.items()}
+                    self.open = set(made)
+                case Kind.TOOL_CALL:
+                    begun[one.data["tool_use_id"]] = one.data["name"]
+                case Kind.TOOL_RESULT:
+                    self.results[one.data["tool_use_id"]] = outcome_in(one)
+                case Kind.ERROR if one.content.endswith("]"):
+                    self.results.pop(one.content[one.content.rindex("[") + 1 : -1], None)  # it is asked for again
+                    begun.clear()
+        self.open = (self.open - self.results.keys()) if is_open else set()
+        for call in begun.keys() - self.results.keys() - self.open:
+            if begun[call] == STEP_ONCE:
+                self.results[call] = ActOutcome(PERHAPS_RUN, True, self._calls[call][1])
+        same = made_by in ("", version)
+        self._why = "The function is the same, and did something else:" if same else "The function was changed:"
+
+    def left(self, asked: Iterable[str]) -> str | None:
+        """A call that nobody has asked for, by its id; None when there is none. ``asked`` are those that were."""
+        return next(iter([*self.results, *sorted(self.open - set(asked))]), None)
+
+    def sentence(self, what: str, left: str) -> str:
+        """The sentence about a function that does something else than this turn holds."""
+        shown, place = self._calls.get(left, (left, 0))
+        return f"{self._why} {what}, and nothing asks for {shown} at message {place}."
+
+
+def calls_made(reply: Message) -> list[dict[str, Any]]:
+    """The calls of a reply."""
+    return reply.data.get("tool_calls") or []
+
+
+def outcome_in(result: Message) -> ActOutcome:
+    """The outcome in a message that is a result."""
+    failed = bool(result.data.get("is_error"))
+    return ActOutcome(result.content, failed, result.id, result.created_at, failed and "call_sha256" in result.data)
+
+
+def latest_results(newest_first: Iterable[Message]) -> dict[str, ActOutcome]:
+    """The results after the latest reply."""
+    found: dict[str, ActOutcome] = {}
+    for one in newest_first:
+        if one.kind == Kind.TOOL_RESULT:
+            found[one.data["tool_use_id"]] = outcome_in(one)
+        elif one.kind == Kind.ASSISTANT:
+            break
+    return found
+
+
+def shown_call(name: str, given: Mapping[str, Any]) -> str:
+    """A call in words: ``step(publish, ["tea"])``."""
+    if name in (STEP_ONCE, STEP_AGAIN, STEP_BY_KEY):
+        parts = [str(given.get("function", "")).rpartition(".")[2], *map(_as_json, given.get("args") or ())]
+        parts += [f"{key}={_as_json(value)}" for key, value in (given.get("kwargs") or {}).items()]
+        text = ", ".join(parts)
+    else:
+        text = _as_json(given)
+    return f"{name}({text if len(text) <= _SHOWN else text[:_SHOWN] + '…'})"
+
+
+def act_digest(name: str, given: Mapping[str, Any]) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of an act. Raises `BadInput` for what the log cannot hold."""
+    try:
+        text = json.dumps([name, given], sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"Expected what JSON can hold as arguments of {name}: {error}.") from error
+    check_size(text, f"the arguments of {name}")
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def as_recorded(value: Any) -> str:
+    """A result as the log has it. Raises `BadInput` for one that it cannot have."""
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"Expected a result that JSON can hold: {error}.") from error
+    return check_size(text, "a result")
+
+
+def check_size(text: str, what: str) -> str:
+    """The text, unless it is too long for the log: then it raises `BadInput`."""
+    if len(text) > MOST_RECORDED // 4 and (size := len(text.encode(errors="replace"))) > MOST_RECORDED:
+        raise BadInput(
+            f"Expected {what} to have at most {MOST_RECORDED:,} bytes as JSON; got {size:,}. "
+            "Store it, and use its place."
+        )
+    return text
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

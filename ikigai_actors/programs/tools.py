@@ -1,0 +1,81 @@
+"""The programs of a system: the tools by which acts are done outside, and what unwinds functions of ended turns."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ikigai_actors.actors.futures import current_acting_agent
+from ikigai_actors.agent.instruments import Instrument
+from ikigai_actors.agent.statistics import Tally
+from ikigai_actors.errors import BadInput
+from ikigai_actors.programs.provider import Program
+from ikigai_actors.programs.records import ASK_ACT, STEP_AGAIN, STEP_BY_KEY, STEP_ONCE, as_recorded
+from ikigai_actors.text import described
+from ikigai_actors.tools.effect_keys import acting_call, current_call, effect_key
+from ikigai_actors.tools.function import Result, Tool
+from ikigai_actors.tools.policy import Policy, ToolTraits
+
+LONGEST_ACT = 7 * 24 * 3600.0
+"""The most seconds of a step."""
+
+
+class Programs(Instrument):
+    """The programs of a system."""
+
+    def __init__(self, programs: Mapping[str, Program]) -> None:
+        self._programs = programs
+        again = ToolTraits(idempotent=True)
+        asks = ToolTraits(idempotent=True, policy=Policy.ASK)
+        tools = [StepTool(STEP_ONCE, ToolTraits(), self._step), StepTool(STEP_AGAIN, again, self._step)]
+        tools += [StepTool(STEP_BY_KEY, again, self._step), StepTool(ASK_ACT, asks, lambda given: "true")]
+        self.tools: Mapping[str, Tool] = {one.name: one for one in tools}
+
+    def __contains__(self, model: object) -> bool:
+        return model in self._programs
+
+    def replay(self, model: str, me: Any) -> str:
+        """Let the function of an agent replay while calls are in progress; return why that is wrong, or nothing."""
+        try:
+            self._programs[model].replay(me)
+        except Exception as error:
+            return str(error)
+        return ""
+
+    def state_changes(self, agent: Tally, state: str, turn: int) -> None:
+        """Unwind functions whose turns are over."""
+        for one in self._programs.values():
+            one.drop(agent.uuid, turn)
+
+    def _step(self, given: Mapping[str, Any]) -> str:
+        me, call = current_acting_agent(), current_call()
+        frame = self._programs[str(me.context().settings.get("model"))].live(me, call.id)
+        act = frame.acts[call.id]
+        if act.run is None:
+            raise BadInput(f"{call.id} is no step.")
+        key = effect_key(me.uuid, frame.turn, call.id)
+        acting_call.set(type(call)(key, call.attempt, call.agent, call.id, call.reply, call.own_files))
+        return as_recorded(act.run())
+
+
+class StepTool:
+    """A tool by which programs act. Its results are not cut."""
+
+    is_async = False
+    timeout = LONGEST_ACT
+
+    def __init__(self, name: str, traits: ToolTraits, run: Callable[[Mapping[str, Any]], str]) -> None:
+        self.name, self.traits, self._run = name, traits, run
+
+    def describe(self) -> Mapping[str, Any]:
+        """The name, as a Messages-API dict: no model has it."""
+        return {"name": self.name, "description": "An act of a program.", "input_schema": {"type": "object"}}
+
+    def call(self, arguments: Mapping[str, Any]) -> Result:
+        """Do the act on the calling thread; never raises."""
+        try:
+            return Result(self._run(arguments))
+        except BaseException as error:  # SystemExit too: it must not end the thread that runs others' tools
+            return Result(described(error), True)
+
+    async def call_async(self, arguments: Mapping[str, Any]) -> Result:
+        """As `call`; never asked for."""
+        return self.call(arguments)
