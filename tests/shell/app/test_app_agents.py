@@ -117,6 +117,7 @@ def test_the_tree_shows_who_is_stopped_or_dead_and_a_click_goes_there() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("another play of the list; its keys are in every run")
 def test_the_agents_are_sorted_filtered_and_opened() -> None:
     async def play(stage: Stage) -> None:
         await stage.press("f4")

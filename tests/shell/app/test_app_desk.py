@@ -15,6 +15,7 @@ from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import DEADLINE, Gate
 
 
+@pytest.mark.thorough("another play of an agent that dies; a closed system is in every run")
 def test_a_prompt_that_waits_when_its_agent_dies_is_shown_no_longer_and_the_error_is() -> None:
     gate = Gate()
 
@@ -37,6 +38,7 @@ def test_a_prompt_that_waits_when_its_agent_dies_is_shown_no_longer_and_the_erro
         on_stage(system, play)
 
 
+@pytest.mark.thorough("another play of an agent that dies; a closed system is in every run")
 def test_a_key_for_an_agent_that_is_dead_does_nothing_and_the_next_ones_work() -> None:
     async def play(stage: Stage) -> None:
         await stage.say(f"/switch {kid.uuid}")

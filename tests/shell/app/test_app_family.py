@@ -41,6 +41,7 @@ def test_without_following_a_fork_stays_with_the_parent(follow: bool, option: st
         on_stage(system, play, follow=follow)
 
 
+@pytest.mark.thorough("another play of the family; a fork and a switch in mid-answer are in every run")
 def test_the_arrows_with_ctrl_or_alt_go_around_the_family() -> None:
     async def play(stage: Stage) -> None:
         for key, name in [
@@ -61,6 +62,7 @@ def test_the_arrows_with_ctrl_or_alt_go_around_the_family() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("another play of the family; a fork and a switch in mid-answer are in every run")
 def test_text_cursor_and_scroll_position_are_kept_for_each_agent() -> None:
     async def play(stage: Stage) -> None:
         await stage.expect("line 59")
@@ -115,6 +117,7 @@ def test_a_switch_in_the_middle_of_an_answer_loses_no_piece() -> None:
         on_stage(system, begin)
 
 
+@pytest.mark.thorough("another play of the family; a fork and a switch in mid-answer are in every run")
 def test_a_page_that_is_painted_before_it_has_a_place_shows_its_text_and_all_that_is_typed() -> None:
     async def play(stage: Stage) -> None:
         main = stage.application.main

@@ -72,6 +72,7 @@ def test_without_pillow_there_are_no_rows_and_nothing_is_read(monkeypatch: pytes
     assert (read, cells_of(PAINTED)) == ([], [])
 
 
+@pytest.mark.thorough("the screen with a picture; its parts are in every run")
 def test_the_picture_of_a_prompt_stands_below_its_line_and_a_damaged_one_stays_a_line(tmp_path: Path) -> None:
     for name, data in {"flag.png": FLAG, "garbled.png": GARBLED, "a.pdf": PDF}.items():
         (tmp_path / name).write_bytes(data)

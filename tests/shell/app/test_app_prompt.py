@@ -12,6 +12,7 @@ from tests.kit.echo import kinds
 pytestmark = pytest.mark.slow("the application, key by key")
 
 
+@pytest.mark.thorough("another play of the prompt; its keys are in every run")
 def test_ctrl_u_clears_the_line_and_then_the_whole_draft() -> None:
     async def play(stage: Stage) -> None:
         prompt = stage.application.main.page.prompt
@@ -27,6 +28,7 @@ def test_ctrl_u_clears_the_line_and_then_the_whole_draft() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("another play of the prompt; its keys are in every run")
 def test_several_lines_are_one_prompt_and_what_was_submitted_can_be_recalled(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         prompt = stage.application.main.page.prompt

@@ -59,6 +59,7 @@ def test_empty_screens_say_what_comes_there() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("another play of a screen; mail and documents are in every run")
 def test_a_foot_says_that_new_text_comes_below_what_is_read() -> None:
     async def play(stage: Stage) -> None:
         await stage.say("go on")
@@ -91,6 +92,7 @@ def test_documents_are_listed_and_opened_with_their_versions() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("another play of a screen; mail and documents are in every run")
 def test_the_keys_are_listed_and_a_few_letters_find_what_there_is() -> None:
     async def play(stage: Stage) -> None:
         application = stage.application
@@ -199,6 +201,7 @@ def lines(stage: Stage) -> list[str]:
     return [re.sub("[▁-█ ]+$", "", line) for line in stage.text.split("\n")[:-5]]
 
 
+@pytest.mark.thorough("another play of a screen; mail and documents are in every run")
 def test_what_is_drawn_in_parts_looks_as_if_it_were_drawn_whole() -> None:
     async def play(stage: Stage) -> None:
         await ask(stage)

@@ -58,6 +58,7 @@ def test_the_counter_moves_while_an_answer_arrives_and_has_it_once_at_the_end() 
         on_stage(system, play)
 
 
+@pytest.mark.thorough("another play of the talk; answers, words and waiting prompts are in every run")
 def test_a_prompt_to_a_busy_agent_waits_in_sight() -> None:
     gate = Gate()
 
@@ -78,6 +79,7 @@ def test_a_prompt_to_a_busy_agent_waits_in_sight() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("another play of the talk; answers, words and waiting prompts are in every run")
 def test_a_command_that_waits_for_a_call_to_be_approved_is_told_and_up_takes_it_back() -> None:
     @tool(policy="ask")
     def risk() -> str:
@@ -105,6 +107,7 @@ def test_a_command_that_waits_for_a_call_to_be_approved_is_told_and_up_takes_it_
         assert [message.kind for message in system.root.history()][-1] == "assistant"
 
 
+@pytest.mark.thorough("another play of the talk; answers, words and waiting prompts are in every run")
 def test_calls_are_folded_with_their_results_and_unfold() -> None:
     async def play(stage: Stage) -> None:
         await stage.say('@agents\n@no_such_tool {"a": 1}')
@@ -119,6 +122,7 @@ def test_calls_are_folded_with_their_results_and_unfold() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("another play of the talk; answers, words and waiting prompts are in every run")
 def test_clear_mark_and_rewind_are_rules_and_errors_are_marked() -> None:
     async def play(stage: Stage) -> None:
         await stage.say("/mark here")
@@ -256,6 +260,7 @@ def test_prompts_that_waited_before_the_program_began_are_shown_and_taken_back(t
         assert system.root.prompt("now").get(timeout=DEADLINE).text.startswith("You said “now”. That is all")
 
 
+@pytest.mark.thorough("another play of the talk; answers, words and waiting prompts are in every run")
 def test_an_answer_or_its_code_is_copied_to_the_clipboard() -> None:
     answer = "Like this:\n\n```python\none\n```\n\nor\n\n~~~\ntwo\n~~~"
 
@@ -287,6 +292,7 @@ def test_the_first_screen_says_what_the_program_is_until_something_is_said() -> 
         on_stage(system, play)
 
 
+@pytest.mark.thorough("another play of the talk; answers, words and waiting prompts are in every run")
 def test_a_text_is_found_in_the_talk_by_ctrl_f_and_by_a_command() -> None:
     async def play(stage: Stage) -> None:
         await stage.say("a mast of pine")
@@ -311,6 +317,7 @@ def test_a_text_is_found_in_the_talk_by_ctrl_f_and_by_a_command() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("another play of the talk; answers, words and waiting prompts are in every run")
 def test_a_result_is_read_whole_in_the_pager_and_searched_there() -> None:
     result = "\n".join(f"line {number}" for number in range(1, 900)) + "x" * 9_000 + "the end"
 
@@ -341,6 +348,7 @@ def test_a_result_is_read_whole_in_the_pager_and_searched_there() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("another play of the talk; answers, words and waiting prompts are in every run")
 def test_the_last_lines_of_a_command_are_shown_while_it_runs(tmp_path: Path) -> None:
     command = "echo one; echo two; until [ -e go ]; do sleep 0.05; done; echo three"
     calls = Reply(tool_calls=(ToolCall("bash", {"command": command}),), stop_reason="tool_use")

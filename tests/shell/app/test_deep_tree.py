@@ -1,5 +1,6 @@
 """Trees that are deeper than a screen is wide."""
 
+import pytest
 from textual.events import Paste
 
 from ikigai_actors import ActorSystem
@@ -17,6 +18,7 @@ def chain(system: ActorSystem) -> None:
     system._touch(system.root)
 
 
+@pytest.mark.thorough("another play of a deep tree; the list of it is in every run")
 def test_the_panel_names_agents_of_any_depth_and_covers_a_narrow_window() -> None:
     async def play(stage: Stage) -> None:
         await stage.press("f3")

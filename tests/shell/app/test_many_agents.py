@@ -96,7 +96,7 @@ def test_who_is_killed_with_all_below_is_asked_for_where_these_are_not_counted()
     assert (question.text, question.answers["y"][1]) == ("Kill lead and all below?", " --cascade")
 
 
-@pytest.mark.slow("screens of the application")
+@pytest.mark.thorough("another play of the list; its rows are in every run")
 def test_a_person_finds_who_is_not_in_sight_by_the_screen_the_tree_and_a_few_letters(
     crowd: tuple[ActorSystem, list[AgentRef]],
 ) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 import signal
 
+import pytest
+
 from ikigai_actors.shell.app.application import Application
 from ikigai_actors.shell.line.interrupts import Interrupts
 from tests.kit.app_pilot import Stage, on_stage, open_memory
@@ -24,6 +26,7 @@ def test_every_key_can_be_read_with_what_it_does() -> None:
         on_stage(system, play, size=(40, 10))
 
 
+@pytest.mark.thorough("screens in a narrow window; one is in every run")
 def test_what_a_dead_agent_is_told_stays_in_the_prompt() -> None:
     async def play(stage: Stage) -> None:
         await stage.say(f"/switch {kid.uuid}")

@@ -96,6 +96,7 @@ def test_every_key_that_is_pressed_in_the_start_arrives_once_and_in_order(tmp_pa
         assert connection.execute("SELECT content FROM messages WHERE kind = 'user'").fetchall() == [(f"{typed}.",)]
 
 
+@pytest.mark.thorough("a program at a terminal; every key of a start is pressed in every run")
 def test_what_is_typed_before_the_prompt_of_line_mode_is_there_for_it(tmp_path: Path) -> None:
     with start("--plain", *arguments(tmp_path)) as program:
         begun(program)
@@ -139,6 +140,7 @@ def test_ctrl_c_while_the_database_is_opened_ends_it_without_a_word(tmp_path: Pa
         assert termios.tcgetattr(program._terminal) == program.before
 
 
+@pytest.mark.thorough("a program at a terminal; every key of a start is pressed in every run")
 def test_a_command_leaves_the_terminal_as_it_was_and_what_is_typed_to_the_next_one(tmp_path: Path) -> None:
     shell = ["/bin/sh", "-c", '"$@" >/dev/null; "$@"; read -r line; echo "read: $line"', "sh"]
     ActorSystem.open(tmp_path / "team.db", "offline").close()
