@@ -3,9 +3,10 @@
 nice python -m tests.mutants --street
 """
 
-from tests.mutants import Mutant
+from tests.mutants import Edit, Mutant
 
 _ARRIVALS, _SIGNATURES = "tests/system/test_endpoints.py", "tests/records/test_signatures.py"
+_OUTBOX, _SENDING = "tests/records/test_outbox.py", "tests/system/test_subscriptions.py"
 _API, _REACH, _TOKENS = "tests/doors/test_api.py", "tests/verbs/test_reach.py", "tests/verbs/test_tokens.py"
 
 STREET_MUTANTS = (
@@ -120,5 +121,97 @@ STREET_MUTANTS = (
         "or bool(arrivals_with(tx, arrival.endpoint, HELD, 1))",
         "or bool(())",
         test=_ARRIVALS,
+    ),
+    Mutant(
+        "an event is posted after its commit, with the next one",
+        "records/outbox/events.py",
+        "    locked.others.add(event.agent)\n",
+        "    _LATE.append(event)\n"
+        "    event = _LATE.pop(0) if len(_LATE) > 1 else event\n"
+        "    locked.others.add(event.agent)\n",
+        also=(Edit("records/outbox/events.py", "class PostedEvent(", "_LATE: list = []\n\n\nclass PostedEvent("),),
+    ),
+    Mutant(
+        "the result of a try is written by a host that has lost the agent",
+        "store/queries.sql",
+        "WHERE a.uuid = :agent AND h.host = :host AND h.epoch = :epoch)\nRETURNING position",
+        "WHERE a.uuid = :agent AND :host <> '' AND :epoch >= 0)\nRETURNING position",
+        test=_OUTBOX,
+    ),
+    Mutant(
+        "each try has an id of its own",
+        "system/host/deliveries.py",
+        "signed_headers(due.key.id, self._clock",
+        'signed_headers(f"{due.key.id}{due.tries}", self._clock',
+        test=_SENDING,
+    ),
+    Mutant(
+        "a delivery passes one of its agent that waits",
+        "store/queries.sql",
+        "AND (e.position < d.position OR (e.position = d.position AND (e.kind < d.kind",
+        "AND e.position < 0 AND (e.position < d.position OR (e.position = d.position AND (e.kind < d.kind",
+        test=_OUTBOX,
+    ),
+    Mutant(
+        "an address is not looked at",
+        "system/host/http_link.py",
+        "            if not self._allowed.allows(address, port, tls=tls):",
+        "            if self._allowed is None:",
+        test=_SENDING,
+    ),
+    Mutant(
+        "an address is looked at as it is written, before its look-up",
+        "system/host/http_link.py",
+        "            if not self._allowed.allows(address, port, tls=tls):",
+        "            if address[:1].isalpha() and not self._allowed.allows(address, port, tls=tls):",
+        test=_SENDING,
+    ),
+    Mutant(
+        "a redirection is followed",
+        "system/host/http_link.py",
+        "allow_redirects=False",
+        "allow_redirects=True",
+        test=_SENDING,
+    ),
+    Mutant(
+        "an address that hides another one is reached",
+        "records/outbox/addresses.py",
+        "        if hides or address in _COMPATIBLE",
+        "        if address in _COMPATIBLE",
+        test=_OUTBOX,
+    ),
+    Mutant(
+        "what is not public is reached without TLS",
+        "records/outbox/addresses.py",
+        "        return tls and (port == 443",
+        "        return (port == 443",
+        test=_OUTBOX,
+    ),
+    Mutant(
+        "a receiver that is gone is asked again",
+        "records/outbox/retries.py",
+        "    if answer.status == GONE:",
+        "    if answer.status == 0 and answer.status == GONE:",
+        test=_OUTBOX,
+    ),
+    Mutant(
+        "a subscription that fails goes on forever",
+        "records/outbox/deliveries.py",
+        '            tx.run("note_failing", id=key.subscription, now=self.now)',
+        "            pass",
+        test=_OUTBOX,
+    ),
+    Mutant(
+        "a subscription of a branch gets the events of its top alone",
+        "store/queries.sql",
+        "(s.below = 1 AND s.scope IN (",
+        "(s.below = 2 AND s.scope IN (",
+        test=_SENDING,
+    ),
+    Mutant(
+        "a delivery that has come is written over",
+        "records/arrivals/arrivals.py",
+        '        rows = tx.run("arrival", endpoint=arrival.endpoint, id=arrival.id)',
+        '        rows = tx.run("arrival", endpoint="", id=arrival.id)',
     ),
 )

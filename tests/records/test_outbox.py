@@ -1,6 +1,7 @@
 """The pure parts of events out: addresses, signatures, and when a try follows."""
 
 from datetime import UTC, datetime
+from hashlib import sha256
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,13 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from ikigai_actors import BadInput
 from ikigai_actors.records.outbox.addresses import AllowedAddresses
+from ikigai_actors.records.outbox.deliveries import (
+    DeliveryKey,
+    DueDelivery,
+    RecordDelivery,
+    counted_deliveries,
+    next_deliveries,
+)
 from ikigai_actors.records.outbox.events import EVENT_KINDS, check_event_kinds
 from ikigai_actors.records.outbox.retries import (
     FAILING_MS,
@@ -19,8 +27,70 @@ from ikigai_actors.records.outbox.retries import (
     verdict,
 )
 from ikigai_actors.records.outbox.signing import signed_headers
+from ikigai_actors.records.outbox.subscriptions import SubscriptionSpec, subscription_with
+from ikigai_actors.store import Store, Transaction
+from ikigai_actors.store.unit import write_alone
+from tests.kit.trees import HOST, plant
 
 PUBLIC = AllowedAddresses()
+DAY = 86_400_000
+
+
+@pytest.fixture
+def outbox(store: Store) -> Store:
+    """A database in which agent "kid" of host `HOST` has ended three turns, and one subscription wants to know."""
+    plant(store, kid="root")
+    wants = {"scope": None, "below": 1, "kinds": ",turn.done,", "spec": SubscriptionSpec(("env:S",)).encode()}
+
+    def work(tx: Transaction) -> None:
+        tx.run("add_subscription", id="s1", url="https://x/", **wants, now=1)
+        for position in (2, 4, 6):
+            tx.run("post_event", agent="kid", position=position, kind="turn.done", about="t1", now=position)
+
+    store.write(work)
+    return store
+
+
+def heads(store: Store) -> list[DueDelivery]:
+    return store.read(lambda tx: next_deliveries(tx, "s1", HOST, 10))
+
+
+def record(store: Store, due: DueDelivery, status: int, now: int = 10, host: str = HOST) -> None:
+    write_alone(store, RecordDelivery(due, ReceiverAnswer(status, str(status)), host, now))
+
+
+def test_only_the_earliest_event_of_an_agent_is_sent(outbox: Store) -> None:
+    for position in (2, 4, 6):
+        [due] = heads(outbox)
+        assert (due.key.position, due.tries) == (position, 0)
+        record(outbox, due, 204)
+    assert heads(outbox) == []
+    assert outbox.read(lambda tx: counted_deliveries(tx, "s1")) == {"received": 3}
+
+
+def test_a_result_counts_only_of_the_host_and_the_epoch_that_have_the_agent(outbox: Store) -> None:
+    [due] = heads(outbox)
+    record(outbox, due, 204, host="another")
+    record(outbox, due._replace(epoch=due.epoch + 1), 204)
+    record(outbox, due._replace(tries=1), 204)
+    assert heads(outbox) == [due]
+    record(outbox, due, 500)
+    record(outbox, due, 204)  # what came of the same try is written once
+    [again] = heads(outbox)
+    assert (again.key, again.tries) == (due.key, 1)
+
+
+def test_nothing_but_failures_for_a_day_pauses_a_subscription_and_one_success_does_not(outbox: Store) -> None:
+    for status, now in ((500, 0), (500, DAY - 1), (204, DAY), (500, DAY + 1), (500, 2 * DAY)):
+        record(outbox, heads(outbox)[0], status, now)
+    assert outbox.read(lambda tx: subscription_with(tx, "s1")).paused_at is None
+    record(outbox, heads(outbox)[0], 500, 2 * DAY + 1)
+    assert outbox.read(lambda tx: subscription_with(tx, "s1")).paused_at == 2 * DAY + 1
+
+
+def test_the_id_of_a_delivery_is_made_of_its_row() -> None:
+    key = DeliveryKey("s1", "kid", 2, "turn.done", "t1")
+    assert key.id == "msg_" + sha256(b"s1\0kid\x002\0turn.done\0t1").hexdigest()[:32]
 
 
 @pytest.mark.parametrize(

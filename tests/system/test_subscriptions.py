@@ -1,7 +1,9 @@
 """Subscriptions: receivers outside get events of agents, signed, in order, each at least once under one id."""
 
+import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,16 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from ikigai_actors import ActorSystem, BadInput, Reply, ScriptedProvider, ToolCall, tool
-from ikigai_actors.errors import SubscriptionNotFound
+from ikigai_actors.errors import StoreError, SubscriptionNotFound
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.handles.ref import System
+from ikigai_actors.system.remote.client import Client
 from tests.kit.databases import eventually, sql
 from tests.kit.echo import echo
+from tests.kit.program import COMMAND, PATIENCE, environment
+from tests.kit.zygote import popen
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 DAY = 24 * 3600 * 1000
@@ -29,6 +34,9 @@ class Receiver:
         self.got: list[tuple[str, Any]] = []
         self.paths: list[str] = []
         self.status = 204
+        self.holds = threading.Event()
+        """Set while it answers at once; else what it gets waits for its answer."""
+        self.holds.set()
         self.headers: dict[str, str] = {}
         receiver = self
 
@@ -39,6 +47,7 @@ class Receiver:
                 value = Webhook(SECRET).verify(raw, headers)
                 receiver.got.append((headers["webhook-id"], value))
                 receiver.paths.append(self.path)
+                receiver.holds.wait(PATIENCE)
                 self.send_response(receiver.status)
                 for name, text in receiver.headers.items():
                     self.send_header(name, text)
@@ -179,9 +188,12 @@ def test_a_redirection_is_not_followed(host: ActorSystem, receiver: Receiver, se
     assert receiver.paths == ["/events"]
 
 
-def test_an_address_that_is_not_allowed_is_not_reached(durable: str, receiver: Receiver, secret: str) -> None:
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "[::ffff:127.0.0.1]"])
+def test_an_address_that_is_not_allowed_is_not_reached(
+    durable: str, receiver: Receiver, secret: str, name: str
+) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
-        made = system.subscriptions.add(receiver.url.replace("127.0.0.1", "localhost"), [secret], ["turn"])
+        made = system.subscriptions.add(receiver.url.replace("127.0.0.1", name), [secret], ["turn"])
         system.root.prompt("a").get(timeout=60)
         eventually(lambda: system.subscriptions.deliveries(made)[0].tries == 1, "it is tried")
         assert "is not an address that this host may reach" in system.subscriptions.deliveries(made)[0].said
@@ -299,3 +311,40 @@ def test_an_address_that_is_none_is_refused(host: ActorSystem, url: Any) -> None
     with pytest.raises(BadInput):
         host.subscriptions.add(url, ["env:S"])
     assert host.subscriptions.list() == []
+
+
+@pytest.mark.slow("starts a host twice, and kills it")
+def test_a_delivery_whose_host_is_killed_before_the_answer_comes_again_under_its_id(
+    receiver: Receiver, secret: str, tmp_path: Path
+) -> None:
+    database = str(tmp_path / "team.db")
+    words = ["--database", database, "--provider", "offline", "host", "--allow-private", "127.0.0.1"]
+    with ExitStack() as started:
+
+        def host() -> "subprocess.Popen[bytes]":
+            program = popen([*COMMAND, *words], env=environment(), stderr=subprocess.DEVNULL)
+            started.callback(program.wait)
+            started.callback(program.kill)
+            return program
+
+        receiver.holds.clear()
+        first = host()
+        eventually(lambda: hosted(database), "the host")
+        with AttachedSystem.open(database) as system:
+            made = system.subscriptions.add(receiver.url, [secret], ["turn"])
+            system.root.prompt("Hello").get(timeout=PATIENCE)
+            eventually(lambda: len(receiver.got) == 1, "it is on its way")
+            first.kill()
+            first.wait()
+            receiver.holds.set()
+            host()
+            eventually(lambda: system.subscriptions.counts(made) == {"received": 1}, "it is received")
+        assert len({name for name, _ in receiver.got}) == 1
+        assert receiver.kinds() == ["turn.done"] * 2
+
+
+def hosted(database: str) -> bool:
+    """Whether a host runs the agents of a database."""
+    with suppress(StoreError), Client.open(database) as client:
+        return client.host() is not None
+    return False

@@ -20,7 +20,9 @@ from ikigai_actors.records.mail.prompts import waiting_prompts
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.system.system import ActorSystem
+from ikigai_actors.testing.machine.arrival_oracle import ArrivalOracle
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
+from ikigai_actors.testing.machine.delivery_oracle import DeliveryOracle
 from ikigai_actors.testing.machine.fixtures import (
     GIVEN,
     NOTES,
@@ -100,6 +102,12 @@ class Stage(RuleBasedStateMachine):
     keys: KeyOracle
     """Follows what is asked for under keys."""
 
+    deliveries: DeliveryOracle
+    """Follows its events, and who gets them."""
+
+    arrivals: ArrivalOracle
+    """Follows what comes from outside."""
+
     upkeep: UpkeepOracle
     """Knows what was pruned."""
 
@@ -151,7 +159,8 @@ class Stage(RuleBasedStateMachine):
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         """The checks after each commit of the world."""
         followed = (self.timers, self.groups, self.merges, self.upkeep, self.hashes, self.spans, self.ruled, self.trees)
-        oracles = (self.memory, self.ledger.oracle, self.commits, self.words, self.keys, *followed)
+        outside = (self.deliveries, self.arrivals)
+        oracles = (self.memory, self.ledger.oracle, self.commits, self.words, self.keys, *followed, *outside)
         return (*(oracle.committed for oracle in oracles), StampOracle(self.world).committed)
 
     def comes_to_rest(self) -> None:
@@ -189,6 +198,7 @@ class Stage(RuleBasedStateMachine):
         self.words = WordOracle(self.world, self.commits.agents)
         self.interrupts = InterruptOracle(self.world)
         self.keys = KeyOracle()
+        self.deliveries, self.arrivals = DeliveryOracle(self.world), ArrivalOracle()
         self.upkeep = UpkeepOracle(
             self.ledger.oracle, self.commits, self.ruled, self.keys, lambda what: self.world.process.broken(what)
         )

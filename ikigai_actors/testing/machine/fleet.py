@@ -10,7 +10,7 @@ has, and
     remote-command        what an agent is asked to do on another host it does once, and answers
     acknowledged          what was acknowledged is there: agents, mails, marks, deaths
     history               every agent's history in the database is what copying at each fork gives
-    once, mail, rule, timer, group, monitor, cascade, supervised, quiescence
+    once, mail, rule, timer, delivery, arrival, group, monitor, cascade, supervised, quiescence
                           as `AgentTreeMachine` has them
     former                as `AgentTreeMachine` has it
     together              siblings that are restarted together live in the shard of their supervisor
@@ -32,13 +32,14 @@ from ikigai_actors.testing.machine.fixtures import SLOW, WORK
 from ikigai_actors.testing.machine.fleet_base import HOSTS
 from ikigai_actors.testing.machine.fleet_targeted_rules import AimedFleetRules
 from ikigai_actors.testing.machine.rules import AgentRules
+from ikigai_actors.testing.machine.street_rules import StreetRules
 from ikigai_actors.testing.simulation.faults import CrashPoint
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.ownership import LEASES
 from ikigai_actors.testing.simulation.process import LEAP
 
 
-class FleetMachine(AimedFleetRules, AgentRules):
+class FleetMachine(AimedFleetRules, StreetRules, AgentRules):
     """Drives agents that several hosts share; subclass it to add rules, tools and invariants."""
 
     # Rules for agents

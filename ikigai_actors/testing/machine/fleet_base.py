@@ -194,6 +194,7 @@ class FleetStage(Stage):
                 break
         self.facts.check_rest(self.living())
         self.timers.check_rest()
+        self.deliveries.check_rest()
         self.hashes.check_rest()
         self.spans.check_rest()
         self.former.check(CLOCKS_DIFFER)

@@ -38,6 +38,9 @@ After every rule, and at rest:
     steer                 a word enters one history once, in order, parted from no result, and its receipt says where
     rule                  a call begins, or is denied, by the rules in force for its agent at that commit
     timer                 a timer fires once for each time that it is due, and ends with its agent
+    delivery              an event is posted by the commit that makes it true, received under one id, in order, and
+                          recorded by the host that has the agent
+    arrival               what comes from outside is done once, by the commit that takes it
     once                  a tool that is not idempotent runs once for each call
     mail                  every mail that was sent is read once at most, in order, by programs and by models
     wait                  what ends a wait has happened, and what has happened ends it
@@ -54,6 +57,7 @@ from ikigai_actors.testing.machine.base import AGENTS, MOST_PERIODS, PERIOD
 from ikigai_actors.testing.machine.former_oracle import CLOCKS_DIFFER
 from ikigai_actors.testing.machine.model import at_work
 from ikigai_actors.testing.machine.rules import AgentRules
+from ikigai_actors.testing.machine.street_rules import StreetRules
 from ikigai_actors.testing.machine.upkeep_rules import UpkeepRules
 from ikigai_actors.testing.simulation.faults import ALL, Faults
 from ikigai_actors.testing.simulation.schedule import Schedule
@@ -61,7 +65,7 @@ from ikigai_actors.testing.simulation.world import simulated
 from ikigai_actors.testing.strategies import faults, schedules
 
 
-class AgentTreeMachine(UpkeepRules, AgentRules):
+class AgentTreeMachine(UpkeepRules, StreetRules, AgentRules):
     """Drives a tree of agents; subclass it to add rules, tools and invariants."""
 
     MOST_FAULTS: Faults = ALL
@@ -137,6 +141,7 @@ class AgentTreeMachine(UpkeepRules, AgentRules):
             self.attempt(rest)
         self.ledger.check_rest(self.world)
         self.timers.check_rest()
+        self.deliveries.check_rest()
         self.hashes.check_rest()
         self.spans.check_rest()
         self.former.check(CLOCKS_DIFFER)

@@ -45,6 +45,10 @@ class Faults:
     """A provider ignores cancellation, and answers late: after the interrupt, or after the death."""
     slow_tools: int = 0
     """A tool takes longer than its time-out."""
+    refusals: int = 0
+    """A receiver outside refuses a delivery."""
+    unthanked: int = 0
+    """A receiver outside has taken a delivery, and its answer is lost."""
     freezes: int = 0
     """One of several hosts is stopped as it is about to commit, and goes on later: perhaps after its lease."""
     partitions: int = 0
@@ -83,6 +87,8 @@ ALL = Faults(
     cuts=2,
     deaf=2,
     slow_tools=1,
+    refusals=1,
+    unthanked=1,
 )
 """A bad day."""
 

@@ -27,6 +27,7 @@ from ikigai_actors.testing.simulation.clock import ManualClock, WallClock
 from ikigai_actors.testing.simulation.faults import RARITY, Luck
 from ikigai_actors.testing.simulation.messages_api import violations
 from ikigai_actors.testing.simulation.ownership import Ownership
+from ikigai_actors.testing.simulation.receiver import SimulatedLink, SimulatedReceiver
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda, Entry
 from ikigai_actors.testing.simulation.store import Commits, CommitTrouble, SimulatedStore, Undisturbed
 from ikigai_actors.testing.simulation.threads import SimulatedThreads
@@ -101,6 +102,9 @@ class World(Protocol):
     """Called with the changes of each commit."""
     askers: list[Callable[[Request], None]]
     """Called with each request, before it leaves, of a process that is not fenced."""
+
+    receiver: SimulatedReceiver
+    """Gets the events that leave."""
 
     ownership: Ownership | None
     """The judge of several hosts; None for one host."""
@@ -180,6 +184,7 @@ class Process:
             open_store=self._open_store,
             dispatcher=self._dispatcher,
             instruments=(Traced(self.note),),
+            link=lambda allowed, threads: SimulatedLink(self, world.receiver),
         )
 
     def stop(self) -> None:

@@ -27,6 +27,7 @@ from ikigai_actors.testing.simulation.faults import NONE, CrashPoint, Faults, Lu
 from ikigai_actors.testing.simulation.hosts import SimulatedHost, system_class
 from ikigai_actors.testing.simulation.ownership import LEASES, Ownership
 from ikigai_actors.testing.simulation.process import Process, ProcessCrashed
+from ikigai_actors.testing.simulation.receiver import SimulatedReceiver
 from ikigai_actors.testing.simulation.remote import RemoteProvider, RemoteTool
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda
@@ -89,6 +90,8 @@ class Simulation:
         """Whether `fsck` checks the database after every commit, and every request is checked before it leaves."""
         self.former: list[Process] = []
         """The processes from which another host has taken over, and that do not know yet."""
+        self.receiver = SimulatedReceiver()
+        """Gets the events that leave for receivers outside."""
         self.hosts = [SimulatedHost(self, name) for name in ascii_lowercase[:hosts]]
         """The hosts. What is said of the process and the system concerns the first of them that runs."""
         self.ownership: Ownership | None = None

@@ -1,0 +1,126 @@
+"""What receivers outside get, by the commits: the law ``delivery``.
+
+The commit that ends a turn, or asks a person, posts that event, and no other commit does. A delivery is sent when it is
+committed, under the id of its row, in the order of its agent's events, and its result is written by the host that has
+the agent. At rest nothing is left that is due.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.messages.messages import ENDINGS, Kind
+from ikigai_actors.records.outbox.deliveries import DeliveryKey, DeliveryRecord, deliveries_since
+from ikigai_actors.store.base import Row, Transaction
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
+from ikigai_actors.testing.simulation.process import Broken
+
+if TYPE_CHECKING:
+    from ikigai_actors.testing.simulation.world import Simulation
+
+Place = tuple[str, int]
+"""An agent, and a position in its log."""
+
+_OF_MESSAGES = ("turn.done", "turn.failed", "turn.interrupted", "question.asked")
+
+
+class DeliveryOracle:
+    """Follows the events of a run, and what its receiver got."""
+
+    def __init__(self, world: "Simulation") -> None:
+        """Make one for a world without any commit yet."""
+        self._world = world
+        self.subscriptions: list[str] = []
+        self._tries: dict[DeliveryKey, int] = {}
+        self._heard = 0
+
+    def committed(self, changes: Sequence[StoredChange]) -> None:
+        """Check one commit."""
+        posted = set[Place]()
+        for change in changes:
+            if not isinstance(change, RanStatement):
+                continue
+            given = change.parameters
+            match change.query:
+                case "add_subscription":
+                    self.subscriptions.append(given["id"])
+                case "post_event" if given["kind"] in _OF_MESSAGES:
+                    posted.add((given["agent"], given["position"]))
+                case "record_delivery":
+                    self._recorded(given)
+        if posted != (due := _events(changes)):
+            self._world.process.broken(f"delivery: a commit posts events at {posted}, and makes those at {due} true")
+        self._check_receipts()
+
+    def check_rest(self) -> None:
+        """Check that nothing is left that is due, and that all was received that is said to be."""
+        now, rows = self._world.clock.now_ms(), self._rows()
+        received = [one.id for one in self._world.receiver.receipts]
+        for row in rows.values():
+            if row.due_at is not None and row.due_at <= now:
+                raise Broken(f"delivery: {row.key} was due at {row.due_at}; it is {now}")
+            if row.done_at is not None and row.id not in received:
+                raise Broken(f"delivery: {row.key} was received, and nobody has it")
+        for (subscription, agent), places in _first_receipts(received, rows).items():
+            if places != sorted(places):
+                raise Broken(f"delivery: {subscription} got the events of {agent} in this order: {places}")
+
+    def _check_receipts(self) -> None:
+        """Check that whatever was received since the commit before has a row, and its id."""
+        news = self._world.receiver.receipts[self._heard :]
+        self._heard += len(news)
+        if not news:
+            return
+        rows = self._rows()
+        for one in news:
+            row = rows.get(one.id)
+            if row is None or row.key[1:4] != (one.agent, one.position, one.kind):
+                self._world.process.broken(f"delivery: {one} was received, and its row is {row}")
+
+    def _recorded(self, given: Any) -> None:
+        """Check who has written the result of a try."""
+        key = DeliveryKey(*(given[name] for name in ("subscription", "agent", "position", "kind", "about")))
+        row = self._rows()[key.id]
+        if row.tries == self._tries.get(key, 0):
+            return  # it was another one's by then
+        self._tries[key] = row.tries
+        owner = self._world.process.looked_at.read(lambda tx: registry.get(tx, key.agent)).owner
+        if owner != given["host"]:
+            wrong = f"delivery: host {given['host']} has written of {key}, and {owner} has the agent"
+            self._world.process.broken(wrong)
+
+    def _rows(self) -> dict[str, DeliveryRecord]:
+        """The deliveries, by id."""
+
+        def read(tx: Transaction) -> list[DeliveryRecord]:
+            return [row for one in self.subscriptions for row in deliveries_since(tx, one, 0)]
+
+        return {row.id: row for row in self._world.process.looked_at.read(read)}
+
+
+def _events(changes: Sequence[StoredChange]) -> set[Place]:
+    """The positions at which a commit makes an event true."""
+    written: dict[str, list[Row]] = {}
+    closed, born = set[str](), set[str]()
+    for change in changes:
+        if isinstance(change, Written) and change.table == "messages":
+            written.setdefault(change.row[0], []).append(change.row)
+        elif isinstance(change, RanStatement):
+            given = change.parameters
+            if change.query in ("set_turn", "keep_hold") and given.get("turn") == 0:
+                closed.add(given["uuid"])
+            elif change.query not in ("set_turn", "keep_hold") and "register" in change.query:
+                born.add(str(given.get("uuid")))
+    found = {(uuid, rows[-1][1]) for uuid, rows in written.items() if uuid in closed and rows[-1][2] in ENDINGS}
+    asked = [row for uuid, rows in written.items() if uuid not in born for row in rows if row[2] == Kind.APPROVAL]
+    return found | {(row[0], row[1]) for row in asked if "approved" not in json.loads(row[4] or "{}")}
+
+
+def _first_receipts(received: Sequence[str], rows: Mapping[str, DeliveryRecord]) -> dict[tuple[str, str], list[int]]:
+    """By subscription and agent, the positions of its events in the order in which they were received first."""
+    places: dict[tuple[str, str], list[int]] = {}
+    for name in dict.fromkeys(received):
+        key = rows[name].key
+        places.setdefault((key.subscription, key.agent), []).append(key.position)
+    return places

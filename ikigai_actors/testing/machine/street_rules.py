@@ -1,0 +1,42 @@
+"""The rules for what comes from outside, and for what leaves: signed deliveries in, events out."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from ikigai_actors.records.arrivals.endpoints import WAYS_IN
+from ikigai_actors.system.secrets import referred_secret
+from ikigai_actors.testing.machine.arrival_oracle import arriving_text
+from ikigai_actors.testing.machine.base import AGENTS, Stage
+
+SECRET = "env:PATH"
+"""A variable that any process has: the signature is looked at elsewhere."""
+
+MOST_SUBSCRIBED = 2
+"""How many subscriptions a run has at most."""
+
+
+class StreetRules(Stage):
+    """The part of a machine that has these rules."""
+
+    @rule(who=AGENTS, below=st.booleans())
+    def subscribe(self, who: int, below: bool) -> None:
+        """Somebody outside wants the events of an agent, or of all agents."""
+        if len(self.deliveries.subscriptions) >= MOST_SUBSCRIBED:
+            return
+        agent = self.agent(who)
+        scope = None if below and agent.uuid == self.system.root.uuid else agent
+        self.attempt(lambda: self.system.subscriptions.add("https://example.com/", [SECRET], agent=scope, below=below))
+
+    @rule(who=AGENTS, way=st.sampled_from(WAYS_IN), number=st.integers(1, 3))
+    def arrive(self, who: int, way: str, number: int) -> None:
+        """A delivery comes to an endpoint, perhaps one that has come before; the sender's answer may be lost."""
+        if way == "fork" and len(self.living()) >= self.LIMIT:
+            return
+        agent, endpoints = self.agent(who), self.system.endpoints
+        self.attempt(lambda: endpoints.add("door", agent, "bearer", [SECRET], way=way, template="{text}"))
+        headers = {"authorization": f"Bearer {referred_secret(SECRET)}", "x-delivery": str(number)}
+        body = f'{{"text": "{arriving_text(number)}"}}'.encode()
+        self.attempt(
+            lambda: self.system.endpoints.receive("door", headers, body),
+            lambda received: self.arrivals.answered(number, received.status),
+        )
