@@ -13,6 +13,7 @@ statistics   the figures of a database
 turn_sources   the parts of logs that turns are made of
 listing   agents and messages in pages
 watching  the news of agents, for requests that wait or stream
+branch_feed   the events of all agents in reach, one after the other
 guest_logs   the logs of other libraries, a transaction a method
 asked     a request below the verbs, and what came of it
 keys      requests that are done once under a key of their principal

@@ -1,13 +1,16 @@
 """The network API: what a client asks for by HTTP, at the real database, with real agents."""
 
 import asyncio
+import base64
 import hashlib
 import hmac
 import json
 import socket
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import httpx2
@@ -17,7 +20,7 @@ from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors import ActorSystem, OfflineProvider, Signal
 from ikigai_actors.api import ApiRequest, AttachedSystem, Principal, api
 from ikigai_actors.doors.api.limits import OpenPlaces, RequestRates
 from ikigai_actors.doors.api.openapi import openapi_page
@@ -579,3 +582,80 @@ def test_a_server_takes_what_is_held_as_soon_as_it_has_begun(stage: Stage, tmp_p
 
     asyncio.run(main())
     assert [mail.body for mail in stage.host.agent("kid").mails()] == ["Order 7"]
+
+
+def test_the_stream_of_a_branch_goes_on_where_the_client_was_and_hears_who_is_born(stage: Stage) -> None:
+    kid = stage.host.agent("kid")
+
+    async def main() -> None:
+        async with served(stage) as (client, _):
+
+            async def read(after: str, until: str) -> tuple[list[str], str, str]:
+                """The agents and texts of messages up to one, and the latest place."""
+                heard, place, raw = list[str](), "", ""
+                headers = {"Last-Event-ID": after} if after else {}
+                async with client.stream("GET", "/v1/events?under=kid", headers=headers) as response:
+                    assert response.status_code == 200
+                    async for kind, name, value in events(response):
+                        place, raw = name or place, raw + json.dumps(value)
+                        if kind == "place" and not after:
+                            await asyncio.to_thread(lambda: kid.prompt("one").get(timeout=60))
+                            await asyncio.to_thread(lambda: stage.host.root.prompt("elsewhere").get(timeout=60))
+                            await asyncio.to_thread(lambda: kid.fork("two", name="grandchild"))
+                        elif kind == "message":
+                            heard.append(f"{value['kind']} {value['content']}")
+                            if heard[-1].startswith(until) and name:
+                                return heard, place, raw
+                raise AssertionError("the stream has ended")
+
+            heard, place, raw = await read("", "assistant You said “two”")
+            assert [one for one in heard if one.startswith("user")] == ["user one", "user two"]
+            assert "elsewhere" not in raw
+            assert stage.host.root.uuid not in zlib.decompress(base64.urlsafe_b64decode(place[1:])).decode()
+            await asyncio.to_thread(lambda: stage.host.agent("grandchild").prompt("three").get(timeout=60))
+            heard, _, _ = await read(place, "assistant You said “three”")
+            assert [one for one in heard if one.startswith("user")] == ["user three"]
+            for wrong in ("?after=tea", "?under=nobody"):
+                assert (await client.get(f"/v1/events{wrong}")).status_code in (400, 404)
+
+    asyncio.run(main())
+
+
+def test_a_wait_for_others_holds_no_thread(stage: Stage) -> None:
+    kid = stage.host.agent("kid")
+    kid.signal(Signal.STOP)
+    kid.prompt("later")
+
+    async def work(client: httpx2.AsyncClient) -> None:
+        waits = [
+            asyncio.ensure_future(client.post("/v1/agents/~/wait", json={"seconds": 50}, timeout=60)) for _ in range(30)
+        ]
+        begun = monotonic()
+        assert (await client.get("/v1/agents")).status_code == 200  # there are 16 threads
+        assert monotonic() - begun < 20
+        assert not any(one.done() for one in waits)
+        await asyncio.to_thread(lambda: kid.send(stage.host.root, "here"))
+        for answered in await asyncio.gather(*waits):
+            assert answered.json()["value"] == {"kid": "mail"}
+        looked = await client.post("/v1/agents/~/wait", json={"seconds": 0, "agents": ["kid"]})
+        assert [*looked.json()["value"].values()] == ["mail"]
+
+    stage.run(work)
+
+
+def test_headers_are_limited_whether_they_end_or_not(stage: Stage) -> None:
+    async def main() -> None:
+        async with served(stage) as (client, _):
+            assert (await client.get("/healthz", headers={"x-a": "x" * 60_000})).status_code == 200
+            assert (await client.get("/healthz", headers={"x-a": "x" * 66_000})).status_code == 431
+            assert (await client.get(f"/healthz?{'x' * 9_000}", headers={"x-a": "x" * 58_000})).status_code == 431
+            reader, writer = await asyncio.open_connection("127.0.0.1", client.base_url.port)
+            writer.write(b"GET /healthz HTTP/1.1\r\n")
+            with suppress(ConnectionError):
+                for number in range(40):
+                    writer.write(b"x-%d: %s\r\n" % (number, b"y" * 4_000))
+                    await writer.drain()
+            assert (await reader.read(100)).startswith(b"HTTP/1.1 431 ")
+            writer.close()
+
+    asyncio.run(main())

@@ -16,8 +16,10 @@ from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.arguments import check_callable, check_type
 from ikigai_actors.doors.api.answers import ApiStream, answer, answer_problem
+from ikigai_actors.doors.api.feeds import stream_feed
 from ikigai_actors.doors.api.limits import OpenPlaces, RequestRates
 from ikigai_actors.doors.api.openapi import openapi_page
 from ikigai_actors.doors.api.operations import Operation, operations
@@ -27,6 +29,7 @@ from ikigai_actors.doors.api.requests import (
     AsgiScope,
     Receive,
     SendEvent,
+    check_headers,
     check_storable,
     number_in,
     seconds,
@@ -34,6 +37,7 @@ from ikigai_actors.doors.api.requests import (
 from ikigai_actors.errors import EndpointNotFound, Forged, IkigaiError
 from ikigai_actors.reach.access import QUICK, Access
 from ikigai_actors.reach.asked import AskedRequest, command_of, command_row
+from ikigai_actors.reach.branch_feed import BranchFeed
 from ikigai_actors.reach.keys import Did, RequestRepeated, keep_answer, known_request, release_key, request_under
 from ikigai_actors.reach.listing import MOST_IN_PAGE, agents_page, messages_page, row_of_agent
 from ikigai_actors.reach.reading import message_as_json
@@ -59,6 +63,9 @@ QUIET_STREAM = 15.0
 
 LOOKS_EVERY = 1.0
 """Seconds after which a waiting request looks again, also without news."""
+
+LONGEST_WAIT = 60.0
+"""Seconds for which a request waits for other agents."""
 
 STREAM_PAGE = 50
 """Messages that a stream reads at once."""
@@ -153,6 +160,7 @@ class Api:
             await out(message)
 
         try:
+            check_headers(scope)
             await self._route(ApiRequest(scope, receive), sending)
         except (ApiProblem, IkigaiError) as error:
             problem = error if isinstance(error, ApiProblem) else api_problem(error)
@@ -251,6 +259,8 @@ class Api:
             case "GET", ["agents", agent, "events"]:
                 uuid = await self._on_thread(lambda: self._find(access, agent).uuid)
                 await self._in_stream(principal, partial(self._agent_events, request, access, uuid, out))
+            case "GET", ["events"]:
+                await self._in_stream(principal, partial(self._branch_events, request, principal, out))
             case "GET", ["turns", agent, turn]:
                 handle = await self._handle(access, agent, turn)
                 wait = seconds(request.query.get("wait", "0"), "wait")
@@ -302,7 +312,10 @@ class Api:
         try:
             known = await self._on_thread(partial(known_request, access.client, keyed))
             if known is None:
-                value = await self._on_thread(partial(self._call, place, operation, given, asked))
+                if operation.words == "wait":
+                    value = await self._waited(place, operation, given, asked)
+                else:
+                    value = await self._on_thread(partial(self._call, place, operation, given, asked))
                 did = asked.did
         except _Later:
             await self._later(asked.did, request.root, out)
@@ -336,6 +349,23 @@ class Api:
         over = outcome["status"] in (DONE, FAILED)
         headers["Preference-Applied"] = f"wait={ceil(wait)}"
         await answer(out, 200 if over else 202, {**value, "outcome": outcome}, headers)
+
+    async def _waited(
+        self, place: ApiPlace, operation: Operation, given: Mapping[str, Any], asked: AskedRequest
+    ) -> Any:
+        """What comes of a verb that waits for others: it looks again and again, and no thread waits."""
+        most = given.get("seconds")
+        most = min(float(most), LONGEST_WAIT) if isinstance(most, int | float) and most >= 0 else 0.0
+        until, pause = monotonic() + most, 0.05
+        while True:
+            once = {**given, "seconds": 0} if most else given
+            value = await self._on_thread(partial(self._call, place, operation, once, asked))
+            left = until - monotonic()
+            found = value["value"]
+            if left <= 0 or self.hub.ending.is_set() or (found and WaitResult.TIMEOUT not in found.values()):
+                return value
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, LOOKS_EVERY)
 
     def _call(
         self, place: ApiPlace, operation: Operation, given: Mapping[str, Any], asked: AskedRequest
@@ -400,6 +430,16 @@ class Api:
     async def _agent_events(self, request: ApiRequest, access: Access, uuid: str, out: SendEvent) -> None:
         place = _place_in(request)
         await self._events(request, access, uuid, place, out, None)
+
+    async def _branch_events(self, request: ApiRequest, principal: Principal, out: SendEvent) -> None:
+        """Stream the events of all agents in reach, or of an agent and those below it."""
+        access = Access.of(self._system, top=principal.under)
+        if under := request.query.get("under", ""):
+            top = await self._on_thread(lambda: self._find(access, under).uuid)
+            access = Access.of(self._system, top=top)
+        since = request.headers.get("last-event-id") or request.query.get("after") or None
+        feed: BranchFeed = await self._on_thread(partial(BranchFeed, access, since))
+        await stream_feed(feed, request, ApiStream(out), self.hub.ending, self._on_thread, QUIET_STREAM)
 
     async def _turn_events(self, request: ApiRequest, access: Access, handle: TurnHandle, out: SendEvent) -> None:
         handle = await self._on_thread(partial(self._turns.settled, handle))

@@ -26,6 +26,18 @@ _AFTER: _Schema = {
     "description": "Only messages after this position.",
     "schema": {"type": "integer", "minimum": 0, "default": 0},
 }
+_UNDER: _Schema = {
+    "name": "under",
+    "in": "query",
+    "description": "Of this agent and those below it.",
+    "schema": _TEXT,
+}
+_PLACE: _Schema = {
+    "name": "after",
+    "in": "query",
+    "description": "Only events after this id of an earlier stream.",
+    "schema": _TEXT,
+}
 _LIMIT: _Schema = {
     "name": "limit",
     "in": "query",
@@ -108,6 +120,7 @@ def _lists() -> Mapping[str, dict[str, Any]]:
             "parameters": agent,
             "get": _stream("events", "Stream the messages of an agent, and those to come.", [_AFTER, _LAST]),
         },
+        "/v1/events": {"get": _stream("branch_events", "Stream what all agents in reach do.", [_UNDER, _PLACE, _LAST])},
         "/v1/turns/{agent}/{turn}": {"parameters": turn, "get": _get("turn", "Show a turn.", "Turn", [_WAIT])},
         "/v1/turns/{agent}/{turn}/events": {
             "parameters": turn,

@@ -28,6 +28,7 @@ PROBLEM_STATUSES: Mapping[str, int] = {
     "too-large": 413,
     "media": 415,
     "key-reused": 422,
+    "large-headers": 431,
     "too-many": 429,
     "internal": 500,
     "no-host": 503,

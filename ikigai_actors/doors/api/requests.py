@@ -15,6 +15,9 @@ SendEvent = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 MOST_BODY = 4 * 1024 * 1024
 """Bytes of a body."""
 
+MOST_HEADERS = 64 * 1024
+"""Bytes of the path, the query and the headers together."""
+
 BODY_SECONDS = 20.0
 """Seconds within which a body must have come."""
 
@@ -109,6 +112,16 @@ class ApiRequest:
         """Return when the client has gone. For a request without a body, or after it."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+
+def check_headers(scope: AsgiScope) -> None:
+    """Refuse a request whose target and headers are too large. Raises `ApiProblem`.
+
+    The server refuses one by itself whose head does not end (`ikigai_actors.doors.api.serving`).
+    """
+    target = len(scope.get("raw_path") or scope["path"]) + len(scope.get("query_string", b""))
+    if target + sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:
+        raise ApiProblem("large-headers", f"Expected headers and a path of at most {MOST_HEADERS:,} bytes.")
 
 
 def json_object(body: bytes) -> dict[str, Any]:

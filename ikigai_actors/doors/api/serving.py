@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ikigai_actors.doors.api.application import Api
-from ikigai_actors.doors.api.requests import AsgiScope, Receive, SendEvent
+from ikigai_actors.doors.api.requests import MOST_HEADERS, AsgiScope, Receive, SendEvent
 from ikigai_actors.errors import BadInput
 from ikigai_actors.http_server.acceptor import Acceptor, ConnectionLimits, listen
 from ikigai_actors.system.attached import AttachedSystem
@@ -27,6 +27,8 @@ KEPT_SECONDS = 75
 """Seconds for which a connection is kept between two requests."""
 
 MOST_CONNECTIONS = 1_000
+
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 Peer = tuple[str, int]
 
@@ -138,8 +140,10 @@ class ApiServer:
             server_header=False,
             timeout_keep_alive=KEPT_SECONDS,
             ws="none",
+            http="httptools",
         )
         self._config.load()
+        self._protocol = limited_heads(self._config.http_protocol_class)
         self._state = ServerState()
 
     async def serve(
@@ -172,11 +176,7 @@ class ApiServer:
         await self._api(scope, receive, out)
 
     def _connect(self) -> asyncio.Protocol:
-        made: Any = self._config.http_protocol_class(
-            config=self._config,
-            server_state=self._state,
-            app_state={},  # type: ignore[call-arg]
-        )
+        made = self._protocol(config=self._config, server_state=self._state, app_state={})
         begin, finish = made.connection_made, made.connection_lost
         peer: Peer | None = None
 
@@ -195,3 +195,27 @@ class ApiServer:
 
         made.connection_made, made.connection_lost = connection_made, connection_lost
         return made  # type: ignore[no-any-return]
+
+
+def limited_heads(protocol: Any) -> Any:
+    """The protocol of a connection that cuts off a client whose headers do not end: its parser would keep them all."""
+
+    class LimitedHeads(protocol):  # type: ignore[misc]  # uvicorn names its class by the configuration
+        _in_head, _size = False, 0
+
+        def on_message_begin(self) -> None:
+            self._in_head, self._size = True, 0
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self._in_head = False
+            super().on_headers_complete()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._size = self._size + len(data) if self._in_head else 0
+            if self._size > MOST_HEADERS and not self.transport.is_closing():
+                self.transport.write(_TOO_LARGE)
+                self.transport.close()
+
+    return LimitedHeads

@@ -1,0 +1,89 @@
+"""The stream of all agents in reach: ``GET /v1/events``.
+
+    event: message      a message of a log, with its agent
+    event: died         an agent has ended
+    id: …               now and then: where the feed is; a client that connects again sends it as Last-Event-ID
+
+Between two ids a client may get events again that it had: at least once, in the order of each agent's log. Nothing is
+kept for a slow client but what is ready to be sent, and no thread waits for it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from ikigai_actors.doors.api.answers import ApiStream
+from ikigai_actors.doors.api.requests import ApiRequest
+from ikigai_actors.reach.branch_feed import BranchFeed
+from ikigai_actors.reach.reading import message_as_json
+from ikigai_actors.records.agents.registry import Died
+
+OnThread = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+PLACED_EVERY = 100
+"""Events after which a stream says where it is."""
+
+PLACED_AFTER = 1.0
+"""Seconds after which it says so."""
+
+
+async def stream_feed(
+    feed: BranchFeed,
+    request: ApiRequest,
+    stream: ApiStream,
+    ending: asyncio.Event,
+    on_thread: OnThread,
+    quiet: float,
+) -> None:
+    """Stream a feed until the client goes or the server ends.
+
+    Args:
+        feed: the feed; it is closed at the end.
+        request: the request, which knows when its client has gone.
+        stream: where it goes.
+        ending: set when the server ends.
+        on_thread: does what waits for a database.
+        quiet: seconds without news after which the stream says that it is there.
+    """
+    gone, over = asyncio.ensure_future(request.gone()), asyncio.ensure_future(ending.wait())
+    unplaced, placed = 0, monotonic()
+    try:
+        await stream.begin()
+        await stream.event("place", {}, feed.position)
+        while not gone.done() and not feed.is_over:
+            if ending.is_set():
+                await stream.event("bye", {}, feed.position)
+                break
+            while feed.has_ready:
+                event = feed.pop()
+                unplaced += 1
+                is_due = unplaced >= PLACED_EVERY or monotonic() - placed >= PLACED_AFTER or not feed.has_ready
+                place = feed.position if is_due else None
+                if isinstance(event, Died):
+                    await stream.event("died", {"agent": event.agent_uuid, "reason": event.reason}, place)
+                else:
+                    await stream.event("message", message_as_json(event), place)
+                if is_due:
+                    unplaced, placed = 0, monotonic()
+                if feed.must_widen(event):
+                    await on_thread(feed.widen)
+            if await on_thread(feed.prepare):
+                continue
+            waiting = asyncio.ensure_future(_arrives(feed))
+            done, _ = await asyncio.wait((waiting, gone, over), timeout=quiet, return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+            if not done:
+                await stream.comment()
+        await stream.finish()
+    except OSError:
+        pass  # the client has gone, or did not read
+    finally:
+        gone.cancel()
+        over.cancel()
+        await on_thread(partial(feed.close))
+
+
+async def _arrives(feed: BranchFeed) -> None:
+    await feed.arrival()

@@ -1,0 +1,96 @@
+"""The events of all agents in reach, one after the other: a feed that takes in who is born there.
+
+    feed = BranchFeed(access, since)            # on a thread: it reads the database
+    while feed.prepare(): ...                   # on a thread, too
+    event = feed.pop()
+    await feed.arrival()                        # costs no thread
+    feed.position                               # a later feed goes on here
+
+A feed of a branch names the agents that it hears, so its position says nothing of others. Where a message of theirs
+reports a birth, it goes on as a feed that hears the child as well, from its first own message.
+"""
+
+from typing import Any
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.errors import BadInput
+from ikigai_actors.reach.access import Access
+from ikigai_actors.records.agents.registry import Died
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.system.event_feed import EventFeed
+
+MOST_FOLLOWED = 1_000
+"""The most living agents of a feed: its position names each."""
+
+
+class BranchFeed:
+    """The events of the agents that can be reached. For one thread at a time."""
+
+    def __init__(self, access: Access, since: str | None) -> None:
+        """Begin now, or after a position.
+
+        Raises `BadInput` for another text than a position, and where too many agents live.
+        """
+        self._access = access
+        self._known = self._living()
+        self._feed = self._opened(since)
+
+    @property
+    def position(self) -> str:
+        """The place of this feed: a later one begins after the latest event that this one gave."""
+        return self._feed.position
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come."""
+        return self._feed.is_over
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether `pop` has something to give."""
+        return self._feed.has_ready
+
+    def arrival(self) -> "Future[None]":
+        """A future that is settled when `prepare` has something to do."""
+        return self._feed.arrival()
+
+    def prepare(self) -> bool:
+        """Make events ready; return whether there was anything to do. May read the database."""
+        return self._feed.prepare()
+
+    def pop(self) -> Message | Died:
+        """The next event that is ready. After a birth call `widen`."""
+        event: Message | Died = self._feed.pop()
+        return event
+
+    def must_widen(self, event: Message | Died) -> bool:
+        """Whether an event reports the birth of somebody whom the feed does not hear yet."""
+        if self._access.is_whole or not isinstance(event, Message) or event.kind != Kind.FORK:
+            return False
+        child = event.data.get("child")
+        return isinstance(child, str) and child not in self._known
+
+    def widen(self) -> None:
+        """Hear everybody who can be reached now, from where the feed is. Reads the database."""
+        self._known |= self._living()
+        position, former = self._feed.position, self._feed
+        self._feed = self._opened(position)
+        former.close()
+
+    def close(self) -> None:
+        """Hear no more."""
+        self._feed.close()
+
+    def _opened(self, since: str | None) -> EventFeed[Any]:
+        agents = None if self._access.is_whole else [*self._known]
+        return self._access.system.events(agents=agents, only=(Message, Died), since=since)
+
+    def _living(self) -> set[str]:
+        """The living that can be reached. Raises `BadInput` for too many."""
+        found, more = self._access.below(None, MOST_FOLLOWED + 1, False)
+        if more or len(found) > MOST_FOLLOWED:
+            raise BadInput(
+                f"More than {MOST_FOLLOWED:,} agents live there, and a feed follows no more: follow one branch by "
+                "under=, or let ikigai subscription send what you want to know."
+            )
+        return {one.uuid for one in found}
