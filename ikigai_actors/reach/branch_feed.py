@@ -64,7 +64,7 @@ class BranchFeed:
         return event
 
     def must_widen(self, event: Message | Died) -> bool:
-        """Whether an event reports the birth of somebody whom the feed does not hear yet."""
+        """Whether an event reports a birth, and the feed does not hear the child yet."""
         if self._access.is_whole or not isinstance(event, Message) or event.kind != Kind.FORK:
             return False
         child = event.data.get("child")

@@ -7,8 +7,8 @@ import hmac
 import json
 import socket
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -358,11 +358,11 @@ async def events(response: httpx2.Response) -> AsyncIterator[tuple[str, str, Any
 
 
 @asynccontextmanager
-async def served(stage: Stage) -> AsyncIterator[tuple[httpx2.AsyncClient, asyncio.Event]]:
+async def served(stage: Stage, trusted: Sequence[str] = ()) -> AsyncIterator[tuple[httpx2.AsyncClient, asyncio.Event]]:
     """A client of a real server on this machine, and what ends it."""
     listening, stop = listen("127.0.0.1", 0), asyncio.Event()
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    stage.server = ApiServer(stage.app, listening)
+    stage.server = ApiServer(stage.app, listening, trusted=trusted)
     serving = asyncio.create_task(stage.server.serve(stop))
     try:
         async with httpx2.AsyncClient(base_url=url, headers={"Authorization": "Bearer op"}, timeout=60) as client:
@@ -657,5 +657,27 @@ def test_headers_are_limited_whether_they_end_or_not(stage: Stage) -> None:
                     await writer.drain()
             assert (await reader.read(100)).startswith(b"HTTP/1.1 431 ")
             writer.close()
+
+    asyncio.run(main())
+
+
+def test_a_connection_of_a_proxy_is_no_strangers_though_the_client_has_another_address(stage: Stage) -> None:
+    kid = stage.host.agent("kid")
+
+    async def main() -> None:
+        async with served(stage, ["127.0.0.1"]) as (client, _), AsyncExitStack() as opened:
+            headers = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
+            heard: list[str] = []
+            async with client.stream("GET", "/v1/agents/kid/events", headers=headers) as response:
+                async for kind, _, value in events(response):
+                    heard += [value["content"]] if kind == "message" else []
+                    if len(heard) == 1:
+                        for _ in range(60):  # as many as put out the strangers before them
+                            _, writer = await asyncio.open_connection("127.0.0.1", client.base_url.port)
+                            opened.callback(writer.close)
+                        kid.aio.prompt("tea")
+                    if heard[-1:] == ["tea"]:
+                        break
+            assert heard[-1] == "tea"
 
     asyncio.run(main())

@@ -130,6 +130,7 @@ STREET_MUTANTS = (
         "    event = _LATE.pop(0) if len(_LATE) > 1 else event\n"
         "    locked.others.add(event.agent)\n",
         also=(Edit("records/outbox/events.py", "class PostedEvent(", "_LATE: list = []\n\n\nclass PostedEvent("),),
+        test=_SENDING,
     ),
     Mutant(
         "the result of a try is written by a host that has lost the agent",
@@ -207,11 +208,5 @@ STREET_MUTANTS = (
         "(s.below = 1 AND s.scope IN (",
         "(s.below = 2 AND s.scope IN (",
         test=_SENDING,
-    ),
-    Mutant(
-        "a delivery that has come is written over",
-        "records/arrivals/arrivals.py",
-        '        rows = tx.run("arrival", endpoint=arrival.endpoint, id=arrival.id)',
-        '        rows = tx.run("arrival", endpoint="", id=arrival.id)',
     ),
 )

@@ -5,6 +5,7 @@
 
     application          the routes
     requests, answers    ASGI without a framework: requests, whole answers, streams of events
+    feeds                the stream of all agents in reach
     problems             refusals, by their codes
     operations, openapi  the verbs as paths, and the page that lists them
     limits               how much one principal, or one address, may ask for

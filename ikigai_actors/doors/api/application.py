@@ -64,7 +64,7 @@ QUIET_STREAM = 15.0
 LOOKS_EVERY = 1.0
 """Seconds after which a waiting request looks again, also without news."""
 
-LONGEST_WAIT = 60.0
+MOST_WAITED = 60.0
 """Seconds for which a request waits for other agents."""
 
 STREAM_PAGE = 50
@@ -353,9 +353,9 @@ class Api:
     async def _waited(
         self, place: ApiPlace, operation: Operation, given: Mapping[str, Any], asked: AskedRequest
     ) -> Any:
-        """What comes of a verb that waits for others: it looks again and again, and no thread waits."""
+        """The answer of a verb that waits for others: it looks again and again, and no thread waits."""
         most = given.get("seconds")
-        most = min(float(most), LONGEST_WAIT) if isinstance(most, int | float) and most >= 0 else 0.0
+        most = min(float(most), MOST_WAITED) if isinstance(most, int | float) and most >= 0 else 0.0
         until, pause = monotonic() + most, 0.05
         while True:
             once = {**given, "seconds": 0} if most else given

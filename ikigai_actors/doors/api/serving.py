@@ -129,7 +129,7 @@ class ApiServer:
         self._api, self._listening = api, listening
         self._transports: dict[Peer, asyncio.BaseTransport] = {}
         self._config = uvicorn.Config(
-            self._admitting,
+            api,
             interface="asgi3",
             root_path=root,
             proxy_headers=bool(trusted),
@@ -143,6 +143,8 @@ class ApiServer:
             http="httptools",
         )
         self._config.load()
+        # Around what puts the address of the client in the place of the proxy's: the acceptor knows connections alone.
+        self._behind_proxies, self._config.loaded_app = self._config.loaded_app, self._admitting
         self._protocol = limited_heads(self._config.http_protocol_class)
         self._state = ServerState()
 
@@ -173,7 +175,7 @@ class ApiServer:
         """The application, as the acceptor sees it: a request that is complete makes a guest of its connection."""
         client = scope.get("client")
         self._acceptor.admit(self._transports.get(tuple(client)) if client else None)
-        await self._api(scope, receive, out)
+        await self._behind_proxies(scope, receive, out)
 
     def _connect(self) -> asyncio.Protocol:
         made = self._protocol(config=self._config, server_state=self._state, app_state={})

@@ -1,4 +1,4 @@
-"""What comes from outside, by the commits: the law ``arrival``.
+"""Deliveries from outside, by the commits: the law ``arrival``.
 
 The commit that takes a delivery also writes what it becomes, a mail, a prompt or a request for a child, and no other
 commit does; a delivery that comes again does nothing. What a sender was answered is there.

@@ -1,4 +1,4 @@
-"""What receivers outside get, by the commits: the law ``delivery``.
+"""Events for receivers outside, by the commits: the law ``delivery``.
 
 The commit that ends a turn, or asks a person, posts that event, and no other commit does. A delivery is sent when it is
 committed, under the id of its row, in the order of its agent's events, and its result is written by the host that has
@@ -19,7 +19,7 @@ from ikigai_actors.testing.simulation.process import Broken
 if TYPE_CHECKING:
     from ikigai_actors.testing.simulation.world import Simulation
 
-Place = tuple[str, int]
+EventPlace = tuple[str, int]
 """An agent, and a position in its log."""
 
 _OF_MESSAGES = ("turn.done", "turn.failed", "turn.interrupted", "question.asked")
@@ -37,7 +37,7 @@ class DeliveryOracle:
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Check one commit."""
-        posted = set[Place]()
+        posted = set[EventPlace]()
         for change in changes:
             if not isinstance(change, RanStatement):
                 continue
@@ -99,7 +99,7 @@ class DeliveryOracle:
         return {row.id: row for row in self._world.process.looked_at.read(read)}
 
 
-def _events(changes: Sequence[StoredChange]) -> set[Place]:
+def _events(changes: Sequence[StoredChange]) -> set[EventPlace]:
     """The positions at which a commit makes an event true."""
     written: dict[str, list[Row]] = {}
     closed, born = set[str](), set[str]()

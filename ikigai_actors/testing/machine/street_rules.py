@@ -8,7 +8,7 @@ from ikigai_actors.system.secrets import referred_secret
 from ikigai_actors.testing.machine.arrival_oracle import arriving_text
 from ikigai_actors.testing.machine.base import AGENTS, Stage
 
-SECRET = "env:PATH"
+DOOR_SECRET = "env:PATH"
 """A variable that any process has: the signature is looked at elsewhere."""
 
 MOST_SUBSCRIBED = 2
@@ -25,7 +25,9 @@ class StreetRules(Stage):
             return
         agent = self.agent(who)
         scope = None if below and agent.uuid == self.system.root.uuid else agent
-        self.attempt(lambda: self.system.subscriptions.add("https://example.com/", [SECRET], agent=scope, below=below))
+        self.attempt(
+            lambda: self.system.subscriptions.add("https://example.com/", [DOOR_SECRET], agent=scope, below=below)
+        )
 
     @rule(who=AGENTS, way=st.sampled_from(WAYS_IN), number=st.integers(1, 3))
     def arrive(self, who: int, way: str, number: int) -> None:
@@ -33,8 +35,8 @@ class StreetRules(Stage):
         if way == "fork" and len(self.living()) >= self.LIMIT:
             return
         agent, endpoints = self.agent(who), self.system.endpoints
-        self.attempt(lambda: endpoints.add("door", agent, "bearer", [SECRET], way=way, template="{text}"))
-        headers = {"authorization": f"Bearer {referred_secret(SECRET)}", "x-delivery": str(number)}
+        self.attempt(lambda: endpoints.add("door", agent, "bearer", [DOOR_SECRET], way=way, template="{text}"))
+        headers = {"authorization": f"Bearer {referred_secret(DOOR_SECRET)}", "x-delivery": str(number)}
         body = f'{{"text": "{arriving_text(number)}"}}'.encode()
         self.attempt(
             lambda: self.system.endpoints.receive("door", headers, body),

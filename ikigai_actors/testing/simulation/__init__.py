@@ -7,6 +7,7 @@ Its modules:
     threads, event_loop, clock  the seam to threads and time, simulated
     store, changes, faults      the database, what transactions have changed, what goes wrong there and elsewhere
     remote, messages_api        models and tools outside; what a model's service would refuse
+    receiver                    the receivers outside that get events
     ownership                   who may write, among several hosts
     trace                       the story of a run
 """

@@ -6,14 +6,24 @@ it and its answer is lost.
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from ikigai_actors.records.outbox.retries import ReceiverAnswer
 from ikigai_actors.system.host.deliveries import Outgoing, ReceiverLink
-from ikigai_actors.testing.simulation.scheduler import Entry
+from ikigai_actors.testing.simulation.scheduler import Agenda, Entry
 
-if TYPE_CHECKING:
-    from ikigai_actors.testing.simulation.process import Process
+
+class SendingProcess(Protocol):
+    """The process that sends, as far as a link needs it."""
+
+    agenda: Agenda
+
+    @property
+    def threads(self) -> object:
+        """The threads of the process: what is on its way ends with them."""
+
+    def misfortune(self, *faults: str) -> str:
+        """Draw one of these faults, or nothing."""
 
 
 class TakenDelivery(NamedTuple):
@@ -26,12 +36,12 @@ class TakenDelivery(NamedTuple):
 
 
 class SimulatedReceiver:
-    """What all receivers outside have got, in order."""
+    """All receivers outside, as one: it has what each got, in order."""
 
     def __init__(self) -> None:
         self.receipts: list[TakenDelivery] = []
 
-    def take(self, outgoing: Outgoing) -> None:
+    def receive(self, outgoing: Outgoing) -> None:
         """Take a delivery."""
         body = json.loads(outgoing.body)
         name, data = outgoing.headers["webhook-id"], body["data"]
@@ -39,9 +49,9 @@ class SimulatedReceiver:
 
 
 class SimulatedLink(ReceiverLink):
-    """What a process sends by."""
+    """The way by which a process sends."""
 
-    def __init__(self, process: "Process", receiver: SimulatedReceiver) -> None:
+    def __init__(self, process: SendingProcess, receiver: SimulatedReceiver) -> None:
         """Send from a process to the receiver of its world."""
         self._process, self._receiver = process, receiver
 
@@ -51,7 +61,7 @@ class SimulatedLink(ReceiverLink):
         def arrive() -> None:
             fault = process.misfortune("refusals", "unthanked")
             if fault != "refusals":
-                self._receiver.take(outgoing)
+                self._receiver.receive(outgoing)
             answer = ReceiverAnswer(0, "the answer is lost") if fault == "unthanked" else ReceiverAnswer(204, "204")
             if fault == "refusals":
                 answer = ReceiverAnswer(500, "500")
