@@ -48,6 +48,7 @@ RUNTIMES = {
         Runtime("dbos-sqlite", "dbos_workflows"),
         Runtime("dbos-postgresql", "dbos_workflows", "postgresql"),
         Runtime("pydantic-ai-dbos-sqlite", "pydantic_ai_dbos"),
+        Runtime("openai-agents", "openai_agents", cancels=False),
         Runtime("temporal", "temporal_workflows", "server"),
         Runtime("temporal-two-workers", "temporal_workflows", "server", hosts=2),
         Runtime("restate", "restate_services", "server"),
