@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem
+from ikigai_actors import ActorSystem, Budget
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.address import suspects
 from ikigai_actors.providers.anthropic import DEFAULT_MODEL, AnthropicProvider
@@ -216,11 +216,13 @@ def test_what_is_refused_costs_nothing_however_often_it_is_sent(server: Messages
     provider = AnthropicProvider(base_url=server.url, api_key=KEY, max_tokens=100)
     for strict in (True, False):
         del server.requests[:]
-        server.script[:] = [Refuses(529, "overloaded_error")] * 6
-        with ActorSystem.open(":memory:", provider, budget={"tokens": 20_000, "strict": strict}) as system:
+        server.script[:] = [Refuses(529, "overloaded_error")] * 2
+        budget = Budget(tokens=20_000, strict=strict)
+        with ActorSystem.open(":memory:", provider, budget=budget) as system:
+            system.root.configure(service_retries=1)
             with pytest.raises(ProviderError, match="overloaded"):
                 system.root.prompt("go").get(timeout=DEADLINE)
-            assert len(server.requests) == 6
+            assert len(server.requests) == 2
             assert system.root.budget is not None
             assert (system.root.budget.spent, system.root.budget.held) == ({"tokens": 0}, {"tokens": 0})
 
