@@ -7,8 +7,8 @@
         print(child.reply(timeout=60).text)
 
 This package has the names that most programs need. The other public names are in a module for each subject: `errors`,
-`providers`, `tools`, `budgets`, `events`, `types`, `behaviour`, `cluster`, `sight`, `testing` and `shell`. All else is
-private.
+`providers`, `tools`, `hooks`, `budgets`, `events`, `types`, `behaviour`, `cluster`, `sight`, `testing` and `shell`. All
+else is private.
 What follows from a signal, a crash or a death is decided in `supervisors`, beside this package: restarts, orphans,
 cascades. The docstring of a room names what is in each of its modules, unless each is called after its subject: a
 command, a screen, a part of fsck. The rooms, top first; each knows those below it, bottom last:
@@ -29,7 +29,7 @@ command, a screen, a part of fsck. The rooms, top first; each knows those below 
     http_server                          which requests come in to a server of ours
     actors                               inbox, dispatcher, futures, the seam to threads and time
     errors, arguments, text, attachments, whole_pictures, frozen, lazy    words that all use
-    api, budgets, events, types          the public names of one subject each, from the rooms above
+    api, budgets, events, hooks, types   the public names of one subject each, from the rooms above
 """
 
 from ikigai_actors.lazy import handed_on

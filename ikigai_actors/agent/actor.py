@@ -334,6 +334,9 @@ class AgentActor(PooledActor):
                 self._decide(message)
             case on.ReplyReceived() | on.ReplyFailed() | on.Exited() | on.SummaryReplied() | on.SummaryFailed():
                 self._answered(message)
+            case on.HooksAnswered():
+                self._effects.hooks_answered()
+                self._decide(message)
             case on.ToolFinished():
                 if message.request == self.state.request:  # a late one must not forget a newer run of the same call
                     self._effects.tool_finished(message)
@@ -524,7 +527,8 @@ class AgentActor(PooledActor):
         fresh = [new_agent_uuid(self.runtime.random_bytes) for _ in range(forks)]
         patterns = any(rule.pattern for rule in self.state.rules or ())
         asked = self.runtime.toolbox.asked(self.state.uuid, self.state.calls) if patterns else {}
-        return on.Continue(fresh, one_by_one=one_by_one, asked=asked)
+        hooks = self.runtime.hooks.due(self.state.view.settings, self.state.calls)
+        return on.Continue(fresh, one_by_one=one_by_one, asked=asked, hooks=hooks)
 
     def _perform(self, effect: Effect) -> None:
         state = self.state

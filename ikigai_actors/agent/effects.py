@@ -19,6 +19,7 @@ from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
 from ikigai_actors.agent.builtin_calls.programs import NEVER
 from ikigai_actors.agent.builtin_calls.wait import waited_to_model
 from ikigai_actors.agent.costs import usual_output
+from ikigai_actors.agent.hooks import HookQuestion
 from ikigai_actors.agent.jobs import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
 from ikigai_actors.agent.messages import Crashed, Wake
 from ikigai_actors.agent.runtime import Runtime
@@ -38,6 +39,7 @@ from ikigai_actors.agent.turn.state import (
     WORKING,
     Answer,
     AskApproval,
+    AskHooks,
     AwaitService,
     BeginWait,
     Effect,
@@ -69,10 +71,11 @@ from ikigai_actors.records.messages.settings import complaint
 from ikigai_actors.text import storable
 from ikigai_actors.tools.effect_keys import CurrentCall, effect_key
 from ikigai_actors.tools.function import Result, Tool
+from ikigai_actors.tools.hooks.verdict import AFTER_CALL, HookedCall, HookOutcome
 from ikigai_actors.tools.rules.rule import Rules
 from ikigai_actors.tools.skills.acting import acting_skills
 
-OUTWARD = (RequestModel, Summarise, RunTool, AskApproval)
+OUTWARD = (RequestModel, Summarise, RunTool, AskApproval, AskHooks)
 """The effects that leave the process."""
 
 
@@ -120,6 +123,7 @@ class Effects:
         "_inbox",
         "_name",
         "_postponed",
+        "_questions",
         "_request",
         "_runs",
         "_runtime",
@@ -148,6 +152,7 @@ class Effects:
         self._spent: Spent | None = None
         self._warned = 0  # the turn in which people got a notice that the window is nearly full
         self._runs: dict[str, ToolRun | Waiter] | None = None
+        self._questions: list[HookQuestion] = []
         self._finished: list[Callable[[], object]] | None = None  # once it begins nothing more: who waits for the end
 
     @property
@@ -204,7 +209,9 @@ class Effects:
                 self._runtime.processes.await_service(self._uuid, effect.at)
             case AwaitService():
                 pass
-            case RequestModel() | Summarise() | RunTool() | AskApproval() | BeginWait() if not _is_due(effect, state):
+            case RequestModel() | Summarise() | RunTool() | AskApproval() | AskHooks() | BeginWait() if not _is_due(
+                effect, state
+            ):
                 pass
             case Summarise():
                 assert log is not None
@@ -226,6 +233,9 @@ class Effects:
                 self._wait(effect.request, _call(state, effect.call), log)
             case AskApproval():
                 self._ask_approval(_call(state, effect.call))
+            case AskHooks():
+                assert log is not None
+                self._ask_hooks(effect, _call(state, effect.call), log)
 
     def abandon(self, state: State, log: Log | None) -> None:
         """Cancel all work in flight, and drop the effects that wait, except answers, births and merges of files."""
@@ -248,6 +258,9 @@ class Effects:
         """
         request, self._request = self._request, None
         runs, self._runs = self._runs, None
+        for question in self._questions:
+            question.cancel()
+        self._questions = []
         for call, run in (runs or {}).items():
             run.cancel()
             self._ended(call, run, None)
@@ -280,6 +293,10 @@ class Effects:
             if (run := self._runs.pop(finished.call, None)) is not None:
                 self._ended(finished.call, run, finished.content)
             self._note_end()
+
+    def hooks_answered(self) -> None:
+        """Forget the questions to hooks that are over."""
+        self._questions = [one for one in self._questions if not one.over]
 
     def _ended(self, call: str, run: ToolRun | Waiter, result: str | None) -> None:
         if isinstance(run, ToolRun):
@@ -579,7 +596,7 @@ class Effects:
                 on.ToolFinished(request, call.id, storable(result.content), result.is_error, result.attached)
             )
 
-        key = effect_key(self._uuid, call.reply, call.id)
+        key = self._key_of(call)
         current = CurrentCall(key, call.attempt, self._uuid, call.id, call.reply, own_files, call.by_pattern)
         handle = self._runtime.processes.handle(self._uuid)
 
@@ -629,6 +646,30 @@ class Effects:
             self._runs = {}
         self._runs[call.id] = run
 
+    def _key_of(self, call: Call) -> str:
+        """The key of the effects of a call, the same for each attempt."""
+        return effect_key(self._uuid, call.reply, call.id)
+
+    def _ask_hooks(self, effect: AskHooks, call: Call, log: Log) -> None:
+        """Ask hooks about a call. Their outcome is a message to the agent."""
+        inbox, result = self._inbox, None
+        if effect.event == AFTER_CALL:
+            result = next(
+                one
+                for one in log.newest_first()
+                if one.kind == Kind.TOOL_RESULT and one.data.get("tool_use_id") == call.id
+            )
+        text, failed = (None, False) if result is None else (result.content, bool(result.data.get("is_error")))
+        asked = HookedCall(self._uuid, call.name, call.input, call.id, text, failed)
+        key = self._key_of(call)
+        current = CurrentCall(key, call.attempt, self._uuid, call.id, call.reply)
+
+        def done(outcome: HookOutcome) -> None:
+            inbox.put_urgent(on.HooksAnswered(effect.request, call.id, effect.event, outcome))
+
+        hooks, handle = self._runtime.hooks.named(effect.hooks), self._runtime.processes.handle(self._uuid)
+        self._questions.append(HookQuestion(self._runtime.executor, hooks, asked, handle, current, done))
+
     def _ask_approval(self, call: Call) -> None:
         """Ask the program's approver about a call. Without one, a person decides in the shell."""
         approver = self._runtime.approver
@@ -670,7 +711,7 @@ def _with_limit(reply: Reply, cut_by_budget: bool) -> Reply:
     return replace(reply, stop_reason=CUT_BY_BUDGET) if cut_by_budget and reply.stop_reason == "max_tokens" else reply
 
 
-def _is_due(effect: RequestModel | Summarise | RunTool | AskApproval | BeginWait, state: State) -> bool:
+def _is_due(effect: RequestModel | Summarise | RunTool | AskApproval | AskHooks | BeginWait, state: State) -> bool:
     is_summary = isinstance(effect, Summarise)
     return effect.request == state.request and state.phase in WORKING and is_summary is (state.side is not None)
 

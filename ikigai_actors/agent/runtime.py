@@ -6,6 +6,7 @@ from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.blob_cache import BlobCache
 from ikigai_actors.agent.executor import Executor
+from ikigai_actors.agent.hooks import HookBook
 from ikigai_actors.agent.instruments import Instruments
 from ikigai_actors.agent.log_eviction import LogEviction
 from ikigai_actors.agent.log_loader import LogLoader
@@ -45,6 +46,7 @@ class Runtime:
     waits: Waits
     approver: Approver | None
     """Decides on calls that ask; None when a person decides in a shell."""
+    hooks: HookBook
     random_bytes: RandomBytes
     processes: Processes
     written_by: str = ""

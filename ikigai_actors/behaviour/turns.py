@@ -269,7 +269,7 @@ def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> 
             case Kind.TOOL_RESULT:
                 results[str(message.data.get("tool_use_id"))] = message
                 how, end = "open", message.id
-            case Kind.TOOL_CALL | Kind.REPAIR | Kind.RETRY | Kind.STEER:
+            case Kind.TOOL_CALL | Kind.REPAIR | Kind.RETRY | Kind.STEER | Kind.HOOK | Kind.CONTEXT:
                 if message.kind == Kind.STEER:
                     said = {name: value for name, value in message.data.items() if name in _OF_A_WORD}
                     words.append(TurnWord(message.id, message.content, tuple(replies), said))

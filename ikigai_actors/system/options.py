@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ikigai_actors.agent.hooks import HookBook
 from ikigai_actors.agent.instruments import Instrument, check_instruments
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
@@ -42,6 +43,7 @@ from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.builds import Build, build_of
 from ikigai_actors.tools.function import Tool
+from ikigai_actors.tools.hooks.function import Hook, check_hooks
 from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.rules.rule import NewRule, as_rules
 
@@ -141,6 +143,7 @@ class HostOptions:
     """The tools at hand; the toolsets are not started yet."""
     toolsets: Sequence[Toolset]
     approver: Approver | None
+    hooks: HookBook
     on_orphan: str | None
     resume: bool
     name: str | None
@@ -186,6 +189,7 @@ def check_options(
     labels: Mapping[str, str] | None,
     rules: Iterable[tuple[str, ...]],
     programs: Iterable[Program],
+    hooks: Iterable[Hook],
     allow_private: Iterable[str] | None,
     build: str | None,
 ) -> HostOptions:
@@ -236,6 +240,7 @@ def check_options(
         toolbox=toolbox,
         toolsets=[one for one in given if isinstance(one, Toolset)],
         approver=approver,
+        hooks=HookBook(check_hooks(hooks)),
         on_orphan=check_policy(on_orphan),
         resume=resume is not False,
         name=called,

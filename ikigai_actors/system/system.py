@@ -117,6 +117,7 @@ from ikigai_actors.system.stored_trees import StoredTrees
 from ikigai_actors.tools.base import HostPaths, Toolset
 from ikigai_actors.tools.fitted import left_out
 from ikigai_actors.tools.function import Tool
+from ikigai_actors.tools.hooks.function import Hook
 from ikigai_actors.tools.rules.rule import NewRule, Rule
 from supervisors.signals import Status
 
@@ -218,6 +219,7 @@ class ActorSystem(System):
             toolbox=options.toolbox,
             waits=self._waits,
             approver=options.approver,
+            hooks=options.hooks,
             random_bytes=self._random_bytes,
             processes=processes,
             written_by=(
@@ -278,6 +280,7 @@ class ActorSystem(System):
         labels: Mapping[str, str] | None = None,
         rules: Iterable[tuple[str, ...]] = (),
         programs: "Iterable[Program]" = (),
+        hooks: "Iterable[Hook]" = (),
         allow_private: Iterable[str] | None = None,
         build: str | None = None,
         parts: Platform = SYSTEM_PLATFORM,
@@ -335,6 +338,8 @@ class ActorSystem(System):
                 `AgentRef.set_rule`. They are stored, and those that it has already are not set twice.
             programs: functions that are models of agents, made by `ikigai_actors.programs.program`. Their names are
                 ``model`` settings.
+            hooks: functions that look at calls before and after they run, made by `ikigai_actors.hooks.hook`. They are
+                asked in this order.
             allow_private: networks, each as ``10.0.0.0/8``, to which events may be sent beside public addresses, also
                 without TLS. None takes those in ``$IKIGAI_ALLOW_PRIVATE``, with commas between.
             build: a name for this version of the app's code, which ``hosts`` shows: a question about a call that was
@@ -353,7 +358,7 @@ class ActorSystem(System):
         options = check_options(
             database, provider, providers, tools, approvals, on_orphan, resume, settings, config, limits, join, name,
             on_wait, on_renewal, balance, workers, patience, lease, in_memory, sleep_after, parts, instruments,
-            budget, prices, labels, rules, programs, allow_private, build,
+            budget, prices, labels, rules, programs, hooks, allow_private, build,
         )  # fmt: skip
         with says_if_slow(database), ExitStack() as undone:
             store = parts.open_store(database)

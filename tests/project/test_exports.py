@@ -30,6 +30,7 @@ from ikigai_actors import (
     budgets,
     errors,
     events,
+    hooks,
     providers,
     tools,
     types,
@@ -100,7 +101,7 @@ PUBLIC = [
 ]
 
 
-DOORS = [providers, tools, budgets, events, types]
+DOORS = [providers, tools, budgets, events, hooks, types]
 """Modules with the public names of one subject each, beside `errors`."""
 
 HANDING_ON = [
@@ -167,7 +168,7 @@ def raised(member: object) -> list[str]:
 
 
 def test_a_prompt_of_python_completes_every_name_before_it_is_used() -> None:
-    rooms = ("", ".behaviour", ".budgets", ".events", ".providers", ".tools", ".types")
+    rooms = ("", ".behaviour", ".budgets", ".events", ".hooks", ".providers", ".tools", ".types")
     code = "import importlib\nfor room in {rooms}:\n m = importlib.import_module('ikigai_actors' + room)\n"
     code = code.format(rooms=rooms) + " print(*(set(m.__all__) - set(dir(m))), end='')"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == ""

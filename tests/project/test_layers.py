@@ -25,7 +25,7 @@ ROOMS = (
     {"store", "tools", "providers", "http_server"},
     {"actors"},
     {"errors", "arguments", "text", "attachments", "whole_pictures", "frozen", "lazy"}
-    | {"budgets", "events", "types", "api"},
+    | {"budgets", "events", "hooks", "types", "api"},
 )
 """Top first. A room knows the rooms below it; what lies at the bottom are modules, which may know each other."""
 

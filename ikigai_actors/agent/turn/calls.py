@@ -9,9 +9,13 @@ order, once no ordinary call runs. One of them, ``wait``, takes time: from its `
 no thread, and the built-in calls behind it wait for its end. Only the next request to the model waits for a call that
 asks.
 
+Where hooks are to be asked about a call, it is *checking* until their verdict is committed, in one ``hook`` message
+before all else: whatever goes on after that, here or elsewhere, reads the verdict and asks no hook again.
+
 What a crash leaves of a call, and what resuming makes of it:
 
     waiting, approved             nothing was done          it is started
+    checking                      nothing was done          the hooks are asked, once more perhaps
     asking                        nothing was done          it asks on
     running, tool idempotent      perhaps done              it is started again, if its definition is the same
     running, tool not idempotent  perhaps done              an error result says so, and the model decides
@@ -23,16 +27,18 @@ What a crash leaves of a call, and what resuming makes of it:
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
+from ikigai_actors.agent.turn.elision import CHANGED_BY
 from ikigai_actors.frozen import replace
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.records.transfer.rights import STARTED_ELSEWHERE
+from ikigai_actors.tools.hooks.verdict import BEFORE_CALL
 from ikigai_actors.tools.policy import SHELL, Asked, Policy, ToolTraits
 from ikigai_actors.tools.rules.rule import Rule, Rules, deciding, exact_pattern
 
@@ -79,6 +85,8 @@ class Progress(StrEnum):
     WAITING = "waiting"
     ASKING = "asking"
     APPROVED = "approved"
+    CHECKING = "checking"
+    """Hooks are asked about it. In no log: a crash leaves it as it was before."""
     RUNNING = "running"
     DONE = "done"
 
@@ -115,6 +123,14 @@ class Call:
     """The build of then; empty where that is not known."""
     by_pattern: bool = False
     """Whether it was started since the pattern of a rule allows it; see `CurrentCall.by_pattern`."""
+    hooked: bool = False
+    """Whether the verdict of the hooks before it is committed: they are not asked again."""
+    changed_by: tuple[str, ...] = ()
+    """The hooks that have changed its arguments."""
+    hook_asks: bool = False
+    """Whether a hook wants somebody to decide on it."""
+    after: Progress = Progress.WAITING
+    """How far the hooks are that hear of its result: waiting, checking, or done."""
 
     @property
     def question(self) -> dict[str, Any]:
@@ -132,7 +148,8 @@ class Call:
     @property
     def data(self) -> dict[str, Any]:
         """The data of a message about it."""
-        return {"tool_use_id": self.id, "name": self.name}
+        changed = {CHANGED_BY: list(self.changed_by)} if self.changed_by else {}
+        return {"tool_use_id": self.id, "name": self.name, **changed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +248,8 @@ def recover(messages: Iterable[Message]) -> Calls:
                 calls = defined(calls, message.data)
                 if message.data.get("unfenced"):
                     calls = marked_unfenced(calls, {message.data.get("tool_use_id")})
+            case Kind.HOOK:
+                calls = with_verdict(calls, message.data)
             case Kind.TOOL_CALL:
                 calls = begun_with(calls, message.data)
                 calls = progress(calls, (message.data.get("tool_use_id"),), Progress.RUNNING)
@@ -241,6 +260,25 @@ def recover(messages: Iterable[Message]) -> Calls:
             case Kind.TOOL_RESULT:
                 calls = progress(calls, (message.data.get("tool_use_id"),), Progress.DONE)
     return calls
+
+
+def with_verdict(calls: Calls, said: Mapping[str, Any]) -> Calls:
+    """The calls, with what the data of a ``hook`` message says of one of them."""
+
+    def after(call: Call) -> Call:
+        if call.id != said.get("tool_use_id"):
+            return call
+        if said.get("event") != BEFORE_CALL:
+            return replace(call, after=Progress.DONE)
+        return replace(
+            call,
+            hooked=True,
+            input=said.get("input", call.input),
+            changed_by=tuple(said.get(CHANGED_BY, ())),
+            hook_asks=said.get("decision") == "ask",
+        )
+
+    return tuple(map(after, calls))
 
 
 def focus_in(messages: Iterable[Message]) -> str | None:
@@ -354,8 +392,23 @@ def changed_since(calls: Calls) -> Calls:
 
 
 def running(calls: Calls) -> bool:
-    """Whether an ordinary call runs."""
-    return any(call.progress is Progress.RUNNING and call.name != WAIT for call in calls)
+    """Whether an ordinary call runs, or hooks are asked about any."""
+    return any(
+        (call.progress is Progress.RUNNING and call.name != WAIT) or Progress.CHECKING in (call.progress, call.after)
+        for call in calls
+    )
+
+
+def to_be_hooked(calls: Calls, before: Mapping[str, Sequence[str]]) -> Calls:
+    """The calls about which hooks are to be asked now; ``before`` names them, by call."""
+    may = (Progress.WAITING, Progress.APPROVED)
+    return tuple(call for call in calls if call.progress in may and not call.hooked and before.get(call.id))
+
+
+def to_be_heard_of(calls: Calls, after: Mapping[str, Sequence[str]], tools: Mapping[str, ToolTraits]) -> Calls:
+    """The calls that ran, and of whose results hooks are to hear now; ``after`` names them, by call."""
+    done = (call for call in calls if call.progress is Progress.DONE and call.after is Progress.WAITING)
+    return tuple(call for call in done if after.get(call.id) and (call.attempt or _builtin(call, tools)))
 
 
 def waits(calls: Calls) -> Calls:
@@ -422,7 +475,7 @@ def denial(call: Call, tools: Mapping[str, ToolTraits]) -> str:
             f"Rule {call.rule.id} of agent {call.rule.agent} denies this call: {call.rule}. Do without it, or ask the "
             "person to take the rule back."
         )
-    asks = call.rule is not None or tools[call.name].policy is Policy.ASK
+    asks = call.rule is not None or call.hook_asks or tools[call.name].policy is Policy.ASK
     return _NOBODY.format(name=call.name) if asks else tools[call.name].denial
 
 
@@ -430,6 +483,8 @@ def _policy(call: Call, tools: Mapping[str, ToolTraits]) -> Policy:
     """The decision of the rules on a call, or else of its tool's policy, as far as this process has them."""
     traits = tools[call.name]
     decided = traits.policy if call.rule is None else call.rule.decision
+    if call.hook_asks and decided is Policy.ALLOW:
+        decided = Policy.ASK
     return traits.asks if decided is Policy.ASK else decided
 
 

@@ -15,6 +15,9 @@ from ikigai_actors.records.messages.steered import words_beside
 RECALL = "recall"
 """The built-in call that shows a message."""
 
+CHANGED_BY = "changed_by"
+"""In the data of a result: the hooks that have changed the arguments of its call."""
+
 ELIDED_FROM = 2_000
 """From this many characters on a result is long."""
 
@@ -60,4 +63,7 @@ def text_to_model(message: Message, elide: int) -> str:
         return message.content  # nothing stands beside it, and it is never shown by reference
     if beside := [*skills_beside(message), *words_beside(message)]:
         return "\n".join((message.content, *(one["text"] for one in beside)))
-    return reference(message) if is_elided(message, elide) else message.content
+    if is_elided(message, elide):
+        return reference(message)
+    changed = message.data.get(CHANGED_BY)
+    return f"[arguments changed by {', '.join(map(str, changed))}]\n{message.content}" if changed else message.content

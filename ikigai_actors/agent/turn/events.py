@@ -22,6 +22,7 @@ from ikigai_actors.records.log.history import View
 from ikigai_actors.records.log.merge_source import MergeSource
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.steered import NOW, STEER
+from ikigai_actors.tools.hooks.verdict import NO_HOOKS, DueHooks, HookOutcome
 from ikigai_actors.tools.policy import Asked
 from supervisors.signals import Status
 
@@ -629,8 +630,22 @@ class Continue:
     """The recorded results of these calls, by id, where nothing runs. The actor looks them up in the log."""
     found: Sequence[str] = ()
     """The tools that the model has found, where a call is to find more."""
+    hooks: DueHooks = NO_HOOKS
+    """The hooks that are to be asked about these calls."""
     loaded: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """The parts of skills that the model has before it, for a call that loads one: `agent.turn.skills`."""
+
+
+@dataclass(frozen=True, slots=True)
+class HooksAnswered:
+    """Hooks have said what they say of a call."""
+
+    request: int
+    """The request whose reply asked for it."""
+    call: str
+    """The call's id."""
+    event: str
+    outcome: HookOutcome
 
 
 Command = (
@@ -666,6 +681,7 @@ Completion = (
     | ChildRead
     | Exited
     | ToolFinished
+    | HooksAnswered
     | CallRefused
 )
 TurnEvent = Deferrable | Completion | Continue | LookAtMail | TakeWords | StatusChanged | Leave

@@ -114,6 +114,7 @@ from ikigai_actors.agent.turn.tool_steps import (
     may_ask,
     refuse,
     request_model,
+    take_verdict,
 )
 from ikigai_actors.agent.turn.typed import exit_typed, take_reply
 from ikigai_actors.agent.turn.ways import SUMMARY
@@ -344,6 +345,8 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             return Step(state)
         case on.ToolFinished():
             return finished(state, event, now)
+        case on.HooksAnswered():
+            return take_verdict(state, event, now)
         case on.CallRefused():
             return refuse(state, event.call, event.reason, now)
         case on.Continue():

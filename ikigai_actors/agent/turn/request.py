@@ -184,6 +184,9 @@ class Turns:
                 if message.content.strip():
                     self._said.append((message, TextBlock(message.content)))
                 self._said += _skills_of(message)
+            case Kind.CONTEXT:
+                told = tagged("context", {"from": str(message.data.get("hook") or "hook")}, message.content)
+                self._said.append((message, TextBlock(told)))
             case Kind.MERGE:
                 self._said.append((message, TextBlock(_merged(message))))
             case Kind.TOOL_RESULT:

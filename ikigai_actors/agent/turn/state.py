@@ -352,6 +352,19 @@ class AskApproval:
 
 
 @dataclass(frozen=True, slots=True)
+class AskHooks:
+    """Effect: ask hooks about a call, before it or after."""
+
+    request: int
+    """The request whose reply asked for it."""
+    call: str
+    """The call's id."""
+    event: str
+    hooks: tuple[str, ...]
+    """The names of the hooks, in order."""
+
+
+@dataclass(frozen=True, slots=True)
 class BeginWait:
     """Effect: register a call of ``wait``, so that the agent hears when it is over."""
 
@@ -399,6 +412,7 @@ Effect = (
     | ReadChild
     | RunTool
     | AskApproval
+    | AskHooks
     | BeginWait
     | Answer
     | Spawn

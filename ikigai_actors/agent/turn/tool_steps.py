@@ -35,13 +35,27 @@ from ikigai_actors.agent.turn.calls import (
     running,
     startable,
     to_be_asked,
+    to_be_heard_of,
+    to_be_hooked,
     unknown,
     waits,
+    with_verdict,
 )
 from ikigai_actors.agent.turn.compaction import begin_for_model
+from ikigai_actors.agent.turn.elision import CHANGED_BY
 from ikigai_actors.agent.turn.record import NOT_RECORDED, RecordedResult, kept_in
 from ikigai_actors.agent.turn.skills import LOAD_SKILL
-from ikigai_actors.agent.turn.state import Answer, AskApproval, CallUnit, Phase, RequestModel, RunTool, State, Step
+from ikigai_actors.agent.turn.state import (
+    Answer,
+    AskApproval,
+    AskHooks,
+    CallUnit,
+    Phase,
+    RequestModel,
+    RunTool,
+    State,
+    Step,
+)
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput, ProviderError, ReplayDiverged
@@ -53,9 +67,16 @@ from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY, stor
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import MAX_STEPS
 from ikigai_actors.tools.definitions import Definition
+from ikigai_actors.tools.hooks.verdict import AFTER_CALL, BEFORE_CALL
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from ikigai_actors.tools.rules.rule import NewRule, exact_pattern
 from supervisors.signals import Status
+
+_LACKING = (
+    "This call must be looked at by hook {names}, which the process that runs you does not have, so it was denied. Do "
+    "without it, or ask the person to start the program with that hook."
+)
+"""The result of a call whose hook is not here."""
 
 
 def continue_calls(
@@ -86,6 +107,14 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
     if forbidden := denied(calls, tools):
         drafts = (_result(call, denial(call, tools), True) for call in forbidden)
         return _write_results(state, now, forbidden, *drafts)
+    if lacking := to_be_hooked(calls, event.hooks.lacking):
+        named = {call.id: ", ".join(event.hooks.lacking[call.id]) for call in lacking}
+        drafts = (_result(call, _LACKING.format(names=named[call.id]), True) for call in lacking)
+        return _write_results(state, now, lacking, *drafts)
+    if hooked := to_be_hooked(calls, event.hooks.before):
+        if state.rules is None:
+            return Step(state, LogUnit(state.uuid, ()))  # to hear of rules: what they deny no hook is asked about
+        return _ask_hooks(state, hooked, BEFORE_CALL, event.hooks.before)
     if other := changed_since(calls):
         return _results(state, other, "This is not the call that was approved, so it was not begun.", now)
     if to_ask := to_be_asked(calls, tools):
@@ -100,6 +129,8 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
         chosen = here(chosen, tools)
         state = replace(state, calls=_with(marked_by_pattern(state.calls, by_pattern), chosen))
         return _start(state, marked_by_pattern(chosen, by_pattern), now)
+    if heard := to_be_heard_of(state.calls, event.hooks.after, tools):
+        return _ask_hooks(state, heard, AFTER_CALL, event.hooks.after)
     if running(state.calls) or waits(state.calls):
         return Step(state)
     if state.status is Status.STOPPED:
@@ -132,6 +163,59 @@ def _with(calls: Calls, shown: Calls) -> Calls:
         replace(call, definition=one.definition, build=one.build) if (one := new.get(call.id)) is not None else call
         for call in calls
     )
+
+
+def _ask_hooks(state: State, calls: Calls, event: str, hooks: Mapping[str, tuple[str, ...]]) -> Step:
+    """Ask hooks about calls. Nothing is written before they have answered."""
+    ids = {call.id for call in calls}
+    checking, before = Progress.CHECKING, event == BEFORE_CALL
+    asked = tuple(
+        call if call.id not in ids else replace(call, progress=checking) if before else replace(call, after=checking)
+        for call in state.calls
+    )
+    effects = tuple(AskHooks(state.request, call.id, event, hooks[call.id]) for call in calls)
+    return Step(replace(state, calls=asked), effects=effects)
+
+
+def take_verdict(state: State, event: on.HooksAnswered, now: int) -> Step:
+    """Write what hooks have said of a call. The verdict on a call about which nobody asks any more is dropped."""
+    before = event.event == BEFORE_CALL
+    checked = (call for call in state.calls if (call.progress if before else call.after) is Progress.CHECKING)
+    call = next((call for call in checked if call.id == event.call), None)
+    if event.request != state.request or call is None:
+        return Step(state)
+    said = event.outcome
+    data: dict[str, Any] = {**call.data, "event": event.event, "hooks": list(said.asked), "decision": said.decision}
+    if said.changed_by:
+        data |= {"input": dict(said.input), CHANGED_BY: list(said.changed_by)}
+    drafts: list[PendingMessage] = [(Kind.HOOK, _in_words(call, event), data)]
+    drafts += ((Kind.CONTEXT, text, {"hook": hook}) for hook, text in said.contexts)
+    calls = with_verdict(state.calls, data)
+    if before and said.decision == "deny":
+        denied_ = next(one for one in calls if one.id == call.id)
+        why = said.reason or "it gives no reason"
+        drafts.append(_result(denied_, f"Hook {said.by} denies this call: {why}", True))
+        there = Progress.DONE
+    else:
+        there = Progress.APPROVED if call.approved else Progress.WAITING
+    if before:
+        calls = progress(calls, (call.id,), there)
+    messages = messages_of(state.uuid, state.head, now, tuple(drafts))
+    hold = None if said.contexts else state.hold  # the request has more to read
+    after = advance(state, messages, calls=calls, hold=hold)
+    return Step(after, LogUnit(state.uuid, messages, asks=asks_next(after)))
+
+
+def _in_words(call: Call, event: on.HooksAnswered) -> str:
+    """The verdict for a person."""
+    said = event.outcome
+    names = ", ".join(said.asked)
+    if event.event == AFTER_CALL:
+        return f"{names} heard of the result of {call.name}"
+    told = [f"{said.by} denies {call.name}: {said.reason}"] if said.decision == "deny" else []
+    told += [f"{said.by} asks about {call.name}: {said.reason}"] if said.decision == "ask" else []
+    told += [f"{', '.join(said.changed_by)} changed the arguments of {call.name}"] if said.changed_by else []
+    return "; ".join(told) or f"{names} let {call.name} pass"
 
 
 def _answer_from_record(state: State, kept: Calls, event: on.Continue, now: int, effects: Mapping[str, Any]) -> Step:
@@ -243,6 +327,9 @@ def lose(state: State, lost: Calls, now: int) -> Step:
 
 def end_calls(state: State, now: int, at_once: bool) -> Step:
     """End the ``wait`` in progress, for a word; or every call that has no result, for one that does not wait."""
+    if at_once:  # hooks that were asked were cut off too
+        calls = (replace(call, after=Progress.DONE) for call in state.calls)
+        state = replace(state, calls=tuple(calls))
     ended = tuple(call for call in state.calls if call.progress is not Progress.DONE) if at_once else waits(state.calls)
     return _write_results(state, now, ended, *(_result(call, *_why_ended(call)) for call in ended))
 
@@ -310,7 +397,7 @@ def _write_results(
 
 def asks_next(state: State) -> bool:
     """Whether nothing but a command, or a signal, comes before the next request to the model."""
-    done = all(call.progress is Progress.DONE for call in state.calls)
+    done = all(call.progress is Progress.DONE and call.after is not Progress.CHECKING for call in state.calls)
     free = state.hold is None and state.focus is None and state.status is not Status.STOPPED
     return done and free and may_ask(state)
 

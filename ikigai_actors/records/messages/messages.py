@@ -78,6 +78,12 @@ class Kind(StrEnum):
     """The result of a call of the last reply: ``data.tool_use_id``, ``data.is_error``."""
     APPROVAL = "approval", Trait.IN_TURN, call_form
     """A person is asked whether a call may run."""
+    HOOK = "hook", Trait.IN_TURN, call_form
+    """The verdict of hooks on a call: ``data.event``, ``data.hooks`` that were asked, ``data.decision``, and the
+    arguments ``data.input``, if they have changed them. No model sees it.
+    """
+    CONTEXT = "context", Trait.CONVERSATION | Trait.IN_TURN
+    """A text of the hook ``data.hook`` for the model."""
     CLEAR = "clear", Trait.CONTROL
     """Empties conversation, marks and settings; ends the walk backwards."""
     MARK = "mark", Trait.CONTROL

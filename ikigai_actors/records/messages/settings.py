@@ -163,6 +163,11 @@ SETTINGS: Mapping[str, Setting] = {
     "context_window": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more"),
     "defer": Setting(lambda value: value in ("auto", "on", "off"), "'auto', 'on' or 'off'", written=WrittenAs.TEXT),
     "effects": Setting(_is_effects, "a dict with record, run and missing, as an experiment makes it"),
+    "hooks": Setting(
+        lambda value: isinstance(value, list) and all(isinstance(name, str) and name for name in value),
+        "a list of names of hooks",
+        written=WrittenAs.TEXTS,
+    ),
     "instructions": Setting(are_instructions, "a list of instructions, as agent.use_instructions(DIRECTORY) makes it"),
     "max_agents": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),
     "max_steps": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),

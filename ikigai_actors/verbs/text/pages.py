@@ -109,6 +109,10 @@ def message_words(message: Message, called: NameOf = no_name) -> MessageWords:
             return MessageWords("\n".join([f"{data.get('name', 'tool')}: {content}", *attached_lines(message)]))
         case Kind.USER | Kind.STEER | Kind.APPROVAL | Kind.ERROR:
             return MessageWords("\n".join([content, *attached_lines(message)]))
+        case Kind.HOOK:
+            return MessageWords(content, f"[hook] {one_line(content)}")
+        case Kind.CONTEXT:
+            return MessageWords(content, f"[{one_line(str(data.get('hook') or 'hook'))} says] {one_line(content)}")
         case Kind.REPAIR:
             return MessageWords(content, f"[asked again] {one_line(content)}")
         case Kind.OUTPUT:

@@ -1,0 +1,7 @@
+"""Hooks: rules that compute. A program, or a command of a person, looks at calls before and after they run.
+
+Its modules:
+
+    verdict     what a hook says, and what it is shown
+    function    Python functions as hooks, and how one is run
+"""
