@@ -1,5 +1,6 @@
 # The names that this module hands on: read by type checkers, and by `lazy.handed_on` when the program runs.
 
+from ikigai_actors.tools.hooks.command_hooks import command_hooks as command_hooks
 from ikigai_actors.tools.hooks.function import Hook as Hook
 from ikigai_actors.tools.hooks.function import hook as hook
 from ikigai_actors.tools.hooks.verdict import HookedCall as HookedCall

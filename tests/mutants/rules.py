@@ -179,5 +179,19 @@ RULE_MUTANTS = (
         "if after.get(call.id))",
         test="tests/agent/test_hooks.py",
     ),
+    Mutant(
+        "a command that fails is no objection",
+        "tools/hooks/command_hooks.py",
+        "        if ran.code != 0:\n",
+        "        if ran.code < 0:\n",
+        test="tests/agent/test_command_hooks.py",
+    ),
+    Mutant(
+        "a command gets all variables of the program",
+        "tools/hooks/command_hooks.py",
+        'if name in PASSED_ON or name.startswith("LC_")}',
+        "if name or PASSED_ON}",
+        test="tests/agent/test_command_hooks.py",
+    ),
 )
 """All of them."""

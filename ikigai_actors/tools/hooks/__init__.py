@@ -2,6 +2,7 @@
 
 Its modules:
 
-    verdict     what a hook says, and what it is shown
-    function    Python functions as hooks, and how one is run
+    verdict          what a hook says, and what it is shown
+    function         Python functions as hooks, and how one is run
+    command_hooks    commands as hooks, as the settings of Claude Code name them
 """

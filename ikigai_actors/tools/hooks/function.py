@@ -131,7 +131,8 @@ class HookRun:
     @property
     def is_async(self) -> bool:
         """Whether it runs on the event loop."""
-        return inspect.iscoroutinefunction(self.hook.function)
+        function = self.hook.function
+        return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
     def describe(self) -> Mapping[str, Any]:
         """No model calls it."""

@@ -1,0 +1,184 @@
+"""Commands as hooks, in the form of Claude Code: a settings file names them, and each is asked by a process.
+
+    {"hooks": {"PreToolUse": [{"matcher": "Bash|Edit", "hooks": [{"type": "command", "command": "./check.sh"}]}]}}
+
+A command gets the call as JSON by its standard input. Exit code 0 is no objection, unless its output is JSON that says
+otherwise; 2 denies, with what it writes to standard error; any other code is a failure, and a failure denies, unless
+the entry has ``"onFailure": "continue"``. It has 60 seconds, or the ``timeout`` of its entry, and 64 KB of output. All
+that it has started ends with it. It runs as the user does, outside of any fence, with few variables of ours.
+"""
+
+import json
+import logging
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import BadInput
+from ikigai_actors.tools.hooks.function import HOOK_TIMEOUT, Hook, hook
+from ikigai_actors.tools.hooks.verdict import AFTER_CALL, BEFORE_CALL, HookedCall, HookVerdict
+from ikigai_actors.tools.process import ChildProcess
+
+logger = logging.getLogger(__name__)
+
+COMMAND_EVENTS = {"PreToolUse": BEFORE_CALL, "PostToolUse": AFTER_CALL}
+"""The events of such a file of which commands hear here."""
+FOREIGN_NAMES = {
+    "bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit", "glob": "Glob", "grep": "Grep", "fork": "Agent",
+}  # fmt: skip
+"""The names that such files have for tools of ours."""
+MOST_OUTPUT = 2**16
+"""The most bytes of what a command prints."""
+_DENIES = 2
+_NAME = re.compile(r"[\w-]*\*?[\w-]*")
+
+
+class CommandEnd(NamedTuple):
+    """The end of a command."""
+
+    code: int
+    output: str
+    errors: str
+
+
+def command_hooks(file: str | os.PathLike[str], *, directory: str | os.PathLike[str] | None = None) -> list[Hook]:
+    """The hooks of a settings file, in its order. To name the file is to allow its commands.
+
+    Args:
+        file: a ``settings.json`` of Claude Code, or a file of that form.
+        directory: where the commands run; the current directory when None.
+
+    Raises:
+        BadInput: the file cannot be read, or has another form. An event of which commands do not hear here is left out,
+            and a warning in the log says so.
+    """
+    place = Path.cwd() if directory is None else Path(directory).absolute()
+    try:
+        settings = json.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"The hooks in {os.fspath(file)} cannot be read: {error}.") from error
+    events = settings.get("hooks", {}) if isinstance(settings, dict) else None
+    if not isinstance(events, dict) or not all(isinstance(each, list) for each in events.values()):
+        raise BadInput(f"Expected hooks in {os.fspath(file)} to be an object of lists, by event.")
+    if ignored := sorted(events.keys() - COMMAND_EVENTS.keys()):
+        logger.warning("Hooks for %s in %s are ignored: no such event is asked about here", ", ".join(ignored), file)
+    entries = [(event, group) for event in COMMAND_EVENTS for group in events.get(event, ())]
+    return [one for number, (event, group) in enumerate(entries, 1) for one in _hooks(event, group, number, place)]
+
+
+def _hooks(event: str, group: object, number: int, place: Path) -> Iterator[Hook]:
+    entries = group.get("hooks") if isinstance(group, dict) else None
+    if not isinstance(group, dict) or not isinstance(entries, list):
+        raise BadInput(f"Expected each hook for {event} to have a list of hooks; got {shown(group)}.")
+    tools = _tools(group.get("matcher") or "")
+    for place_in_group, entry in enumerate(entries, 1):
+        command = entry.get("command") if isinstance(entry, dict) and entry.get("type") == "command" else None
+        if not isinstance(command, str) or not command.strip():
+            raise BadInput(f"Expected a hook for {event} of type command, with a command; got {shown(entry)}.")
+        on_error = "allow" if entry.get("onFailure") == "continue" else "deny"
+        named = f"{event}-{number}.{place_in_group}"
+        make = hook(
+            COMMAND_EVENTS[event],
+            tools=tools,
+            timeout=entry.get("timeout", HOOK_TIMEOUT),
+            on_error=on_error,
+            name=named,
+        )
+        yield make(_Command(event, command, place))
+
+
+def _tools(matcher: object) -> list[str]:
+    """The tools that a matcher means, as patterns of ours; none for all. Raises `BadInput`."""
+    if matcher in ("", "*", ".*"):
+        return []
+    parts = [part.strip().replace(".*", "*") for part in str(matcher).split("|")]
+    if not isinstance(matcher, str) or not all(part and _NAME.fullmatch(part) for part in parts):
+        raise BadInput(f"Expected a matcher to be names of tools with | between them, or *; got {shown(matcher)}.")
+    ours = {foreign: own for own, foreign in FOREIGN_NAMES.items()} | {"Task": "fork"}
+    return [ours.get(part, part) for part in parts]
+
+
+class _Command:
+    """One command, as the function of a hook."""
+
+    def __init__(self, event: str, command: str, directory: Path) -> None:
+        self._event, self._command, self._directory = event, command, directory
+
+    async def __call__(self, call: HookedCall) -> HookVerdict | None:
+        ran = await _run(self._command, self._directory, json.dumps(_as_input(self._event, call, self._directory)))
+        if ran.code == _DENIES:
+            told = ran.errors.strip() or "it gives no reason"
+            return HookVerdict.deny(told) if self._event == "PreToolUse" else HookVerdict.add(told)
+        if ran.code != 0:
+            raise RuntimeError(f"exit code {ran.code}: {ran.errors.strip() or 'it says nothing'}")
+        return _verdict_in(ran.output, self._event)
+
+
+def _as_input(event: str, call: HookedCall, directory: Path) -> dict[str, Any]:
+    response = {} if call.result is None else {"tool_response": {"content": call.result, "is_error": call.is_error}}
+    return {
+        "session_id": call.agent,
+        "cwd": str(directory),
+        "hook_event_name": event,
+        "tool_name": FOREIGN_NAMES.get(call.tool, call.tool),
+        "tool_input": dict(call.input),
+        "tool_use_id": call.id,
+        **response,
+    }
+
+
+def _verdict_in(output: str, event: str) -> HookVerdict | None:
+    """The verdict that a command has printed. Text that is no JSON says nothing. Raises `ValueError`, `TypeError`."""
+    if not output.lstrip().startswith("{"):
+        return None
+    said = json.loads(output)
+    if said.get("continue") is False:
+        return HookVerdict.deny(str(said.get("stopReason") or "it ends the turn"))
+    further = said.get("hookSpecificOutput")
+    further = further if isinstance(further, dict) else {}
+    context = str(further.get("additionalContext") or "")
+    if said.get("decision") == "block":
+        reason = str(said.get("reason") or "it gives no reason")
+        told = context if event == "PreToolUse" else f"{reason}\n{context}".strip()
+        return HookVerdict("deny", reason, context=told)
+    decision = further.get("permissionDecision", "allow")
+    if decision not in ("allow", "deny", "ask"):
+        raise ValueError(f"permissionDecision {decision!r} is unknown")
+    changed = further.get("updatedInput")
+    if changed is not None and not isinstance(changed, Mapping):
+        raise TypeError("updatedInput is no object")
+    return HookVerdict(decision, str(further.get("permissionDecisionReason") or ""), changed, context)
+
+
+async def _run(command: str, directory: Path, given: str) -> CommandEnd:
+    """Run a command until its end. What it has started ends with it, also where this is cancelled."""
+    from ikigai_actors.tools.workspace import PASSED_ON
+    from ikigai_actors.tools.workspace.shells import BASH
+
+    environment = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("LC_")}
+    environment["CLAUDE_PROJECT_DIR"] = str(directory)
+    with tempfile.TemporaryFile() as errors:
+        process = await ChildProcess().spawn(
+            [BASH, "-c", command], environment=environment, stderr=errors.fileno(), directory=directory, guard=BASH
+        )
+        try:
+            assert process.stdin is not None
+            process.stdin.write(given.encode(errors="replace"))
+            process.stdin.close()
+            output = b""
+            while piece := await process.stdout.read(MOST_OUTPUT):
+                output += piece
+                if len(output) > MOST_OUTPUT:
+                    raise RuntimeError(f"it printed more than {MOST_OUTPUT:,} bytes")
+            await process.ended(None)
+        finally:
+            if process.exit_code is None:
+                process.kill()
+            await process.reap()
+        errors.seek(0)
+        told = errors.read(MOST_OUTPUT).decode(errors="replace")
+    return CommandEnd(process.exit_code or 0, output.decode(errors="replace"), told)
