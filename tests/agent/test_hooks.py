@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem, BadInput, Reply, Request, ScriptedProvider, current_agent
+from ikigai_actors.agent.turn.calls import recover
 from ikigai_actors.hooks import Hook, HookedCall, HookVerdict, hook
 from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.transfer.rights import restricted, without_rights
 from ikigai_actors.testing import ProcessCrashed, simulated
 from ikigai_actors.tools import current_call
 from ikigai_actors.tools.function import FunctionTool, tool
@@ -221,3 +224,14 @@ def test_a_crash_at_any_point_runs_no_call_with_other_arguments_than_the_verdict
             assert 100 - asked.total() == verdicts[0]
             assert check(world.system._store) == []
     assert crashes >= 3
+
+
+def test_a_verdict_that_comes_with_a_file_does_not_count_and_hooks_above_are_those_of_who_comes() -> None:
+    call = {"tool_use_id": "1", "name": "pay"}
+    reply = Message("a", 2, "assistant", "", {"tool_calls": [{"id": "1", "name": "pay", "input": {"amount": 8}}]}, 0)
+    said = {**call, "event": "before_call", "hooks": ["half"], "decision": "allow", "input": {"amount": 4}}
+    [here] = recover([reply, Message("a", 3, "hook", "", said, 0)])
+    [come] = recover([reply, Message("a", 3, "hook", "", without_rights("hook", said, in_open_turn=True), 0)])
+    assert (here.hooked, here.input, come.hooked, come.input) == (True, {"amount": 4}, False, {"amount": 8})
+    assert restricted({"hooks": ["own"]}, {"hooks": ["audit", "own"]}) == {"hooks": ["own", "audit"]}
+    assert restricted({"hooks": ["audit"]}, {"hooks": ["audit"]}) == {}

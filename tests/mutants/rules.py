@@ -193,5 +193,12 @@ RULE_MUTANTS = (
         "if name or PASSED_ON}",
         test="tests/agent/test_command_hooks.py",
     ),
+    Mutant(
+        "the verdict of a hook comes along with a file",
+        "agent/turn/calls.py",
+        "    if said.get(STARTED_ELSEWHERE):\n        return calls\n",
+        "",
+        test="tests/agent/test_hooks.py",
+    ),
 )
 """All of them."""

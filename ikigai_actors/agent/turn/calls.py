@@ -263,7 +263,9 @@ def recover(messages: Iterable[Message]) -> Calls:
 
 
 def with_verdict(calls: Calls, said: Mapping[str, Any]) -> Calls:
-    """The calls, with what the data of a ``hook`` message says of one of them."""
+    """The calls, with what the data of a ``hook`` message says of one of them. One of elsewhere does not count."""
+    if said.get(STARTED_ELSEWHERE):
+        return calls
 
     def after(call: Call) -> Call:
         if call.id != said.get("tool_use_id"):

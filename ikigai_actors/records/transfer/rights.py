@@ -1,7 +1,7 @@
 """Rights, which an exported file may not bring along. Pure.
 
 An editor of a file can make its sums right again, so nothing in it may let an agent do here what nobody here has
-allowed. A rule of it that allows calls does not count, only those that ask or deny. Three kinds of message could:
+allowed. A rule of it that allows calls does not count, only those that ask or deny. Four kinds of message could:
 
     configure   ``max_agents``, ``max_steps``, ``stream_retries`` and the like above the usual limits are removed, so
                 that those count; and so are ``options``, which go to the model's service as they are, and
@@ -9,6 +9,7 @@ allowed. A rule of it that allows calls does not count, only those that ask or d
     approval    the approval of a call in an open turn is dropped, so the call asks again
     tool_call   a call that was running in an open turn was started ``elsewhere``: it is never started again by itself,
                 though its tool be idempotent
+    hook        the verdict on a call in an open turn was given ``elsewhere``: the hooks that are here are asked
 
 Where the agents come to live, an agent may have restrictions that all of its children inherit; `restricted` gives them
 to those who come, who inherit nothing.
@@ -54,7 +55,7 @@ def without_rights(kind: str, data: Mapping[str, Any], in_open_turn: bool) -> Ma
                 return {**data, **dict.fromkeys(lifted)}
         case Kind.APPROVAL if in_open_turn:
             return {name: value for name, value in data.items() if name != "approved"}
-        case Kind.TOOL_CALL if in_open_turn:
+        case Kind.TOOL_CALL | Kind.HOOK if in_open_turn:
             return {**data, STARTED_ELSEWHERE: True}
     return data
 
@@ -75,6 +76,9 @@ def restricted(settings: Mapping[str, Any], above: Mapping[str, Any]) -> dict[st
     for name, usual in USUAL_LIMITS.items():
         if (most := above.get(name)) is not None and most < settings.get(name, usual):
             changes[name] = most
+    named = settings.get("hooks") or []
+    if further := [name for name in above.get("hooks") or () if name not in named]:
+        changes["hooks"] = [*named, *further]
     watched, own = above.get("stuck_after"), settings.get("stuck_after")
     if watched and not (own and own <= watched):
         changes["stuck_after"] = watched
