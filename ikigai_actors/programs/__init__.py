@@ -24,6 +24,7 @@ Its modules:
     acts         what a program asks for, as futures
     frames       one call of the function, on a thread or driven by hand
     records      what the log of a turn holds of acts, and how they are known again
+    changes      what follows where the function does something else than before
     provider     the function as a provider
     tools        the programs of a system, and the tools by which steps are done
 """

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from ikigai_actors.actors.futures import acting_agent
 from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.errors import BadInput, NoCurrentAgent, StepChanged
+from ikigai_actors.programs.changes import GO_ON, goes_on_without
 from ikigai_actors.programs.records import ActOutcome, TurnRecords, shown_call
 from ikigai_actors.providers.base import ToolCall
 from ikigai_actors.records.messages.messages import Message
@@ -45,6 +46,8 @@ class AskedCalls(NamedTuple):
     """The calls that a function asks for."""
 
     calls: tuple[ToolCall, ...]
+    note: str = ""
+    """Calls that it goes on without, in words; empty for none."""
 
 
 class FunctionAnswer(NamedTuple):
@@ -86,7 +89,13 @@ class ProgramFrame:
     """One call of a program's function."""
 
     def __init__(
-        self, me: Any, opening: Message, function: Callable[[str], Any], file: str | None, records: TurnRecords
+        self,
+        me: Any,
+        opening: Message,
+        function: Callable[[str], Any],
+        file: str | None,
+        records: TurnRecords,
+        on_change: str,
     ) -> None:
         """Call the function for a turn.
 
@@ -96,7 +105,9 @@ class ProgramFrame:
             function: a plain function, which gets a thread of its own, or a coroutine function.
             file: where it is written.
             records: what the log of the turn holds.
+            on_change: what follows where the function does something else (`changes`).
         """
+        self.on_change = on_change
         self.me, self.turn, self._file, self._records, self._time = me, opening.id, file, records, opening.created_at
         self.acts: dict[str, FrameAct] = {}
         self.random = Random(f"{me.uuid} {opening.id}")
@@ -220,20 +231,21 @@ class ProgramFrame:
     def _ask(self) -> AskedCalls:
         """The calls that the function asks for, as it waits. Raises `StepChanged`."""
         unheard = [one for one in self._fresh if one.id not in self._records.open]
-        if unheard and (left := self._records.left(self.acts)) is not None:
+        note = goes_on_without(self._records.unasked(self.acts)) if unheard and self.on_change == GO_ON else ""
+        if unheard and self.on_change != GO_ON and (left := self._records.left(self.acts)) is not None:
             act = unheard[0]
             asks = f"line {act.line} asks for {shown_call(act.name, act.given)}, which this turn does not hold"
             self._changed = StepChanged(self._records.sentence(asks, left))
             raise self._changed
         self._awaited = {one.id for one in self.acts.values() if one.outcome is None}
-        asked = AskedCalls(tuple(ToolCall(one.name, one.given, one.id) for one in self._fresh))
+        asked = AskedCalls(tuple(ToolCall(one.name, one.given, one.id) for one in self._fresh), note)
         self._fresh = []
         return asked
 
     def _returned(self, value: Any) -> FunctionAnswer | StepChanged:
         if self._changed is not None:
             return self._changed
-        if (left := self._records.left(self.acts)) is not None:
+        if self.on_change != GO_ON and (left := self._records.left(self.acts)) is not None:
             return StepChanged(self._records.sentence("it has returned", left))
         return FunctionAnswer(value)
 

@@ -18,12 +18,13 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterable
 from itertools import takewhile
-from typing import Any
+from typing import Any, overload
 
 from ikigai_actors.actors.futures import current_acting_agent
 from ikigai_actors.actors.threads import current_threads, in_thread
 from ikigai_actors.arguments import check_callable
 from ikigai_actors.errors import ProviderError, StepChanged, StepFailed
+from ikigai_actors.programs.changes import BEGINS_AGAIN, FAIL, RESTART, check_on_change, since_restart, way_of_turn
 from ikigai_actors.programs.frames import AskedCalls, FunctionAnswer, ProgramFrame, Reached
 from ikigai_actors.programs.records import TurnRecords, latest_results
 from ikigai_actors.providers.base import OnDelta, Reply, Request
@@ -32,14 +33,26 @@ from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.text import described
 
 
-def program(function: Callable[[str], Any]) -> "Program":
+@overload
+def program(function: Callable[[str], Any], *, on_change: str = FAIL) -> "Program": ...
+
+
+@overload
+def program(*, on_change: str = FAIL) -> "Callable[[Callable[[str], Any]], Program]": ...
+
+
+def program(function: Callable[[str], Any] | None = None, *, on_change: str = FAIL) -> Any:
     """Make a program of a function: an agent whose ``model`` it is runs it for each prompt.
 
     Args:
         function: takes the text of the prompt; returns what a `FunctionProvider` may return. A coroutine function has
-            no thread while it waits; it awaits acts, and nothing else.
+            no thread while it waits; it awaits acts, and nothing else. Without it this gives a decorator.
+        on_change: what follows where the function does something else than the log of its turn holds: ``fail`` ends
+            the turn with `StepChanged`; ``go_on`` does the new act, and forgets what nobody asks for any more;
+            ``restart`` begins the function again, and effects may repeat. See `AgentRef.resume`.
     """
-    return Program(function)
+    way = check_on_change(on_change)
+    return (lambda made: Program(made, way)) if function is None else Program(function, way)
 
 
 class Program:
@@ -48,7 +61,8 @@ class Program:
     own_code = True
     counts = False
 
-    def __init__(self, function: Callable[[str], Any]) -> None:
+    def __init__(self, function: Callable[[str], Any], on_change: str = FAIL) -> None:
+        self.on_change = on_change
         self.function = check_callable(function, "function", "a function of a text")
         self.name: str = function.__name__
         self.version = f"{self.name}@{_fingerprint(function)}"
@@ -93,6 +107,9 @@ class Program:
                 return
             frame = self._begin(me, is_open=True)
             reached = frame.next()
+        if isinstance(reached, StepChanged) and frame.on_change == RESTART:
+            self.drop(me.uuid)  # it begins again when its calls are settled
+            return
         if not isinstance(reached, AskedCalls):
             self.drop(me.uuid)
             raise _failure(reached if isinstance(reached, BaseException) else StepChanged("It has returned."))
@@ -112,11 +129,12 @@ class Program:
         self.drop(me.uuid)
         return str(_failure(reached)) if isinstance(reached, BaseException) else ""
 
-    def _begin(self, me: Any, *, is_open: bool = False) -> ProgramFrame:
+    def _begin(self, me: Any, *, is_open: bool = False, again: bool = False) -> ProgramFrame:
         self.drop(me.uuid)
         mine = messages_of_turn(me)
-        records = TurnRecords(mine, self.version, is_open=is_open)
-        frame = self._frames[me.uuid] = ProgramFrame(me, mine[0], self.function, self._file, records)
+        records = TurnRecords([] if again else since_restart(mine), self.version, is_open=is_open)
+        way = way_of_turn(mine, self.on_change)
+        frame = self._frames[me.uuid] = ProgramFrame(me, mine[0], self.function, self._file, records, way)
         return frame
 
     def _next(self, me: Any) -> Reply:
@@ -125,11 +143,16 @@ class Program:
             frame = self._frames.get(me.uuid)
             if frame is None or not frame.takes(came):
                 frame = self._begin(me)
-        return self._reply(me, frame, frame.next())
+        reached = frame.next()
+        if isinstance(reached, StepChanged) and frame.on_change == RESTART:
+            with self._making:
+                frame = self._begin(me, again=True)
+            return self._reply(me, frame, frame.next(), BEGINS_AGAIN)
+        return self._reply(me, frame, reached)
 
-    def _reply(self, me: Any, frame: ProgramFrame, reached: Reached) -> Reply:
+    def _reply(self, me: Any, frame: ProgramFrame, reached: Reached, text: str = "") -> Reply:
         if isinstance(reached, AskedCalls):
-            return Reply(tool_calls=reached.calls, model=self.version, stop_reason="tool_use")
+            return Reply(text or reached.note, reached.calls, model=self.version, stop_reason="tool_use")
         if self._frames.get(me.uuid) is frame:
             self._frames.pop(me.uuid, None)
         frame.drop()

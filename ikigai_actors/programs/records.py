@@ -81,6 +81,11 @@ class TurnRecords:
         """A call that nobody has asked for, by its id; None when there is none. ``asked`` are those that were."""
         return next(iter([*self.results, *sorted(self.open - set(asked))]), None)
 
+    def unasked(self, asked: Iterable[str]) -> list[str]:
+        """The calls that nobody has asked for yet, in words; ``asked`` are those that were."""
+        left = [*self.results, *sorted(self.open - set(asked))]
+        return [f"{shown} at message {place}" for shown, place in (self._calls.get(one, (one, 0)) for one in left)]
+
     def sentence(self, what: str, left: str) -> str:
         """The sentence about a function that does something else than this turn holds."""
         shown, place = self._calls.get(left, (left, 0))

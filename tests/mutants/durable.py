@@ -206,7 +206,7 @@ DURABLE_MUTANTS = (
     Mutant(
         "an act that is new beside a record that nobody asks for is done",
         "programs/frames.py",
-        "        if unheard and (left := self._records.left(self.acts)) is not None:\n",
+        "        if unheard and self.on_change != GO_ON and (left := self._records.left(self.acts)) is not None:\n",
         "        if unheard and (left := None) is not None:\n",
         test=_PROGRAMS,
     ),

@@ -11,11 +11,13 @@ from ikigai_actors.arguments import check_seconds
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput, KeyTaken, NoCurrentAgent
 from ikigai_actors.programs.acts import AskAct, PromptAct, sleep_act
+from ikigai_actors.programs.changes import ON_CHANGE_NOTE, check_on_change
 from ikigai_actors.programs.frames import ProgramFrame, acting_frame, current_frame
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.messages.replies import OUTPUT, last_outcome
 from ikigai_actors.records.once import KeyedCall
+from ikigai_actors.system.births import note_of
 from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.base import CommandBase
 from ikigai_actors.system.lifecycle import data_of, labels_over, prompt_text
@@ -230,18 +232,35 @@ class TurnCommands(CommandBase[H]):
             raise NoCurrentAgent(f"{verb}() works for the agent of the program that calls it alone.")
         return frame
 
-    def resume(self, timeout: float | None = None) -> Future[bool]:
+    def resume(self, timeout: float | None = None, *, on_change: str | None = None) -> Future[bool]:
         """Go on with the latest turn, when a crash cut it off or an error of the provider ended it.
 
         The history is sent to the model again, including all of that turn; `reply` then waits for the outcome.
 
         Args:
             timeout: seconds to wait; None waits forever.
+            on_change: what follows in this turn where a program does something else than its log holds: ``fail``,
+                ``go_on`` or ``restart``, as for `ikigai_actors.programs.program`; a note in the log says so. None
+                leaves it to the program.
 
         Returns:
             Whether there was such a turn. There is none after a later message, a clear or a rewind.
         """
-        return self._tell(on.Resume, Future(timeout=timeout))
+        future = Future[bool](timeout=timeout)
+        if on_change is None:
+            return self._tell(on.Resume, future)
+        told = note_of({ON_CHANGE_NOTE: check_on_change(on_change)})
+        noted = Future[int]()
+
+        def resumed(done: Future[int]) -> None:
+            if (error := done.exception()) is not None:
+                future.settle(error)
+            else:
+                self.system._beside.post(lambda: self.system._tell(self.uuid, on.Resume(future)), future)
+
+        noted.add_done_callback(resumed)
+        self._tell(lambda caller: on.ForkTrials(told, (), caller), noted)
+        return future
 
     def _reply_of(self, output: Any, timeout: float | None = None) -> Future[Reply]:
         """A future of a reply whose output is of this type.
