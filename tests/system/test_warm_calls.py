@@ -16,12 +16,12 @@ RUNS = 40
 CALLS = {"turn": 727, "mail": 124, "fork": 319}
 """Calls of one, the mean of some."""
 
-TOLERANCE = 0.02
-"""A part of them: a caller may find its answer there, and not wait."""
+MORE, FEWER = 1.02, 0.9
+"""Parts of them: on a busy machine a caller finds its answer there more often, and does not wait."""
 
 
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="each version of Python has calls of its own")
 def test_a_warm_turn_a_mail_and_a_fork_call_as_many_functions_as_is_known() -> None:
     with Calls() as calls, warm_acts() as acts:
         counted = {act: calls.of(acts[act], RUNS).calls for act in CALLS}
-    assert counted == pytest.approx(CALLS, rel=TOLERANCE)
+    assert {act: calls for act, calls in counted.items() if not CALLS[act] * FEWER < calls < CALLS[act] * MORE} == {}
