@@ -80,6 +80,12 @@ def least_for(version: int, migrations: Sequence[Migration] = MIGRATIONS) -> int
     return max((migration.least for migration in migrations if migration.version > version), default=0)
 
 
+def least_program(transaction: Transaction) -> int:
+    """The version that a program must know at least to use the database."""
+    [(least,)] = transaction.run("least_program")
+    return int(least)
+
+
 def schema_version(store: Store) -> int:
     """The version of the database's schema; 0 when it is empty.
 
@@ -128,10 +134,8 @@ def usable_version(transaction: Transaction, location: str, migrations: Sequence
     version = _version(transaction, location)
     if 0 < version < FIRST:
         raise _unreleased(version, location)
-    if version > newest(migrations):
-        [(least,)] = transaction.run("least_program")
-        if least > newest(migrations):
-            raise outdated(location, least, migrations)
+    if version > newest(migrations) and (least := least_program(transaction)) > newest(migrations):
+        raise outdated(location, least, migrations)
     return version
 
 

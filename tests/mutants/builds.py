@@ -6,6 +6,7 @@ nice python -m tests.mutants --builds
 from tests.mutants import Mutant
 
 _APPROVALS, _VERSIONS = "tests/agent/test_approvals.py", "tests/store/test_hosts_of_versions.py"
+_FORMER = "tests/records/test_former.py"
 
 BUILD_MUTANTS = (
     Mutant(
@@ -91,5 +92,66 @@ BUILD_MUTANTS = (
         "WHERE id NOT IN (SELECT h.build FROM hosts h WHERE h.ended_at IS NULL)\n   AND id NOT IN",
         "WHERE id NOT IN",
         test="tests/records/test_builds.py",
+    ),
+    Mutant(
+        "a step that adds shuts older programs out",
+        "store/migrations.py",
+        'transaction.run("set_schema_version", version=step.version, least=step.least)',
+        'transaction.run("set_schema_version", version=step.version, least=step.version)',
+        test=_VERSIONS,
+        tier="standard",
+    ),
+    Mutant(
+        "a step runs beside a host that does not know it",
+        "store/hosts/host.py",
+        "            if older := older_hosts(tx, least):\n",
+        "            if older := older_hosts(tx, 0):\n",
+        test=_VERSIONS,
+        tier="standard",
+    ),
+    Mutant(
+        "a step waits for a lock as long as it takes",
+        "store/migrations.py",
+        "    transaction.schema.limit_waits(LOCK_WAIT)\n",
+        "",
+        test=_VERSIONS,
+        tier="standard",
+    ),
+    Mutant(
+        "a host goes on though it does not know the tables any more",
+        "store/hosts/host.py",
+        "        if least > self._knows and not self._is_outdated:",
+        "        if least < self._knows and not self._is_outdated:",
+        test=_VERSIONS,
+        tier="standard",
+    ),
+    Mutant(
+        "an attached program goes on though it does not know the tables any more",
+        "system/remote/follower.py",
+        "        if least > newest():",
+        "        if least < 0:",
+        test="tests/system/test_versions_on_hosts.py",
+        tier="standard",
+    ),
+    Mutant(
+        "nobody knows whose child an adopted agent was",
+        "records/lives/supervision.py",
+        "        keep_supervisors(tx, [self.agent], self.by, self.now)\n",
+        "",
+        test=_FORMER,
+    ),
+    Mutant(
+        "nobody knows how an agent was called",
+        "records/agents/registry.py",
+        "        keep_name(tx, self._uuid, self._now)\n",
+        "",
+        test=_FORMER,
+    ),
+    Mutant(
+        "a prune deletes what was so within the last month",
+        "records/agents/former.py",
+        "before=now - FORMER_MS",
+        "before=now",
+        test=_FORMER,
     ),
 )

@@ -1,9 +1,7 @@
 """What stood in rows that change in place can be read as of any moment, and a prune deletes what is old."""
 
-import json
 from collections.abc import Callable
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -22,44 +20,13 @@ from ikigai_actors.records.mail.schedules import Appointment
 from ikigai_actors.records.mail.timers import CancelTimer, DueTimer, Fire, SetTimer
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.unit import Unit, write_alone
+from ikigai_actors.testing.machine.former_oracle import AFTER_EVERYTHING, Then, as_of
 from supervisors.causes import Cause
 from supervisors.signals import Signal
 from tests.kit.databases import sql
 from tests.kit.trees import HOST, plant
 
-LATER = 2**62
-"""After everything."""
-
 AGENTS = ("a", "b", "c", "d", "e")
-
-State = dict[tuple[str, str, str], Any]
-
-
-def as_of(tx: Transaction, at: int) -> State:
-    """What stood in all rows that change in place at a time, by agent, what and key."""
-    then: State = {}
-    for uuid, supervisor, name, status, ended, *rules in sql(
-        tx,
-        "SELECT uuid, supervisor_uuid, COALESCE(name, ''), status, ended_at, strategy, intensity, period, on_orphan "
-        "FROM agents",
-    ):
-        then[uuid, "supervisor", ""], then[uuid, "name", ""] = supervisor, name
-        then[uuid, "status", ""] = "running" if ended is not None and ended > at else status
-        then[uuid, "strategy", ""] = " ".join(map(str, rules))
-    for uuid, group, joined in sql(tx, "SELECT agent_uuid, name, joined_at FROM groups"):
-        then[uuid, "group", group] = str(joined)
-    for uuid, number, due, latest, made in sql(tx, "SELECT agent_uuid, id, due_at, latest, created_at FROM timers"):
-        then[uuid, "timer", str(number)] = (due, latest, made)
-    for uuid, what, key, value in sql(
-        tx, f"SELECT agent_uuid, what, key, value FROM former WHERE until > {at} ORDER BY until DESC"
-    ):
-        row = json.loads(value) if what == "timer" else None
-        then[uuid, what, key] = value if row is None else (row[0], row[8], row[10])
-    return {
-        place: value
-        for place, value in then.items()
-        if not (place[1] == "group" and int(value) > at) and not (place[1] == "timer" and value[2] > at)
-    }
 
 
 def acts(random: Random, now: int, tx: Transaction) -> Unit:
@@ -90,7 +57,7 @@ def acts(random: Random, now: int, tx: Transaction) -> Unit:
 @pytest.mark.parametrize("seed", range(4))
 def test_every_moment_can_be_read_after_any_changes(store: Store, seed: int) -> None:
     plant(store, **dict(zip(AGENTS, ("root", "a", "b", "root", "d"), strict=True)))
-    random, now, known = Random(seed), 100, dict[int, State]()
+    random, now, known = Random(seed), 100, dict[int, Then]()
     for _ in range(60):
         unit = store.read(lambda tx: acts(random, now, tx))  # noqa: B023 - it is read at once
         try:
@@ -98,7 +65,7 @@ def test_every_moment_can_be_read_after_any_changes(store: Store, seed: int) -> 
         except IkigaiError:
             continue
         now = max(now, unit.now if isinstance(unit, Fire) else 0)
-        known[now] = store.read(lambda tx: as_of(tx, LATER))
+        known[now] = store.read(lambda tx: as_of(tx, AFTER_EVERYTHING))
         now += random.randrange(1, 20)
     assert len(known) > 20
     for at, state in known.items():

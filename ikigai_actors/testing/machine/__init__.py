@@ -7,11 +7,12 @@ Its modules:
     street_rules                    deliveries from outside, and events for receivers there
     upkeep_rules                    what is done to a database beside its agents: export, import, prune
     targeted_rules, fleet_targeted_rules    what chance alone brings about too rarely
+    version_rules                   other programs for hosts: versions, builds, clocks
     base, fleet_base, fixtures      the base of the rules: the world, its agents, their tool and models
     model, fleet_ledger             what was acknowledged, and whether it still holds, after each rule and at rest
     commit_invariants, history_oracle, timer_oracle, merge_oracle, group_oracle, upkeep_oracle,
     word_oracle, hash_oracle, key_oracle, rule_oracle, tree_oracle, span_oracle, interrupt_oracle,
-    stamp_oracle, former_oracle, delivery_oracle, arrival_oracle
+    stamp_oracle, former_oracle, version_oracle, delivery_oracle, arrival_oracle
                                     what must hold of each commit
     memory_check                    what summaries and requests must have
 """

@@ -19,8 +19,12 @@ has, and
     told                  nobody who asks an agent for something hears that it has moved
     heard                 who prompts an agent hears the answer that its log has, and a watcher of a host hears each
                           message once, in the order of its log
+    program, build        which hosts may live beside newer tables, and which build begins a call that was approved: see
+                          `ikigai_actors.testing.machine.version_oracle`
     older                 no host writes into an older copy of the database than it knows
 """
+
+from collections.abc import Callable
 
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
@@ -33,13 +37,15 @@ from ikigai_actors.testing.machine.fleet_base import HOSTS
 from ikigai_actors.testing.machine.fleet_targeted_rules import AimedFleetRules
 from ikigai_actors.testing.machine.rules import AgentRules
 from ikigai_actors.testing.machine.street_rules import StreetRules
+from ikigai_actors.testing.machine.version_rules import VersionRules
 from ikigai_actors.testing.simulation.faults import CrashPoint
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.ownership import LEASES
 from ikigai_actors.testing.simulation.process import LEAP
+from supervisors.signals import Signal
 
 
-class FleetMachine(AimedFleetRules, StreetRules, AgentRules):
+class FleetMachine(AimedFleetRules, VersionRules, StreetRules, AgentRules):
     """Drives agents that several hosts share; subclass it to add rules, tools and invariants."""
 
     # Rules for agents
@@ -60,6 +66,21 @@ class FleetMachine(AimedFleetRules, StreetRules, AgentRules):
         agent = self.agent(who)
         self.world.crash_at(CrashPoint(commit, committed))
         self.set_mark(agent, "here")
+
+    @rule(who=AGENTS, other=AGENTS, how=st.sampled_from(("rename", "adopt", "stop", "join", "supervise", "remind")))
+    def change_at_rest(self, who: int, other: int, how: str) -> None:
+        """A row changes in place between two moments at rest, of which one may ask later."""
+        self.comes_to_rest()
+        acts: dict[str, Callable[[], None]] = {
+            "rename": lambda: self.rename(who, "ann"),
+            "adopt": lambda: self.adopt(who, other),
+            "stop": lambda: self.send_signal(self.agent(who), Signal.STOP),
+            "join": lambda: self.join_or_leave(who, "tea", joins=True),
+            "supervise": lambda: self.supervise(who, "one_for_all"),
+            "remind": lambda: self.remind(who, 5, prompt=False),
+        }
+        acts[how]()
+        self.comes_to_rest()
 
     # Rules for hosts
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.errors import IkigaiError, ProgramOutdated, SchemaInUse
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord
@@ -16,6 +16,7 @@ from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.base import MOST_PERIODS, PERIOD, Stage
 from ikigai_actors.testing.machine.fleet_ledger import FleetLedger
 from ikigai_actors.testing.machine.former_oracle import CLOCKS_DIFFER
+from ikigai_actors.testing.machine.version_oracle import STEPS, VersionOracle
 from ikigai_actors.testing.simulation.changes import StoredChange
 from ikigai_actors.testing.simulation.faults import OF_HOSTS, Faults
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
@@ -27,6 +28,9 @@ from ikigai_actors.testing.strategies import faults, schedules
 
 CLOCKS_APART = (0.0, 0.3, -0.3)
 """Seconds by which each host believes the server's clock to be ahead."""
+
+BUILDS = ("a", "b", "a")
+"""The build of each host, at first."""
 
 HOSTS = st.integers(0, 2)
 """The number of a host; after the last one it begins again."""
@@ -58,13 +62,13 @@ class FleetStage(Stage):
 
     def options(self) -> dict[str, Any]:
         """Of several hosts none has the time of another one."""
-        for host, apart in zip(self.world.hosts, CLOCKS_APART, strict=False):
-            host.apart = apart
-        return super().options()
+        for host, apart, build in zip(self.world.hosts, CLOCKS_APART, BUILDS, strict=False):
+            host.apart, host.build = apart, build
+        return {**super().options(), "approvals": lambda call: True}
 
     def watchers(self) -> tuple[Callable[[Sequence[StoredChange]], None], ...]:
-        self.facts = FleetLedger(self.world)
-        return *super().watchers(), self.facts.committed, self._watch
+        self.facts, self.versions = FleetLedger(self.world), VersionOracle(self.world)
+        return *super().watchers(), self.facts.committed, self.versions.committed, self._watch
 
     def crashed(self) -> None:
         self.world.note("refused", "the host has ended")
@@ -168,14 +172,19 @@ class FleetStage(Stage):
                 if host in self.facts.takers():
                     continue
                 host.kill()
-            self._start(host)
+            self.start(host)
 
-    def _start(self, host: SimulatedHost) -> None:
+    def start(self, host: SimulatedHost) -> None:
+        """Start a host that has ended, until it runs."""
         while host.running is None:
             try:
                 host.start()
             except ProcessCrashed:
                 self.world.note("refused", "the host has ended as it began")
+            except (ProgramOutdated, SchemaInUse) as refusal:  # then it gets the newest program, or an earlier one
+                self.versions.check_refusal(host, refusal)
+                host.migrations = STEPS if isinstance(refusal, ProgramOutdated) else host.migrations[:-1]
+                host.kill()
             except IkigaiError as error:
                 if not self.facts.excuses():
                     raise

@@ -53,6 +53,8 @@ class SimulatedHost:
         """Seconds by which it believes the server's clock to be ahead, as after answers that took long; from its next
         start on.
         """
+        self.build: str | None = None
+        """The build that it runs, from its next start on; None for the digest of its code."""
         self.migrations = MIGRATIONS
         """The changes of the schema that its program knows, from its next start on."""
 

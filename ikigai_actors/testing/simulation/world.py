@@ -180,7 +180,7 @@ class Simulation:
             remote = {name: RemoteProvider(one, process) for name, one in (providers or {}).items()}
             opened = ActorSystem if not self.several else system_class(lambda: self._called(process))
             if self.several:
-                more = {"join": True, "name": host.name, **more}
+                more = {"join": True, "name": host.name, "build": host.build, **more}
             try:
                 with one_of(process.threads):
                     host.opened = opened.open(

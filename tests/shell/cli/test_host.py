@@ -309,7 +309,7 @@ def test_an_app_says_which_provider_and_tools_there_are(tmp_path: Path, monkeypa
         (["--app", "shop:broken"], "LookupError: no such shop"),
         (["--app", "shop:nothing"], "to return a dict of arguments; got None"),
         (["--app", "shop:unknown"], "returns an argument 'database' that it cannot set"),
-        (["--app", "shop:misspelt"], "returns an argument 'tool' that it cannot set. Those of ActorSystem.open: app"),
+        (["--app", "shop:misspelt"], "returns an argument 'tool' that it cannot set. Those of ActorSystem.open: allow"),
         (["--app", "shop:numbered"], "returns an argument '1' that it cannot set"),
         (["--app", "shop:wrong"], "Expected workers to be a whole number"),
         (["--app", "shop:leaves"], "SystemExit: not here"),

@@ -1,0 +1,72 @@
+"""Programs of several versions and builds on one database, judged from the commits.
+
+program     no host is registered or lives that does not know what the tables ask for; one is refused only for that,
+or since a host lives that does not know what its own tables would ask for
+build       a call that somebody has approved begins at the build that asked
+"""
+
+from collections.abc import Sequence
+
+from ikigai_actors.errors import ProgramOutdated, SchemaInUse
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.store.hosts.rows import older_hosts
+from ikigai_actors.store.migrations import Migration, least_for, least_program, newest, schema_version
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
+from ikigai_actors.testing.simulation.hosts import SimulatedHost
+from ikigai_actors.testing.simulation.process import Broken
+from ikigai_actors.testing.simulation.world import Simulation
+
+STEPS = (
+    Migration(newest() + 1, "CREATE TABLE teas (name TEXT PRIMARY KEY)", newest()),
+    Migration(newest() + 2, "DROP TABLE teas", newest() + 1),
+)
+"""The steps of later programs: one that adds, and one after which a program must know the first."""
+
+
+class VersionOracle:
+    """Follows the hosts of a run, and the approvals in it."""
+
+    def __init__(self, world: Simulation) -> None:
+        """Begin before the first commit of a world."""
+        self._world = world
+        self._approved: dict[tuple[str, str], str] = {}
+        """By which build the approved calls of latest replies were asked about, by agent and call."""
+
+    def committed(self, changes: Sequence[StoredChange]) -> None:
+        """Judge a commit."""
+        if any(isinstance(one, RanStatement) and one.query in _OF_HOSTS for one in changes):
+            older = self._world.process.looked_at.read(lambda tx: older_hosts(tx, least_program(tx)))
+            if older:
+                self._world.process.broken(f"program: {older[0]} lives, and does not know the tables")
+        for change in changes:
+            if isinstance(change, Written) and change.table == "messages":
+                self._wrote(Message.from_row(change.row))
+
+    def _wrote(self, message: Message) -> None:
+        call = message.agent_uuid, str(message.data.get("tool_use_id"))
+        match message.kind:
+            case Kind.ASSISTANT:
+                for each in [one for one in self._approved if one[0] == message.agent_uuid]:
+                    del self._approved[each]
+            case Kind.APPROVAL if message.data.get("approved"):
+                self._approved[call] = str(message.data.get("build"))
+            case Kind.APPROVAL:
+                self._approved.pop(call, None)
+            case Kind.TOOL_CALL if self._approved.get(call, message.data.get("build")) != message.data.get("build"):
+                self._world.process.broken(
+                    f"build: {message.data} begins, and build {self._approved[call]} has asked about it"
+                )
+
+    def check_refusal(self, host: SimulatedHost, error: ProgramOutdated | SchemaInUse) -> None:
+        """Check that a host which was not let in knows too little, or needs what others do not know."""
+        store = self._world.process.looked_at
+        version, least = schema_version(store), store.read(least_program)
+        if isinstance(error, ProgramOutdated):
+            if least <= newest(host.migrations):
+                raise Broken(f"program: host {host.name} knows {least}, and is refused: {error}")
+        elif not store.read(lambda tx: older_hosts(tx, least_for(version, host.migrations))):
+            raise Broken(f"program: every host knows what host {host.name} needs, and it is refused: {error}")
+
+
+_OF_HOSTS = frozenset({"set_schema_version", "describe_host"})
+"""Statements after which another host, or another version, is there."""
