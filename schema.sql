@@ -220,11 +220,14 @@ CREATE TABLE asked (
     prompt BIGINT NOT NULL CHECK (prompt > 0),           -- mail.id of that one
     asker  TEXT NOT NULL,                                -- agents.uuid: the program
     ended  BIGINT CHECK (ended > 0),                     -- NULL: it goes on. Counts per asker: the order of the ends
+    detached  BIGINT NOT NULL DEFAULT 0 CHECK (detached IN (0, 1)),      -- 1: it goes on where the asker's turn is ended
+    cancelled BIGINT NOT NULL DEFAULT 0 CHECK (cancelled IN (0, 1)),     -- 1: that turn was ended; the host of the agent ends this one
     PRIMARY KEY (agent, prompt, asker)
 );
 CREATE UNIQUE INDEX asked_ended ON asked (asker, ended);
 -- What goes on: few, for who dies.
 CREATE INDEX asked_open ON asked (asker) WHERE ended IS NULL;
+CREATE INDEX asked_cancelled ON asked (agent) WHERE cancelled = 1 AND ended IS NULL;
 
 -- Pictures, PDFs and sounds, each once: the data of messages, prompts and requests refer to them by "attached".
 CREATE TABLE blobs (

@@ -512,7 +512,7 @@ class AgentActor(PooledActor):
             if not found.error:
                 return resume
             resume.caller.settle(True)
-            return on.TurnPoisoned(found.error)
+            return on.TurnPoisoned(found.error, is_changed=True)
         self.backlog.add_first(resume)
         if found is None or found.turn != turn:
             self._replayed = Replayed(turn, None)

@@ -2303,7 +2303,7 @@ UPDATE tokens SET revoked_at = :now
 RETURNING sha256
 
 -- name: add_asked
-INSERT INTO asked (agent, prompt, asker, ended) VALUES (:agent, :prompt, :asker, NULL) ON CONFLICT DO NOTHING
+INSERT INTO asked (agent, prompt, asker, detached) VALUES (:agent, :prompt, :asker, :detached) ON CONFLICT DO NOTHING
 
 -- name: askers
 -- The programs that wait for the end of a turn.
@@ -2317,6 +2317,18 @@ SELECT asker, agent, prompt FROM asked WHERE agent = ANY(:agents) AND ended IS N
 -- Under the row of who has asked, which orders the ends of all that it has asked.
 UPDATE asked SET ended = (SELECT COALESCE(MAX(o.ended), 0) + 1 FROM asked o WHERE o.asker = :asker)
  WHERE agent = :agent AND prompt = :prompt AND asker = :asker AND ended IS NULL
+
+-- name: cancel_asked
+-- In the unit that ends the turn of a program without an answer.
+UPDATE asked SET cancelled = 1 WHERE asker = :asker AND ended IS NULL AND detached = 0 RETURNING agent
+
+-- name: data_of_message
+SELECT data FROM messages WHERE agent_uuid = :agent AND id = :id
+
+-- name: cancelled
+-- What nobody asks for any more, of the agents of a host. By asked_cancelled.
+SELECT k.agent, k.prompt, k.asker FROM asked k JOIN agents a ON a.uuid = k.agent JOIN shards s ON s.id = a.shard
+ WHERE k.cancelled = 1 AND k.ended IS NULL AND s.host = :host ORDER BY k.agent, k.prompt, k.asker
 
 -- name: forget_asked
 DELETE FROM asked WHERE asker = ANY(:agents)

@@ -483,6 +483,9 @@ class ActorSystem(System):
                 self._supervision.look_at_rows()
             case AppendCompleted() if answer.unit.rule is not None:
                 self._supervision.look_at_rows()
+            case AppendCompleted() if answer.unit.cancels:
+                self._supervision.look_at_cancelled()
+                self._on_commit(answer.answer)
             case CallAppended() | AppendCompleted():
                 self._on_commit(answer.answer)
             case Received():

@@ -275,8 +275,8 @@ MUTANTS = (
     Mutant(
         "INT leaves the turn open",
         "agent/turn/steps.py",
-        "unit = LogUnit(state.uuid, messages, turn=0, unpaused=isinstance(state.hold, Paused), asked=ended)",
-        "unit = LogUnit(state.uuid, messages, unpaused=isinstance(state.hold, Paused), asked=ended)",
+        "unit = LogUnit(state.uuid, messages, turn=0, unpaused=paused, asked=ended, cancels=cancels)",
+        "unit = LogUnit(state.uuid, messages, unpaused=paused, asked=ended, cancels=cancels)",
     ),
     Mutant(
         "cascade stops at the children",

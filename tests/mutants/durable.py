@@ -219,6 +219,20 @@ DURABLE_MUTANTS = (
         test=_PROGRAMS,
     ),
     Mutant(
+        "an INT of a program leaves what it has asked for",
+        "agent/turn/steps.py",
+        "    cancels = not isinstance(outcome, Reply | StepChanged)",
+        "    cancels = False",
+        test=_PROGRAMS,
+    ),
+    Mutant(
+        "an INT of a program ends what is detached",
+        "store/queries.sql",
+        "WHERE asker = :asker AND ended IS NULL AND detached = 0 RETURNING agent",
+        "WHERE asker = :asker AND ended IS NULL RETURNING agent",
+        test=_PROGRAMS,
+    ),
+    Mutant(
         "the clock of a program is that of its host",
         "programs/frames.py",
         "        return utc_time(self._time)",

@@ -13,6 +13,8 @@ from ikigai_actors import (
     ActorSystem,
     AgentRef,
     ProviderError,
+    Reply,
+    Request,
     ScriptedProvider,
     Signal,
     TimedOut,
@@ -21,6 +23,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.errors import BadInput, StepFailed
 from ikigai_actors.programs import Program, first, gather, now, program, random, step
+from ikigai_actors.providers.base import OnDelta
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import open_store
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
@@ -376,6 +379,54 @@ def test_a_value_of_a_step_has_256_kib_at_most() -> None:
         answer = boss_in(system, large).prompt("go").get(timeout=DEADLINE).text
         assert answer.startswith("200000 ")
         assert "at most 262,144 bytes as JSON" in answer
+
+
+class Patient:
+    """A model that is asked, and never answers."""
+
+    name = "patient"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        self.asked.append(request.messages[-1]["content"][-1]["text"])
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets this event")
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+
+@program
+def busy(task: str) -> str:
+    me = current_agent()
+    kids = [me.fork(name=f"kid{number}", model="patient") for number in range(3)]
+    asked = [kid.prompt(f"a{number}") for number, kid in enumerate(kids)]
+    asked += [kids[0].prompt("never"), kids[0].prompt("later", detached=True)]
+    return str([one.text for one in gather(*asked)])
+
+
+def test_an_int_ends_what_was_asked_for_but_for_what_is_detached(durable: str) -> None:
+    patient = Patient()
+    with ActorSystem.open(durable, provider="offline", providers={"patient": patient}, programs=[busy]) as system:
+        boss = boss_in(system, busy)
+        reply = boss.prompt("go")
+        eventually(lambda: len(patient.asked) == 3, "three children that work")
+        eventually(lambda: boss.history()[-1].kind == "tool_call", "the wait")
+        boss.signal(Signal.INT)
+        with pytest.raises(TurnInterrupted):
+            reply.get(timeout=DEADLINE)
+        eventually(lambda: patient.asked[3:] == ["later"], "the prompt that is detached")
+        kids = [system.agent(f"kid{number}") for number in range(3)]
+        eventually(lambda: [kid.record.turn > 0 for kid in kids] == [True, False, False], "the end of the others")
+        assert [said(kid) for kid in kids] == [["a0", "later"], ["a1"], ["a2"]]
+        assert [kid.history()[-1].kind for kid in kids] == ["user", "interrupted", "interrupted"]
+        kids[0].signal(Signal.INT)
+        eventually(lambda: kids[0].record.turn == 0, "the end of the last one")
+    with closing(open_store(durable)) as store:
+        assert [one for one in check(store) if one.invariant == "asked"] == []
+        assert store.read(lambda tx: tx.run("asked_of", agents=[kid.uuid for kid in kids])) == []
 
 
 @program

@@ -63,6 +63,7 @@ class ProgramPrompt(BuiltinCall):
     arguments: ClassVar = {
         "agent": Argument("string", "The agent, by uuid.", required=True),
         "text": Argument("string", "The prompt.", required=True),
+        "detached": Argument("boolean", "Whether it goes on where the turn of the program is ended."),
     }
 
     def check(self, given: Given) -> None:
@@ -71,7 +72,8 @@ class ProgramPrompt(BuiltinCall):
     def act(self, agent: str, given: Given, now: int) -> Unit:
         if given["agent"] == agent:
             raise BadInput("That is you: your turn is open, so a prompt of yours waits for its end.")
-        return Ask(agent, given["agent"], text(given, "text"), now, _typed(given))
+        detached = bool(given.get("detached"))
+        return Ask(agent, given["agent"], text(given, "text"), now, _typed(given), detached=detached)
 
     def to_model(self, answer: Mail) -> str:
         return str(answer.id)

@@ -403,10 +403,11 @@ class WaitsElsewhere:
 
 @dataclass(frozen=True, slots=True)
 class TurnPoisoned:
-    """The turn in progress has crashed its agent too often; it is closed."""
+    """The turn in progress has crashed its agent too often, or its program has changed; it is closed."""
 
     needs = Needs.LOG
     reason: str
+    is_changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

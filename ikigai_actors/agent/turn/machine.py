@@ -118,7 +118,15 @@ from ikigai_actors.agent.turn.tool_steps import (
 )
 from ikigai_actors.agent.turn.typed import exit_typed, take_reply
 from ikigai_actors.agent.turn.ways import SUMMARY
-from ikigai_actors.errors import BadInput, MarkNotFound, NoTurn, ProviderError, ProviderMissing, TurnInterrupted
+from ikigai_actors.errors import (
+    BadInput,
+    MarkNotFound,
+    NoTurn,
+    ProviderError,
+    ProviderMissing,
+    StepChanged,
+    TurnInterrupted,
+)
 from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import FIND_TOOLS, Reply, Spent
 from ikigai_actors.providers.too_long import too_long
@@ -369,7 +377,8 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
         case on.Leave():
             return Step(state, Departure(Cause.TERMINATED, state.lifecycle.ending))
         case on.TurnPoisoned() if state.turn:
-            return end_turn(state, now, ProviderError(event.reason), (Kind.ERROR, storable(event.reason), NO_DATA))
+            error = StepChanged(event.reason) if event.is_changed else ProviderError(event.reason)
+            return end_turn(state, now, error, (Kind.ERROR, storable(event.reason), NO_DATA))
         case on.TurnPoisoned():
             return Step(state)
         case on.LookAtMail():
@@ -490,8 +499,8 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
     unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail, blobs=event.blobs, asks=True)
     if after.turn_labels:
         unit = replace(unit, labels=after.turn_labels)
-    if state.turn and state.asked:
-        unit = replace(unit, asked=(state.asked,))
+    if state.turn:
+        unit = replace(unit, asked=(state.asked,) if state.asked else (), cancels=True)
     told: tuple[Effect, ...] = (*answers_of_cut_off(state), *_stored(event))
     if event.interrupted:
         return _end_at_once(after, unit, told, event, now)

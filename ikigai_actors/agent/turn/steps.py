@@ -17,7 +17,7 @@ from ikigai_actors.agent.turn.state import (
     Summarise,
     TurnOutcome,
 )
-from ikigai_actors.errors import ProviderError, TurnInterrupted
+from ikigai_actors.errors import ProviderError, StepChanged, TurnInterrupted
 from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.budgets.amounts import Held, Paused
@@ -147,7 +147,9 @@ def end_turn(state: State, now: int, outcome: TurnOutcome, *drafts: PendingMessa
     after = advance(state, messages, hold=None, service_wait=None, service_waits=0, **anew)
     answers = tuple(Answer(caller, outcome) for caller in state.callers)
     ended = (state.asked,) if state.asked else ()
-    unit = LogUnit(state.uuid, messages, turn=0, unpaused=isinstance(state.hold, Paused), asked=ended)
+    cancels = not isinstance(outcome, Reply | StepChanged)  # a changed function has done nothing
+    paused = isinstance(state.hold, Paused)
+    unit = LogUnit(state.uuid, messages, turn=0, unpaused=paused, asked=ended, cancels=cancels)
     return Step(after, unit, answers)
 
 

@@ -28,6 +28,7 @@ from ikigai_actors.records.log.lineage import check_unpruned
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.log.merges import add_merge
 from ikigai_actors.records.log.told import events_of
+from ikigai_actors.records.mail.asked import cancel_asked
 from ikigai_actors.records.mail.prompts import take_prompt
 from ikigai_actors.records.mail.words import check_words, take_words
 from ikigai_actors.records.messages.blobs import write_blobs
@@ -145,7 +146,8 @@ class Append(Unit):
         # A merge looks at what another agent has written: that must be in the tables.
         self.alone = rules or unit.merged is not None
         self.tree = TreeLock.WHOLE if rules else TreeLock.SHARED if unit.births else TreeLock.NONE
-        self.concerns_others = self.concerns_hosts = rules
+        self.concerns_hosts = rules
+        self.concerns_others = rules or unit.cancels
 
     def write(self, tx: Transaction, locked: LockedRows) -> Held | Paused | Settled | AppendCompleted | None:
         unit, rows = self._unit, self._rows
@@ -182,6 +184,9 @@ class Append(Unit):
             keep_hold(tx, row, charge, answer if isinstance(answer, Held) else None, self._fence.host, unit.turn)
         elif unit.turn is not None:
             tx.defer("set_turn", uuid=unit.agent, turn=unit.turn)
+        if unit.cancels and (cancelled := cancel_asked(tx, unit.agent)):
+            locked.others.update(cancelled)  # their hosts look
+            unit = replace(unit)  # so that the answer says it
         if unit.resumed_at:
             tx.run("go_on_cut_off", uuid=unit.agent, at=unit.resumed_at)
         if unit.words:

@@ -92,5 +92,7 @@ class LogUnit:
     """The costs of the requests in these messages."""
     asked: tuple[int, ...] = ()
     """The prompts of programs whose turns end with this, by the numbers of their mails."""
+    cancels: bool = False
+    """Whether its turn ends without an answer, and with it what the agent has asked of others as a program."""
     resumed_at: int = 0
     """The position to which the turn had come that goes on with this, since it was cut off; 0 where none does."""

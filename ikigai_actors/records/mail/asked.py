@@ -1,6 +1,8 @@
 """Requests of programs to other agents: a row from the unit of the prompt until the end of its turn.
 
     asked      with the prompt: one unit
+    cancelled  with the last unit of the program's own turn, where that has ended without an answer: the host of the
+               agent withdraws the prompt, or interrupts its turn. Not what is ``detached``
     ended      with the last unit of its turn, or with the death of its agent: it has the next number of who has asked
 
 The numbers of one program's rows are the order in which its prompts were answered, for every process. They are
@@ -11,8 +13,10 @@ death holds the tree, which prompts of programs share, so none comes between its
 A program that waits for a prompt that it has not sent itself, as a fork in mid-turn does, has a row of its own.
 """
 
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ikigai_actors.errors import BadInput
@@ -50,17 +54,19 @@ def turn_named(text: str) -> AskedTurn:
 class Ask(Send):
     """Send the prompt of a program; answered with the `Mail`. Raises what `Send` does."""
 
-    __slots__ = ("_asker",)
+    __slots__ = ("_asker", "_detached")
 
     tree = TreeLock.SHARED
 
-    def __init__(self, asker: str, agent: str, text: str, now: int, data: Mapping[str, Any]) -> None:
+    def __init__(
+        self, asker: str, agent: str, text: str, now: int, data: Mapping[str, Any], *, detached: bool = False
+    ) -> None:
         super().__init__(agent, None, text, now, PROMPT, {**data, ASKER: asker})
-        self._asker = asker
+        self._asker, self._detached = asker, int(detached)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Mail:
         mail: Mail = super().write(tx, locked)
-        tx.run("add_asked", agent=mail.recipient, prompt=mail.id, asker=self._asker)
+        tx.run("add_asked", agent=mail.recipient, prompt=mail.id, asker=self._asker, detached=self._detached)
         return mail
 
 
@@ -99,6 +105,36 @@ class EndAsked(Around):
         for prompt in self._prompts:
             found.update(asker for (asker,) in tx.run("askers", agent=self._agent, prompt=prompt))
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class EndCancelled(Unit):
+    """End what nobody asks for any more: withdraw the prompt. Answered with the turn to interrupt where it was read."""
+
+    agent: str
+    prompt: int
+    asker: str
+
+    locks = ("agent", "asker")
+
+    def write(self, tx: Transaction, locked: LockedRows) -> int:
+        turn = locked.existing(self.agent).turn
+        if not tx.run("withdraw_prompt", recipient=self.agent, id=self.prompt):
+            opening = tx.run("data_of_message", agent=self.agent, id=turn) if turn else []
+            if any(json.loads(data or "{}").get("mail") == self.prompt for (data,) in opening):
+                return turn
+        end_asked(tx, [(self.asker, self.agent, self.prompt)])
+        return 0
+
+
+def cancel_asked(tx: Transaction, asker: str) -> set[str]:
+    """Cancel what a program asks for, as its turn ends without an answer; return the agents that are asked."""
+    return {agent for (agent,) in tx.run("cancel_asked", asker=asker)}
+
+
+def cancelled_of(tx: Transaction, host: str) -> list[EndCancelled]:
+    """The prompts for whose turns nobody asks any more, of the agents of a host."""
+    return [EndCancelled(agent, prompt, asker) for agent, prompt, asker in tx.run("cancelled", host=host)]
 
 
 def end_asked(tx: Transaction, rows: Iterable[tuple[str, str, int]]) -> None:

@@ -32,6 +32,7 @@ from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.boot import Survey
 from ikigai_actors.agent.messages import Restarted
 from ikigai_actors.agent.remote_commands import Fail, RemoteCaller, encode
+from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import AgentDead, Fenced, IkigaiError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord
@@ -52,6 +53,7 @@ from ikigai_actors.records.lives.supervision import (
     StopChildren,
     restarts_of,
 )
+from ikigai_actors.records.mail.asked import cancelled_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
@@ -173,6 +175,7 @@ class SupervisionLoop(Worker, Supervision):
         self.post(self._watch_deadlines)
         self.watch_time()
         self.deliveries.look_soon()
+        self.look_at_cancelled()
         self.post(lambda: self._follow_others(found.version))
         self.look_at_timers()
 
@@ -225,11 +228,23 @@ class SupervisionLoop(Worker, Supervision):
         self.post(self._look_for_grants)
         self.watch_time()
         self.look_at_timers()
+        self.look_at_cancelled()
         self.deliveries.look_soon()
 
     def look_at_rows(self) -> None:
         """Give actors the prompts that were committed as mail, and the rules, as their rows say. Never waits."""
         self.post(self._follow_others)
+
+    def look_at_cancelled(self) -> None:
+        """End what programs have asked of agents here, and ask for no more. Never waits."""
+        self.post(self._end_cancelled)
+
+    def _end_cancelled(self) -> None:
+        for one in self._reader.read(lambda tx: cancelled_of(tx, self._host)):
+            with suppress(AgentDead, Fenced):
+                turn: int = self._journal.perform(one)
+                if turn and (actor := self._wake(one.agent)) is not None:
+                    actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=turn))
 
     def look_at_timers(self) -> None:
         """Look which timers fire next. Never waits."""

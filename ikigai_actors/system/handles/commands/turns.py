@@ -7,7 +7,7 @@ from typing import Any, TypeVar, overload
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.arguments import check_seconds
+from ikigai_actors.arguments import check_flag, check_seconds
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput, KeyTaken, NoCurrentAgent
 from ikigai_actors.programs.acts import AskAct, PromptAct, sleep_act
@@ -42,6 +42,7 @@ class TurnCommands(CommandBase[H]):
         labels: Mapping[str, str] | None = None,
         skills: Sequence[str] = (),
         key: str | None = None,
+        detached: bool = False,
     ) -> Future[Reply[T]]: ...
 
     @overload
@@ -54,6 +55,7 @@ class TurnCommands(CommandBase[H]):
         labels: Mapping[str, str] | None = None,
         skills: Sequence[str] = (),
         key: str | None = None,
+        detached: bool = False,
     ) -> Future[Reply]: ...
 
     def prompt(
@@ -65,6 +67,7 @@ class TurnCommands(CommandBase[H]):
         labels: Mapping[str, str] | None = None,
         skills: Sequence[str] = (),
         key: str | None = None,
+        detached: bool = False,
     ) -> Future[Reply[Any]]:
         """Open a turn: the agent answers the text.
 
@@ -85,6 +88,8 @@ class TurnCommands(CommandBase[H]):
             key: 1 to 200 printable characters that name this prompt for the agent. The prompt is in the database when
                 this returns. A second call with the key, in any process and after any crash, prompts nothing, and gives
                 the outcome of the first one.
+            detached: in a program, whether the turn that this opens goes on where that of the program is ended by INT,
+                an error or an undo.
 
         Returns:
             A future of the `Reply`. It raises `ProviderError` when the model could not answer, `OutputError` when it
@@ -97,10 +102,13 @@ class TurnCommands(CommandBase[H]):
             AgentDead: the agent is dead.
             InboxFull: 10,000 commands wait for it; the future raises it, or the call.
         """
+        if check_flag(detached, "detached") and acting_frame.get() is None:
+            raise BadInput("Expected detached=True in a program alone: elsewhere no prompt ends with another turn.")
         if (frame := acting_frame.get()) is not None:
             if (tuple(attach), labels, tuple(skills), key) != ((), None, (), None):
                 raise BadInput("Expected a text and an output for the prompt of a program, and nothing else.")
             given = {"agent": self.uuid, "text": prompt_text(text), **data_of(output, ())[0]}
+            given |= {"detached": True} if detached else {}
             return PromptAct(frame, given, lambda reply: self._typed(reply, output))
         return self._prompting(text, output, attach, labels, key, skills)()
 
