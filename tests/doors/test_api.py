@@ -5,7 +5,9 @@ import base64
 import hashlib
 import hmac
 import json
+import os
 import socket
+import subprocess
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
@@ -32,6 +34,7 @@ from ikigai_actors.records.arrivals.endpoints import SetEndpoint
 from ikigai_actors.system.endpoints import LARGEST_DELIVERY
 from tests.kit.blocking_provider import Gate
 from tests.kit.databases import eventually
+from tests.kit.npm import installed
 from tests.kit.openapi import PAGE
 
 PRINCIPALS = {
@@ -681,3 +684,37 @@ def test_a_connection_of_a_proxy_is_no_strangers_though_the_client_has_another_a
             assert heard[-1] == "tea"
 
     asyncio.run(main())
+
+
+@pytest.mark.slow("runs a client in Node.js")
+def test_the_client_in_typescript_compiles_prompts_and_waits(
+    stage: Stage, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    cache = pytestconfig.cache
+    assert cache is not None
+    home = installed("typescript@5.9.3", cache)
+    types = installed("@types/node@22.19.1", cache)
+    example = Path(__file__).parents[2] / "examples" / "api_client.ts"
+    options = ["--strict", "--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom,dom.asynciterable"]
+    options += ["--typeRoots", str(types / "node_modules" / "@types"), "--outDir", str(tmp_path), "--types", "node"]
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "api_client.ts").write_text(example.read_text(encoding="utf-8"), encoding="utf-8")
+    compiler = str(home / "node_modules" / "typescript" / "bin" / "tsc")
+    done = subprocess.run(
+        ["node", compiler, *options, str(tmp_path / "api_client.ts")], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+
+    async def main() -> tuple[int | None, str]:
+        async with served(stage) as (client, _):
+            environment = {**os.environ, "IKIGAI_URL": str(client.base_url).rstrip("/"), "IKIGAI_TOKEN": "op"}
+            program = await asyncio.create_subprocess_exec(
+                "node", str(tmp_path / "api_client.js"), env=environment, stdout=-1, stderr=-2
+            )
+            printed, _ = await program.communicate()
+            return program.returncode, printed.decode()
+
+    for _ in range(2):  # under its key the prompt is one turn
+        status, printed = asyncio.run(main())
+        assert (status, printed.splitlines()[0][:5]) == (0, "done "), printed
+    assert stage.turns("root") == ["Good morning"]
