@@ -1253,8 +1253,7 @@ SELECT digest, body FROM definitions ORDER BY digest
 DELETE FROM definitions
  WHERE NOT EXISTS (SELECT 1 FROM hosts h WHERE h.ended_at IS NULL AND h.tools LIKE '%' || definitions.digest || '%')
    AND NOT EXISTS (SELECT 1 FROM builds b WHERE b.tools LIKE '%' || definitions.digest || '%')
-   AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.kind IN ('approval', 'tool_call', 'tool_result')
-                      AND m.data LIKE '%' || definitions.digest || '%')
+   AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.data LIKE '%' || definitions.digest || '%')
 
 -- name: build
 SELECT tools, runtime FROM builds WHERE id = :id

@@ -82,8 +82,8 @@ BUILD_MUTANTS = (
     Mutant(
         "a prune deletes definitions that messages name",
         "store/queries.sql",
-        "AND m.data LIKE '%' || definitions.digest || '%')",
-        "AND m.data = definitions.digest)",
+        "messages m WHERE m.data LIKE '%' || definitions.digest || '%')",
+        "messages m WHERE m.data = definitions.digest)",
         test="tests/records/test_builds.py",
     ),
     Mutant(
