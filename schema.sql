@@ -251,6 +251,7 @@ CREATE TABLE documents (
     author     TEXT REFERENCES agents (uuid),            -- NULL: a person outside of any agent
     body       TEXT,                                     -- NULL: deleted
     created_at BIGINT NOT NULL,
+    principal  TEXT,                                     -- who asked for it from outside; NULL: not known, or an agent
     PRIMARY KEY (path, version)
 );
 CREATE INDEX documents_since ON documents (created_at, path, version, author);
@@ -276,6 +277,7 @@ CREATE TABLE signals (
     sender     TEXT REFERENCES agents (uuid),            -- NULL: a person
     reason     TEXT NOT NULL DEFAULT '',
     created_at BIGINT NOT NULL,
+    principal  TEXT,                                     -- who asked for it from outside; NULL: not known, or an agent
     PRIMARY KEY (agent_uuid, id)
 );
 
@@ -548,6 +550,7 @@ CREATE TABLE rules (
                    'self')),                             -- the agent alone
     created_at BIGINT NOT NULL,
     removed_at BIGINT,
+    principal  TEXT,                                     -- who asked for it from outside; NULL: not known, or an agent
     PRIMARY KEY (agent_uuid, id)
 );
 -- Those in force: most databases have none, and each call that begins looks.

@@ -66,7 +66,7 @@ from ikigai_actors.agent.messages import (
     Wake,
     WholeRead,
 )
-from ikigai_actors.agent.remote_commands import keyed_of, remote_command_of
+from ikigai_actors.agent.remote_commands import keyed_of, remote_command_of, step_by_principal
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import AgentStatistics, Tally
 from ikigai_actors.agent.subscriptions import PromptKept
@@ -437,7 +437,7 @@ class AgentActor(PooledActor):
             self.state = replace(self.state, steps=1)  # it acts as often as it likes
         tools = self.runtime.toolbox.traits(self.state.view.settings, typed=self.state.output is not None)
         step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools, (*again, *self.backlog.words))
-        step = self._costs.filled(self.state, step, event, asked)
+        step = step_by_principal(self._costs.filled(self.state, step, event, asked))
         by_mail = isinstance(step.unit, LogUnit) and (step.unit.words or step.unit.prompt)
         self._decided = (event, asked, again) if by_mail else None
         something = step.unit is not None or step.state is not self.state or bool(step.effects)

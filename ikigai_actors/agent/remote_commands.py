@@ -22,9 +22,9 @@ from typing import Any, Protocol, get_args, get_origin
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import EXACT, TOOL
-from ikigai_actors.agent.turn.state import Answer, Step
+from ikigai_actors.agent.turn.state import Answer, Spawn, Step
 from ikigai_actors.agent.turn.ways import WAYS
-from ikigai_actors.arguments import check_choice, check_count, shown
+from ikigai_actors.arguments import check_choice, check_count, check_type, shown
 from ikigai_actors.errors import (
     AgentDead,
     BadInput,
@@ -34,13 +34,17 @@ from ikigai_actors.errors import (
     StoreUnusable,
     SystemClosed,
 )
+from ikigai_actors.frozen import replace
 from ikigai_actors.records.agents.identity import check_name, is_agent_uuid
 from ikigai_actors.records.agents.labels import check_labels
 from ikigai_actors.records.budgets.budget import decode_budget, encode_budget
 from ikigai_actors.records.hosts.remote_commands import RemoteCommandAnswered, RemoteCommandKey
+from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.forms import problem_of, prompt_form
+from ikigai_actors.records.messages.principals import PRINCIPAL, naming
 from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.records.once import KeyedCall, call_in
+from ikigai_actors.store.asker import current_principal
 
 NOT_ANSWERS = (SystemClosed, StoreUnavailable, StoreUnusable, StoreInUse, Fenced, RemoteCommandAnswered)
 """The errors that end an attempt, and are no answer. Nor is that the agent itself is dead: the registry has that."""
@@ -83,6 +87,9 @@ _KINDS: Mapping[str, type[RemoteCommand]] = {
 ONCE = "once"
 """In the body of a command: the key under which it is done once, which its caller has."""
 
+_KEPT_BY_CALLER = (ONCE, PRINCIPAL)
+"""What the body of a command has beside its arguments: its caller knows them."""
+
 _LATER = {"budget", "data", "labels", "more", "head", "summary", "call_sha256", "by", "way", "definition", "build"}
 """Arguments that an older version does not know: they are left out where they are empty."""
 
@@ -108,8 +115,11 @@ def _check_data(data: Any) -> Any:
     return data
 
 
-def encode(command: RemoteCommand) -> tuple[str, str]:
-    """The kind of a remote command, and its body: the arguments of the command as a JSON object."""
+def encode(command: RemoteCommand, principal: str | None = None) -> tuple[str, str]:
+    """The kind of a remote command, and its body: the arguments of the command as a JSON object.
+
+    ``principal`` asks for it, by its id; None is the one for which this thread works.
+    """
     if not command.travels_as:
         raise TypeError(f"{type(command).__name__} cannot be asked of an agent of another process.")
     arguments = {name: getattr(command, name) for name in on.arguments_of(type(command))}
@@ -118,8 +128,11 @@ def encode(command: RemoteCommand) -> tuple[str, str]:
             one if one.go or one.begin else one[: on.TrialBirth._fields.index("go")] for one in command.trials
         ]
     sent = {name: value for name, value in arguments.items() if value or name not in _LATER}
-    keyed = getattr(command.caller, "keyed", None)
-    return command.travels_as, json.dumps(sent if keyed is None else {**sent, ONCE: keyed[0].as_data()})
+    if (keyed := getattr(command.caller, "keyed", None)) is not None:
+        sent[ONCE] = keyed[0].as_data()
+    if (asks := principal or current_principal()) is not None:
+        sent[PRINCIPAL] = asks
+    return command.travels_as, json.dumps(sent)
 
 
 def decode(kind: str, body: str, caller: "RemoteCaller") -> RemoteCommand:
@@ -129,8 +142,11 @@ def decode(kind: str, body: str, caller: "RemoteCaller") -> RemoteCommand:
     names = on.arguments_of(made)
     try:
         given = json.loads(body)
-        if isinstance(given, dict) and ONCE in given:
-            caller.keyed = call_in(given.pop(ONCE), caller.key.agent), dict
+        known = {name: given.pop(name) for name in _KEPT_BY_CALLER if isinstance(given, dict) and name in given}
+        if ONCE in known:
+            caller.keyed = call_in(known[ONCE], caller.key.agent), dict
+        if PRINCIPAL in known:
+            caller.principal = check_type(known[PRINCIPAL], str, PRINCIPAL, "text")
     except (ValueError, RecursionError) as error:
         raise BadInput(f"The arguments of this remote {kind} cannot be read: {error}.") from error
     if not isinstance(given, dict) or not set(names) - _LATER <= given.keys() <= set(names):
@@ -191,6 +207,7 @@ class RemoteCaller(Future[Any]):
         """Represent a row; ``mailed`` is the number of the agent's latest mail when it was made."""
         super().__init__()
         self._handler, self.key, self._kind, self.mailed = handler, key, kind, mailed
+        self.principal: str | None = None
 
     def settle(self, value: Any) -> None:
         if self.done():
@@ -216,6 +233,18 @@ def keyed_of(step: Step) -> tuple[KeyedCall, Any] | None:
     answers = (one.value for one in step.effects if isinstance(one, Answer) and one.caller is caller)
     call: KeyedCall = caller.keyed[0]
     return next(((call, value) for value in answers), None)
+
+
+def step_by_principal(step: Step) -> Step:
+    """The step, of which the messages name the principal that has asked for it, if one is known."""
+    caller, unit = step.caller, step.unit
+    if not isinstance(caller, RemoteCaller) or caller.principal is None or not isinstance(unit, LogUnit):
+        return step
+    who = caller.principal
+    births = tuple(replace(one, messages=naming(one.messages, who)) for one in unit.births)
+    born = {one.uuid: one for one in births}
+    effects = tuple(Spawn(born[one.birth.uuid]) if isinstance(one, Spawn) else one for one in step.effects)
+    return replace(step, unit=replace(unit, messages=naming(unit.messages, who), births=births), effects=effects)
 
 
 def remote_command_of(step: Step) -> tuple[RemoteCaller, Any] | None:

@@ -24,9 +24,9 @@ from ikigai_actors.store.unit import Unit
 class AskedRequest(Asker):
     """A request that may change something."""
 
-    def __init__(self, call: KeyedCall | None, now: Callable[[], int]) -> None:
+    def __init__(self, call: KeyedCall | None, now: Callable[[], int], principal: str | None = None) -> None:
         """Begin; without a call nothing is claimed."""
-        self.call, self._now = call, now
+        self.call, self._now, self.principal = call, now, principal
         self.did: Did | None = None
         """The value that the first unit gave; None before it is committed."""
 

@@ -24,6 +24,7 @@ from ikigai_actors.errors import BadInput, DocumentChanged, DocumentNotFound
 from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.agents.registry import Handle, shown_name_of, uuid_of
 from ikigai_actors.records.once import KeyedCall
+from ikigai_actors.store.asker import current_principal
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.text import check_text, utc_time
@@ -146,6 +147,7 @@ class WriteVersion(Unit):
                 author=self.author,
                 body=self.body,
                 now=self.now,
+                principal=current_principal() if self.author is None else None,
             ):
                 return version + 1
 

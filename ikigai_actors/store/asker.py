@@ -5,7 +5,8 @@
         agent.kill()            # raises `LooksOnly`: nothing was written
 
 No verb knows its asker, so no list of verbs that only look can be wrong. Work that another thread carries out keeps
-its asker (`for_asker`).
+its asker (`for_asker`). What is written for an asker with a principal names that: the data of messages and mail as
+``principal``, the rows of signals, documents and rules in a column.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,6 +19,9 @@ from ikigai_actors.errors import LooksOnly
 
 class Asker(Protocol):
     """A request."""
+
+    principal: str | None = None
+    """The id of the principal that asks; None where nobody is known."""
 
     def check_write(self) -> None:
         """Raise `LooksOnly` unless the request may change something."""
@@ -61,6 +65,11 @@ def acting_for(asker: Asker | None) -> Iterator[None]:
 def current_asker() -> Asker | None:
     """The request for which this thread works; None when it works for none."""
     return _asker.get()
+
+
+def current_principal() -> str | None:
+    """The principal for which this thread works, by its id; None where nobody is known."""
+    return None if (asker := _asker.get()) is None else asker.principal
 
 
 def check_write() -> None:

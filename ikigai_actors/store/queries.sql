@@ -735,9 +735,9 @@ UPDATE mail SET interrupted = 1
 
 -- name: add_signal
 -- Its number counts per agent, under the row of the tree.
-INSERT INTO signals (agent_uuid, id, signal, spread, turn, sender, reason, created_at)
+INSERT INTO signals (agent_uuid, id, signal, spread, turn, sender, reason, created_at, principal)
 SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:signal AS TEXT), CAST(:spread AS BIGINT), CAST(:turn AS BIGINT),
-       CAST(:sender AS TEXT), CAST(:reason AS TEXT), CAST(:now AS BIGINT)
+       CAST(:sender AS TEXT), CAST(:reason AS TEXT), CAST(:now AS BIGINT), CAST(:principal AS TEXT)
   FROM signals WHERE agent_uuid = :agent
 
 -- name: changes
@@ -964,8 +964,8 @@ SELECT d.path, d.version, d.created_at, CASE WHEN d.author IN (SELECT uuid FROM 
 
 -- name: add_document_version
 -- The next version, unless another writer took that number at this moment: then no row, and it is looked at again.
-INSERT INTO documents (path, version, author, body, created_at)
-VALUES (:path, :version, CAST(:author AS TEXT), CAST(:body AS TEXT), :now) ON CONFLICT DO NOTHING RETURNING version
+INSERT INTO documents (path, version, author, body, created_at, principal)
+VALUES (:path, :version, CAST(:author AS TEXT), CAST(:body AS TEXT), :now, CAST(:principal AS TEXT)) ON CONFLICT DO NOTHING RETURNING version
 
 -- name: latest_version
 SELECT path, version, author, created_at, CASE WHEN body IS NULL THEN 1 ELSE 0 END
@@ -1851,8 +1851,8 @@ SELECT {rule} FROM rules r WHERE r.agent_uuid = :uuid ORDER BY r.id
 SELECT {rule} FROM rules r ORDER BY r.agent_uuid, r.id
 
 -- name: add_rule
-INSERT INTO rules (agent_uuid, id, decision, tool, pattern, scope, created_at)
-VALUES (:agent, :id, :decision, :tool, :pattern, :scope, :now)
+INSERT INTO rules (agent_uuid, id, decision, tool, pattern, scope, created_at, principal)
+VALUES (:agent, :id, :decision, :tool, :pattern, :scope, :now, CAST(:principal AS TEXT))
 
 -- name: remove_rule
 UPDATE rules SET removed_at = :now WHERE agent_uuid = :agent AND id = :id

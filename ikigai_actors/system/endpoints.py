@@ -53,6 +53,7 @@ from ikigai_actors.records.arrivals.templates import WHOLE_BODY, filled, matches
 from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand
 from ikigai_actors.records.mail.mail import MAIL_LIMIT, Send
 from ikigai_actors.records.mail.prompts import KeepPrompt
+from ikigai_actors.records.messages.principals import PRINCIPAL
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.lifecycle import new_children, new_fork
@@ -256,12 +257,13 @@ def _act(endpoint: Endpoint, delivery: str, raw: bytes, value: Any, now: int) ->
     text = filled(spec.template, value, raw.decode("utf-8", "replace"))
     if not text.strip():
         text = f"A delivery of {endpoint.name} without text."
-    data = {"origin": {"endpoint": endpoint.name, "delivery": delivery}}
+    principal = f"endpoint:{endpoint.name}"
+    data = {"origin": {"endpoint": endpoint.name, "delivery": delivery}, PRINCIPAL: principal}
     match spec.way:
         case "fork":
             child = child_of(agent, endpoint.name, delivery)
             fork = replace(new_fork(new_children(lambda: child, text))(None), data=data)
-            asked = AddRemoteCommand(agent, *encode(fork), now)
+            asked = AddRemoteCommand(agent, *encode(fork, principal), now)
             return ArrivalAct(asked, {"agent": agent, "child": child}, "request", most=spec.most)
         case "mail":
             letter = text.encode()[:MAIL_LIMIT].decode("utf-8", "ignore")

@@ -31,7 +31,10 @@ from ikigai_actors.doors.api.serving import ApiServer
 from ikigai_actors.http_server.acceptor import listen
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.records.arrivals.endpoints import SetEndpoint
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.endpoints import LARGEST_DELIVERY
+from ikigai_actors.verbs.text.pages import history_page
 from tests.kit.blocking_provider import Gate
 from tests.kit.databases import eventually
 from tests.kit.npm import installed
@@ -718,3 +721,50 @@ def test_the_client_in_typescript_compiles_prompts_and_waits(
         status, printed = asyncio.run(main())
         assert (status, printed.splitlines()[0][:5]) == (0, "done "), printed
     assert stage.turns("root") == ["Good morning"]
+
+
+def test_what_a_principal_has_done_names_it(stage: Stage, tmp_path: Path) -> None:
+    place = tmp_path / "secret"
+    place.write_text("tea", encoding="utf-8")
+    stage.host.endpoints.add("shop", "kid", "hmac", [f"file:{place}"], template="Order {id}")
+    stage.host.endpoints.add("desk", "kid", "hmac", [f"file:{place}"], way="fork", template="Order {id}")
+    stage.principals["olga"] = Principal("olga", "Olga", frozenset({"operate"}))
+
+    async def work(client: httpx2.AsyncClient) -> None:
+        waits = {"Prefer": "wait=30"}
+        await client.post("/v1/agents/kid/prompt", json={"text": "tea"}, headers=waits)
+        await client.post("/v1/agents/kid/fork", json={"name": "boy", "prompt": "hi"}, headers=waits)
+        await client.post("/v1/agents/kid/mark", json={"label": "here"})
+        await client.post("/v1/agents/other/set", json={"name": "temperature", "value": ["0.5"]})
+        await client.post("/v1/send", json={"recipient": "other", "text": "a letter"})
+        await client.post("/v1/doc/write", json={"path": "plan", "text": "go"})
+        await client.post("/v1/agents/boy/signal", json={"name": "STOP"})
+        arrived = (await client.post("/in/shop", **delivery(b'{"id": 7}', "d1"))).json()
+        await client.get(f"/v1/turns/{arrived['agent']}/m{arrived['mail']}", params={"wait": 30})
+        assert (await client.post("/in/desk", **delivery(b'{"id": 8}', "d2"))).status_code == 202
+        await client.get("/v1/agents/kid/messages")
+
+    stage.run(work, "olga")
+    messages = stage.host.agent("kid").history()
+    named = [(one.kind, one.content, one.data.get("principal")) for one in messages if one.kind in ("user", "mark")]
+    assert named == [("user", "tea", "olga"), ("mark", "here", "olga"), ("user", "Order 7", "endpoint:shop")]
+    eventually(lambda: len(stage.host.agent("kid").children()) == 2, "the child of the delivery")
+    kid = stage.host.agent("kid")
+    own = [one for one in kid.history() if one.kind == "fork" and one.agent == kid.uuid]
+    forks = [one.data.get("principal") for one in own if "child" in one.data]
+    assert forks == ["olga", "endpoint:desk"]
+    boy = [(one.content, one.data.get("principal")) for one in stage.host.agent("boy").history() if one.kind == "user"]
+    assert boy[-1] == ("hi", "olga")
+    [order] = [one for one in stage.host.agent("kid").children() if one.record.name != "boy"]
+    assert [one.data.get("principal") for one in order.history() if one.kind == "user"][-1] == "endpoint:desk"
+
+    def principals(tx: Transaction) -> list[Any]:
+        columns = {"mail": ["body", "data"], "signals": ["principal"], "documents": ["principal"]}
+        return [tuple(row) for name, its in columns.items() for part in tx.schema.scan(name, its) for row in part]
+
+    rows = stage.system._store.read(principals)
+    assert ("a letter", '{"principal": "olga"}') in rows
+    assert rows.count(("olga",)) == 2
+    page = [line.text for line in history_page(messages, stage.host.agent("kid").uuid, 20, "history")]
+    assert any(line.endswith("tea  (by olga)") for line in page)
+    assert check(stage.system._store) == []

@@ -102,7 +102,17 @@ def found_family(store: Store) -> None:
         tx.run("count_mail", uuids=["a"], mailed=4, unread=1)
         tx.run("count_mail", uuids=["b"], mailed=1, unread=1)
         for signal in ("STOP", "CONT"):
-            tx.run("add_signal", agent="a", signal=signal, spread=0, turn=0, sender="root", reason="", now=1)
+            tx.run(
+                "add_signal",
+                agent="a",
+                signal=signal,
+                spread=0,
+                turn=0,
+                sender="root",
+                reason="",
+                now=1,
+                principal=None,
+            )
         for reason in ("once", "twice"):
             tx.run("add_restart", agent="a", supervisor="root", turn=0, reason=reason, now=1)
         for kind in ("clear", "mark"):
@@ -138,8 +148,8 @@ def found_family(store: Store) -> None:
         tx.run("new_timer_id", agent="a")
         when = {"due": 9, "schedule": "0 9 * * *", "zone": "UTC", "fires_as": "notice"}
         tx.run("add_timer", agent="a", id=1, sender="root", body="tea", now=1, **when)
-        tx.run("add_document_version", path="plan.md", version=1, author="a", body="# Plan", now=1)
-        tx.run("add_document_version", path="plan.md", version=2, author=None, body=None, now=2)
+        tx.run("add_document_version", path="plan.md", version=1, author="a", body="# Plan", now=1, principal=None)
+        tx.run("add_document_version", path="plan.md", version=2, author=None, body=None, now=2, principal=None)
         budgets(tx)
         tx.append([SpendingRow("root", 5, set_id(TEA), 1, 3, 0)], "spendings")
         keep_labels(tx, TEA)

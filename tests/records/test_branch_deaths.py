@@ -41,7 +41,17 @@ class OneByOne(Unit):
         order = cascade(TOP, {uuid: one.supervisor for uuid, one in family.items()}, gone)
         done = end_agents(tx, locked, family, order, End(Cause.KILLED, "enough"), NOW, (TOP,))
         turn = locked[TOP].turn
-        tx.run("add_signal", agent=TOP, signal="KILL", spread=1, turn=turn, sender=None, reason="enough", now=NOW)
+        tx.run(
+            "add_signal",
+            agent=TOP,
+            signal="KILL",
+            spread=1,
+            turn=turn,
+            sender=None,
+            reason="enough",
+            now=NOW,
+            principal=None,
+        )
         return done
 
 

@@ -307,7 +307,7 @@ class Api:
         wait, key = request.prefers_wait, request.key if not looks else None
         keyed = None if key is None else request_under(principal.id, key, operation.words, given)
         place = ApiPlace(access, principal, looks=looks)
-        asked = AskedRequest(keyed, access.client.now_ms)
+        asked = AskedRequest(keyed, access.client.now_ms, principal.id)
         headers: dict[str, str] = {}
         try:
             known = await self._on_thread(partial(known_request, access.client, keyed))

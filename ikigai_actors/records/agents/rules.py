@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import AgentError, BadInput, RuleNotFound
 from ikigai_actors.records.agents import registry
+from ikigai_actors.store.asker import current_principal
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from ikigai_actors.tools.policy import Policy
@@ -61,7 +62,7 @@ def check_rules(tx: Transaction, uuid: str, decided_by: Rules) -> None:
         raise RulesChanged(uuid, rules_for(tx, uuid))
 
 
-def write_rule(tx: Transaction, uuid: str, new: NewRule, now: int) -> Rule:
+def write_rule(tx: Transaction, uuid: str, new: NewRule, now: int, principal: str | None = None) -> Rule:
     """Set a rule of an agent whose row and tree are locked; one that it has is not set twice. Raises `BadInput`."""
     rows = _rows(tx, uuid)
     in_force = [row for row in rows if row.removed_at is None]
@@ -74,7 +75,7 @@ def write_rule(tx: Transaction, uuid: str, new: NewRule, now: int) -> Rule:
     decision, tool, pattern, scope = new
     tx.run(
         "add_rule", agent=uuid, id=number, decision=decision.value, tool=tool, pattern=pattern, scope=scope.value,
-        now=now,
+        now=now, principal=principal,
     )  # fmt: skip
     tx.run("mark_ruled", uuid=uuid)
     return Rule(uuid, number, *new)
@@ -102,7 +103,7 @@ class AddRule(_ChangesRules):
 
     def write(self, tx: Transaction, locked: LockedRows) -> Rule:
         locked.living(self._uuid, ": its rules stay as they are")
-        return write_rule(tx, self._uuid, self._new, self._now)
+        return write_rule(tx, self._uuid, self._new, self._now, current_principal())
 
 
 class RemoveRule(_ChangesRules):

@@ -29,6 +29,7 @@ from ikigai_actors.records.lives.deaths import (
     way_up,
 )
 from ikigai_actors.records.lives.exit_mails import End
+from ikigai_actors.store.asker import current_principal
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from supervisors.causes import Cause
@@ -182,6 +183,7 @@ class SendSignal(Unit):
             sender=self._sender,
             reason=self._reason,
             now=self._now,
+            principal=current_principal(),
         )
 
 

@@ -35,6 +35,7 @@ from ikigai_actors.records.messages.blobs import write_blobs
 from ikigai_actors.records.messages.definitions import Definitions
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.outbox.events import post
+from ikigai_actors.records.messages.principals import principal_in
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, Around, Locked, LockedRows, RunAlone, TreeLock, Unit
 from ikigai_actors.tools.rules.rule import Rules
@@ -167,7 +168,7 @@ class Append(Unit):
         if unit.prompt:
             take_prompt(tx, unit.agent, unit.prompt, unit.messages[-1].created_at, ends=unit.turn == 0)
         if unit.rule is not None:
-            write_rule(tx, unit.agent, unit.rule, unit.messages[-1].created_at)
+            write_rule(tx, unit.agent, unit.rule, unit.messages[-1].created_at, principal_in(unit.messages[-1]))
             unit = replace(unit, rules=rules_for(tx, unit.agent))
         if unit.births:
             if unit.inherited is not None and self._is_limited(row):

@@ -31,6 +31,8 @@ from ikigai_actors.frozen import maker
 from ikigai_actors.records.agents.registry import Handle, uuid_of
 from ikigai_actors.records.messages.blobs import write_blobs
 from ikigai_actors.records.messages.messages import NO_DATA
+from ikigai_actors.records.messages.principals import PRINCIPAL
+from ikigai_actors.store.asker import current_principal
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.text import check_text, utc_time
@@ -184,6 +186,8 @@ def write_mail(
             recipient,
         )
     number = locked.count(recipient, mailed=1, unread=0 if kind == PROMPT else 1).mailed
+    if sender is None and (principal := current_principal()) is not None:
+        data = {PRINCIPAL: principal, **data}
     further = json.dumps(data) if data else None
     tx.append(((recipient, number, sender, kind, body, now, None, further, 0),), "mail")
     return _mail(recipient, number, sender, kind, body, now, None)

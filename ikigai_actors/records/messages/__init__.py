@@ -10,6 +10,7 @@
     blobs, blob_references   attachments, and what messages say of them
     acts                     acts of programs, and what they are named by
     definitions              definitions of tools that questions hold for
+    principals          who asked from outside for what a message says
 
 These modules know no agent and no database, but for ``pieces``, ``blobs`` and ``definitions``.
 """

@@ -57,6 +57,8 @@ def prompt_form(data: Data) -> Wrong:
         yield "sender", "the uuid of an agent, with its name"
     if not isinstance(data.get(ASKER, ""), str):
         yield ASKER, "the uuid of an agent"
+    if not isinstance(data.get("principal", ""), str):
+        yield "principal", "the id of a principal"
     for name in ("mail", "turn"):
         if not _is_whole(data.get(name, 0)):
             yield name, "a whole number"

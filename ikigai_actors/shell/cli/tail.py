@@ -19,7 +19,7 @@ from ikigai_actors.system.remote.feed import Feed
 from ikigai_actors.verbs.text.colours import Coloured, coloured, meaning_of_death, meaning_of_message
 from ikigai_actors.verbs.text.harmless import as_json
 from ikigai_actors.verbs.text.hosts import enumerated, host_ended
-from ikigai_actors.verbs.text.pages import NameOf, message_words
+from ikigai_actors.verbs.text.pages import NameOf, by_whom, message_words
 from ikigai_actors.verbs.text.rows import as_row
 
 _Tell = Callable[[str], object]
@@ -77,7 +77,7 @@ def _as_text(record: AgentRecord, news: Message | Died, book: Book | None, calle
     if len(told) > MOST_OF_A_BOOK:
         told = [*told[:MOST_OF_A_BOOK], f"… {len(told) - MOST_OF_A_BOOK:,} more verdicts"]
     first, *rest = told or message_words(news, called).entry.split("\n")
-    said = f"  {first}".rstrip()
+    said = f"  {first}{by_whom(news)}".rstrip()
     kind = f"{news.kind:<11}" if said else news.kind
     said = "\n".join([said, *(f"{_INDENT}{line}".rstrip() for line in rest)])
     return coloured(f"{when}  {record.short}  {news.id:>4}  ", (kind, meaning_of_message(news)), said)

@@ -14,6 +14,7 @@ from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.mail.mail import preview
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
+from ikigai_actors.records.messages.principals import principal_in
 from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.words import counted, in_thousands
@@ -89,8 +90,14 @@ def history_page(
 def _entry(message: Message, uuid: str, called: NameOf) -> MessageView:
     inherited = "<" if message.agent_uuid != uuid else " "
     lines = message_words(message, called).entry.split("\n")
-    text = "\n".join([lines[0], *(f"{_INDENT}{line}".rstrip() for line in lines[1:])])
+    text = "\n".join([lines[0] + by_whom(message), *(f"{_INDENT}{line}".rstrip() for line in lines[1:])])
     return MessageView(f"{inherited}{message.id:>4}  {message.kind:<11}  {text}", message.kind in CONVERSATION)
+
+
+def by_whom(message: Message) -> str:
+    """The principal that has asked for what a message says, in words; empty where none is known."""
+    principal = principal_in(message)
+    return "" if principal is None else f"  (by {one_line(principal)})"
 
 
 def message_words(message: Message, called: NameOf = no_name) -> MessageWords:
