@@ -648,3 +648,31 @@ CREATE TABLE tokens (
     expires_at BIGINT,                                   -- NULL: never
     revoked_at BIGINT
 );
+
+-- Questions that wait, or waited, for a person: an index of messages of kind approval (ikigai_actors/records/questions). A row is
+-- written with its message, and closed with what ends the wait. A prune deletes it 30 days after.
+CREATE TABLE questions (
+    id          TEXT PRIMARY KEY,                        -- of the agent and the position of the message
+    agent_uuid  TEXT NOT NULL REFERENCES agents (uuid),
+    position    BIGINT NOT NULL CHECK (position > 0),    -- of the message
+    reply       BIGINT NOT NULL,                         -- position of the reply that makes the call
+    call        TEXT NOT NULL,                           -- the call's id within that
+    kind        TEXT NOT NULL CHECK (kind IN (
+                    'approve',                           -- may the call run?
+                    'ask')),                             -- what is the answer?
+    asks        TEXT NOT NULL,                           -- whom: a JSON list of addresses
+    level       BIGINT NOT NULL DEFAULT 0 CHECK (level >= 0),   -- how many steps of its terms were taken
+    digest      TEXT NOT NULL,                           -- SHA-256 of what a person is shown
+    form        TEXT,                                    -- the form of the answer, a flat JSON Schema; NULL: a text, or a decision
+    terms       TEXT NOT NULL,                           -- what happens while nobody answers, as JSON; '': nothing
+    asked_at    BIGINT NOT NULL,
+    next_at     BIGINT,                                  -- when the next step is taken
+    next        TEXT CHECK (next IN ('remind', 'escalate', 'default')),
+    answered_at BIGINT,                                  -- NULL: it waits
+    by          TEXT,                                    -- who has decided; NULL: nobody
+    how         TEXT CHECK (how IN ('approved', 'denied', 'answered', 'declined', 'expired', 'void')),
+    CHECK ((answered_at IS NULL) = (how IS NULL)),
+    CHECK ((next_at IS NULL) = (next IS NULL))
+);
+CREATE INDEX questions_open ON questions (agent_uuid) WHERE answered_at IS NULL;
+CREATE INDEX questions_due ON questions (next_at) WHERE answered_at IS NULL AND next_at IS NOT NULL;

@@ -75,6 +75,7 @@ from ikigai_actors.agent.turn import compaction, machine
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import FORK, Progress, waits
 from ikigai_actors.agent.turn.fork import as_written
+from ikigai_actors.agent.turn.questions import with_questions
 from ikigai_actors.agent.turn.recorded_words import words_due
 from ikigai_actors.agent.turn.state import (
     BESIDE_STEPS,
@@ -438,6 +439,7 @@ class AgentActor(PooledActor):
         tools = self.runtime.toolbox.traits(self.state.view.settings, typed=self.state.output is not None)
         step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools, (*again, *self.backlog.words))
         step = step_by_principal(self._costs.filled(self.state, step, event, asked))
+        step = with_questions(self.state, event, step)
         by_mail = isinstance(step.unit, LogUnit) and (step.unit.words or step.unit.prompt)
         self._decided = (event, asked, again) if by_mail else None
         something = step.unit is not None or step.state is not self.state or bool(step.effects)
@@ -665,6 +667,8 @@ class AgentActor(PooledActor):
                 self.backlog.drop_words(step.unit.words)
                 for message in step.unit.messages:
                     self.runtime.processes.entered(message)
+            if any(one.next_at is not None for one in step.unit.questions):
+                self.runtime.processes.look_at_questions()
         elif isinstance(answer, CallAppended):
             self._log.grow((answer.message,))
         if (asked := remote_command_of(step)) is not None:

@@ -88,9 +88,23 @@ ONCE = "once"
 """In the body of a command: the key under which it is done once, which its caller has."""
 
 _KEPT_BY_CALLER = (ONCE, PRINCIPAL)
-"""What the body of a command has beside its arguments: its caller knows them."""
+"""The parts of the body of a command beside its arguments: its caller knows them."""
 
-_LATER = {"budget", "data", "labels", "more", "head", "summary", "call_sha256", "by", "way", "definition", "build"}
+_LATER = {
+    "budget",
+    "data",
+    "labels",
+    "more",
+    "head",
+    "summary",
+    "call_sha256",
+    "by",
+    "way",
+    "definition",
+    "build",
+    "question",
+    "answer",
+}
 """Arguments that an older version does not know: they are left out where they are empty."""
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {

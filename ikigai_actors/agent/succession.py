@@ -125,6 +125,9 @@ class Processes(Protocol):
     def await_service(self, uuid: str, at: int) -> None:
         """Let an agent send its request again at a time, in milliseconds since 1970, when its service takes it."""
 
+    def look_at_questions(self) -> None:
+        """Look which question takes a step next, since one was asked that does."""
+
     def watch(self, uuid: str) -> None:
         """Watch whether an agent that is in a turn sends heartbeats, as its setting ``stuck_after`` asks."""
 

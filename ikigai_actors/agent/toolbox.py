@@ -8,7 +8,7 @@ from ikigai_actors.agent.builtin_calls.base import BuiltinCall
 from ikigai_actors.agent.builtin_calls.programs import PROGRAM_CALLS
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
-from ikigai_actors.agent.turn.calls import GIVE_RESULT, QUESTION, Call
+from ikigai_actors.agent.turn.calls import ASK_HUMAN, GIVE_RESULT, QUESTION, Call
 from ikigai_actors.agent.turn.found import ALWAYS_THERE, FoundTools, words_about
 from ikigai_actors.agent.turn.skills import LOAD_SKILL, loadable
 from ikigai_actors.agent.turn.typed import EXIT, begin_result, described_exit, form_of
@@ -147,13 +147,14 @@ class Toolbox:
         Raises `ProviderError` when the setting names a tool that is not registered.
         """
         without = {FIND_TOOLS} if loadable(settings) else {FIND_TOOLS, LOAD_SKILL}
+        without |= set() if self._ask is Policy.ASK else {ASK_HUMAN}
         known = sorted({*self._tools, *BUILTIN_CALLS} - without)
         allowed = settings.get("tools")
         if (wrong := complaint({"tools": allowed})) is not None:
             raise ProviderError(wrong)
         if allowed is None:
             return known
-        if missing := sorted(set(allowed) - {FIND_TOOLS, LOAD_SKILL} - set(known) - self._left_out):
+        if missing := sorted(set(allowed) - {FIND_TOOLS, LOAD_SKILL, ASK_HUMAN} - set(known) - self._left_out):
             raise ProviderError(
                 f"The setting tools names {', '.join(missing)}, not registered now. Registered: {', '.join(known)}. "
                 "Change the setting, or open the system with these tools."
@@ -277,7 +278,10 @@ def gone_from(offer: Offer, found: FoundTools) -> frozenset[str]:
 
 
 def _builtin(call: BuiltinCall, ask: Policy) -> BuiltinTraits:
-    traits = BuiltinTraits(begin=call.begin, asks=ask, deferred=call.name not in (*ALWAYS_THERE, LOAD_SKILL))
+    policy = Policy.ASK if call.name == ASK_HUMAN else Policy.ALLOW
+    traits = BuiltinTraits(
+        begin=call.begin, policy=policy, asks=ask, deferred=call.name not in (*ALWAYS_THERE, LOAD_SKILL)
+    )
     return _found_by(traits, call.described)
 
 

@@ -43,9 +43,9 @@ COMMAND_LINE = Contents(
             "prices doctor"
         ),
         "Talk and act": (
-            "prompt queue fork resume undo mark rewind clear compact uncompact merge model system set approve deny "
-            "rules skills send read-mail check-mail filter-mail delete-mail notify wait timers doc endpoint "
-            "subscription group monitor budget rename signal finish kill adopt orphans supervise"
+            "prompt queue fork resume undo mark rewind clear compact uncompact merge model system set questions "
+            "approve deny rules skills send read-mail check-mail filter-mail delete-mail notify wait timers doc "
+            "endpoint subscription group monitor budget rename signal finish kill adopt orphans supervise"
         ),
         "Experiments": "search bisect good bad skip replay regress evaluate experiments",
         "Hosts": "serve observe host hosts drain move cluster api token mcp acp",
@@ -62,7 +62,7 @@ SLASH_COMMANDS = Contents(
         ),
         "Talk": (
             "/fork /queue /editor /resume /undo /mark /rewind /clear /compact /uncompact /merge /model /system /set "
-            "/copy /approvals /approve /deny /rules /skills"
+            "/copy /questions /approvals /approve /deny /rules /skills"
         ),
         "Agents together": (
             "/send /read-mail /check-mail /filter-mail /delete-mail /notify /wait /timer /group /monitor /budget "

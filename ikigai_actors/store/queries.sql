@@ -1820,10 +1820,11 @@ INSERT INTO groups (name, agent_uuid, joined_at) VALUES (:name, :agent, :now)
 DELETE FROM groups WHERE name = :name AND agent_uuid = :agent RETURNING agent_uuid
 
 -- name: some_ties
--- So many of the agents that have timers, groups, monitors, pauses or open questions of programs, however often each comes.
+-- So many of the agents that have timers, groups, monitors, pauses or questions, however often each comes.
 SELECT t.uuid FROM (
     SELECT agent_uuid AS uuid FROM timers UNION ALL SELECT agent_uuid FROM pauses UNION ALL SELECT agent_uuid FROM groups
     UNION ALL SELECT agent_uuid FROM monitors UNION ALL SELECT watcher FROM monitors
+    UNION ALL SELECT agent_uuid FROM questions WHERE answered_at IS NULL
     UNION ALL SELECT agent FROM asked WHERE ended IS NULL UNION ALL SELECT asker FROM asked WHERE ended IS NULL) t LIMIT CAST(:most AS BIGINT)
 
 -- name: leave_groups
@@ -2338,3 +2339,47 @@ SELECT agent, prompt FROM asked WHERE asker = :asker AND ended IS NOT NULL ORDER
 
 -- name: every_asked
 SELECT agent, prompt, asker, ended FROM asked ORDER BY asker, ended
+
+-- columns: question
+q.id, q.agent_uuid, q.position, q.reply, q.call, q.kind, q.asks, q.level, q.digest, q.form, q.terms, q.asked_at, q.next_at, q.next,
+q.answered_at, q.by, q.how
+
+-- name: add_question
+INSERT INTO questions (id, agent_uuid, position, reply, call, kind, asks, digest, form, terms, asked_at, next_at, next)
+VALUES (:id, :agent, :position, :reply, :call, :kind, :asks, :digest, CAST(:form AS TEXT), :terms, :now, CAST(:next_at AS BIGINT),
+        CAST(:next AS TEXT)) ON CONFLICT DO NOTHING
+
+-- name: settle_question
+UPDATE questions SET answered_at = :now, by = CAST(:by AS TEXT), how = :how, next_at = NULL, next = NULL
+ WHERE id = :id AND answered_at IS NULL
+
+-- name: bury_questions
+-- Of those who die. By questions_open.
+UPDATE questions SET answered_at = :now, how = 'void', next_at = NULL, next = NULL
+ WHERE agent_uuid = ANY(:agents) AND answered_at IS NULL
+
+-- name: step_question
+UPDATE questions SET level = :level, asks = :asks, next_at = CAST(:next_at AS BIGINT), next = CAST(:next AS TEXT) WHERE id = :id
+
+-- name: open_questions
+-- By questions_open.
+SELECT {question} FROM questions q WHERE q.answered_at IS NULL ORDER BY q.asked_at, q.agent_uuid, q.position
+
+-- name: question
+SELECT {question} FROM questions q WHERE q.id = :id
+
+-- name: questions_beginning
+SELECT {question} FROM questions q WHERE q.answered_at IS NULL AND substr(q.id, 1, CAST(length(:id) AS INTEGER)) = :id
+
+-- name: every_question
+SELECT {question} FROM questions q ORDER BY q.agent_uuid, q.position
+
+-- name: next_questions
+-- Whose next steps come first, of the agents that a host runs, each with its agent's supervisor. By questions_due.
+SELECT q.agent_uuid, q.id, q.next_at, a.supervisor_uuid
+  FROM questions q JOIN agents a ON a.uuid = q.agent_uuid JOIN shards s ON s.id = a.shard
+ WHERE q.answered_at IS NULL AND q.next_at IS NOT NULL AND s.host = :host
+ ORDER BY q.next_at, q.id LIMIT CAST(:most AS BIGINT)
+
+-- name: prune_questions
+DELETE FROM questions WHERE answered_at < CAST(:before AS BIGINT)

@@ -9,6 +9,7 @@ Its modules:
     receipts                        where words enter histories, as futures
     event_feed, reply_stream        events, and the pieces of a turn, as iterators
     lifecycle, approvals            signals and births; calls that wait for a person
+    questions                       all that waits for a person, and the answers
     endpoints                       events from outside, as prompts, mail and children
     subscriptions, secrets          events out, to receivers outside; secrets by reference
     conversation, host_events       what front ends hear

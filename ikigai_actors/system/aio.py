@@ -27,6 +27,7 @@ from ikigai_actors.system.directory import E
 from ikigai_actors.system.endpoints import Endpoints
 from ikigai_actors.system.event_feed import AsyncEventFeed
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
+from ikigai_actors.system.questions import OpenQuestions
 from ikigai_actors.system.subscriptions import Subscriptions
 from ikigai_actors.system.system import ActorSystem
 
@@ -133,6 +134,14 @@ class AsyncApprovals(_Beside[Approvals]):
     deny = _asks(Approvals.deny)
 
 
+class AsyncQuestions(_Beside[OpenQuestions]):
+    """All that waits for a person, for an asyncio program."""
+
+    pending = _asks(OpenQuestions.pending)
+    get = _asks(OpenQuestions.get)
+    answer = _asks(OpenQuestions.answer)
+
+
 def _aio(agent: AgentRef) -> AsyncAgentRef:
     return agent.aio
 
@@ -159,6 +168,8 @@ class AsyncSystem(_Beside[_System]):
         """The subscriptions by which receivers outside get events."""
         self.approvals = AsyncApprovals(system.approvals, system._beside)
         """The calls that wait for a person's decision."""
+        self.questions = AsyncQuestions(system.questions, system._beside)
+        """All that waits for a person, and the answers."""
         try:
             self._root: AsyncAgentRef | None = system.root.aio
         except NoHost:  # the process that makes agent 0 was not done

@@ -20,14 +20,14 @@ person who uses `Approvals`, or a function:
 import getpass
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.calls import EXACT, TOOL, PendingCall, asking, pending, recover
+from ikigai_actors.agent.turn.calls import ASK_HUMAN, EXACT, TOOL, PendingCall, asking, pending, recover
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.arguments import check_choice, check_count, check_timeout, check_type
 from ikigai_actors.errors import BadInput
@@ -56,9 +56,14 @@ class Approvals(OfOneProcess):
         self._store, self._log_cache, self._tell = store, log_cache, tell
 
     def pending(self) -> list[PendingCall]:
-        """The calls that wait, those of one agent in the order in which its model named them."""
+        """The calls that wait for approval, those of one agent in the order in which its model named them."""
+        return [call for call in self._waiting() if call.tool != ASK_HUMAN]
+
+    def _waiting(self, agents: Collection[str] | None = None) -> list[PendingCall]:
+        """The calls that wait for a person, also by a model's own question; of some agents, by uuid, or of all."""
         open_turns = self._store.read(turns_that_asked)
-        return [call for uuid, turn in open_turns.items() for call in self._of(uuid, turn)]
+        among = [(uuid, turn) for uuid, turn in open_turns.items() if agents is None or uuid in agents]
+        return [call for uuid, turn in among for call in self._of(uuid, turn)]
 
     def find(self, agent: str | Agent, full_name: str) -> PendingCall | None:
         """The call of an agent (a handle, or a uuid) that waits under a full name; None where none does, or no more."""
@@ -87,15 +92,28 @@ class Approvals(OfOneProcess):
             BadInput: ``always`` is a word that the call does not take; or the call that waits has other arguments.
         """
         check_type(call, PendingCall, "call", "one of those that `pending` gives")
-        rule = (TOOL if always else "") if isinstance(always, bool) else check_choice(always, "always", (TOOL, EXACT))
-        if rule and rule not in call.always:
-            raise BadInput(_why_not(call, rule))
-        return self._decide(call, (True, "", rule), by, timeout)
+        rule = _rule_of(call, always)
+        return self._decide(call, _Decision(True, "", rule), by, timeout)
 
     def deny(self, call: PendingCall, reason: str = "", *, by: str = "", timeout: float | None = None) -> bool:
         """Refuse a call; its model reads the reason. Takes ``by``, returns and raises as `approve` does."""
         check_text(reason, "reason")
-        return self._decide(call, (False, reason, ""), by, timeout)
+        return self._decide(call, _Decision(False, reason, ""), by, timeout)
+
+    def _answer(
+        self,
+        call: PendingCall,
+        approved: bool,
+        reason: str,
+        always: bool | str,
+        by: str,
+        question: str,
+        answer: str,
+        timeout: float | None,
+    ) -> bool:
+        """Decide on a call as the answer of a question says (`OpenQuestions.answer`); raises as `approve` does."""
+        rule = _rule_of(call, always) if approved and not answer else ""
+        return self._decide(call, _Decision(approved, reason, rule, question, answer), by, timeout)
 
     def _of(self, uuid: str, turn: int) -> list[PendingCall]:
         calls = self._log_cache.find_in(uuid, lambda log: recover(log.since(turn)))
@@ -108,8 +126,7 @@ class Approvals(OfOneProcess):
         builds = (call.former_build, call.build)
         return replace(call, change=change_of((call.former, call.definition), bodies, builds))
 
-    def _decide(self, call: PendingCall, how: tuple[bool, str, str], by: str, timeout: float | None) -> bool:
-        """Decide on a call; ``how``: whether it is approved, the reason, and the rule for later ones."""
+    def _decide(self, call: PendingCall, how: "_Decision", by: str, timeout: float | None) -> bool:
         from ikigai_actors.agent.actor import AgentActor  # where agents run it is loaded; elsewhere it takes long
 
         check_timeout(timeout)
@@ -120,13 +137,33 @@ class Approvals(OfOneProcess):
         check_text(by, "by")
         decided = Future[bool](call.agent)
         decided.check_wait()
-        shown = (call.sha256, by, call.definition, call.build)
-        actor = self._tell(call.agent, on.Decide(call.reply, call.id, *how, decided, *shown))
+        shown = (call.sha256, by, call.definition, call.build, how.question, how.answer)
+        what = on.Decide(call.reply, call.id, how.approved, how.reason, how.always, decided, *shown)
+        actor = self._tell(call.agent, what)
         if not decided.get(timeout=timeout):
             return False
         if isinstance(actor, AgentActor) and actor.state.phase is Phase.INTERRUPTED:  # another process does it itself
             actor.deliver(on.Resume(Future()))
         return True
+
+
+class _Decision(NamedTuple):
+    """A decision on a call."""
+
+    approved: bool
+    reason: str
+    always: str
+    """The rule for later ones; empty for none."""
+    question: str = ""
+    answer: str = ""
+
+
+def _rule_of(call: PendingCall, always: bool | str) -> str:
+    """Which later calls run unasked; empty for none. Raises `BadInput` for what the call does not take."""
+    rule = (TOOL if always else "") if isinstance(always, bool) else check_choice(always, "always", (TOOL, EXACT))
+    if rule and rule not in call.always:
+        raise BadInput(_why_not(call, rule))
+    return rule
 
 
 def _why_not(call: PendingCall, always: str) -> str:

@@ -82,6 +82,7 @@ from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.host.processes import ProcessTable
 from ikigai_actors.system.lifecycle import Lifecycle
+from ikigai_actors.system.questions import OpenQuestions
 from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.system.remote.agents import RemoteActor, RemoteAgents
 from ikigai_actors.system.remote.client import Client
@@ -169,6 +170,8 @@ class Directory(OfOneProcess, ABC):
         """The skills on the disk of this process."""
         self.approvals = Approvals(self._store, self._ungated_log_cache, self._tell)
         """The calls that wait for a person's decision."""
+        self.questions = OpenQuestions(self._store, self.approvals)
+        """All that waits for a person, and the answers."""
         self._following: FollowingLoop  # each kind makes its own
         self._tallies = RowTallies()
         self._closing = Closing(threads, lambda: [(part.name, part.close) for part in reversed(self._parts())])

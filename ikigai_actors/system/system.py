@@ -77,6 +77,7 @@ from ikigai_actors.records.budgets.spendings import label_root
 from ikigai_actors.records.figures import other_writer_in
 from ikigai_actors.records.hosts.builds import describe_build, describe_toolsets
 from ikigai_actors.records.hosts.liveness import Sign, leave_cut_off
+from ikigai_actors.records.hosts.question_steps import SteppedQuestion, waits_text
 from ikigai_actors.records.lives.deaths import LifecycleChange
 from ikigai_actors.records.lives.membership import GroupSent
 from ikigai_actors.records.lives.moves import UNSHARED
@@ -524,6 +525,11 @@ class ActorSystem(System):
                 self._supervision.deliveries.look_soon()
             case DeliveryRecorded() if answer.notice is not None:
                 self._on_commit(answer.notice)
+            case SteppedQuestion():
+                logger.warning(waits_text(answer), extra=AS_EVENT)
+                self._supervision.look_at_rows()
+                for mail in answer.mails:
+                    self._on_commit(mail)
             case Fired() | GroupSent():
                 for mail in answer.mails:
                     self._on_commit(mail)

@@ -54,6 +54,11 @@ def has_right(principal: Principal, needs: Right) -> bool:
     return principal.right is not None and principal.right >= needs
 
 
+def words_of_roles(principal: Principal) -> frozenset[str]:
+    """The roles of a principal, each right with those before it."""
+    return principal.roles | {word for word, right in RIGHTS.items() if has_right(principal, right)}
+
+
 def check_right(principal: Principal, needs: Right, what: str) -> None:
     """Raise `NotAllowed` unless a principal has the right to do what is named."""
     if not has_right(principal, needs):

@@ -127,6 +127,12 @@ TABLE = {
         "Give the agent a line when it is idle and has unread mail; or stop that.",
         needs=Right.OPERATE,
     ),
+    "questions": VerbLine(
+        "verbs.questions",
+        "COMMAND [ARGS]...",
+        "List what waits for a person, and answer it.",
+        needs=Right.PROMPT,
+    ),
     "read-mail": VerbLine(
         "verbs.mail", "AGENT [MAIL-ID]", "Read the oldest unread mail, all of it, or one.", needs=Right.PROMPT
     ),

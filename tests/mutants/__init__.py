@@ -336,8 +336,8 @@ MUTANTS = (
     Mutant(  # the host and the unit both look at the clock
         "timers fire a second early",
         "system/host/due_timers.py",
-        "due = [timer for timer in found if timer.due_at <= now]",
-        "due = [timer for timer in found if timer.due_at <= now + 1000]",
+        "due: list[Due] = [one for one in found if one.due_at <= now]",
+        "due: list[Due] = [one for one in found if one.due_at <= now + 1000]",
         (Edit("records/mail/timers.py", "or self.now < seen.due_at:", "or self.now + 1000 < seen.due_at:"),),
     ),
     Mutant(

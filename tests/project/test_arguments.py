@@ -143,7 +143,8 @@ class Subject:
         answered = Future[int]()
         answered.set(1)
         self.running, self.kid = running, system.handle(kid.uuid)
-        self.owners: list[object] = [system, self.kid, self.kid.aio, system.documents, system.approvals, answered]
+        self.owners: list[object] = [system, self.kid, self.kid.aio, system.documents, system.approvals]
+        self.owners += [system.questions, answered]
         self.known: Mapping[str, Any] = {
             "agent": kid, "app": "a:b", "body": "text", "budget": {"tokens": 5},
             "call": PendingCall(kid.uuid, 1, "1", "knock", {}), "callback": print,
@@ -151,7 +152,7 @@ class Subject:
             "data": {"rating": 4}, "directory": ".", "file": "/dev/null/x", "fn": print, "function": plain,
             "decision": "deny", "group": "team", "model": "offline", "tool": "bash",
             "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "other": kid, "output": int,
-            "path": "plan.md", "place": "docs", "question": "Go?", "seconds": 1,
+            "path": "plan.md", "place": "docs", "question": "0" * 24, "answer": "allow", "seconds": 1,
             "recipient": kid, "full_name": "3/call_0/1a2b3c4d",
             "settings": {"model": "offline"},
             "record": kid.record, "replies": ["text"], "scenario": print, "signal": Signal.STOP, "source": PNG,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ikigai_actors.agent.builtin_calls import (
+    asking,
     branches,
     budgets,
     documents,
@@ -23,7 +24,21 @@ from ikigai_actors.records.log.append import AppendCall, FencingToken
 
 BUILTIN_CALLS: Mapping[str, BuiltinCall] = {
     call.name: call
-    for file in (fork, branches, lifecycle, mail, wait, timers, groups, documents, budgets, memory, finding, skills)
+    for file in (
+        fork,
+        branches,
+        lifecycle,
+        mail,
+        wait,
+        timers,
+        groups,
+        documents,
+        budgets,
+        memory,
+        finding,
+        skills,
+        asking,
+    )
     for call in file.CALLS
 }
 """The built-in calls by name. No other tool may have such a name."""

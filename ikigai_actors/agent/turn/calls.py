@@ -37,6 +37,7 @@ from ikigai_actors.agent.turn.elision import CHANGED_BY
 from ikigai_actors.frozen import replace
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_of
+from ikigai_actors.records.questions.waiting import ASKED_BY
 from ikigai_actors.records.transfer.rights import STARTED_ELSEWHERE
 from ikigai_actors.tools.hooks.verdict import BEFORE_CALL
 from ikigai_actors.tools.policy import SHELL, Asked, Policy, ToolTraits
@@ -49,6 +50,9 @@ which only turns have that were asked for a value, ends them with it.
 
 QUESTION = "ask_person"
 """The call by which a program asks a person: an approval is a yes."""
+
+ASK_HUMAN = ASKED_BY
+"""The built-in call by which a model asks a person: it asks whatever a rule says, and the answer is its result."""
 
 LOOKS = ("check_mail", "read_mail")
 """The built-in calls by which an agent looks at its mailbox."""
@@ -131,6 +135,8 @@ class Call:
     """Whether a hook wants somebody to decide on it."""
     after: Progress = Progress.WAITING
     """How far the hooks are that hear of its result: waiting, checking, or done."""
+    asked_at: int = 0
+    """Position of the message that asks about it, while nobody has decided; 0 when none does."""
 
     @property
     def question(self) -> dict[str, Any]:
@@ -178,6 +184,8 @@ class PendingCall:
     """The build of the host that asks; empty where it is not known."""
     former_build: str = ""
     """The build of the host that asked before; empty for a first question."""
+    asked_at: int = 0
+    """Position of the message that asks about it."""
 
     @property
     def sha256(self) -> str:
@@ -246,6 +254,9 @@ def recover(messages: Iterable[Message]) -> Calls:
                     approved = str(message.data.get("call_sha256") or "")
                     calls = marked_approved(calls, message.data.get("tool_use_id"), approved)
                 calls = defined(calls, message.data)
+                calls = marked_asked(
+                    calls, message.data.get("tool_use_id"), message.id if now is Progress.ASKING else 0
+                )
                 if message.data.get("unfenced"):
                     calls = marked_unfenced(calls, {message.data.get("tool_use_id")})
             case Kind.HOOK:
@@ -302,7 +313,15 @@ def progress(calls: Calls, ids: Iterable[Any], now: Progress) -> Calls:
     """The calls, with the progress of those with these ids set to ``now``; one that runs now is at its next attempt."""
     changed, begins = set(ids), now is Progress.RUNNING
     return tuple(
-        replace(call, progress=now, attempt=call.attempt + begins) if call.id in changed else call for call in calls
+        replace(
+            call,
+            progress=now,
+            attempt=call.attempt + begins,
+            asked_at=call.asked_at if now is Progress.ASKING else 0,
+        )
+        if call.id in changed
+        else call
+        for call in calls
     )
 
 
@@ -372,6 +391,11 @@ def marked_approved(calls: Calls, id_: Any, approved: str) -> Calls:
     return tuple(replace(call, approved=approved) if call.id == id_ else call for call in calls)
 
 
+def marked_asked(calls: Calls, id_: Any, position: int) -> Calls:
+    """The calls, of which the one with this id is asked about by the message at a position; 0: by none."""
+    return tuple(replace(call, asked_at=position) if call.id == id_ else call for call in calls)
+
+
 def marked_by_pattern(calls: Calls, ids: Collection[Any]) -> Calls:
     """The calls, of which those with these ids are marked as started since the pattern of a rule allows them."""
     return tuple(replace(call, by_pattern=True) if call.id in ids else call for call in calls)
@@ -427,7 +451,7 @@ def at_rest(calls: Calls) -> bool:
 def pending(agent: str, call: Call) -> PendingCall:
     """An agent's call, as the one who decides on it sees it."""
     shown = PendingCall(agent, call.reply, call.id, call.name, call.input, call.unfenced, call.definition, call.former)
-    return replace(shown, build=call.build, former_build=call.former_build)
+    return replace(shown, build=call.build, former_build=call.former_build, asked_at=call.asked_at)
 
 
 def asking(calls: Calls) -> Calls:
@@ -487,6 +511,8 @@ def _policy(call: Call, tools: Mapping[str, ToolTraits]) -> Policy:
     decided = traits.policy if call.rule is None else call.rule.decision
     if call.hook_asks and decided is Policy.ALLOW:
         decided = Policy.ASK
+    if call.name == ASK_HUMAN and decided is not Policy.DENY:
+        decided = Policy.ASK  # no rule answers for a person
     return traits.asks if decided is Policy.ASK else decided
 
 

@@ -342,6 +342,10 @@ class Decide:
     """The digest of the tool's definition as it was shown; empty where it was not."""
     build: str = ""
     """The build of the host that asked; empty where it was not shown."""
+    question: str = ""
+    """The id of the question that was shown; empty where it was not."""
+    answer: str = ""
+    """The answer to the question of a model, as JSON; empty for a call that waits for approval."""
 
 
 @dataclass(frozen=True, slots=True)

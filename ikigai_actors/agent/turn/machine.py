@@ -50,6 +50,7 @@ from typing import Any
 from ikigai_actors.agent.turn import compaction, merging
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import (
+    ASK_HUMAN,
     FORK,
     GIVE_RESULT,
     LOOKS,
@@ -138,6 +139,7 @@ from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
 from ikigai_actors.records.messages.replies import reply_message_data, spent_data, spent_of
 from ikigai_actors.records.messages.settings import STREAM_RETRIES, is_trial
 from ikigai_actors.records.messages.skills_beside import SKILLS
+from ikigai_actors.records.questions.asked import question_id
 from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 from supervisors.causes import Cause
@@ -679,8 +681,12 @@ def _note_mail(state: State, event: on.LookAtMail, now: int) -> Step:
 def _decide(state: State, event: on.Decide, now: int) -> Step:
     """Approve or deny a call, also one of a turn that was cut off. The first decision counts."""
     asked = [call for call in asking(state.calls) if (call.reply, call.id) == (event.reply, event.call)]
-    if not asked:
+    is_another = bool(asked and event.question) and event.question != question_id(state.uuid, asked[0].asked_at)
+    if not asked or is_another:
         return Step(state, effects=(Answer(event.caller, False),))
+    if event.approved and (asked[0].name == ASK_HUMAN) != bool(event.answer):
+        other = "A question of a model takes an answer, and a call that waits for approval takes none."
+        return Step(state, effects=(Answer(event.caller, BadInput(other)),))
     if event.call_sha256 and event.call_sha256 != digest_of(asked[0].name, asked[0].input):
         other = "This call has other arguments than the one that was decided on, and still waits: look at it again."
         return Step(state, effects=(Answer(event.caller, BadInput(other)),))

@@ -3,12 +3,14 @@
 Pure; the calls themselves are described in `ikigai_actors.agent.turn.calls`.
 """
 
+import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import (
+    ASK_HUMAN,
     GIVE_RESULT,
     PERHAPS_RUN,
     TOOL,
@@ -25,6 +27,7 @@ from ikigai_actors.agent.turn.calls import (
     digest_of,
     here,
     marked_approved,
+    marked_asked,
     marked_by_pattern,
     marked_unfenced,
     next_builtin_call,
@@ -43,6 +46,7 @@ from ikigai_actors.agent.turn.calls import (
 )
 from ikigai_actors.agent.turn.compaction import begin_for_model
 from ikigai_actors.agent.turn.elision import CHANGED_BY
+from ikigai_actors.agent.turn.questions import complaint_about
 from ikigai_actors.agent.turn.record import NOT_RECORDED, RecordedResult, kept_in
 from ikigai_actors.agent.turn.skills import LOAD_SKILL
 from ikigai_actors.agent.turn.state import (
@@ -66,6 +70,7 @@ from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY, stored_in
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import MAX_STEPS
+from ikigai_actors.records.questions.forms import answer_text
 from ikigai_actors.tools.definitions import Definition
 from ikigai_actors.tools.hooks.verdict import AFTER_CALL, BEFORE_CALL
 from ikigai_actors.tools.policy import Policy, ToolTraits
@@ -104,6 +109,9 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
     if missing := unknown(state.calls, tools):
         known = ", ".join(sorted(name for name in tools if name not in (FIND_TOOLS, LOAD_SKILL))) or "none"
         return _results(state, missing, f"There is no such tool. Tools on offer: {known}.", now)
+    if unclear := {call.id: wrong for call in state.calls if (wrong := complaint_about(call))}:
+        calls_about = tuple(call for call in state.calls if call.id in unclear)
+        return _write_results(state, now, calls_about, *(_result(one, unclear[one.id], True) for one in calls_about))
     if forbidden := denied(calls, tools):
         drafts = (_result(call, denial(call, tools), True) for call in forbidden)
         return _write_results(state, now, forbidden, *drafts)
@@ -297,15 +305,19 @@ def decide_call(state: State, event: on.Decide, now: int) -> Step:
     [call] = [call for call in asking(state.calls) if call.id == event.call]
     drafts: list[PendingMessage]
     decider = {"by": event.by} if event.by else {}
-    if event.approved:
+    if call.name == ASK_HUMAN and event.approved:
+        answer = json.loads(event.answer)
+        drafts = [(Kind.TOOL_RESULT, answer_text(answer), {**call.data, **call.question, "answer": answer, **decider})]
+    elif event.approved:
         drafts = [(Kind.APPROVAL, call.name, {**call.question, "approved": True, **decider})]
     else:
-        kind, content, data = _result(call, f"This call was denied: {event.reason or 'no reason was given'}", True)
+        what = "The question was declined" if call.name == ASK_HUMAN else "This call was denied"
+        kind, content, data = _result(call, f"{what}: {event.reason or 'no reason was given'}", True)
         drafts = [(kind, content, {**data, **call.question, **decider})]
     messages = messages_of(state.uuid, state.head, now, tuple(drafts))
-    decided = Progress.APPROVED if event.approved else Progress.DONE
-    calls = progress(state.calls, (call.id,), decided)
-    if event.approved:
+    runs = event.approved and call.name != ASK_HUMAN
+    calls = progress(state.calls, (call.id,), Progress.APPROVED if runs else Progress.DONE)
+    if runs:
         calls = marked_approved(calls, call.id, digest_of(call.name, call.input))
     after = advance(state, messages, calls=calls)
     unit = LogUnit(state.uuid, messages, rule=_always(state.uuid, call, event))
@@ -379,7 +391,10 @@ def _record(
     drafts = ((kind, call.name, data_of(call)) for call in chosen)
     messages = messages_of(state.uuid, state.head, now, tuple(drafts))
     ids = [call.id for call in chosen]
-    after = advance(state, messages, calls=progress(state.calls, ids, there))
+    calls = progress(state.calls, ids, there)
+    for message in messages if there is Progress.ASKING else ():
+        calls = marked_asked(calls, message.data["tool_use_id"], message.id)
+    after = advance(state, messages, calls=calls)
     return Step(after, LogUnit(state.uuid, messages), tuple(effect(state.request, call) for call in ids))
 
 

@@ -58,6 +58,7 @@
     pause              who waits for a budget lives, in that turn, and holds nothing; the numbers of a budget differ
     timer              a timer is of a living agent, with a number that was given, and a schedule that is one
     rule               an agent's rules are numbered from 1 without holes, and each is a rule
+    question           a question is open exactly while its call waits; its addresses, terms and form can be read
     tree               a tree is of an agent, and built on as many layers as are frozen there; so is a merge of files
     group              a member of a group lives
     monitor            who monitors an agent lives, and so does that agent, which is another one
@@ -102,6 +103,7 @@ from ikigai_actors.records.fsck.logs import LogCheck
 from ikigai_actors.records.fsck.mail import check_documents, check_mailboxes
 from ikigai_actors.records.fsck.merges import MergeRow, check_merges
 from ikigai_actors.records.fsck.pieces import check_pieces
+from ikigai_actors.records.fsck.questions import check_questions
 from ikigai_actors.records.fsck.remote_commands import check_remote_commands
 from ikigai_actors.records.fsck.rules import check_rule_rows
 from ikigai_actors.records.fsck.spendings import check_label_sets, check_spendings
@@ -227,6 +229,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found += [*check_awake(tx), *check_signals(tx, records), *check_restarts(tx, records)]
     found += [*check_ways(tx, records), *check_remote_commands(tx, records)]
     found += [*check_budgets(tx, records), *check_timers(tx, records), *check_groups(tx, records)]
+    found += check_questions(tx, records)
     found += [*check_rule_rows(tx, records), *check_keyed_calls(tx, records), *check_arrivals(tx), *check_guests(tx)]
     found += check_deliveries(tx)
     found += check_asked(tx, records)

@@ -65,6 +65,7 @@ class Invariant(StrEnum):
     PAUSE = "pause"
     TIMER = "timer"
     RULE = "rule"
+    QUESTION = "question"
     TREE = "tree"
     GROUP = "group"
     MONITOR = "monitor"

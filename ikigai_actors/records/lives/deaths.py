@@ -40,6 +40,7 @@ from ikigai_actors.records.lives.membership import forget_dead, watchers_of
 from ikigai_actors.records.mail.asked import asked_of, bury_asked
 from ikigai_actors.records.mail.mail import EXIT, write_mail
 from ikigai_actors.records.outbox.events import AGENT_DIED, PostedEvent, post
+from ikigai_actors.records.questions.questions import bury_questions
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from supervisors.causes import Cause
@@ -276,6 +277,7 @@ def _settle(
     if tied:
         keep_timers(tx, tied, now)
         keep_memberships(tx, tied, now)
+        bury_questions(tx, tied, now)
     tx.run("end_timers", agents=tied)
     forget_dead(tx, tied)
     if tied:
@@ -366,7 +368,7 @@ def _told(
 
 
 def _tied(tx: Transaction, dead: Collection[str]) -> list[str]:
-    """The dead, but for those of `MANY_DEATHS` that have no timer, group, monitor, pause or question of a program."""
+    """The dead, but for those of `MANY_DEATHS` that have no timer, group, monitor, pause or question."""
     if len(dead) >= MANY_DEATHS:
         ties = tx.run("some_ties", most=len(dead))
         if len(ties) < len(dead):  # these are all there are

@@ -34,8 +34,9 @@ from ikigai_actors.records.mail.words import check_words, take_words
 from ikigai_actors.records.messages.blobs import write_blobs
 from ikigai_actors.records.messages.definitions import Definitions
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.outbox.events import post
 from ikigai_actors.records.messages.principals import principal_in
+from ikigai_actors.records.outbox.events import post
+from ikigai_actors.records.questions.questions import write_questions
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, Around, Locked, LockedRows, RunAlone, TreeLock, Unit
 from ikigai_actors.tools.rules.rule import Rules
@@ -193,6 +194,8 @@ class Append(Unit):
         if unit.words:
             take_words(tx, unit.agent, unit.words, unit.messages[-1].created_at)
         write_blobs(tx, unit.blobs)
+        if unit.questions or unit.settled:
+            write_questions(tx, unit.questions, unit.settled, unit.messages[-1].created_at)
         if unit.definitions:
             locked.part(Definitions, Definitions).keep(unit.definitions)
         if unit.labels:

@@ -10,6 +10,7 @@ from ikigai_actors.records.budgets.amounts import Charge, Need, SpendingRow
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.log.merge_source import MergeEntry
 from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.questions.asked import NewQuestion, SettledQuestion
 from ikigai_actors.tools.definitions import Definition
 from ikigai_actors.tools.rules.rule import NewRule, Rules
 from ikigai_actors.tools.trees.tree import Copied
@@ -64,6 +65,10 @@ class LogUnit:
     """The blobs that the messages refer to, as far as they may not be stored yet."""
     definitions: tuple[Definition, ...] = ()
     """The definitions of tools for which the questions in these messages hold."""
+    questions: tuple[NewQuestion, ...] = ()
+    """The questions that it asks."""
+    settled: tuple[SettledQuestion, ...] = ()
+    """The questions that wait no more with it."""
     asks: bool = False
     """Whether a request to the model may follow: what that needs is held. The actor knows how much it is: ``need``."""
     may_wait: bool = True

@@ -26,6 +26,7 @@ from ikigai_actors.records.mail.timers import timers_of
 from ikigai_actors.records.messages.blobs import drop_unreferenced, unreferenced
 from ikigai_actors.records.once import KEPT_MS
 from ikigai_actors.records.outbox.deliveries import prune_deliveries
+from ikigai_actors.records.questions.questions import prune_questions
 from ikigai_actors.store.base import Store, Transaction
 
 BATCH = 5_000
@@ -101,6 +102,7 @@ def prune_logs(
     store.write(prune_definitions)
     store.write(lambda tx: prune_arrivals(tx, now))
     store.write(lambda tx: prune_deliveries(tx, now))
+    store.write(lambda tx: prune_questions(tx, now))
     _prune_calls(store, now - KEPT_MS)
     store.write(lambda tx: prune_former(tx, now))
     return found

@@ -11,6 +11,7 @@
     acts                     acts of programs, and what they are named by
     definitions              definitions of tools that questions hold for
     principals          who asked from outside for what a message says
+    question_terms      which people a question asks, and what happens while nobody answers
 
 These modules know no agent and no database, but for ``pieces``, ``blobs`` and ``definitions``.
 """

@@ -23,6 +23,8 @@
                     ``off``, or ``auto``, as when it is not set: where that leaves what its service has cached as it is
     instructions    those of a project, which follow its system prompt, each with its path and digest
     skills          the skills that its model may load, each pinned by its digest (`records.messages.skills`)
+    questions       which people its questions ask, and what happens while nobody answers: see
+                    `records.messages.question_terms`
     compact         whether its model summarises by itself what was said when that comes near its window: ``auto``, as
                     when it is not set, or ``off``
     compact_at      when it does so: a part of the window, 0.8 when it is not set, or a number of tokens
@@ -40,6 +42,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.arguments import LONGEST_TIME, check_mapping
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.forms import are_references
+from ikigai_actors.records.messages.question_terms import are_terms
 from ikigai_actors.records.messages.skills import are_instructions, are_skills
 from ikigai_actors.text import check_text
 
@@ -179,6 +182,7 @@ SETTINGS: Mapping[str, Setting] = {
         "a dict of fields of the model's service, as {'top_k': 40}",
         True,
     ),
+    "questions": Setting(are_terms, "a dict with to, within, default, remind and escalate, as {'within': '4h'}"),
     "skills": Setting(are_skills, "a list of skills, as agent.use_skills(DIRECTORY) makes it"),
     "stuck_after": Setting(lambda value: _is_number(value, 0, LONGEST_TIME), "seconds, 0 or more"),
     "service_retries": Setting(_is_count, "a whole number, 0 or more"),

@@ -45,11 +45,14 @@ from ikigai_actors.records.budgets.ledger import BudgetLedger, Hearers, hearers
 from ikigai_actors.records.budgets.spendings import keep_labels
 from ikigai_actors.records.fsck.check import judge
 from ikigai_actors.records.log.chain import EMPTY_HASH, hash_after
+from ikigai_actors.records.log.heads import section
 from ikigai_actors.records.log.lineage import read_lineage
 from ikigai_actors.records.log.stored_history import StoredHistory
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import complaint
 from ikigai_actors.records.proof.chain_check import fork_points
+from ikigai_actors.records.questions.questions import write_questions
+from ikigai_actors.records.questions.waiting import question_of, waiting_calls
 from ikigai_actors.records.transfer.format import ORIGIN, Record, RecordFile, data_object, data_text, read_file
 from ikigai_actors.records.transfer.manifest import Manifest, blob_bytes, hash_bytes, log_starts
 from ikigai_actors.records.transfer.rights import counts, earlier_rules, restricted, without_rights
@@ -259,6 +262,10 @@ class Graft:
                 table, columns, row_of = tables[kind]
                 rows = _batches(row for record in records if (row := row_of(record)) is not None)
                 tx.schema.load(table, columns, self._sum.counting(rows) if kind == "message" else rows)
+        for one in self.records:
+            if one.living and one.turn:
+                waits = waiting_calls(section(tx, one.uuid, one.turn - 1)).values()
+                write_questions(tx, [question_of(one.uuid, call) for call in waits], (), self._now)
 
     def _records(self) -> Iterator[Record]:
         """The records of the file, which are counted as they come."""

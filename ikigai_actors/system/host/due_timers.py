@@ -1,21 +1,27 @@
-"""The timers of the agents that a host runs: it looks which fire next, and has them fired when they are due.
+"""Timers and questions of the agents that a host runs: it looks what comes next, and has it done when it is due.
+
+Timers fire so, and questions that nobody answers take their next step.
 
     asleep    the next time is known, or there is none: a commit, a hint, new agents or that time wake it
-    looking   those that are due are given to the journal, some at a time
-    firing    it waits for their commits, and then looks again
+    looking   what is due is given to the journal, some at a time
+    firing    it waits for the commits, and then looks again
 
 The rows decide; what is remembered here is only when to look. The calendar may be set while it sleeps, so it looks at
 the clock in between, without reading anything. A firing that was not committed is tried again after a while.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.records.mail.timers import DueTimer, Fire, next_timers
+from ikigai_actors.records.hosts.question_steps import StepQuestion, next_questions
+from ikigai_actors.records.mail.timers import Fire, next_timers
+from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.journal import CommitResult, Committed, Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
+from ikigai_actors.store.unit import Unit
 
 logger = logging.getLogger(__name__)
 
@@ -29,11 +35,38 @@ RETRY = 5.0
 """Seconds after which a firing is tried again that was not committed."""
 
 
+class Due(Protocol):
+    """A thing that is to happen to an agent at a time."""
+
+    @property
+    def agent(self) -> str:
+        """The agent, by uuid."""
+
+    @property
+    def due_at(self) -> int:
+        """When, in milliseconds since 1970."""
+
+
+class DueKind(NamedTuple):
+    """A kind of what is to happen later."""
+
+    name: str
+    next: Callable[[Transaction, str, int], Sequence[Any]]
+    """Gives what comes next of a host's agents, this many at most; each is a `Due`."""
+    unit: Callable[[Any, int], Unit]
+    """The unit that does it at a time, unless it was done or taken back."""
+
+
+TIMERS = DueKind("Timer", next_timers, Fire)
+QUESTIONS = DueKind("Question", next_questions, StepQuestion)
+
+
 class DueTimers:
-    """Fires the timers of one host's agents. For one thread, which may wait for the database."""
+    """Does what is due to one host's agents, of one kind. For one thread, which may wait for the database."""
 
     def __init__(
         self,
+        kind: DueKind,
         reader: RetryingReader,
         journal: Journal,
         host: str,
@@ -44,14 +77,15 @@ class DueTimers:
         """Put the parts together.
 
         Args:
-            reader: reads the timers.
-            journal: commits what they fire.
+            kind: what is done.
+            reader: reads what is to be done.
+            journal: commits it.
             host: the id of the host.
             clock: decides what is due.
             post: has the thread call a function; from any thread.
             after: lets the thread call a function in this many seconds.
         """
-        self._reader, self._journal, self._host, self._clock = reader, journal, host, clock
+        self._kind, self._reader, self._journal, self._host, self._clock = kind, reader, journal, host, clock
         self._post, self._after = post, after
         self._firing = 0  # how many firings are on their way to the database
         self._failed = False
@@ -62,23 +96,23 @@ class DueTimers:
         """Fire what is due, and note when to look again."""
         if self._firing:
             return  # it is looked at after them
-        found = self._reader.read(lambda tx: next_timers(tx, self._host, FIRED_AT_ONCE))
+        found = self._reader.read(lambda tx: self._kind.next(tx, self._host, FIRED_AT_ONCE))
         now = self._clock.now_ms()
-        due = [timer for timer in found if timer.due_at <= now]
+        due: list[Due] = [one for one in found if one.due_at <= now]
         if due:
             self._fire(due, now)
         else:
             self._due = found[0].due_at if found else None
             self._sleep()
 
-    def _fire(self, timers: list[DueTimer], now: int) -> None:
-        self._firing = len(timers)
-        for timer in timers:
-            self._journal.submit(Fire(timer, now), partial(self._done, timer))
+    def _fire(self, due: Sequence[Due], now: int) -> None:
+        self._firing = len(due)
+        for one in due:
+            self._journal.submit(self._kind.unit(one, now), partial(self._done, one))
 
-    def _done(self, timer: DueTimer, result: CommitResult) -> None:
+    def _done(self, one: Due, result: CommitResult) -> None:
         if not isinstance(result, Committed):
-            logger.warning("Timer %s of agent %s did not fire: %s", timer.id, timer.agent, result.error)
+            logger.warning("%s of agent %s did not fire: %s", self._kind.name, one.agent, result.error)
         self._post(lambda: self._fired(isinstance(result, Committed)))
 
     def _fired(self, committed: bool) -> None:

@@ -116,6 +116,9 @@ class Supervision(Protocol):
     def await_service(self, uuid: str, at: int) -> None:
         """Let an agent ask its model again at a time in milliseconds since 1970. Never waits."""
 
+    def look_at_questions(self) -> None:
+        """Look which questions take a step next. Never waits."""
+
     def watch(self, uuid: str) -> None:
         """Watch whether an agent sends heartbeats. Never waits."""
 
@@ -571,6 +574,10 @@ class ProcessTable(Processes):
     def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
         assert self._supervision is not None
         self._supervision.serve(budgets, due)
+
+    def look_at_questions(self) -> None:
+        assert self._supervision is not None
+        self._supervision.look_at_questions()
 
     def watch(self, uuid: str) -> None:
         assert self._supervision is not None

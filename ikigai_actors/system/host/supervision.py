@@ -59,7 +59,7 @@ from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
 from ikigai_actors.system.host.crash_log import note_decision, on_one_line, restarts_so_far, span
 from ikigai_actors.system.host.deliveries import Deliveries, ReceiverLink
-from ikigai_actors.system.host.due_timers import DueTimers
+from ikigai_actors.system.host.due_timers import QUESTIONS, TIMERS, DueTimers
 from ikigai_actors.system.host.processes import ProcessTable, Supervision
 from ikigai_actors.system.host.remote_commands import RemoteCommands
 from ikigai_actors.system.host.sign_board import SignBoard
@@ -143,9 +143,11 @@ class SupervisionLoop(Worker, Supervision):
         )
         """The remote commands of other processes for the agents of this host."""
         self.remote_commands.handle(Fail, self._decide_as_asked)
-        self._due_timers = DueTimers(self._reader, journal, host, clock, self.post, self.after)
+
         self.deliveries = Deliveries(self._reader, journal, host, clock, link, self.post, self.after)
         """Sends events of the agents of this host to receivers outside."""
+        self._due_timers = DueTimers(TIMERS, self._reader, journal, host, clock, self.post, self.after)
+        self._due_questions = DueTimers(QUESTIONS, self._reader, journal, host, clock, self.post, self.after)
         self._stuck_watch = StuckWatch(processes, journal, clock, self.after)
         self._sleep_watch = SleepWatch(processes, journal, host, self.after, sleep_after)
         self.sign_board = SignBoard(processes, journal, host, clock, self.post, self.after)
@@ -247,8 +249,13 @@ class SupervisionLoop(Worker, Supervision):
                     actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=turn))
 
     def look_at_timers(self) -> None:
-        """Look which timers fire next. Never waits."""
+        """Look which timers fire next, and which questions take a step. Never waits."""
         self.post(self._due_timers.fire_due)
+        self.post(self._due_questions.fire_due)
+
+    def look_at_questions(self) -> None:
+        """Look which questions take a step next. Never waits."""
+        self.post(self._due_questions.fire_due)
 
     def watch(self, uuid: str) -> None:
         self.post(lambda: self._stuck_watch.begin(uuid))

@@ -1,0 +1,56 @@
+"""The built-in call by which a model asks a person: ask_human.
+
+It asks as a call does that waits for approval, and is answered as that is decided: the answer is its result. So it is
+never carried out here; where nobody can be asked, it is refused.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ikigai_actors.agent.builtin_calls.base import BuiltinCall, Given
+from ikigai_actors.agent.turn.calls import ASK_HUMAN, Call
+from ikigai_actors.agent.turn.events import Continue
+from ikigai_actors.agent.turn.questions import check_question
+from ikigai_actors.agent.turn.state import State, Step
+from ikigai_actors.errors import BadInput
+from ikigai_actors.tools.policy import ToolTraits
+
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+
+
+class AskHumanCall(BuiltinCall):
+    """Ask a person, and wait for the answer."""
+
+    name = ASK_HUMAN
+    description = (
+        "Ask a person what only a person can say, and wait for the answer, which is the result. It may take long: your "
+        "other calls of this reply are carried out meanwhile. Without form the answer is a text."
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        properties: dict[str, Any] = {
+            "question": {"type": "string", "description": "What you ask. The person sees this alone."},
+            "form": {
+                "type": "object",
+                "description": 'What the answer is, as a flat JSON Schema: {"type": "boolean"}, or an object whose '
+                "properties are string, number, integer or boolean, with enum for a choice.",
+            },
+            "to": {
+                **_TEXTS,
+                "description": "People: role:WORD or principal:ID. All who may approve if left out.",
+            },
+            "within": {"type": "string", "description": "How long to wait, as 30m or 4h; then default is the answer."},
+            "default": {"description": "The answer if nobody answers in time; declined if left out."},
+        }
+        schema = {"type": "object", "properties": properties, "additionalProperties": False, "required": ["question"]}
+        self.described = {**self.described, "input_schema": schema}
+
+    def check(self, given: Given) -> None:
+        check_question(given)
+
+    def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+        raise BadInput("Nobody is asked here: all that asks is allowed. Decide yourself, and say so.")
+
+
+CALLS = (AskHumanCall(),)

@@ -1,0 +1,153 @@
+"""The terms of a question: which people it asks, and what happens while nobody answers. Pure.
+
+    terms = terms_in({"within": "4h", "default": "deny", "remind": "30m", "escalate": ["role:lead", "above"]})
+    terms.steps()       # remind after 30 m, ask role:lead after 60 m, and the one above after 90 m; deny after 4 h
+
+An address is ``role:WORD``, ``principal:ID`` or ``label:NAME``: the principal that the agent's label names. By
+``above`` all who may approve are asked, and the agent's supervisor gets a notice. A question counts its steps, as its
+*level*: a step that was taken is never taken again.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ikigai_actors.arguments import parse_span, shown
+from ikigai_actors.errors import BadInput
+
+APPROVERS = "role:approve"
+"""All who may approve calls in the branch: a question asks them where nothing else is said."""
+
+ABOVE = "above"
+
+REMIND, ESCALATE, DEFAULT = "remind", "escalate", "default"
+"""The steps of a question that nobody has answered."""
+
+DENY, ALLOW = "deny", "allow"
+
+_KINDS = ("role", "principal", "label")
+MOST_ADDRESSES = 20
+LONGEST_ADDRESS = 200
+_NAMES = frozenset({"within", "default", "remind", "escalate", "to"})
+
+
+class QuestionStep(NamedTuple):
+    """A step of a question that nobody has answered."""
+
+    after: int
+    """Milliseconds from the question on."""
+    what: str
+    """``remind``, ``escalate`` or ``default``."""
+    address: str = ""
+    """The address that is asked from then on; of ``escalate``."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionTerms:
+    """Which people a question asks, and what happens while nobody answers."""
+
+    to: tuple[str, ...] = (APPROVERS,)
+    within: int | None = None
+    """Milliseconds after which the default is taken; None waits forever."""
+    default: Any = DENY
+    """``deny`` or ``allow`` of a call; of any other question its answer, or ``deny`` for none."""
+    remind: int | None = None
+    """Milliseconds after which it is asked once more."""
+    escalate: tuple[str, ...] = ()
+    """The addresses that are asked after that, one after another."""
+
+    def steps(self) -> tuple[QuestionStep, ...]:
+        """All that may happen, in order. Each interval is that of the reminder, or an equal part of the time limit."""
+        last = [] if self.within is None else [QuestionStep(self.within, DEFAULT)]
+        apart = self.remind or (0 if self.within is None else self.within // (len(self.escalate) + 1))
+        before = [(REMIND, "")] if self.remind else []
+        before += [(ESCALATE, address) for address in self.escalate] if apart else []
+        found = [QuestionStep(apart * place, what, address) for place, (what, address) in enumerate(before, start=1)]
+        return (*(one for one in found if self.within is None or one.after < self.within), *last)
+
+    def encoded(self) -> str:
+        """The terms as a row holds them; empty for the usual ones."""
+        usual = QuestionTerms()
+        said = {name: getattr(self, name) for name in _NAMES if getattr(self, name) != getattr(usual, name)}
+        return json.dumps(said, sort_keys=True) if said else ""
+
+    @staticmethod
+    def decoded(text: str) -> "QuestionTerms":
+        """The terms of a row. Raises `BadInput` for what is none."""
+        try:
+            said = json.loads(text) if text else {}
+            lists = {name: tuple(said[name]) for name in ("to", "escalate") if name in said}
+            return QuestionTerms(**{**said, **lists})
+        except (ValueError, TypeError, RecursionError) as error:
+            raise BadInput(f"Expected the terms of a question; got {shown(text)}.") from error
+
+
+def terms_in(setting: Mapping[str, Any] | None) -> QuestionTerms:
+    """The terms that the setting ``questions`` of an agent gives. Raises `BadInput`."""
+    said = dict(setting or {})
+    if unknown := sorted(said.keys() - _NAMES):
+        raise BadInput(f"Expected {', '.join(sorted(_NAMES))} in questions; got {', '.join(unknown)}.")
+    default = said.get("default", DENY)
+    if default not in (DENY, ALLOW):
+        raise BadInput(f"Expected default to be 'deny' or 'allow'; got {shown(default)}.")
+    return QuestionTerms(
+        check_addresses(said.get("to", [APPROVERS]), "to", above=False),
+        span_in(said.get("within"), "within"),
+        default,
+        span_in(said.get("remind"), "remind"),
+        check_addresses(said.get("escalate", []), "escalate", above=True),
+    )
+
+
+def are_terms(value: object) -> bool:
+    """Whether a value can be the setting ``questions``."""
+    try:
+        return isinstance(value, dict) and terms_in(value) is not None
+    except BadInput:
+        return False
+
+
+def span_in(value: object, name: str) -> int | None:
+    """A length of time, as ``30m`` or seconds, in milliseconds; None for none. Raises `BadInput`."""
+    if value is None:
+        return None
+    time = parse_span(value) / 1000 if isinstance(value, str) else value
+    if isinstance(time, bool) or not isinstance(time, int | float) or not 1 <= time <= 366 * 86_400:
+        raise BadInput(f"Expected {name} to be a length of time from 1s to 366d, such as '30m'; got {shown(value)}.")
+    return int(time * 1000)
+
+
+def check_addresses(value: object, name: str, *, above: bool) -> tuple[str, ...]:
+    """Return addresses; raise `BadInput` for what is none. ``above``: whether the one above may be among them."""
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) > MOST_ADDRESSES:
+        raise BadInput(f"Expected {name} to be a list of at most {MOST_ADDRESSES} addresses; got {shown(value)}.")
+    for one in value:
+        kind, _, rest = str(one).partition(":") if isinstance(one, str) else ("", "", "")
+        fits = kind in _KINDS and rest.strip() == rest != "" and rest.isprintable() and len(one) <= LONGEST_ADDRESS
+        if not (fits or (above and one == ABOVE)):
+            raise BadInput(f"Expected addresses such as role:approve or principal:anna in {name}; got {shown(one)}.")
+    return tuple(value)
+
+
+def resolved(addresses: Collection[str], labels: Mapping[str, str]) -> tuple[str, ...]:
+    """The addresses, with the principal that a label names; approvers where the agent has no such label."""
+    found: list[str] = []
+    for one in addresses:
+        kind, _, name = one.partition(":")
+        if kind == "label":
+            found.append(f"principal:{labels[name]}" if name in labels else APPROVERS)
+        else:
+            found.append(APPROVERS if one == ABOVE else one)
+    return tuple(dict.fromkeys(found))
+
+
+def is_asked(addresses: Collection[str], principal: str, roles: Collection[str]) -> bool:
+    """Whether a question asks a principal, by its id and its roles.
+
+    ``roles`` has each right with those before it. Those who may operate may answer everything.
+    """
+    words = {"operate"} & set(roles)
+    return bool(words) or any(
+        one == f"principal:{principal}" or (one.startswith("role:") and one[5:] in roles) for one in addresses
+    )

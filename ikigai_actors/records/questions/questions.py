@@ -1,0 +1,120 @@
+"""Table ``questions``: which calls wait for a person, which people they ask, and until when.
+
+An index of the log. The row is written by the unit that writes the ``approval`` message; it is closed by the unit that
+writes the decision, begins the call without one, ends the turn, or buries the agent. A call that is asked about again,
+since its tool has changed, has a row of its own: a decision holds for exactly the question that was shown.
+
+    open       the call waits
+    answered   a person has decided; of a call ``approved`` or ``denied``, else ``answered`` or ``declined``
+    expired    nobody has in time, and the runtime has taken the default
+    void       the call waits no more, and nobody has decided
+
+A crash leaves what was committed: the message and the row, or neither. A reminder, an escalation and the time limit
+change the row alone. The default is a remote command of the agent, written with the row that says that its time is
+over, so it is decided once; a person who was faster has decided.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.messages.question_terms import QuestionTerms
+from ikigai_actors.records.questions.asked import NewQuestion, SettledQuestion, question_id
+from ikigai_actors.store.base import Row, Transaction
+
+ANSWERED_KEPT_MS = 30 * 24 * 3600 * 1000
+"""Milliseconds after which a prune deletes a row that is closed."""
+
+
+class QuestionRow(NamedTuple):
+    """A row of table ``questions``."""
+
+    id: str
+    agent: str
+    position: int
+    reply: int
+    call: str
+    kind: str
+    asks: tuple[str, ...]
+    level: int
+    """How many steps of its terms were taken."""
+    digest: str
+    form: dict[str, Any] | None
+    terms: QuestionTerms
+    asked_at: int
+    """In milliseconds since 1970 (UTC)."""
+    next_at: int | None
+    """When the next step is taken; None for never."""
+    next: str | None
+    """The next step: ``remind``, ``escalate`` or ``default``."""
+    answered_at: int | None
+    by: str | None
+    how: str | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it waits for an answer."""
+        return self.answered_at is None
+
+
+def write_questions(
+    tx: Transaction, asked: Iterable[NewQuestion], settled: Iterable[SettledQuestion], now: int
+) -> None:
+    """Write the questions that a unit of an agent asks, and close those that it settles."""
+    for one in settled:
+        tx.run("settle_question", id=question_id(one.agent, one.position), now=now, how=one.how, by=one.by or None)
+    for new in asked:
+        step = next(iter(new.terms.steps()), None)
+        tx.run(
+            "add_question",
+            id=new.id,
+            agent=new.agent,
+            position=new.position,
+            reply=new.reply,
+            call=new.call,
+            kind=new.kind,
+            asks=json.dumps(new.asks),
+            digest=new.digest,
+            form=new.form or None,
+            terms=new.terms.encoded(),
+            now=new.asked_at,
+            next_at=None if step is None else new.asked_at + step.after,
+            next=None if step is None else step.what,
+        )
+
+
+def bury_questions(tx: Transaction, agents: Collection[str], now: int) -> None:
+    """Close the questions of agents that die."""
+    tx.run("bury_questions", agents=list(agents), now=now)
+
+
+def open_questions(tx: Transaction) -> list[QuestionRow]:
+    """The questions that wait, the oldest first."""
+    return [question_in(row) for row in tx.run("open_questions")]
+
+
+def question_called(tx: Transaction, name: str) -> QuestionRow:
+    """A question by its id, or the beginning of that with eight characters or more. Raises `BadInput`."""
+    rows = tx.run("question", id=name) or (tx.run("questions_beginning", id=name) if len(name) >= 8 else [])
+    if len(rows) != 1:
+        raise BadInput(f"There is no question {name!r}. ikigai questions list shows those that wait.")
+    return question_in(rows[0])
+
+
+def every_question(tx: Transaction) -> Iterator[Row]:
+    """All rows as they are."""
+    yield from tx.run("every_question")
+
+
+def prune_questions(tx: Transaction, now: int) -> None:
+    """Delete rows that were closed 30 days ago."""
+    tx.run("prune_questions", before=now - ANSWERED_KEPT_MS)
+
+
+def question_in(row: Row) -> QuestionRow:
+    """The question that a row holds."""
+    found = QuestionRow._make(row)
+    terms = QuestionTerms.decoded(str(row[10]))
+    form = json.loads(str(row[9])) if row[9] else None
+    return found._replace(asks=tuple(json.loads(str(row[6]))), form=form, terms=terms)

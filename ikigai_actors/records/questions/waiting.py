@@ -1,0 +1,60 @@
+"""Which calls of an open turn wait for a person, as its messages say. Pure: the judge of table ``questions``."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.question_terms import APPROVERS, QuestionTerms
+from ikigai_actors.records.messages.replies import calls_in
+from ikigai_actors.records.questions.asked import APPROVE, ASK, NewQuestion, shown_digest
+
+ASKED_BY = "ask_human"
+"""The built-in call by which a model asks a person."""
+
+
+class WaitingCall(NamedTuple):
+    """A call that waits for a person."""
+
+    message: Message
+    """The message that asks."""
+    reply: int
+    """Position of the reply that makes the call."""
+    input: Mapping[str, Any]
+    """The arguments of the call."""
+
+
+def waiting_calls(messages: Iterable[Message]) -> dict[int, WaitingCall]:
+    """The calls that wait at the end of an agent's own messages of a turn, by the position of what asks."""
+    waits: dict[str, WaitingCall] = {}
+    reply, inputs = 0, dict[str, Mapping[str, Any]]()
+    for message in messages:
+        call = str(message.data.get("tool_use_id"))
+        match message.kind:
+            case Kind.ASSISTANT:
+                reply, waits = message.id, {}
+                inputs = {one.id: one.input for one in calls_in(message)}
+            case Kind.ERROR:
+                waits = {}
+            case Kind.APPROVAL if not message.data.get("approved"):
+                waits[call] = WaitingCall(message, reply, inputs.get(call, {}))
+            case Kind.APPROVAL | Kind.TOOL_CALL | Kind.TOOL_RESULT:
+                waits.pop(call, None)
+    return {one.message.id: one for one in waits.values()}
+
+
+def question_of(agent: str, waits: WaitingCall) -> NewQuestion:
+    """The question of a call that waits in a log without a row, as in one that came from a file: on the usual terms."""
+    data, form = waits.message.data, waits.input.get("form")
+    return NewQuestion(
+        agent=agent,
+        position=waits.message.id,
+        reply=waits.reply,
+        call=str(data.get("tool_use_id")),
+        kind=ASK if data.get("name") == ASKED_BY else APPROVE,
+        asks=(APPROVERS,),
+        digest=shown_digest(str(data.get("call_sha256", "")), str(data.get("definition", ""))),
+        form="" if form is None or data.get("name") != ASKED_BY else json.dumps(form),
+        terms=QuestionTerms(),
+        asked_at=waits.message.created_at,
+    )

@@ -1,0 +1,144 @@
+"""Verbs about questions: what waits for a person, and the answers."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ikigai_actors.verbs import text as words
+from ikigai_actors.verbs.arguments import TEXT
+from ikigai_actors.verbs.verb import VerbGroup, verb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ikigai_actors.system.questions import WaitingQuestion
+    from ikigai_actors.verbs.place import Place
+
+
+@verb("list", script="")
+def list_questions(place: "Place") -> object:
+    """List what waits for a person: calls that wait for approval, and what models ask."""
+    label = words.shown_name_in(place.system)
+    found = [one for one in place.system.questions.pending() if place.reaches(one.agent)]
+    for one in found:
+        place.screen.line(_described(one, label))
+    if not found:
+        place.screen.line("Nothing waits for a person.")
+    return [question_row(one, label) for one in found]
+
+
+@verb("show", script="")
+@click.argument("question", metavar="QUESTION", type=TEXT)
+def show_question(place: "Place", question: str) -> object:
+    """Show a question with its form and the digest of what is shown, or who has answered it."""
+    from ikigai_actors.errors import BadInput
+
+    label = words.shown_name_in(place.system)
+    row = place.system.questions.get(question)
+    if not place.reaches(row.agent):
+        raise BadInput(f"There is no question {question!r}. questions list shows those that wait.")
+    for one in place.system.questions.pending():
+        if one.id == row.id:
+            place.screen.line(_described(one, label))
+            place.screen.line(f"digest {one.digest}")
+            return question_row(one, label)
+    place.screen.line(f"{row.id}  {row.how or 'it waits no more'}{f' by {row.by}' if row.by else ''}")
+    return {"question": row.id, "agent": row.agent, "how": row.how, "by": row.by, "answered_at": row.answered_at}
+
+
+@verb("answer", script="")
+@click.argument("question", metavar="QUESTION", type=TEXT)
+@click.argument("answer", metavar="[ANSWER]...", type=TEXT, nargs=-1)
+@click.option("--deny", is_flag=True, help="Do not let the call run, or decline to answer; ANSWER says why.")
+@click.option("--digest", metavar="SHA256", type=TEXT, help="Only if this is what was shown, as list and show say it.")
+@click.option("--always", "always", flag_value="tool", help="The agent need not ask for this tool again.")
+@click.option("--exact", "always", flag_value="exact", help="The agent need not ask for this command of bash again.")
+def answer_question(
+    place: "Place", question: str, answer: tuple[str, ...], deny: bool, digest: str | None, always: str | None
+) -> object:
+    """Answer a question, by its id or the beginning of that.
+
+    A call that waits for approval runs without an ANSWER, or with allow. What a model asks takes the ANSWER, as its
+    form says: a text, a number, yes or no, or an object as JSON.
+    """
+    from ikigai_actors.errors import BadInput
+    from ikigai_actors.records.questions.asked import ASK
+    from ikigai_actors.records.questions.forms import parsed_answer
+    from ikigai_actors.verbs.principal import words_of_roles
+
+    row = place.system.questions.get(question)
+    if not place.reaches(row.agent):
+        raise BadInput(f"There is no question {question!r}. questions list shows those that wait.")
+    text, said = " ".join(answer), object()
+    if row.kind == ASK:
+        said = None if deny else parsed_answer(row.form, text)
+    elif not deny and text not in ("", "allow", "deny"):
+        raise BadInput(f"This call is allowed or denied; got {text!r}. --deny takes a reason.")
+    else:
+        said = "deny" if deny or text == "deny" else "allow"
+    principal = place.principal
+    in_time = place.wait_for(
+        lambda: place.system.questions.answer(
+            row.id,
+            said,
+            reason=text if deny else "",
+            by=principal.id,
+            roles=words_of_roles(principal),
+            digest=digest or "",
+            always=always or False,
+        )
+    )
+    after = place.system.questions.get(row.id)
+    done = after.how or "answered"
+    place.screen.line(f"{row.id}  {done}" if in_time else f"{row.id}  was {done} before by {after.by or 'nobody'}")
+    return {"question": row.id, "agent": row.agent, "answered": in_time, "how": after.how, "by": after.by}
+
+
+questions = VerbGroup(
+    "questions",
+    "List what waits for a person, and answer it.",
+    (list_questions, show_question, answer_question),
+    list_questions,
+)
+
+
+def question_row(question: "WaitingQuestion", label: "Callable[[str], str | None]") -> dict[str, object]:
+    """A question as a client sees it."""
+    row = question.row
+    return {
+        "question": row.id,
+        "agent": row.agent,
+        "name": label(row.agent),
+        "kind": row.kind,
+        "text": question.text,
+        "tool": question.call.tool,
+        "input": dict(question.call.input),
+        "call": question.call.full_name,
+        "form": row.form,
+        "digest": row.digest,
+        "asks": list(row.asks),
+        "asked_at": row.asked_at,
+        "next_at": row.next_at,
+        "next": row.next,
+        "change": question.call.change or None,
+    }
+
+
+def _described(question: "WaitingQuestion", label: "Callable[[str], str | None]") -> str:
+    row = question.row
+    what = words.described_call(question.call) if row.kind == "approve" else question.text
+    form = "" if row.form is None else f"  ({_form_words(row.form)})"
+    return f"{row.id[:12]}  {label(row.agent)}: {what}{form}"
+
+
+def _form_words(form: "Mapping[str, Any]") -> str:
+    """A form on a line: its fields, each with its type or what it may be."""
+    fields = form["properties"] if form["type"] == "object" else {"": form}
+    told = (f"{name}: {_field_words(field)}" if name else _field_words(field) for name, field in fields.items())
+    return words.one_line(", ".join(told))
+
+
+def _field_words(field: "Mapping[str, Any]") -> str:
+    if field.get("enum"):
+        return " or ".join(map(str, field["enum"]))
+    return "yes or no" if field["type"] == "boolean" else "text" if field["type"] == "string" else str(field["type"])
