@@ -47,7 +47,7 @@ def test_two_builds_share_a_team_are_told_apart_and_no_approval_goes_from_one_to
         provider = ScriptedProvider(lambda request: pays if name == "a" else results(request)[0].content)
         system = ActorSystem.open(
             url, provider, tools=shop(described, paid), join=True, name=name, balance=None, approvals="ask",
-            build=f"build-{name}", lease=4.0,
+            build=f"build-{name}", lease=30.0,
         )  # fmt: skip
         return opened.enter_context(system)
 

@@ -38,7 +38,7 @@ def test_who_does_not_know_the_tables_any_more_leaves_and_the_newer_host_answers
     def start(name: str, *steps: Migration) -> ActorSystem:
         provider, parts = FunctionProvider(lambda request: f"{name} answers", "code"), replace(SYSTEM_PLATFORM)
         system = ActorSystem.open(
-            url, provider, join=True, name=name, lease=4.0, balance=None, parts=replace(parts, migrations=steps)
+            url, provider, join=True, name=name, lease=30.0, balance=None, parts=replace(parts, migrations=steps)
         )
         opened.callback(system.close)
         return system
