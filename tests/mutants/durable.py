@@ -8,6 +8,7 @@ from tests.mutants import Edit, Mutant
 _TURNS, _CHANGES = "tests/agent/test_turns.py", "tests/records/test_changes.py"
 _KEYS, _ONCE = "tests/system/test_keys.py", "tests/records/test_once.py"
 _ASKED, _PROGRAMS = "tests/records/test_asked.py", "tests/programs/test_programs.py"
+_PROGRAM_CHANGES = "tests/programs/test_changes.py"
 _CUT_OFF, _BOOT = "tests/system/test_cut_off.py", "tests/agent/test_boot.py"
 
 DURABLE_MUTANTS = (
@@ -245,6 +246,20 @@ DURABLE_MUTANTS = (
         "        return False if outcome.denied else bool(super().made(outcome))",
         "        return bool(super().made(outcome))",
         test=_PROGRAMS,
+    ),
+    Mutant(
+        "a program that goes on drops records that it still needs",
+        "programs/frames.py",
+        "        asked = AskedCalls(",
+        "        self._records.results.clear() if note else None\n        asked = AskedCalls(",
+        test=_PROGRAM_CHANGES,
+    ),
+    Mutant(
+        "a program that begins again has its earlier records",
+        "programs/provider.py",
+        "        records = TurnRecords([] if again else since_restart(mine)",
+        "        records = TurnRecords(mine",
+        test=_PROGRAM_CHANGES,
     ),
 )
 """All of them."""
