@@ -20,13 +20,15 @@ from functools import partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
-from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.definitions import Definition, ToolDifference, definition_of
-from ikigai_actors.tools.function import Tool
+
+if TYPE_CHECKING:
+    from ikigai_actors.tools.base import Toolset
+    from ikigai_actors.tools.function import Tool
 
 DIGITS = 16
 """The digits of a build's digest."""
@@ -47,7 +49,7 @@ class Build(NamedTuple):
 
 
 def build_of(
-    tools: Iterable[Tool | Toolset], code: Iterable[Callable[..., Any]] = (), name: str | None = None
+    tools: "Iterable[Tool | Toolset]", code: Iterable[Callable[..., Any]] = (), name: str | None = None
 ) -> Build:
     """The build of a process.
 
@@ -59,6 +61,8 @@ def build_of(
     Raises:
         BadInput: the name is none.
     """
+    from ikigai_actors.tools.base import Toolset  # which loads what commands that only look do without
+
     every = [*tools]
     functions = [one for one in every if not isinstance(one, Toolset)]
     definitions = tuple(sorted(definition_of(one.describe(), one.traits) for one in functions))

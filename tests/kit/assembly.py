@@ -94,6 +94,10 @@ def replayed(
                 which = f"{data.get('since', 0) + 1}–{data.get('head', 0)}"
                 about = f'from="{data.get("name", data.get("from"))}" messages="{which}"'
                 made.append(("user", {"type": "text", "text": f"<merge {about}>\n{text}\n</merge>"}))
+            elif one.kind == Kind.CONTEXT:
+                text = one.content.replace("</context", "&lt;/context")
+                hook = one.data.get("hook", "hook")
+                made.append(("user", {"type": "text", "text": f'<context from="{hook}">\n{text}\n</context>'}))
             elif one.kind in (Kind.USER, Kind.MAIL, Kind.REPAIR) and one.content.strip():
                 made.append(("user", {"type": "text", "text": one.content}))
     if not made or made[-1][0] == "assistant":

@@ -271,7 +271,18 @@ CASES: list[Case] = [
     (Invariant.UNREAD, "g", agent("g", "unread = 1")),
     (Invariant.BLOB, "root", message("root", 1, f"data = '{ATTACHED}'")),
     (Invariant.DEFINITION, None, "INSERT INTO definitions VALUES ('0123', 'post', '{}')"),
-    (Invariant.DEFINITION, "root", more("root", (15, "approval", '{"tool_use_id": "f1", "definition": "0123"}'))),
+    (
+        Invariant.DEFINITION,
+        "root",
+        more("root", (15, "approval", '{"tool_use_id": "f1", "definition": "0123", "approved": true}')),
+    ),
+    (
+        Invariant.QUESTION,
+        "root",
+        """INSERT INTO questions
+           (id, agent_uuid, position, reply, call, kind, asks, digest, terms, asked_at, answered_at, how)
+           VALUES ('of another', 'root', 1, 1, 'f1', 'approve', '[]', '', '', 1, 2, 'void')""",
+    ),
     (Invariant.BUILD, None, "INSERT INTO builds VALUES ('b', '{\"post\":\"0123\"}', '', 1)"),
     (Invariant.BUILD, None, "INSERT INTO builds VALUES ('b', '[]', '', 1)"),
     (Invariant.BUILD, None, "UPDATE hosts SET build = 'b', tools = '{}'"),
@@ -323,7 +334,7 @@ CASES: list[Case] = [
     (Invariant.MONITOR, "a", "INSERT INTO monitors (agent_uuid, watcher, created_at) VALUES ('a', 'a', 1)"),
     (Invariant.ASKED, "a", "INSERT INTO asked (agent, prompt, asker) VALUES ('c', 999, 'a')"),
     (Invariant.ASKED, "a", "INSERT INTO asked (agent, prompt, asker) VALUES ('b', 1, 'a')"),  # who is dead
-    (Invariant.ASKED, "a", [WORD[0], "INSERT INTO asked VALUES ('root', 1, 'a', 2)"]),
+    (Invariant.ASKED, "a", [WORD[0], "INSERT INTO asked (agent, prompt, asker, ended) VALUES ('root', 1, 'a', 2)"]),
     (Invariant.TIMER, "a", "UPDATE timers SET id = 3"),
     (Invariant.TIMER, "a", "UPDATE timers SET latest = 9"),
     (Invariant.TIMER, "a", "UPDATE timers SET missed = 9"),

@@ -10,6 +10,17 @@ from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.arrivals.arrivals import DEAD, FILTERED, HELD, TAKEN
 from ikigai_actors.records.budgets.budget import UNITS
 from ikigai_actors.records.mail import mail
+from ikigai_actors.records.messages.question_terms import DEFAULT, ESCALATE, REMIND
+from ikigai_actors.records.questions.asked import (
+    ANSWERED,
+    APPROVE,
+    APPROVED,
+    ASK,
+    DECLINED,
+    DENIED,
+    EXPIRED,
+    VOID,
+)  # fmt: skip
 from ikigai_actors.store.migrations import schema_script
 from ikigai_actors.store.transaction import COLUMNS
 from ikigai_actors.tools.policy import Policy
@@ -28,7 +39,9 @@ WORDS = {
     "exit_cause": set(Cause),
     "fires_as": {mail.MAIL, mail.NOTICE, mail.PROMPT},
     "forked_as": {OVERLAY, WORKTREE},
+    "how": {APPROVED, DENIED, ANSWERED, DECLINED, EXPIRED, VOID},
     "kind": {mail.MAIL, mail.EXIT, mail.NOTICE, mail.PROMPT},
+    "next": {REMIND, ESCALATE, DEFAULT},
     "on_orphan": set(OrphanPolicy),
     "restart": set(RestartType),
     "scope": set(Scope),
@@ -76,7 +89,8 @@ def test_a_new_row_of_an_agent_allows_the_restarts_of_a_new_supervisor() -> None
 @pytest.mark.parametrize("column", WORDS)
 def test_a_column_holds_the_words_that_the_code_knows(column: str) -> None:
     checks = re.findall(rf"CHECK \({column} IN \(([^)]*)\)", SCRIPT)
-    assert [set(re.findall(r"'([^']*)'", check)) for check in checks] == [WORDS[column]]
+    expected = [WORDS[column], {APPROVE, ASK}] if column == "kind" else [WORDS[column]]  # of mail, and of questions
+    assert [set(re.findall(r"'([^']*)'", check)) for check in checks] == expected
 
 
 def test_no_column_with_words_of_its_own_is_forgotten() -> None:

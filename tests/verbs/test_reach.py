@@ -107,7 +107,7 @@ def test_what_only_looks_commits_nothing(system: AttachedSystem) -> None:
             call(CalledPlace(access, Principal("eve", "Eve", frozenset({"look"}))), verb_of(name), given)
     assert content(system) == before
     assert {name for name, _ in CHANGES + LOOKING} >= {verb.name for verb in VERBS} - {
-        "approve", "deny", "bad", "good", "skip", "move", "resume", "rewind", "uncompact",
+        "answer", "approve", "deny", "bad", "good", "skip", "move", "resume", "rewind", "uncompact",
     }  # fmt: skip
 
 

@@ -77,6 +77,8 @@ from ikigai_actors.tools.policy import Policy, ToolTraits
 from ikigai_actors.tools.rules.rule import NewRule, exact_pattern
 from supervisors.signals import Status
 
+_QUIET = (FIND_TOOLS, LOAD_SKILL, ASK_HUMAN)
+"""Calls that a model learns of where it has them, and not by a mistake."""
 _LACKING = (
     "This call must be looked at by hook {names}, which the process that runs you does not have, so it was denied. Do "
     "without it, or ask the person to start the program with that hook."
@@ -107,7 +109,7 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
         state = replace(state, calls=asked_again(state.calls, again))
     calls = ruled(state.calls, tools, state.rules or (), event.asked)
     if missing := unknown(state.calls, tools):
-        known = ", ".join(sorted(name for name in tools if name not in (FIND_TOOLS, LOAD_SKILL))) or "none"
+        known = ", ".join(sorted(name for name in tools if name not in _QUIET)) or "none"
         return _results(state, missing, f"There is no such tool. Tools on offer: {known}.", now)
     if unclear := {call.id: wrong for call in state.calls if (wrong := complaint_about(call))}:
         calls_about = tuple(call for call in state.calls if call.id in unclear)

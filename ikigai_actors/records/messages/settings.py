@@ -23,6 +23,7 @@
                     ``off``, or ``auto``, as when it is not set: where that leaves what its service has cached as it is
     instructions    those of a project, which follow its system prompt, each with its path and digest
     skills          the skills that its model may load, each pinned by its digest (`records.messages.skills`)
+    hooks           the names of the hooks that look at its calls; those of agents above it hold as well
     questions       which people its questions ask, and what happens while nobody answers: see
                     `records.messages.question_terms`
     compact         whether its model summarises by itself what was said when that comes near its window: ``auto``, as

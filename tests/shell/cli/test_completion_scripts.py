@@ -34,7 +34,7 @@ def completed(line: str, home: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("ikigai pro", ["plain,prompt"]),
+        ("ikigai prom", ["plain,prompt"]),
         ("ikigai pag", []),
         ("ikigai prompt --wa", ["plain,--wait"]),
         ("ikigai doc wr", ["plain,write"]),

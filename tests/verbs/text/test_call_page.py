@@ -56,7 +56,12 @@ def test_a_question_that_is_asked_again_shows_how_the_tool_has_changed() -> None
     again = replace(
         call("pay", sum=5), definition="b" * 64, former="a" * 64, change="-Pay it.\n+Pay it\u200b twice.\n {"
     )
-    lines = ["The tool has changed since you were asked:", "- Pay it.", r"+ Pay it\u200b twice.", "  {"]
+    lines = [
+        "The tool, or the build that has it, has changed since you were asked:",
+        "- Pay it.",
+        r"+ Pay it\u200b twice.",
+        "  {",
+    ]
     lines += ["It is called with:", "sum: 5"]
     assert [str(line) for line in call_page(again)] == lines
     assert described_call(again) == "\n    ".join(["pay:", *lines])

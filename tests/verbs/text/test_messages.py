@@ -45,6 +45,8 @@ SHOWN: list[tuple[str, str, Mapping[str, object], str, list[tuple[Look, str]]]] 
     ("tool_result", "a\nb", {"name": "ls"}, "ls: a\nb", [(Look.CALL, "ls")]),
     ("tool_result", "a", {}, "tool: a", [(Look.CALL, "tool")]),
     ("approval", "ls", {}, "ls", []),
+    ("hook", "denied", {}, "denied", [(Look.NOTE, "[hook] denied")]),
+    ("context", "so", {"hook": "guard"}, "so", [(Look.NOTE, "[guard says] so")]),
     ("clear", "", {}, "", [(Look.RULE, "cleared: the history starts over")]),
     ("mark", "tea", {}, "tea", [(Look.RULE, "mark 'tea'")]),
     ("mark", "", {}, "(no label)", [(Look.RULE, "mark")]),
