@@ -105,7 +105,7 @@ class ForkAct(ProgramAct):
         self._handle = handle
 
     def value(self, text: str) -> Any:
-        return self._handle(text)
+        return self._handle(text.partition(" ")[0])  # under a budget, what is left of it follows
 
 
 class AskAct(ProgramAct):

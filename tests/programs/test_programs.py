@@ -83,6 +83,15 @@ def races(task: str) -> str:
     return f"{replies[0].output} {replies[1].text}"
 
 
+def test_a_program_forks_under_a_budget_whose_rest_stands_beside_the_child(durable: str) -> None:
+    script = ScriptedProvider(prompted)
+    with ActorSystem.open(durable, providers={"script": script}, programs=[lead], budget={"tokens": 10**6}) as system:
+        boss = boss_in(system)
+        assert boss.prompt("Plan the").get(timeout=DEADLINE).text.endswith("heard again")
+        results = [each for each in boss.history() if each.kind == "tool_result"]
+        assert "Left of the budget" in results[0].content
+
+
 def test_the_order_in_which_turns_end_is_a_record_and_the_order_of_replies_that_of_the_prompts(durable: str) -> None:
     slow, quick = Gate('{"result": 7}'), Gate("quick")
     given = {"slow": slow.provider, "quick": quick.provider}
@@ -327,7 +336,7 @@ async def strays(task: str) -> str:
 @program
 async def blocks(task: str) -> str:
     try:
-        return str(current_agent().aio.fork(name="kid").get())
+        return str(current_agent().aio.fork(name="kid", model="offline").get())
     except BadInput as error:
         return str(error)
 

@@ -154,9 +154,13 @@ class ForkCommands(CommandBase[H]):
         model = model.name if isinstance(model, Program) else model
         if (frame := acting_frame.get()) is not None and frame.me.uuid == self.uuid:
             others = (count, prompts, names, tuple(attach), at, budget, labels, tuple(skills), key, on_orphan)
-            if any(one not in (None, ()) for one in others):
+            if exist_ok or any(one not in (None, ()) for one in others):
                 raise BadInput(
                     "Expected prompt, name, model, system and output for the fork of a program, and nothing else."
+                )
+            if model is None:
+                raise BadInput(
+                    "Expected a model for the fork of a program: without one the child would run this program again."
                 )
             asked = {"prompt": prompt, "name": name, "model": model, "system": system, **data_of(output, ())[0]}
             given = {key: value for key, value in asked.items() if value is not None}
