@@ -13,9 +13,12 @@ named tuple. That matters where millions of rows become records; other code call
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, field, fields, make_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
+
+NO_DATA: Mapping[str, Any] = {}
+"""An empty mapping that nobody changes."""
 
 if TYPE_CHECKING:
     from dataclasses import replace as replace  # the type checker knows which arguments it takes

@@ -24,7 +24,6 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.reach.histories import written_by
 from ikigai_actors.records.log.history import Lens, View
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import calls_in, is_whole_reply
 from ikigai_actors.text import check_text
 
 MODES = ("turn", "log", "step")
@@ -163,8 +162,8 @@ def _edited(turn: Turn, edit: Mapping[int, str]) -> ReplayCase:
         raise BadInput(f"Message {min(edit)} cannot be gone on from: it was cut off.")
     later = [one.id for one in replies if one.id > reply.id]
     end = min(later, default=turn.end + 1)
-    if not calls_in(reply) or max(edit) >= end:
-        text = "nothing goes on from it" if not calls_in(reply) else "the edits are of several steps"
+    if not reply.calls or max(edit) >= end:
+        text = "nothing goes on from it" if not reply.calls else "the edits are of several steps"
         raise BadInput(f"The reply at {reply.id} cannot be gone on from with this edit: {text}.")
     cut = next((call for call in turn.calls if call.position == reply.id and call.result is None), None)
     if cut is not None:
@@ -181,7 +180,7 @@ def _going(turn: Turn, at: int) -> TrialStart:
 
 def _copies(step: Sequence[Message], edit: Mapping[int, str]) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
     """Copies of a reply and its results. Calls get their ids as they were: without, a copy's would be others."""
-    ids = [call.id for call in calls_in(step[0])]
+    ids = [call.id for call in step[0].calls]
     copies: list[tuple[str, str, Mapping[str, Any]]] = []
     for message in step:
         text = edit.get(message.id, message.content)
@@ -211,4 +210,4 @@ def _messages(turn: Turn) -> list[Message]:
 
 
 def _replies(turn: Turn, messages: Sequence[Message]) -> list[Message]:
-    return [one for one in messages if is_whole_reply(one)]
+    return [one for one in messages if one.is_whole_reply]

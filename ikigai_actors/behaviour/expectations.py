@@ -14,14 +14,14 @@ from typing import Any
 from ikigai_actors.behaviour.forecasts import ExpectedRequest, Forecast, trial_forecast
 from ikigai_actors.behaviour.turns import TurnRequest
 from ikigai_actors.errors import BadInput
+from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.providers.selection import models_in
 from ikigai_actors.reach.histories import controls_up_to, latest_such
 from ikigai_actors.reach.trials import check_answered, models_asked
 from ikigai_actors.records.log.history import EMPTY, View, merge, play
-from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
-from ikigai_actors.records.messages.replies import is_whole_reply, spent_of
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.system.handles.ref import System
 
 
@@ -65,7 +65,7 @@ def expected_answer(
 
     Raises `BadInput`, and `ProviderMissing` where nobody is there to be asked.
     """
-    reply = latest_such(system, uuid, at, is_whole_reply)
+    reply = latest_such(system, uuid, at, lambda one: one.is_whole_reply)
     request, then = further_request([] if reply is None else [reply]), settings_of(system, uuid, [at])[at]
     check_answered(system, merge(then, change), [request.model] if request.model else [])
     return expected_trial(system, [request], then, change, judge)
@@ -74,8 +74,8 @@ def expected_answer(
 def further_request(newest_first: Iterable[Message]) -> TurnRequest:
     """The cost of one more prompt after these messages, judged by the latest reply among them."""
     for message in newest_first:
-        if is_whole_reply(message):
-            spent, model = spent_of(message), str(message.data.get("model", ""))
+        if message.is_whole_reply:
+            spent, model = message.spent, str(message.data.get("model", ""))
             usage = None if spent is None else Usage(spent.usage.all_tokens, spent.usage.output_tokens)
             return TurnRequest(message.id, message.kind, model, usage)
     return TurnRequest(0, Kind.ASSISTANT, "", None)

@@ -20,7 +20,7 @@ from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.turns import own_messages
 from ikigai_actors.errors import AgentNotFound, BadInput, ExperimentDiffers, NameTaken, StoreConflict
 from ikigai_actors.reach.histories import living_of_name
-from ikigai_actors.reach.trials import bear_trials, unused_uuid
+from ikigai_actors.reach.trials import bear_trials, end_agent, unused_uuid
 from ikigai_actors.system.handles.ref import AgentRef, System
 
 
@@ -121,7 +121,7 @@ def give_name(agent: AgentRef, name: str) -> None:
     try:
         agent.rename(name)
     except NameTaken:
-        agent.kill(reason=f"another agent is named {name}")
+        end_agent(agent, f"another agent is named {name}")
         raise
 
 

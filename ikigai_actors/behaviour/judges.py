@@ -22,7 +22,7 @@ from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict, within_bounds
 from ikigai_actors.behaviour.programs import run_program
 from ikigai_actors.behaviour.trials import Judge, JudgeAsked, TrialRun, settled
 from ikigai_actors.errors import BadInput, BudgetExceeded, IkigaiError, ProviderMissing
-from ikigai_actors.reach.trials import check_answered, check_model
+from ikigai_actors.reach.trials import check_answered, check_model, end_agent
 from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.text import check_text
 
@@ -115,7 +115,7 @@ def _answer_of(asked: AgentRef) -> Verdict:
     try:
         text = asked.reply().text
     except ProviderMissing as error:  # no verdict: the same call asks again when there is a model
-        asked.kill(reason=str(error))
+        end_agent(asked, str(error))
         raise
     except IkigaiError as error:
         return Verdict(None, f"The judge gave no answer: {error}")

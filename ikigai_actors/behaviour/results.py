@@ -10,6 +10,7 @@ from ikigai_actors.behaviour.facts import Facts, facts_of
 from ikigai_actors.behaviour.forecasts import Forecast
 from ikigai_actors.behaviour.pages import ExperimentReport
 from ikigai_actors.errors import AgentDead, IkigaiError
+from ikigai_actors.reach.trials import end_agent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -73,4 +74,4 @@ class ExperimentResult(ABC):
     def end(self) -> None:
         """End the experiment and all its trials, if it lives. Their histories can be read until they are pruned."""
         with suppress(AgentDead):
-            self.experiment.agent.kill(cascade=True, reason="the experiment was ended")
+            end_agent(self.experiment.agent, "the experiment was ended", cascade=True)

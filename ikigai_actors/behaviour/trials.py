@@ -9,8 +9,8 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial, Verdict, verdict_of
 from ikigai_actors.behaviour.turns import Turn
 from ikigai_actors.errors import IkigaiError, ReplayDiverged
+from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.messages.messages import NO_DATA
 from ikigai_actors.system.births import asked_at
 from ikigai_actors.system.handles.ref import AgentRef, System
 

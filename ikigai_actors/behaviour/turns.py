@@ -22,7 +22,6 @@ from ikigai_actors.providers.base import Usage
 from ikigai_actors.reach.histories import written_by
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
-from ikigai_actors.records.messages.replies import calls_in, is_whole_reply, spent_of
 from ikigai_actors.system.handles.ref import AgentRef
 
 ANSWERED = "answered"
@@ -258,11 +257,11 @@ def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> 
         match message.kind:
             case Kind.ASSISTANT:
                 settle()
-                own = calls_in(message)
+                own = message.calls
                 made += [(one.id, TurnCall(message.id, one.name, one.input)) for one in own if one.name != GIVE_RESULT]
                 text, end = message.content, message.id
                 how = "open" if own else ANSWERED
-                if is_whole_reply(message):
+                if message.is_whole_reply:
                     replies.append(message.id)
                 else:
                     how = "interrupted"
@@ -297,5 +296,5 @@ def requests_in(messages: Iterable[Message]) -> tuple[TurnRequest, ...]:
     return tuple(
         TurnRequest(one.id, one.kind, str(one.data.get("model", "")), None if spent is None else spent.usage)
         for one in messages
-        if one.kind in SPENDING and ((spent := spent_of(one)) is not None or one.kind == Kind.ASSISTANT)
+        if one.kind in SPENDING and ((spent := one.spent) is not None or one.kind == Kind.ASSISTANT)
     )

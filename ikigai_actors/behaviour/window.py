@@ -30,7 +30,7 @@ from ikigai_actors.errors import (
     TurnInterrupted,
 )
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.reach.trials import follow_up, latest_of_resting
+from ikigai_actors.reach.trials import end_agent, follow_up, latest_of_resting
 from ikigai_actors.reach.views import position_of
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import outcome_of
@@ -134,7 +134,7 @@ class TrialWindow(list[InFlight]):
             return None
         if isinstance(said, JudgeAsked):
             if not self._waited(said.agent):
-                said.agent.kill(reason="it is asked again when the experiment goes on")
+                end_agent(said.agent, "it is asked again when the experiment goes on")
                 return None
             return said.verdict()
         return said

@@ -6,7 +6,7 @@
     agui                AG-UI, for web applications
     api                 the network API: every verb by HTTP
     hosting             the host that runs the agents
-    json_rpc, lines, mcp_http, sent_events, bell    messages; standard input and output; HTTP; who waits for news
+    json_rpc, lines, mcp_http, sent_events    messages; standard input and output; HTTP; events for browsers
 
 A door is a process of its own, attached to the database. It decides nothing, owns no agent and holds nothing that a
 ``kill -9`` may take.

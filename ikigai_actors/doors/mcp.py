@@ -9,12 +9,10 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import cached_property, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from ikigai_actors.doors.bell import NewsBell
 from ikigai_actors.doors.json_rpc import (
     INTERNAL,
     INVALID_PARAMS,
@@ -28,8 +26,10 @@ from ikigai_actors.errors import IkigaiError, NoHost
 
 if TYPE_CHECKING:
     from ikigai_actors.reach.access import Access
+    from ikigai_actors.reach.news import NewsFeed
     from ikigai_actors.verbs.act import Act
     from ikigai_actors.verbs.acts.turns import Begun
+    from ikigai_actors.verbs.tools import VerbTool
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ _LOOK = 1.0
 """Seconds between two looks at turns, at most: not all that ends a wait is a message."""
 
 _SETTLES = 0.01
-"""Seconds after the bell has rung until turns are looked at: agents that work hard ring it all the time."""
+"""Seconds after news until turns are looked at: agents that work hard have some all the time."""
 
 THREADS = 8
 
@@ -82,31 +82,38 @@ INSTRUCTIONS = (
 class McpDoor:
     """Answers the requests of MCP clients. It remembers nothing of them."""
 
-    def __init__(
-        self, access: "Callable[[], Access]", bell: NewsBell, *, read_only: bool = False, tasks: bool = False
-    ) -> None:
+    def __init__(self, access: "Callable[[], Access]", *, read_only: bool = False, tasks: bool = False) -> None:
         """Put the parts together.
 
         Args:
             access: gives what clients reach; waits until that can be said.
-            bell: rings when agents have committed something.
             read_only: whether only tools are offered that change nothing.
             tasks: whether clients that know tasks get a task for a turn.
         """
-        self._access, self._bell, self._read_only, self._tasks = access, bell, read_only, tasks
+        self._access, self._read_only, self._tasks = access, read_only, tasks
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ikigai-door")
+
+    @cached_property
+    def _news(self) -> "NewsFeed":
+        """The commits of agents, heard from the first wait on."""
+        from ikigai_actors.reach.news import NewsFeed
+
+        return NewsFeed(lambda: self._reach.system)
 
     @cached_property
     def _reach(self) -> "Access":
         return self._access()
 
     @cached_property
-    def _tools(self) -> "dict[str, Act]":
+    def _tools(self) -> "dict[str, Act | VerbTool]":
         from ikigai_actors.verbs.acts import ACTS
+        from ikigai_actors.verbs.tools import tools_for_models
 
-        return {name: ACTS[name] for name in OFFERED if ACTS[name].reads or not self._read_only}
+        offered: dict[str, Act | VerbTool] = {name: ACTS[name] for name in OFFERED}
+        offered |= tools_for_models()
+        return {name: tool for name, tool in offered.items() if tool.reads or not self._read_only}
 
-    async def _offered(self) -> "dict[str, Act]":
+    async def _offered(self) -> "dict[str, Act | VerbTool]":
         """The tools, by name; they are imported on another thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: self._tools)
 
@@ -190,7 +197,7 @@ class McpDoor:
 
     async def _value(
         self,
-        tool: "Act",
+        tool: "Act | VerbTool",
         given: object,
         progress: Callable[[float, float, str], object] | None,
         *,
@@ -207,20 +214,19 @@ class McpDoor:
             return await loop.run_in_executor(self._pool, task_of, self._reach, value.handles[0])
         begun, seen = loop.time(), list[dict[str, Any]]()
         reported = begun
-        while True:
-            rung = self._bell.next  # before the look, so that nothing is missed
-            seen = await loop.run_in_executor(self._pool, self._look, value, seen)
-            over = [is_over(one) for one in seen]
-            now = loop.time()
-            left = begun + value.seconds - now
-            if left <= 0 or (any(over) if value.any else all(over)):
-                return await loop.run_in_executor(self._pool, value.give, seen)
-            if progress is not None and now - reported >= PROGRESS:
-                reported = now
-                progress(now - begun, value.seconds, f"{sum(over)} of {len(over)} turns are over")
-            with suppress(TimeoutError):
-                await asyncio.wait_for(rung.wait(), min(left, value.seconds / 16, _LOOK))
-                await asyncio.sleep(min(left, _SETTLES))
+        async with self._news.watch() as watch:  # before the first look, so that nothing is missed
+            while True:
+                seen = await loop.run_in_executor(self._pool, self._look, value, seen)
+                over = [is_over(one) for one in seen]
+                now = loop.time()
+                left = begun + value.seconds - now
+                if left <= 0 or (any(over) if value.any else all(over)):
+                    return await loop.run_in_executor(self._pool, value.give, seen)
+                if progress is not None and now - reported >= PROGRESS:
+                    reported = now
+                    progress(now - begun, value.seconds, f"{sum(over)} of {len(over)} turns are over")
+                if await watch.news(min(left, value.seconds / 16, _LOOK)):
+                    await asyncio.sleep(min(left, _SETTLES))
 
     def _look(self, begun: "Begun", before: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """How the turns are; those that were over at the look before are not read again."""

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ikigai_actors.doors.bell import NewsBell
 from ikigai_actors.doors.json_rpc import INVALID_REQUEST, RpcConnection
 from ikigai_actors.doors.lines import LONGEST_MESSAGE, StandardLines
-from ikigai_actors.errors import IkigaiError, NoHost
+from ikigai_actors.errors import IkigaiError
 
 if TYPE_CHECKING:
     from ikigai_actors.doors.hosting import Hosting
@@ -128,15 +127,14 @@ def _close(opening: DoorOpening, lines: StandardLines | None) -> None:
     opening.close()
 
 
-def _mcp(options: DoorOptions, opening: DoorOpening, bell: NewsBell) -> "McpDoor":
+def _mcp(options: DoorOptions, opening: DoorOpening) -> "McpDoor":
     from ikigai_actors.doors.mcp import McpDoor
 
-    _ring_at_news(opening, bell)
-    return McpDoor(opening.access, bell, read_only=options.read_only, tasks=options.tasks)
+    return McpDoor(opening.access, read_only=options.read_only, tasks=options.tasks)
 
 
 def _mcp_connection(options: DoorOptions, opening: DoorOpening, lines: StandardLines) -> RpcConnection:
-    return RpcConnection(_mcp(options, opening, NewsBell(asyncio.get_running_loop())), lines.write)
+    return RpcConnection(_mcp(options, opening), lines.write)
 
 
 def _acp_connection(options: DoorOptions, opening: DoorOpening, lines: StandardLines) -> RpcConnection:
@@ -175,13 +173,13 @@ async def _serve_http(options: DoorOptions, opening: DoorOpening, port: int, sho
     from ikigai_actors.http_server.token_file import token_in
     from ikigai_actors.store.location import home
 
-    over, bell = asyncio.Event(), NewsBell(asyncio.get_running_loop())
+    over = asyncio.Event()
     _end_by_signals(over)
     token = token_in(home() / "door-token")
     listening = listen("127.0.0.1", port)
     port = listening.getsockname()[1]
     application = web.Application(client_max_size=LARGEST_BODY)
-    application.router.add_post("/mcp", HttpMcp(_mcp(options, opening, bell)).post)
+    application.router.add_post("/mcp", HttpMcp(_mcp(options, opening)).post)
     if not options.read_only:
         runs = WebRuns(opening.access())
         application.router.add_post("/agui/{agent}", runs.post)
@@ -198,21 +196,3 @@ def _end_by_signals(over: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, over.set)
-
-
-def _ring_at_news(opening: DoorOpening, bell: NewsBell) -> None:
-    """Ring whenever agents have committed something, as soon as there is a database."""
-
-    def begin() -> None:
-        from ikigai_actors.agent.subscriptions import HostChanged
-        from ikigai_actors.records.agents.registry import Died
-        from ikigai_actors.records.messages.messages import Message
-
-        subscribed = False
-        while not subscribed:
-            with suppress(NoHost):
-                system = opening.access().system
-                system.subscribe(lambda event: bell.ring(), only=(Message, Died, HostChanged))
-                subscribed = True
-
-    threading.Thread(target=begin, name="ikigai-door-news", daemon=True).start()

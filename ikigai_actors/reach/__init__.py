@@ -6,15 +6,20 @@ rows      one row an agent, each field with the version of its latest change
 reading   the answers of the observer's page, as values for JSON
 views     readings of a system, a function each
 histories   readings of histories, a function each
+scrollback   any part of a history, without the rest of it
 agent_lists   some agents with everybody above them, or all in pages
 notebooks   the messages of experiments
 trials    what experiments read and ask of a system
 statistics   the figures of a database
 turn_sources   the parts of logs that turns are made of
 listing   agents and messages in pages
-watching  the news of agents, for requests that wait or stream
+snapshots  one moment, for the bars and screens of a shell, again and again
+conversation   turns as they come, and calls that wait for approval
+replies_on_their_way   each reply on its way, with its text so far
+news      the news of agents, once for all who wait or stream
 branch_feed   the events of all agents in reach, one after the other
 guest_logs   the logs of other libraries, a transaction a method
+following   what hosts commit, for a command on its own thread
 asked     a request below the verbs, and what came of it
 keys      requests that are done once under a key of their principal
 readable   what views take: a system, or a client

@@ -80,6 +80,13 @@ class Access:
         keyed._call = call
         return keyed
 
+    def patient(self, seconds: float) -> Self:
+        """The same reach for calls that wait this long for what is usually done at once."""
+        assert self.system  # so that the copy shares it
+        waiting = copy(self)
+        waiting.quick = seconds
+        return waiting
+
     @cached_property
     def system(self) -> System:
         """The system. Raises `NoHost` while there is none."""

@@ -12,6 +12,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.reading import message_as_json
 from ikigai_actors.reach.turns import spent_by
+from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.agents.lists import Age, age_of
 from ikigai_actors.records.agents.registry import AgentRecord
@@ -55,7 +56,7 @@ def agents_page(access: Access, cursor: str, limit: int) -> dict[str, Any]:
 
 def messages_page(access: Access, agent: str, after: int, limit: int) -> dict[str, Any]:
     """The messages of an agent's history after a position, inherited ones too."""
-    scrollback = access.client.scrollback(access.find(agent).uuid)
+    scrollback = scrollback_of(access.client, access.find(agent).uuid)
     found = scrollback.between(after, after + limit)
     items = [message_as_json(message) for message in found]
     return {"items": items, "next": str(found[-1].id) if len(found) == limit else None}

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.reach.rows import state_at
+from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.budgets.status import budgets_that_limit
 from ikigai_actors.records.log import moments
 from ikigai_actors.records.log.diff import read_diff
 from ikigai_actors.records.log.heads import section
-from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.store.base import Transaction
@@ -72,7 +72,7 @@ def message_as_json(message: Message) -> dict[str, Any]:
 
 def _log(system: "System", query: PageQuery) -> list[dict[str, Any]]:
     """The messages of a history up to ``until``, inherited ones too, oldest first."""
-    scrollback = Scrollback(system._store, named_agent(system, query).uuid)
+    scrollback = scrollback_of(system, named_agent(system, query).uuid)
     count = _number(query, "count", 80)
     if not 1 <= count <= _MOST_MESSAGES:
         raise BadInput(f"Expected count to be 1 to {_MOST_MESSAGES}, got {count}.")

@@ -130,3 +130,8 @@ def bear_trials(agent: AgentRef, note: Mapping[str, Any], births: Sequence[on.Tr
 def follow_up(agent: AgentRef, prompt: str, data: Mapping[str, Any]) -> None:
     """Prompt a trial once more; nobody waits for the reply here."""
     agent.system._tell(agent.uuid, on.Prompt(prompt, Future(agent.uuid), data=data))
+
+
+def end_agent(agent: AgentRef, reason: str, *, cascade: bool = False) -> None:
+    """End an agent of an experiment at once, with all below it if that is asked for. Raises `AgentDead`."""
+    agent.kill(reason=reason, cascade=cascade)

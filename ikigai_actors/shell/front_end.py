@@ -62,7 +62,7 @@ def run(system: "System", *, plain: bool = False, follow: bool = True) -> int:
         BadInput: it is not called on the main thread, which alone hears signals.
         SystemClosed: the system was closed, or has stopped.
     """
-    from ikigai_actors.reach.views import check_open
+    from ikigai_actors.reach.views import check_open, stand_in_notice
     from ikigai_actors.shell.line.interrupts import Interrupts
     from ikigai_actors.system.handles.ref import System
 
@@ -72,7 +72,7 @@ def run(system: "System", *, plain: bool = False, follow: bool = True) -> int:
     if threading.current_thread() is not threading.main_thread():
         raise BadInput("Call run() on the main thread: no other one hears Ctrl-C.")
     check_open(system)
-    notice = system._stand_in_notice
+    notice = stand_in_notice(system)
     interrupts = Interrupts().install()
     try:
         return show_front(system, front, [notice] if notice else [], interrupts)
@@ -114,6 +114,7 @@ def show_front(system: "System", front: Front, notices: Sequence[str], interrupt
 def fill_screen(system: "System", front: Front, notices: Sequence[str], interrupts: "Interrupts | None" = None) -> int:
     """Like `show_front`, on the whole screen."""
     from ikigai_actors.providers.selection import usual_provider
+    from ikigai_actors.reach.views import default_model_of
     from ikigai_actors.shell.app.application import Application
     from ikigai_actors.shell.app.logs import logged_to
     from ikigai_actors.shell.app.terminal import is_gone, terminal
@@ -121,7 +122,7 @@ def fill_screen(system: "System", front: Front, notices: Sequence[str], interrup
     from ikigai_actors.shell.line.interrupts import Interrupts
     from ikigai_actors.shell.line.repl import leaving
 
-    default = system._default_model
+    default = default_model_of(system)
     provider = default or usual_provider()
     model = default if front.is_named or ":" in default else ""
     told = [f"{greeting(system)} · F1 keys, /help commands", *notices]
@@ -162,6 +163,7 @@ def _line_mode(system: "System", front: Front, notices: Sequence[str], interrupt
 def while_it_lasts(system: "System", wait: Callable[[], int]) -> int:
     """Run a loop that waits for a person; when the system stops by itself, end the loop, and raise why."""
     from ikigai_actors.agent.subscriptions import Event, StoreTrouble
+    from ikigai_actors.reach.views import check_open
 
     waiting, why = threading.get_ident(), list[str]()
 
@@ -180,7 +182,7 @@ def while_it_lasts(system: "System", wait: Callable[[], int]) -> int:
     finally:
         subscription.close()
     if why:
-        system._check_open()  # raises with the cause
+        check_open(system)  # raises with the cause
         raise SystemClosed(why[0])
     return status
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.reach.reading import PageQuery, message_as_json, whole_number
+from ikigai_actors.reach.replies_on_their_way import RepliesOnTheirWay
 from ikigai_actors.reach.rows import LiveRows
 from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.system.replies_on_their_way import RepliesOnTheirWay
 
 _MOST_AGENTS = 8
 """The most agents that a page reads at once."""

@@ -23,13 +23,13 @@ from ikigai_actors.agent.subscriptions import (
     Subscription,
 )
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.reach.replies_on_their_way import RepliesOnTheirWay
 from ikigai_actors.reach.rows import LiveRows
 from ikigai_actors.reach.views import glances_of, has_owner, latest_marks_of, now_of
 from ikigai_actors.records.agents.registry import Died, Renamed, StatusSet
-from ikigai_actors.records.messages.messages import BOUNDARIES, Kind, Message
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.handles.ref import System
-from ikigai_actors.system.replies_on_their_way import RepliesOnTheirWay
 
 T = TypeVar("T")
 
@@ -155,7 +155,7 @@ class ObserverWatch:
         now = now_of(self.system)
         match event:
             case Message():
-                if event.kind in BOUNDARIES:
+                if event.ends_pieces:
                     self._end_reply(event.agent_uuid)
                 known = self.rows.hear(event, now)
                 self._born |= not known or (event.kind == Kind.FORK and "child" in event.data)

@@ -12,8 +12,7 @@ Its modules:
     questions                       all that waits for a person, and the answers
     endpoints                       events from outside, as prompts, mail and children
     subscriptions, secrets          events out, to receivers outside; secrets by reference
-    conversation, host_events       what front ends hear
-    replies_on_their_way            their texts so far, for pages and doors
+    host_events       the events when other hosts live than before
     json_log                        log lines as JSON
     notebook                        agents as a tree in HTML
     lateness                        why an agent has not answered in time

@@ -23,8 +23,9 @@ from ikigai_actors.actors.beside import Beside
 from ikigai_actors.actors.closing import ClosedByBlock
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Callback, Event, StreamCut, Streamed, Subscription
+from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.system.event_feed import AsyncFace, EventInbox
 from ikigai_actors.text import storable

@@ -152,13 +152,13 @@ def _values(current: "AgentRef", name: str) -> list[str]:
 
 def _models(current: "AgentRef") -> list[str]:
     """The models that agents here have, and the providers, each with its colon."""
+    from ikigai_actors.reach.views import scrollback_of
     from ikigai_actors.records.agents.lists import latest_used
-    from ikigai_actors.records.log.scrollback import Scrollback
 
     system = current.system
     found = {system._default_model, *(f"{name}:" for name in system._provider_names)}
     for record in system._store.read(lambda tx: latest_used(tx, _LOOKED_AT)):
-        found.add(str(Scrollback(system._store, record.uuid).settings().get("model", "")))
+        found.add(str(scrollback_of(system, record.uuid).settings().get("model", "")))
     return sorted(filter(None, found))
 
 

@@ -65,9 +65,9 @@ class _Hit(NamedTuple):
 
 def _backwards(agent: "AgentRef") -> "Iterator[Message]":
     """The messages of a history, the latest first, read some at a time."""
-    from ikigai_actors.records.log.scrollback import Scrollback
+    from ikigai_actors.reach.views import scrollback_of
 
-    scrollback = Scrollback(agent.system._store, agent.uuid)
+    scrollback = scrollback_of(agent.system, agent.uuid)
     messages = scrollback.latest(_AT_ONCE)
     while messages:
         yield from reversed(messages)

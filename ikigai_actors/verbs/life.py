@@ -7,6 +7,7 @@ import click
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import AGENT, TEXT, in_either_case
 from ikigai_actors.verbs.place import ShellPlace
+from ikigai_actors.verbs.signals import TERM_SECONDS, send_signal
 from ikigai_actors.verbs.verb import verb
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal, Status
@@ -30,11 +31,11 @@ def kill(place: "Place", agent: "AgentRef", cascade: bool, reason: str) -> objec
 
 def _killed(place: "Place", agent: "AgentRef", cascade: bool, reason: str) -> object:
     name = words.named(agent)
-    dead = place.wait_for(lambda: agent.kill(cascade=cascade, reason=reason))
+    dead = place.wait_for(lambda: send_signal(agent, Signal.KILL, cascade=cascade, reason=reason)).dead
     others = len(dead) - 1
     place.screen.line(f"{name} is dead" + (f", and {others} below it" if others else ""))
     place.leave_the_dead()
-    return words.agent_row(agent) | {"dead": [one.uuid for one in dead]}
+    return words.agent_row(agent) | {"dead": [*dead]}
 
 
 @verb("signal", slash="… [ID]", script="… AGENT")
@@ -46,7 +47,9 @@ def _killed(place: "Place", agent: "AgentRef", cascade: bool, reason: str) -> ob
 )
 @click.option("--cascade", is_flag=True, help="All its descendants too.")
 @click.option("--reason", type=TEXT, default="", help="The reason, for the registry if an agent dies of it.")
-@click.option("--grace", metavar="SECONDS", type=click.FloatRange(min=0), default=30.0, help="TERM: then it is killed.")
+@click.option(
+    "--grace", metavar="SECONDS", type=click.FloatRange(min=0), default=TERM_SECONDS, help="TERM: then it is killed."
+)
 def signal(place: "Place", agent: "AgentRef", name: str, cascade: bool, reason: str, grace: float) -> object:
     """Send a signal to an agent.
 
@@ -56,7 +59,7 @@ def signal(place: "Place", agent: "AgentRef", name: str, cascade: bool, reason: 
     sent = Signal(name.upper())
     if sent is Signal.KILL and not isinstance(place, ShellPlace):
         return _killed(place, agent, cascade, reason)
-    effect = place.wait_for(lambda: agent.signal(sent, cascade=cascade, reason=reason, grace=grace))
+    effect, _ = place.wait_for(lambda: send_signal(agent, sent, cascade=cascade, reason=reason, grace=grace))
     # Only INT shows the state: after CONT a prompt that waited may begin at this moment, or a moment later.
     state = agent.state if sent is Signal.INT else agent.record.status
     done = "sent to" if effect else "changes nothing for"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
+    from ikigai_actors.reach.conversation import Questions, Words
     from ikigai_actors.records.agents.registry import AgentRecord
-    from ikigai_actors.system.conversation import Questions, Words
     from ikigai_actors.system.handles.commands.forks import ForkOptions
     from ikigai_actors.system.handles.ref import AgentRef, System
     from ikigai_actors.verbs.principal import Principal
@@ -200,3 +200,8 @@ def last_active(system: "System") -> "AgentRecord":
     from ikigai_actors.records.agents.registry import seen_last
 
     return system._store.read(seen_last) or system.root.record
+
+
+def note_visit(agent: "AgentRef") -> None:
+    """Remember that a person looked at an agent: a shell begins there next time."""
+    agent.system._touch(agent)

@@ -45,7 +45,7 @@ def queue(place: "Place", agent: "AgentRef", text: tuple[str, ...], take_back: b
 
 def _take_back(place: "Place", agent: "AgentRef") -> object:
     """Take back the latest prompt that waits, or in a shell the latest command."""
-    from ikigai_actors.system.conversation import Words
+    from ikigai_actors.reach.conversation import Words
 
     given = place.words if isinstance(place, ShellPlace) else Words()
     taken = place.wait_for(lambda: given.take_back_latest(agent))

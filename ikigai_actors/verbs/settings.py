@@ -66,10 +66,10 @@ def settings(place: "Place", agent: "AgentRef", what: str | None = None, colours
             raise click.UsageError(f"Say which colours: {', '.join(THEME_WORDS)}.")
         place.choose_theme(colours)
         return None
-    from ikigai_actors.records.log.scrollback import Scrollback
+    from ikigai_actors.reach.views import scrollback_of
     from ikigai_actors.records.messages.settings import SETTINGS
 
-    scrollback, defaults = Scrollback(place.system._store, agent.uuid), place.system._default_settings
+    scrollback, defaults = scrollback_of(place.system, agent.uuid), place.system._default_settings
     in_force, sources = scrollback.settings(), scrollback.sources()
     for name in SETTINGS:
         if name in in_force:

@@ -47,6 +47,8 @@ class VerbLine(NamedTuple):
     callers: Callers = Callers.ALL
     needs: Right = Right.OPERATE
     """The right to change something by it. `Right.LOOK` alone is shown what there is, and changes nothing."""
+    for_models: bool = False
+    """Whether `ikigai mcp` offers it to models as it is. What models ask for in other words is an act."""
 
 
 TABLE = {
@@ -210,7 +212,11 @@ TABLE = {
     ),
     "editor": VerbLine("verbs.editing", "", "Write a prompt in your editor.", Callers.PEOPLE, needs=Right.LOOK),
     "find": VerbLine(
-        "verbs.finding", "AGENT [TEXT]...", "Find a TEXT in what was said, in capitals or not.", needs=Right.LOOK
+        "verbs.finding",
+        "AGENT [TEXT]...",
+        "Find a TEXT in what was said, in capitals or not.",
+        needs=Right.LOOK,
+        for_models=True,
     ),
     "history": VerbLine(
         "verbs.memory", "AGENT [N]", "Show the latest N messages of the agent's history.", needs=Right.LOOK

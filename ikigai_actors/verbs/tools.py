@@ -9,6 +9,7 @@ with them is a `BadInput`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -21,7 +22,7 @@ from ikigai_actors.store.asker import LOOKER, Asker, acting_for
 from ikigai_actors.verbs.arguments import TEXT, OfferingAgents
 from ikigai_actors.verbs.place import Place, Printer
 from ikigai_actors.verbs.principal import check_right
-from ikigai_actors.verbs.table import Right
+from ikigai_actors.verbs.table import TABLE, Right, load
 from ikigai_actors.verbs.text.rows import as_value
 from ikigai_actors.verbs.unattended import Unattended
 from ikigai_actors.verbs.verb import ACTED_ON, ACTS, Verb
@@ -81,6 +82,52 @@ def tool_of(verb: Verb) -> dict[str, Any]:
             "additionalProperties": False,
         },
     }
+
+
+@dataclass(frozen=True)
+class VerbTool:
+    """A verb as a tool of MCP, beside the acts: it is listed and called as an `Act` is."""
+
+    word: str
+    """As the table has it."""
+
+    @property
+    def name(self) -> str:
+        """The name as a tool."""
+        return self.word.replace("-", "_")
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return TABLE[self.word].needs is Right.LOOK
+
+    def listed(self) -> dict[str, Any]:
+        """The verb as a tool of MCP."""
+        verb, title = load(self.word), TABLE[self.word].line.rstrip(".")
+        assert isinstance(verb, Verb)  # a group has its verbs as tools
+        tool = tool_of(verb)
+        return {
+            "name": tool["name"],
+            "title": title,
+            "description": " ".join(tool["description"].split()),
+            "inputSchema": tool["input_schema"],
+            "annotations": {"title": title, "openWorldHint": False, "readOnlyHint": self.reads},
+        }
+
+    def call(self, reach: "Access", given: object, *, by_model: bool = True) -> dict[str, Any]:
+        """Call it: its lines, and its value. Raises `BadInput`, and what the verb raises."""
+        verb = load(self.word)
+        assert isinstance(verb, Verb)
+        if not isinstance(given, Mapping):
+            raise BadInput(f"Expected the arguments of {self.name} to be an object.")
+        answer = call(CalledPlace(reach, looks=self.reads), verb, given, TABLE[self.word].needs)
+        return answer._asdict()
+
+
+def tools_for_models() -> dict[str, VerbTool]:
+    """The verbs that models are offered as they are, by the names of their tools."""
+    found = (VerbTool(word) for word, line in TABLE.items() if line.for_models)
+    return {one.name: one for one in found}
 
 
 class CalledPlace(Unattended):

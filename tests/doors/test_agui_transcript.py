@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors.doors.agui.transcript import CUT_NOTICE, ClientMessages, WebTranscript
+from ikigai_actors.reach.replies_on_their_way import RepliesOnTheirWay
 from ikigai_actors.records.messages.messages import BOUNDARIES, Kind, Message
-from ikigai_actors.system.replies_on_their_way import RepliesOnTheirWay
 from tests.kit.agui import Shown, Verifier
 
 AGENT = "kid"

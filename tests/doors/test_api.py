@@ -30,6 +30,7 @@ from ikigai_actors.doors.api.operations import operations
 from ikigai_actors.doors.api.serving import ApiServer
 from ikigai_actors.http_server.acceptor import listen
 from ikigai_actors.providers.base import Provider
+from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.records.arrivals.endpoints import SetEndpoint
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store.base import Transaction
@@ -271,7 +272,7 @@ def test_lists_go_on_by_their_cursors(stage: Stage) -> None:
         first = (await client.get("/v1/agents/kid/messages", params={"limit": 1})).json()
         rest = (await client.get("/v1/agents/kid/messages", params={"after": first["next"]})).json()
         assert [one["id"] for one in first["items"] + rest["items"]] == [
-            one.id for one in stage.system._client.scrollback(stage.host.agent("kid").uuid).latest(100)
+            one.id for one in scrollback_of(stage.system._client, stage.host.agent("kid").uuid).latest(100)
         ]
         assert (await client.get("/v1/agents", params={"cursor": "x"})).status_code == 400
 
@@ -404,7 +405,7 @@ def test_a_stream_goes_on_where_the_client_was_and_ends_with_the_agent(stage: St
                             await asyncio.to_thread(kid.kill)
                     ends = kind
             assert ends == "died"
-            scrollback = stage.system._client.scrollback(kid.uuid)
+            scrollback = scrollback_of(stage.system._client, kid.uuid)
             assert seen == [one.id for one in scrollback.latest(1_000)]
 
     asyncio.run(main())

@@ -15,6 +15,7 @@ from ikigai_actors.doors.mcp import HANDSHAKE, INSTRUCTIONS, STATELESS, VERSION_
 from ikigai_actors.doors.mcp import OFFERED as TOOLS
 from ikigai_actors.reach.access import QUICK, Access
 from ikigai_actors.tools import ToolError
+from ikigai_actors.verbs.tools import tools_for_models
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually
 from tests.kit.doors import RawClient, mcp_server, official, opened, unhosted
@@ -38,8 +39,9 @@ def test_the_official_client_lists_the_tools_and_takes_their_answers(durable: st
             begun = await session.initialize()
             assert (begun.server_info.name, begun.instructions) == ("ikigai", INSTRUCTIONS)
             listed = (await session.list_tools()).tools
-            assert [one.name for one in listed] == [*TOOLS]
-            assert all(one.title and one.output_schema and one.annotations for one in listed)
+            assert [one.name for one in listed] == [*TOOLS, *tools_for_models()]
+            assert all(one.title and one.annotations for one in listed)
+            assert all(one.output_schema for one in listed[: len(TOOLS)])
             given: dict[str, dict[str, Any]] = {
                 "fork": {"prompt": "tea", "name": "kid"},
                 "prompt": {"agent": "kid", "text": "more"},
@@ -307,7 +309,7 @@ def test_a_door_that_only_reads_offers_nothing_else(new_sqlite: Callable[[], str
         async def run() -> None:
             client = RawClient(mcp_server(access, read_only=True))
             names = {one["name"] for one in (await client.ask("tools/list"))["tools"]}
-            assert names == {"wait", "agents", "history", "diff"}
+            assert names == {"wait", "agents", "history", "diff", "find"}
             assert "Unknown tool" in (await client.ask("tools/call", name="kill", arguments={}))["error"]["message"]
 
         asyncio.run(run())

@@ -4,8 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.doors.mcp import OFFERED
+from ikigai_actors.reach.access import Access
 from ikigai_actors.verbs.acts import ACTS
+from ikigai_actors.verbs.tools import tools_for_models
+from tests.kit.blocking_provider import DEADLINE
 
 LISTED = Path(__file__).with_name("mcp_tools.json")
 
@@ -18,6 +22,17 @@ def bare(schema: Any) -> Any:
         return schema
     kept = {key: value for key, value in schema.items() if key not in ("default", "title") or isinstance(value, dict)}
     return {key: bare(value) for key, value in kept.items()}
+
+
+def test_a_verb_for_models_is_a_tool_by_a_word_in_the_table() -> None:
+    with ActorSystem.open(":memory:", OfflineProvider()) as system:
+        kid = system.root.fork("Where is the tea?", name="kid")
+        kid.reply(timeout=DEADLINE)
+        [find] = tools_for_models().values()
+        assert find.listed()["inputSchema"]["required"] == ["agent"]
+        found = find.call(Access.of(system), {"agent": "kid", "text": "TEA"})
+        assert [hit["kind"] for hit in found["value"]["found"]] == ["user", "assistant"]
+        assert "Where is the tea?" in found["text"]
 
 
 def test_the_tools_are_listed_as_clients_know_them() -> None:

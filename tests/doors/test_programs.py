@@ -16,6 +16,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from ikigai_actors.doors.lines import LONGEST_MESSAGE
+from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.records.agents import registry
 from ikigai_actors.system.remote.client import Client
 from tests.kit.databases import eventually
@@ -54,7 +55,7 @@ class Home:
         """What agents were prompted with, in order."""
         with Client.open(self.database) as client:
             every = [
-                one for agent in client.read(registry.every) for one in client.scrollback(agent.uuid).latest(10_000)
+                one for agent in client.read(registry.every) for one in scrollback_of(client, agent.uuid).latest(10_000)
             ]
         own = {(one.agent_uuid, one.id): one.content for one in every if one.kind == "user"}
         return sorted(own.values())

@@ -14,7 +14,8 @@ from ikigai_actors.providers.base import GO_ON, OPENING, Request
 from ikigai_actors.providers.blocks import THINKING
 from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
-from ikigai_actors.records.messages.replies import INTERRUPTED, calls_in, new_call_id
+from ikigai_actors.records.messages.replies import calls_in
+from ikigai_actors.records.messages.reply_data import INTERRUPTED, new_call_id
 
 
 def request_of(log: Log, head: int, settings: Mapping[str, Any], *, model: str, **options: Any) -> Request:

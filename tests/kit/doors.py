@@ -13,7 +13,6 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from ikigai_actors import ActorSystem
-from ikigai_actors.doors.bell import NewsBell
 from ikigai_actors.doors.json_rpc import RpcConnection, Server
 from ikigai_actors.doors.mcp import McpDoor
 from ikigai_actors.errors import NoHost
@@ -44,9 +43,7 @@ def unhosted(access: Access) -> Access:
 
 def mcp_server(access: Access, *, read_only: bool = False, tasks: bool = False) -> McpDoor:
     """The server of a door, on the running event loop."""
-    bell = NewsBell(asyncio.get_running_loop())
-    access.system.subscribe(lambda event: bell.ring())
-    return McpDoor(lambda: access, bell, read_only=read_only, tasks=tasks)
+    return McpDoor(lambda: access, read_only=read_only, tasks=tasks)
 
 
 class RawClient:

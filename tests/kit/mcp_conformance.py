@@ -15,7 +15,6 @@ from typing import Any
 
 from aiohttp import web
 
-from ikigai_actors.doors.bell import NewsBell
 from ikigai_actors.doors.json_rpc import INVALID_PARAMS, Params, RpcError, RpcRequest
 from ikigai_actors.doors.mcp import McpDoor
 from ikigai_actors.doors.mcp_http import HttpMcp
@@ -182,7 +181,7 @@ def nobody() -> Access:
 async def conformance_door() -> AsyncIterator[str]:
     """A door for the length of a block; gives its address."""
     application = web.Application()
-    door = ConformanceDoor(nobody, NewsBell(asyncio.get_running_loop()))
+    door = ConformanceDoor(nobody)
     application.router.add_post("/mcp", HttpMcp(door).post)
     listening = listen("127.0.0.1", 0)
     place = f"127.0.0.1:{listening.getsockname()[1]}"

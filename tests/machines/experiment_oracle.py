@@ -22,7 +22,8 @@ from ikigai_actors.agent.turn.record import NOT_RECORDED
 from ikigai_actors.behaviour.book import Book
 from ikigai_actors.behaviour.plans.plan import GO, Trial, TrialPlan, Verdict
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import INTERRUPTED, calls_in
+from ikigai_actors.records.messages.replies import calls_in
+from ikigai_actors.records.messages.reply_data import INTERRUPTED
 from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
 from ikigai_actors.testing.machine.memory_check import settings_in
 from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written

@@ -5,10 +5,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ikigai_actors.reach.replies_on_their_way import RepliesOnTheirWay
 from ikigai_actors.reach.rows import ROW_COLUMNS, LiveRows, state_after, state_at
 from ikigai_actors.records.log.moments import GOES_ON, Glance, LogMark
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.system.replies_on_their_way import RepliesOnTheirWay
 
 AGENTS = ("a", "b", "c")
 

@@ -9,8 +9,8 @@ import pytest
 from ikigai_actors import ActorSystem, AgentRef, AgentStopped, AsyncAgentRef, Message, ScriptedProvider, Signal
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.reach.scrollback import Scrollback
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
 from ikigai_actors.verbs.text.wording import inherited

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, AgentNotFound, OfflineProvider
-from ikigai_actors.records.log.scrollback import Scrollback
+from ikigai_actors.reach.scrollback import Scrollback
 from ikigai_actors.store.base import Row, Store, Transaction
 from tests.conftest import NewDatabase
 from tests.kit.echo import open_echo

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
+from ikigai_actors.reach.snapshots import Snapshot
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.budget import BudgetStatus
 from ikigai_actors.shell.app.agent_rows import AgentRow, below
 from ikigai_actors.shell.app.agent_table import TABLE_COLUMNS, Order, head_line, meter_line, row_line, table, widths
-from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import DARK
 from ikigai_actors.shell.app.tree_rows import LARGE_TREE, TreeView, tree_rows
 from ikigai_actors.verbs.text.words import activity

@@ -3,9 +3,9 @@
 from ikigai_actors import ActorSystem, ScriptedProvider, Signal, StoreError
 from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.events import PromptKept
+from ikigai_actors.reach.conversation import outcome_of_future, say
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
-from ikigai_actors.system.conversation import outcome_of_future, say
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.databases import eventually
 from tests.kit.faults import FaultyStore

@@ -17,8 +17,8 @@ from ikigai_actors import (
     tool,
 )
 from ikigai_actors.agent.turn.calls import Call
+from ikigai_actors.reach.conversation import take_in
 from ikigai_actors.system.attached import AttachedSystem
-from ikigai_actors.system.conversation import take_in
 from ikigai_actors.system.remote.lateness import why_late_in
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.databases import eventually

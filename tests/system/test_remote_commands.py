@@ -38,6 +38,7 @@ from ikigai_actors.errors import (
     SystemClosed,
     Withdrawn,
 )
+from ikigai_actors.reach.conversation import Words
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.hosts.remote_commands import (
     AddRemoteCommand,
@@ -48,7 +49,6 @@ from ikigai_actors.records.hosts.remote_commands import (
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.attached import AttachedSystem
-from ikigai_actors.system.conversation import Words
 from ikigai_actors.system.handles.ref import AgentRef
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually, sql

@@ -9,6 +9,7 @@ import pytest
 from ikigai_actors import ActorSystem, FunctionProvider
 from ikigai_actors.agent.subscriptions import Event, StoreTrouble
 from ikigai_actors.errors import ProgramOutdated, StoreUnusable, SystemClosed
+from ikigai_actors.reach.following import commits_of
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store.migrations import Migration, newest
 from ikigai_actors.system.platform import SYSTEM_PLATFORM
@@ -50,7 +51,7 @@ def test_who_does_not_know_the_tables_any_more_leaves_and_the_newer_host_answers
     new = start("new", STEP)
     assert agents[0].prompt("hello").get(timeout=DEADLINE).text == "old answers"  # it lives on beside the newer one
     assert attached.agent("agent-1").prompt("hello").get(timeout=DEADLINE).text == "old answers"
-    with Client.open(url) as client, client.feed() as feed:
+    with Client.open(url) as client, commits_of(client) as feed:
         assert feed.news().hosts
 
         new._store.write(lambda tx: tx.run("set_schema_version", version=NOW + 1, least=NOW + 1))

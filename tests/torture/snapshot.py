@@ -9,7 +9,7 @@ from ikigai_actors import AgentRecord, Message
 from ikigai_actors.agent.turn.calls import Call, Progress, calls_of, recover
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.messages.messages import Kind
-from ikigai_actors.records.messages.replies import INTERRUPTED
+from ikigai_actors.records.messages.reply_data import INTERRUPTED
 from ikigai_actors.store import Store, Transaction
 from tests.kit.databases import sql
 

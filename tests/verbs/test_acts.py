@@ -57,4 +57,14 @@ def test_what_an_act_leaves_on_a_host_its_agents_take_up_at_once(database: str) 
         eventually(lambda: reach.turns.look_at(handle)["status"] == "done", "the turn of the prompt")
         assert ACTS["send"].call(reach, {"agent": "kid", "text": "a mail"}) == {"agent": kid["agent"], "mail": 2}
         assert ACTS["grant"].call(reach, {"agent": "kid", "tokens": 5})["granted"] == {"tokens": 10_005}
+        change = {"agent": "kid", "settings": {"max_tokens": 400, "temperature": 0.5}, "key": "k2"}
+        changed = [ACTS["configure"].call(reach, change) for _ in range(2)]
+        assert changed == [{"agent": kid["agent"], "request": 1, "done": True}] * 2
+        with pytest.raises(BadInput, match="mood"):
+            ACTS["configure"].call(reach, {"agent": "kid", "settings": {"mood": "good"}})
+        ACTS["configure"].call(reach, {"agent": "kid", "settings": {"temperature": None}})
+        assert ACTS["settings"].call(reach, {"agent": "kid"}) == {
+            "agent": kid["agent"],
+            "settings": {"max_tokens": 400},
+        }
         assert ACTS["kill"].call(reach, {"agent": "kid"}) == [kid["agent"]]

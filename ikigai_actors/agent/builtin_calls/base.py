@@ -16,7 +16,7 @@ from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.state import CallUnit, State, Step
 from ikigai_actors.agent.turn.steps import advance
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.messages.messages import NO_DATA
+from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits

@@ -15,11 +15,11 @@ from ikigai_actors.agent.turn.fork import Childbed, give_birth
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage
 from ikigai_actors.errors import BadInput
-from ikigai_actors.frozen import replace
+from ikigai_actors.frozen import NO_DATA, replace
 from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.agents.words import called, words_of
 from ikigai_actors.records.budgets.budget import parse_budget
-from ikigai_actors.records.messages.messages import NO_DATA, Kind
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import LIVING_LIMIT
 from ikigai_actors.tools.policy import SHELL, ToolTraits
 

@@ -15,11 +15,12 @@ from ikigai_actors.agent.turn.fork import Childbed
 from ikigai_actors.agent.turn.state import State
 from ikigai_actors.agent.turn.steps import PendingMessage
 from ikigai_actors.errors import BadInput
+from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.mail.asked import Ask, AskedTurn, turn_named
 from ikigai_actors.records.mail.mail import Mail
 from ikigai_actors.records.messages.forms import birth_form, problem_of
-from ikigai_actors.records.messages.messages import NO_DATA, Kind
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit

@@ -48,12 +48,12 @@ from ikigai_actors.agent.turn.state import (
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, between_steps, messages_of, write_messages
 from ikigai_actors.agent.turn.tokens import tokens_in
 from ikigai_actors.errors import BadInput, IkigaiError, NothingToCompact, NothingToUncompact, ProviderError
-from ikigai_actors.frozen import replace
+from ikigai_actors.frozen import NO_DATA, replace
 from ikigai_actors.providers.base import CUT_BY_BUDGET, REFUSAL, SUMMARISE, Reply, Spent
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.log.log_unit import LogUnit
-from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message, new_message
+from ikigai_actors.records.messages.messages import Kind, Message, new_message
 from ikigai_actors.records.messages.replies import calls_in, reply_message_data, spent_data
 from ikigai_actors.text import storable
 

@@ -20,12 +20,12 @@ from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput, StoreConflict
-from ikigai_actors.frozen import replace
+from ikigai_actors.frozen import NO_DATA, replace
 from ikigai_actors.records.agents.labels import check_number, joined, labels_in
 from ikigai_actors.records.budgets.budget import Budget, decode_budget
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages.forms import problem_of
-from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
 
 

@@ -128,14 +128,14 @@ from ikigai_actors.errors import (
     StepChanged,
     TurnInterrupted,
 )
-from ikigai_actors.frozen import replace
+from ikigai_actors.frozen import NO_DATA, replace
 from ikigai_actors.providers.base import FIND_TOOLS, Reply, Spent
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.agents.labels import joined
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.forms import ASKER
-from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_message_data, spent_data, spent_of
 from ikigai_actors.records.messages.settings import STREAM_RETRIES, is_trial
 from ikigai_actors.records.messages.skills_beside import SKILLS

@@ -40,14 +40,14 @@ from ikigai_actors.errors import (
     ProviderError,
     TurnOpen,
 )
-from ikigai_actors.frozen import replace
+from ikigai_actors.frozen import NO_DATA, replace
 from ikigai_actors.providers.base import REPORT, Spent
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.log.history import View
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.log.merge_source import MergeEntry, MergeSource
-from ikigai_actors.records.messages.messages import CONVERSATION, NO_DATA, Kind, Message
+from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.messages.replies import calls_in, spent_data
 from ikigai_actors.text import storable
 

@@ -48,7 +48,8 @@ from ikigai_actors.providers.blocks import (
 from ikigai_actors.providers.conversation import MessageForms, Passage, extended
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY, blobs_of
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import INTERRUPTED, calls_in, new_call_id
+from ikigai_actors.records.messages.replies import calls_in
+from ikigai_actors.records.messages.reply_data import INTERRUPTED, new_call_id
 from ikigai_actors.records.messages.settings import SETTINGS
 from ikigai_actors.records.messages.skills_beside import skills_beside
 from ikigai_actors.records.messages.steered import as_word, words_beside

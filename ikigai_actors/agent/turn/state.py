@@ -12,13 +12,14 @@ from ikigai_actors.agent.turn.parts import ReadPart
 from ikigai_actors.agent.turn.plan import SummaryPlan
 from ikigai_actors.agent.turn.service_waits import ServiceWait
 from ikigai_actors.errors import ProviderError, TurnInterrupted
+from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.history import EMPTY, View
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.log.merge_source import MergeSource
-from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message, new_message
+from ikigai_actors.records.messages.messages import Kind, Message, new_message
 from ikigai_actors.tools.rules.rule import Rules
 from supervisors.causes import Cause
 from supervisors.children import RestartType

@@ -18,12 +18,12 @@ from ikigai_actors.agent.turn.state import (
     TurnOutcome,
 )
 from ikigai_actors.errors import ProviderError, StepChanged, TurnInterrupted
-from ikigai_actors.frozen import replace
+from ikigai_actors.frozen import NO_DATA, replace
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.history import play_all
 from ikigai_actors.records.log.log_unit import LogUnit
-from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message, new_message
+from ikigai_actors.records.messages.messages import Kind, Message, new_message
 from supervisors.causes import Cause
 from supervisors.signals import Status
 

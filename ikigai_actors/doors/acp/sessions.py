@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.doors.acp.view import ClientView
 from ikigai_actors.doors.json_rpc import Params
 from ikigai_actors.errors import BadInput
@@ -13,6 +14,7 @@ from ikigai_actors.records.agents.lists import Age, age_of
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.text import iso_time, storable
 from ikigai_actors.verbs.acts.changes import kill
+from ikigai_actors.verbs.acts.settings import configure, read_settings
 from ikigai_actors.verbs.acts.turns import asked_fork, born
 
 BIRTH = 20.0
@@ -84,7 +86,7 @@ class Sessions:
 
     def delete(self, params: Params) -> dict[str, Any]:
         """End the agent of a session."""
-        kill.work(self._access, session_of(self._access, params).uuid)
+        kill.call(self._access, {"agent": session_of(self._access, params).uuid})
         return {}
 
     def set_option(self, params: Params) -> dict[str, Any]:
@@ -96,9 +98,14 @@ class Sessions:
             settings = {"thinking": None if value == DEFAULT else {"type": ADAPTIVE}}
         else:
             raise BadInput("Expected model with a name as provider:model, or thinking with default or adaptive.")
-        self._access.check_hosted(BIRTH)
-        self._access.system.handle(uuid).configure(timeout=BIRTH, **settings)
+        change = {"agent": uuid, "settings": settings}
+        if not configure.call(self._waiting(), change)["done"]:
+            raise TimedOut("The agent is busy, and has the setting after its turn.")
         return {"configOptions": self._options(uuid)}
+
+    def _waiting(self) -> Access:
+        """The reach for calls that wait for a host."""
+        return self._access.patient(BIRTH)
 
     def _check_place(self, params: Params) -> None:
         """Refuse a directory that the agents' tools do not have, and servers that would run elsewhere."""
@@ -118,7 +125,7 @@ class Sessions:
 
     def _options(self, uuid: str) -> Sequence[Mapping[str, Any]]:
         """The settings that a client may change."""
-        settings = self._access.client.scrollback(uuid).settings()
+        settings = read_settings.call(self._access, {"agent": uuid})["settings"]
         model = str(settings.get("model") or DEFAULT)
         thinks = ADAPTIVE if settings.get("thinking") else DEFAULT
         return [

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import calls_in
 
 Update = Mapping[str, Any]
 
@@ -57,7 +56,7 @@ def updates_of(
             rest, under = (text[len(live.text) :], live.id) if goes_on and live else (text, message_id(message))
             if rest:
                 yield text_chunk("agent_message_chunk", rest, under)
-            for call in calls_in(message):
+            for call in message.calls:
                 yield {
                     "sessionUpdate": "tool_call",
                     "toolCallId": call.id,
@@ -94,7 +93,7 @@ def sent_mail(message: Message, reply: Message | None) -> tuple[str, str] | None
     """
     if message.kind != Kind.TOOL_RESULT or message.data.get("name") != "send" or message.data.get("is_error"):
         return None
-    calls = calls_in(reply) if reply is not None else ()
+    calls = reply.calls if reply is not None else ()
     given = next((call.input for call in calls if call.id == message.data.get("tool_use_id")), {})
     to, body = given.get("to"), given.get("body")
     return (to, body) if isinstance(to, str) and isinstance(body, str) else None

@@ -28,7 +28,6 @@ from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.agents.registry import Died, Renamed
 from ikigai_actors.records.budgets.budget import shown_amount
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import reply_of
 
 MOST_WAITING = 8 * 1024 * 1024
 """Bytes that a client has not read, beyond which pieces of replies are left out: it gets them with the message."""
@@ -124,7 +123,7 @@ class ClientView:
 
     def _show_usage(self, message: Message) -> None:
         """Show how full the window of the model is, and what the agent has cost, where both are known."""
-        reply = reply_of(message) if message.kind == Kind.ASSISTANT else None
+        reply = message.reply if message.kind == Kind.ASSISTANT else None
         if reply is not None and reply.usage is not None and (size := _window(str(message.data.get("model")))):
             spent = shown_amount("usd", self._access.client.get(message.agent_uuid).spent_usd)
             cost = {"cost": {"amount": spent, "currency": "USD"}}

@@ -2,7 +2,6 @@
 
     runs            the requests
     stream          the events of one agent for one client
-    feed            one subscription, for all streams of a door
     transcript      what a client has, and the events that bring it further (pure)
 
 Written by hand, since the package has types alone; its schema and the official client are the oracles of the tests.

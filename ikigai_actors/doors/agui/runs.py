@@ -19,17 +19,16 @@ from aiohttp import web
 
 from ikigai_actors.agent.turn.calls import CHANGED, PendingCall
 from ikigai_actors.doors.acp.updates import call_title
-from ikigai_actors.doors.agui.feed import FollowedAgent, WebFeed
 from ikigai_actors.doors.agui.stream import LOOK_AGAIN, AgentStream, latest_of
 from ikigai_actors.doors.agui.transcript import ClientMessages, WebEvent, call_id
 from ikigai_actors.doors.sent_events import SentEvents
 from ikigai_actors.errors import BadInput, IkigaiError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.news import NewsFeed, NewsWatch
 from ikigai_actors.reach.turns import TURN, SeenTurn, TurnHandle, TurnReader
-from ikigai_actors.reach.views import position_of
+from ikigai_actors.reach.views import position_of, scrollback_of
 from ikigai_actors.records.messages.messages import Kind
-from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.records.once import KeyedCall
 from ikigai_actors.verbs.acts.changes import decide_on
 from ikigai_actors.verbs.acts.turns import kept_prompt
@@ -79,7 +78,7 @@ class WebRuns:
     """Serves AG-UI."""
 
     def __init__(self, access: Access) -> None:
-        self._access, self._feed = access, WebFeed(access)
+        self._access, self._feed = access, NewsFeed(lambda: access.system)
 
     async def post(self, request: web.Request) -> web.StreamResponse:
         """Prompt an agent, or decide on its calls, and stream the run."""
@@ -88,7 +87,7 @@ class WebRuns:
             run = await asyncio.to_thread(self._begun, request.match_info["agent"], asked)
         except (IkigaiError, ValueError, RecursionError) as error:
             return web.json_response({"error": str(error)}, status=400)
-        async with SentEvents(request) as stream, self._feed.follow(run.handle.agent) as news:
+        async with SentEvents(request) as stream, self._feed.watch(run.handle.agent, pieces=True) as news:
             await stream.send({"type": "RUN_STARTED", **run.names})
             try:
                 await stream.send(await self._stream_run(stream, news, run))
@@ -106,7 +105,7 @@ class WebRuns:
             agent = (await asyncio.to_thread(self._access.find, request.match_info["agent"])).uuid
         except IkigaiError as error:
             return web.json_response({"error": str(error)}, status=404)
-        async with SentEvents(request) as stream, self._feed.follow(agent) as news:
+        async with SentEvents(request) as stream, self._feed.watch(agent, pieces=True) as news:
             shown = await AgentStream.after(int(after), self._access, stream, news, prompts=True)
             await shown.send_messages(await asyncio.to_thread(self._head, agent))
             while not stream.is_left:
@@ -116,13 +115,13 @@ class WebRuns:
                 await shown.wait()
         return stream.response
 
-    async def _stream_run(self, stream: SentEvents, news: FollowedAgent, run: BegunRun) -> WebEvent:
+    async def _stream_run(self, stream: SentEvents, news: NewsWatch, run: BegunRun) -> WebEvent:
         """Send what a turn says; return the event that ends the run. Raises `IkigaiError` and `ConnectionError`."""
         while not (opening := await asyncio.to_thread(self._reader().opening, run.handle)):
             end, _ = await asyncio.to_thread(self._look_at_turn, run)
             if end is not None:
                 return end  # its agent is dead
-            await news.wait(LOOK_AGAIN)
+            await news.news(LOOK_AGAIN)
         shown = await AgentStream.after(run.after or opening, self._access, stream, news, has=run.has)
         due = pause = 0.0
         while True:
@@ -183,16 +182,16 @@ class WebRuns:
             allowed = payload.get("approved") if isinstance(payload, dict) else payload
             allow = entry.get("status") == "resolved" and allowed is True
             decide_on(self._access, record.uuid, call.full_name, allow)
-        scrollback = self._access.client.scrollback(record.uuid)
-        return TurnHandle(record.uuid, TURN, latest_of(scrollback, asked, {Kind.USER})), asked
+        scrollback = scrollback_of(self._access.client, record.uuid)
+        return TurnHandle(record.uuid, TURN, latest_of(scrollback, asked, lambda one: one.kind == Kind.USER)), asked
 
     def _asking_reply(self, agent: str, name: str) -> int:
         """The reply that asks by a call of this full name; 0 for none."""
         number = name.partition("/")[0]
         if not is_position(number):
             return 0
-        found = self._access.client.scrollback(agent).between(int(number) - 1, int(number))
-        calls = [PendingCall(agent, one.id, c.id, c.name, c.input) for one in found for c in calls_in(one)]
+        found = scrollback_of(self._access.client, agent).between(int(number) - 1, int(number))
+        calls = [PendingCall(agent, one.id, c.id, c.name, c.input) for one in found for c in one.calls]
         return next((call.reply for call in calls if f"{name}/".startswith(f"{call.full_name}/")), 0)
 
 

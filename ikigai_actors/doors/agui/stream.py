@@ -1,15 +1,16 @@
 """The stream of events of one agent, for one client."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable
 from typing import Any
 
-from ikigai_actors.doors.agui.feed import FollowedAgent, WebNews
 from ikigai_actors.doors.agui.transcript import WebTranscript
 from ikigai_actors.doors.sent_events import SentEvents
 from ikigai_actors.reach.access import Access
-from ikigai_actors.records.log.scrollback import Scrollback
-from ikigai_actors.records.messages.messages import BOUNDARIES, Kind
+from ikigai_actors.reach.news import NewsWatch, ReplyHeard
+from ikigai_actors.reach.scrollback import Scrollback
+from ikigai_actors.reach.views import scrollback_of
+from ikigai_actors.records.messages.messages import Kind, Message
 
 LOOK_AGAIN = 1.0
 """Seconds after which a stream that waits sees whether its client is still there."""
@@ -21,19 +22,17 @@ _PAGE = 200
 class AgentStream:
     """The events of one agent that a client receives, in order."""
 
-    def __init__(
-        self, stream: SentEvents, news: FollowedAgent, scrollback: Scrollback, transcript: WebTranscript
-    ) -> None:
+    def __init__(self, stream: SentEvents, news: NewsWatch, scrollback: Scrollback, transcript: WebTranscript) -> None:
         self._stream, self._news, self._scrollback, self._transcript = stream, news, scrollback, transcript
 
     @classmethod
-    async def after(
-        cls, place: int, access: Access, stream: SentEvents, news: FollowedAgent, **more: Any
-    ) -> "AgentStream":
+    async def after(cls, place: int, access: Access, stream: SentEvents, news: NewsWatch, **more: Any) -> "AgentStream":
         """Begin after a message of the followed agent; ``more`` goes to its transcript. Raises `IkigaiError`."""
-        scrollback = await asyncio.to_thread(access.client.scrollback, news.agent)
-        boundary = await asyncio.to_thread(latest_of, scrollback, place, BOUNDARIES)
-        reply = await asyncio.to_thread(latest_of, scrollback, place, {Kind.ASSISTANT, Kind.USER})
+        scrollback = await asyncio.to_thread(scrollback_of, access.client, str(news.agent))
+        boundary = await asyncio.to_thread(latest_of, scrollback, place, lambda one: one.ends_pieces)
+        reply = await asyncio.to_thread(
+            latest_of, scrollback, place, lambda one: one.kind in (Kind.ASSISTANT, Kind.USER)
+        )
         return cls(stream, news, scrollback, WebTranscript(place, boundary, reply, **more))
 
     @property
@@ -41,13 +40,13 @@ class AgentStream:
         """The latest message that was sent."""
         return self._transcript.place
 
-    def news(self) -> WebNews:
+    def news(self) -> ReplyHeard:
         """The news."""
         return self._news.since(self._transcript.seen)
 
     async def wait(self) -> None:
         """Return when something has come, or after a second."""
-        await self._news.wait(LOOK_AGAIN)
+        await self._news.news(LOOK_AGAIN)
 
     async def send_messages(self, until: int) -> None:
         """Send the messages up to one. Raises `IkigaiError` and `ConnectionError`."""
@@ -61,18 +60,18 @@ class AgentStream:
                     await self._stream.send(event, f"id: {message.id}")
             self._transcript.place = end
 
-    async def send_reply(self, news: WebNews) -> None:
+    async def send_reply(self, news: ReplyHeard) -> None:
         """Send what is new of the reply on its way. Raises `ConnectionError`."""
         for event in () if news.goes_on else self._transcript.cut():
             await self._stream.send(event)
-        for event in () if news.piece is None else self._transcript.piece(self._news.agent, news.piece):
+        for event in () if news.piece is None else self._transcript.piece(self._scrollback.uuid, news.piece):
             await self._stream.send(event)
 
 
-def latest_of(scrollback: Scrollback, place: int, kinds: Collection[str]) -> int:
-    """The latest message of one of these kinds up to a place; 0 for none. Raises `IkigaiError`."""
+def latest_of(scrollback: Scrollback, place: int, wanted: Callable[[Message], bool]) -> int:
+    """The latest message up to a place that is wanted; 0 for none. Raises `IkigaiError`."""
     for end in range(place, 0, -_PAGE):
         for message in reversed(scrollback.between(max(0, end - _PAGE), end)):
-            if message.kind in kinds:
+            if wanted(message):
                 return message.id
     return 0

@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import count
 from typing import Any, NamedTuple
 
-from ikigai_actors.records.messages.messages import BOUNDARIES, NO_DATA, Kind, Message
-from ikigai_actors.records.messages.replies import calls_in
-from ikigai_actors.system.replies_on_their_way import UnseenPiece
+from ikigai_actors.frozen import NO_DATA
+from ikigai_actors.reach.replies_on_their_way import UnseenPiece
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.text import storable
 
 WebEvent = Mapping[str, Any]
@@ -95,7 +95,7 @@ class WebTranscript:
                 yield from self._whole(f"{message.agent_uuid}:{message.id}", message.content, "user")
             case Kind.TOOL_RESULT:
                 yield from self._result(message)
-        if message.kind in BOUNDARIES:
+        if message.ends_pieces:
             if self._open:
                 yield self._end()
             self._boundary = message.id
@@ -140,7 +140,7 @@ class WebTranscript:
             yield from self.cut()
             name = self._free(self._name(message.agent_uuid), text)
             yield from self._whole(name, text)
-        for call in calls_in(message):
+        for call in message.calls:
             if (known := call_id(message.id, call.id)) not in self._calls:
                 self._calls.add(known)
                 yield _call("START", known, toolCallName=call.name, parentMessageId=name)

@@ -40,9 +40,10 @@ from ikigai_actors.reach.asked import AskedRequest, command_of, command_row
 from ikigai_actors.reach.branch_feed import BranchFeed
 from ikigai_actors.reach.keys import Did, RequestRepeated, keep_answer, known_request, release_key, request_under
 from ikigai_actors.reach.listing import MOST_IN_PAGE, agents_page, messages_page, row_of_agent
+from ikigai_actors.reach.news import NewsFeed
 from ikigai_actors.reach.reading import message_as_json
 from ikigai_actors.reach.turns import DONE, FAILED, MAIL, REQUEST, WORKING, TurnHandle
-from ikigai_actors.reach.watching import NewsHub
+from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.endpoints import LARGEST_DELIVERY
 from ikigai_actors.verbs.principal import Principal, check_right
@@ -117,7 +118,7 @@ class Api:
         self._turns = self._everything.turns
         self._threads = ThreadPoolExecutor(API_THREADS, "ikigai-api")
         self._queued = 0
-        self.hub = NewsHub(system)
+        self.news = NewsFeed(lambda: system)
         """Hears what agents do."""
         self._rates, self._refusals = RequestRates(20, 100), RequestRates(10, 10)
         self._streams = OpenPlaces(MOST_STREAMS)
@@ -133,11 +134,11 @@ class Api:
 
     def drain(self) -> None:
         """Say that this server is about to end: streams end, and waits answer with what they have."""
-        self.hub.release_all()
+        self.news.release_all()
 
     def close(self) -> None:
         """Give back what it has; for no event loop."""
-        self.hub.close()
+        self.news.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _live(self, receive: Receive, out: SendEvent) -> None:
@@ -195,7 +196,7 @@ class Api:
                 raise ApiProblem("no-method", "Expected GET or POST.", {"Allow": "GET, POST"})
 
     async def _ready(self, out: SendEvent) -> None:
-        if self.hub.ending.is_set():
+        if self.news.ending.is_set():
             raise ApiProblem("ending", "This server is ending.")
         if await self._on_thread(self._everything.client.host) is None:
             raise ApiProblem("no-host", "No process runs the agents.")
@@ -219,7 +220,7 @@ class Api:
 
     async def _take_held(self) -> None:
         """Take what endpoints hold, again and again: a child that has ended makes room."""
-        while not self.hub.ending.is_set():
+        while not self.news.ending.is_set():
             try:
                 await self._on_thread(self._system.endpoints.take_all_held)
             except (ApiProblem, IkigaiError):
@@ -362,7 +363,7 @@ class Api:
             value = await self._on_thread(partial(self._call, place, operation, once, asked))
             left = until - monotonic()
             found = value["value"]
-            if left <= 0 or self.hub.ending.is_set() or (found and WaitResult.TIMEOUT not in found.values()):
+            if left <= 0 or self.news.ending.is_set() or (found and WaitResult.TIMEOUT not in found.values()):
                 return value
             await asyncio.sleep(min(pause, left))
             pause = min(2 * pause, LOOKS_EVERY)
@@ -398,7 +399,7 @@ class Api:
         while True:
             answered = await self._on_thread(partial(self._everything.answer, key, 0))
             left = until - monotonic()
-            if answered is not None or left <= 0 or self.hub.ending.is_set():
+            if answered is not None or left <= 0 or self.news.ending.is_set():
                 await answer(out, 200, as_value(command_row(key, answered)))
                 return
             await asyncio.sleep(min(pause, left))
@@ -409,16 +410,16 @@ class Api:
     async def _turn(self, handle: TurnHandle, wait: float) -> dict[str, Any]:
         """A turn, when it is over or asks for something, or when the time is."""
         until = monotonic() + wait
-        with self.hub.watch(handle.agent) as watch:
+        async with self.news.watch(handle.agent) as watch:
             while True:
                 turn: dict[str, Any] = await self._on_thread(partial(self._turns.look_at, handle))
                 left = until - monotonic()
-                if turn["status"] != WORKING or left <= 0 or self.hub.ending.is_set():
+                if turn["status"] != WORKING or left <= 0 or self.news.ending.is_set():
                     return turn
                 await watch.news(min(left, LOOKS_EVERY))
 
     async def _in_stream(self, principal: Principal, stream: Callable[[], Awaitable[None]]) -> None:
-        if self.hub.ending.is_set():
+        if self.news.ending.is_set():
             raise ApiProblem("ending", "This server is ending.")
         if not self._streams.enter(principal.id):
             raise ApiProblem("too-many", f"{principal.id} has {MOST_STREAMS} streams open.")
@@ -439,15 +440,15 @@ class Api:
             access = Access.of(self._system, top=top)
         since = request.headers.get("last-event-id") or request.query.get("after") or None
         feed: BranchFeed = await self._on_thread(partial(BranchFeed, access, since))
-        await stream_feed(feed, request, ApiStream(out), self.hub.ending, self._on_thread, QUIET_STREAM)
+        await stream_feed(feed, request, ApiStream(out), self.news.ending, self._on_thread, QUIET_STREAM)
 
     async def _turn_events(self, request: ApiRequest, access: Access, handle: TurnHandle, out: SendEvent) -> None:
         handle = await self._on_thread(partial(self._turns.settled, handle))
         while not (opening := await self._opening(handle)):
             turn = await self._turn(handle, 0)
-            if turn["status"] in (DONE, FAILED) or self.hub.ending.is_set():
+            if turn["status"] in (DONE, FAILED) or self.news.ending.is_set():
                 break
-            with self.hub.watch(handle.agent) as watch:
+            async with self.news.watch(handle.agent) as watch:
                 await watch.news(LOOKS_EVERY)
             handle = await self._on_thread(partial(self._turns.settled, handle))
         place = max(_place_in(request), opening - 1)
@@ -463,13 +464,13 @@ class Api:
         self, request: ApiRequest, access: Access, uuid: str, place: int, out: SendEvent, turn: TurnHandle | None
     ) -> None:
         """Stream the messages of an agent after a place, and those to come: all of them, or those of a turn."""
-        stream, scrollback = ApiStream(out), await self._on_thread(partial(access.client.scrollback, uuid))
+        stream, scrollback = ApiStream(out), await self._on_thread(partial(scrollback_of, access.client, uuid))
         gone = asyncio.ensure_future(request.gone())
         try:
-            with self.hub.watch(uuid, pieces=True) as watch:
+            async with self.news.watch(uuid, pieces=True) as watch:
                 await stream.begin()
                 while not gone.done():
-                    if self.hub.ending.is_set():
+                    if self.news.ending.is_set():
                         await stream.event("bye", {})
                         break
                     watch.is_behind = False

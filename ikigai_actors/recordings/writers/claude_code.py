@@ -5,7 +5,6 @@ from typing import Any
 
 from ikigai_actors.recordings.writers.writer import SessionRow, SessionWriter
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import calls_in, is_whole_reply, spent_of
 from ikigai_actors.text import iso_time
 
 
@@ -31,7 +30,7 @@ class ClaudeCodeWriter(SessionWriter):
         match message.kind:
             case Kind.ASSISTANT | Kind.OUTPUT:
                 yield self._row("assistant", message, after, message=self._reply(message))
-                if message.kind == Kind.ASSISTANT and not is_whole_reply(message):
+                if message.kind == Kind.ASSISTANT and not message.is_whole_reply:
                     yield self._user(message, self.row_id(message), "[Request interrupted by user]", part=1)
             case Kind.TOOL_RESULT:
                 said: object = message.content
@@ -75,7 +74,7 @@ class ClaudeCodeWriter(SessionWriter):
         ]
 
     def _reply(self, message: Message) -> SessionRow:
-        calls = iter(calls_in(message))
+        calls = iter(message.calls)
         blocks: list[SessionRow] = []
         for one in message.data.get("blocks") or [{"type": "text", "text": message.content}]:
             if one.get("type") in ("text", "thinking", "redacted_thinking"):
@@ -83,7 +82,7 @@ class ClaudeCodeWriter(SessionWriter):
             elif one.get("type") == "tool_use" and (call := next(calls, None)) is not None:
                 blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.input)})
         blocks += [{"type": "tool_use", "id": one.id, "name": one.name, "input": dict(one.input)} for one in calls]
-        spent = spent_of(message)
+        spent = message.spent
         usage = message.data["usage"] if spent is not None else {"input_tokens": 0, "output_tokens": 0}
         made_by = message.data.get("made_by") or str(message.data.get("model", "")).partition(":")[2]
         return {

@@ -7,7 +7,6 @@ from typing import Any
 from ikigai_actors.recordings.recording import parse_json
 from ikigai_actors.recordings.writers.writer import SessionRow, SessionWriter
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import calls_in, is_whole_reply, spent_of
 from ikigai_actors.text import iso_time
 
 _ITS_OWN = "openai"
@@ -60,14 +59,14 @@ class CodexWriter(SessionWriter):
         match message.kind:
             case Kind.ASSISTANT | Kind.OUTPUT:
                 yield from (("response_item", one) for one in self._items(message))
-                if (spent := spent_of(message)) is not None:
+                if (spent := message.spent) is not None:
                     given = spent.usage.all_tokens - spent.usage.output_tokens
                     used = {
                         "input_tokens": given, "cached_input_tokens": spent.usage.cache_read_input_tokens,
                         "output_tokens": spent.usage.output_tokens, "total_tokens": spent.usage.all_tokens,
                     }  # fmt: skip
                     yield "event_msg", {"type": "token_count", "info": {"last_token_usage": used}}
-                if message.kind == Kind.ASSISTANT and not is_whole_reply(message):
+                if message.kind == Kind.ASSISTANT and not message.is_whole_reply:
                     yield "event_msg", {"type": "turn_aborted", "reason": "interrupted"}
             case Kind.TOOL_RESULT:
                 output: object = message.content
@@ -92,7 +91,7 @@ class CodexWriter(SessionWriter):
         return [*text, *({"type": "input_image", "image_url": url} for url in urls)]
 
     def _items(self, message: Message) -> Iterator[SessionRow]:
-        calls = iter(calls_in(message))
+        calls = iter(message.calls)
         for one in message.data.get("blocks") or [{"type": "text", "text": message.content}]:
             if one.get("type") == "reasoning" and isinstance(one.get("item"), dict):
                 yield {**one["item"], "type": "reasoning"}

@@ -6,7 +6,6 @@ from typing import Any
 
 from ikigai_actors.recordings.writers.writer import SessionExport, SessionRow, SessionWriter
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import calls_in, spent_of
 from ikigai_actors.text import iso_time
 
 
@@ -54,7 +53,7 @@ class PiWriter(SessionWriter):
         return "custom_message", {"customType": "ikigai", "content": message.content, "display": True}
 
     def _reply(self, message: Message) -> SessionRow:
-        calls = iter(calls_in(message))
+        calls = iter(message.calls)
         blocks: list[SessionRow] = []
         for one in message.data.get("blocks") or [{"type": "text", "text": message.content}]:
             if one.get("type") == "text" and one.get("text"):
@@ -66,7 +65,7 @@ class PiWriter(SessionWriter):
                 blocks.append({"type": "toolCall", "id": call.id, "name": call.name, "arguments": dict(call.input)})
         blocks += [{"type": "toolCall", "id": one.id, "name": one.name, "arguments": dict(one.input)} for one in calls]
         provider, _, model = str(message.data.get("model") or self.session.model).partition(":")
-        spent = spent_of(message)
+        spent = message.spent
         usage = spent.usage if spent is not None else None
         counts = {
             "input": usage.input_tokens if usage else 0, "output": usage.output_tokens if usage else 0,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ikigai_actors.records.budgets.amounts import Paused
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.messages import ENDINGS, Kind, Message
-from ikigai_actors.records.messages.replies import INTERRUPTED
+from ikigai_actors.records.messages.reply_data import INTERRUPTED
 from ikigai_actors.records.outbox.events import (
     BUDGET_WAITS,
     QUESTION_ASKED,

@@ -27,10 +27,9 @@ from typing import Any
 from ikigai_actors.arguments import check_count
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput, MailboxFull, MailNotFound
-from ikigai_actors.frozen import maker
+from ikigai_actors.frozen import NO_DATA, maker
 from ikigai_actors.records.agents.registry import Handle, uuid_of
 from ikigai_actors.records.messages.blobs import write_blobs
-from ikigai_actors.records.messages.messages import NO_DATA
 from ikigai_actors.records.messages.principals import PRINCIPAL
 from ikigai_actors.store.asker import current_principal
 from ikigai_actors.store.base import Row, Store, Transaction

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import AgentError, MailNotFound
+from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.records.mail.mail import PROMPT, write_mail
 from ikigai_actors.records.messages.blobs import write_blobs
 from ikigai_actors.records.messages.forms import problem_of, prompt_form
-from ikigai_actors.records.messages.messages import NO_DATA
 from ikigai_actors.records.once import release_mail
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit

@@ -4,6 +4,7 @@
     forms               the data that each kind must have
     settings, outputs   what an agent is set to; the type that a typed turn must return
     replies             a model's reply as data
+    reply_data          the same, from the data alone
     steered             where a word has entered a history
     skills, skills_beside   skills that are pinned for an agent, and those that a summary keeps
     pieces              replies on their way, for listeners in other processes

@@ -13,7 +13,8 @@ from enum import Flag, StrEnum, auto
 from typing import Any
 
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.frozen import maker
+from ikigai_actors.frozen import NO_DATA, maker
+from ikigai_actors.providers.base import Reply, Spent, ToolCall
 from ikigai_actors.records.messages.forms import (
     Form,
     birth_form,
@@ -30,6 +31,7 @@ from ikigai_actors.records.messages.forms import (
     summary_form,
     uncompact_form,
 )
+from ikigai_actors.records.messages.reply_data import INTERRUPTED, calls_at, reply_at, spent_in
 from ikigai_actors.text import utc_time
 
 
@@ -182,6 +184,41 @@ class Message:
         """When it was written, in UTC."""
         return utc_time(self.created_at)
 
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls of a reply, each with an id that is unique among them; none of another message."""
+        return calls_at(self.id, self.data)
+
+    @property
+    def spent(self) -> Spent | None:
+        """The tokens that a service has counted for it, and their price; None when it has counted none."""
+        return spent_in(self.data)
+
+    @property
+    def reply(self) -> Reply:
+        """The reply that a message of kind ``assistant`` holds."""
+        return reply_at(self.id, self.content, self.data)
+
+    @property
+    def is_whole_reply(self) -> bool:
+        """Whether it is a reply that was not cut off."""
+        return self.kind == Kind.ASSISTANT and self.data.get("stop_reason") != INTERRUPTED
+
+    @property
+    def is_in_turn(self) -> bool:
+        """Whether it belongs to a turn, after the message that opens it."""
+        return self.kind in IN_TURN
+
+    @property
+    def ends_turn(self) -> bool:
+        """Whether a turn may have ended with it."""
+        return self.kind in ENDINGS
+
+    @property
+    def ends_pieces(self) -> bool:
+        """Whether the pieces of a reply on its way are of no use after it."""
+        return self.kind in BOUNDARIES
+
     def row(self) -> tuple[str, int, str, str, str | None, int]:
         """The message as a row of table ``messages``; empty data is NULL."""
         data = encode_data(self.data) if self.data else None
@@ -212,7 +249,3 @@ class Message:
 
 new_message = maker(Message)
 """Makes messages fast. Used for logs that are read whole, and for new messages."""
-
-
-NO_DATA: Mapping[str, Any] = {}
-"""The data of a message that has none; shared, so never changed."""

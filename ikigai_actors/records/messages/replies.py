@@ -1,20 +1,18 @@
 """The form in which a reply is stored: `reply_message_data` writes it, `reply_of` reads it. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
 from ikigai_actors.errors import OutputError, ProviderError, ProviderMissing, ReplayDiverged, TurnInterrupted
-from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
+from ikigai_actors.providers.base import Reply, Spent, ToolCall
 from ikigai_actors.providers.blocks import THINKING
 from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
 
 OUTPUT = "output"
 """The stop reason of a reply that is the value which a turn was asked for."""
-INTERRUPTED = "interrupted"
-"""The stop reason of a reply that was cut off: only its text is kept."""
 
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -60,12 +58,6 @@ def spent_data(spent: Spent | None) -> dict[str, Any]:
     return {**usage, "made_by": spent.model} if spent.model else usage
 
 
-def spent_of(message: Message) -> Spent | None:
-    """The tokens that a service counted for a message: the inverse of `spent_data`. None when it counted none."""
-    usage = _usage(message.data.get("usage"))
-    return None if usage is None else Spent(usage, message.data.get("made_by", ""))
-
-
 def counts_as_request(message: Message) -> bool:
     """Whether a message says what a request of its agent cost, or could have. A trial's copies do not."""
     return message.kind in SPENDING and (message.kind == Kind.MERGE or "from" not in message.data)
@@ -83,33 +75,6 @@ def _sendable(value: Any) -> Any:
         case list() | tuple():
             return [_sendable(part) for part in value]
     return value
-
-
-def reply_of(message: Message) -> Reply:
-    """The reply that an assistant message holds: the inverse of `reply_message_data`.
-
-    Args:
-        message: A message of kind ``assistant``.
-
-    Returns:
-        The reply. Each of its calls has an id, unique within the reply: one without gets it from the message's
-        position. These ids are what ``data.tool_use_id`` of a result refers to.
-    """
-    data = message.data
-    stop_reason = data.get("stop_reason", "end_turn")
-    return Reply(
-        text=message.content,
-        tool_calls=calls_in(message),
-        stop_reason=stop_reason,
-        usage=_usage(data.get("usage")),
-        blocks=() if stop_reason == INTERRUPTED else tuple(data.get("blocks") or ()),
-        model=data.get("made_by", ""),
-    )
-
-
-def is_whole_reply(message: Message) -> bool:
-    """Whether a message is a reply that was not cut off."""
-    return message.kind == Kind.ASSISTANT and message.data.get("stop_reason") != INTERRUPTED
 
 
 def output_reply(message: Message) -> Reply:
@@ -161,35 +126,21 @@ def last_outcome(newest_first: Iterable[Message]) -> Reply | ProviderError | Tur
     return None
 
 
-def _usage(stored: Mapping[str, Any] | None) -> Usage | None:
-    """The stored usage; what a newer version may have added to it is left out."""
-    if stored is None:
-        return None
-    return Usage(**{field.name: stored[field.name] for field in fields(Usage) if field.name in stored})
+def reply_of(message: Message) -> Reply:
+    """The reply that an assistant message holds: the inverse of `reply_message_data`."""
+    return message.reply
+
+
+def is_whole_reply(message: Message) -> bool:
+    """Whether a message is a reply that was not cut off."""
+    return message.is_whole_reply
+
+
+def spent_of(message: Message) -> Spent | None:
+    """The tokens that a service counted for a message: the inverse of `spent_data`. None when it counted none."""
+    return message.spent
 
 
 def calls_in(message: Message) -> tuple[ToolCall, ...]:
     """The calls of an assistant message, each with an id that is unique among them."""
-    if message.data.get("stop_reason") == INTERRUPTED:
-        return ()
-    blocks = message.data.get("blocks")
-    stored = (
-        [block for block in blocks if block.get("type") == "tool_use"] if blocks else message.data.get("tool_calls")
-    )
-    taken = {str(call.get("id") or "") for call in stored or ()}
-    seen: set[str] = set()
-    calls = []
-    for position, call in enumerate(stored or ()):
-        own = str(call.get("id") or "")
-        call_id = own if own and own not in seen else new_call_id(message.id, position, (taken | seen).__contains__)
-        seen.add(call_id)
-        calls.append(ToolCall(str(call.get("name") or ""), call.get("input") or {}, call_id))
-    return tuple(calls)
-
-
-def new_call_id(message_id: int, position: int, is_taken: Callable[[str], bool]) -> str:
-    """An id for a call, made from its position; underscores make it differ from the ids that are taken."""
-    call_id = f"call_{message_id}_{position}"
-    while is_taken(call_id):
-        call_id += "_"
-    return call_id
+    return message.calls

@@ -6,7 +6,6 @@
     transcript/         lines that scroll, and what they are made of
     widgets/            the prompt, the bars, the tree, the bar of questions
     page_events.py      events of the system, kept until they are shown
-    snapshot.py         the registry at one moment, and what was spent
     place.py            what slash commands work on, and the thread that runs them; output.py: where they print
     input_history.py earlier prompts; pastes.py: pastes, distinguished from keys;
                         typed_key.py: which keys are text

@@ -8,13 +8,13 @@ positions have no holes.
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ikigai_actors.reach.conversation import AgentNews
+from ikigai_actors.reach.scrollback import Scrollback
 from ikigai_actors.reach.views import scrollback_of
-from ikigai_actors.records.log.scrollback import Scrollback
-from ikigai_actors.records.messages.messages import BOUNDARIES, Message
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.shell.app.transcript.pieces import Look
 from ikigai_actors.shell.app.transcript.readable import ReadableTranscript
 from ikigai_actors.shell.app.widgets.prompt import PromptBox
-from ikigai_actors.system.conversation import AgentNews
 from ikigai_actors.system.handles.ref import AgentRef
 
 _AT_ONCE = 50
@@ -90,7 +90,7 @@ class Page:
             self._held.append(news)
             self._fill(head, messages[0].id - 1)
             return
-        if news.ended and not any(message.kind in BOUNDARIES for message in messages):
+        if news.ended and not any(message.ends_pieces for message in messages):
             self.transcript.forget_answer()
         if messages:
             self.transcript.add(messages)

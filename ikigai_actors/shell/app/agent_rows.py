@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ikigai_actors.agent.turn.state import is_working
+from ikigai_actors.reach.snapshots import Snapshot
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.hosts.liveness import LATELY
-from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.words import Activity, activity

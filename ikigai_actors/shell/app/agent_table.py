@@ -12,9 +12,9 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from ikigai_actors.providers.prices import MICRO
+from ikigai_actors.reach.snapshots import Snapshot
 from ikigai_actors.records.agents.lists import Census
 from ikigai_actors.shell.app.agent_rows import NEEDS_A_PERSON, URGENCY, WORKS, AgentRow, colour_of
-from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.verbs.text.budgets import short_budget
 from ikigai_actors.verbs.text.harmless import one_line

@@ -37,7 +37,8 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.state import BETWEEN_TURNS, is_interrupted
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.providers.prices import known_prices
-from ikigai_actors.reach.views import location_of, named_agents
+from ikigai_actors.reach.snapshots import Snapshot, Snapshots
+from ikigai_actors.reach.views import location_of, named_agents, workspace_of
 from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.finding import Group, Thing, agent_things, document_things
 from ikigai_actors.shell.app.input_history import Recall
@@ -50,7 +51,6 @@ from ikigai_actors.shell.app.screens.find import FindScreen
 from ikigai_actors.shell.app.screens.keys import KeysScreen
 from ikigai_actors.shell.app.screens.mail import MailScreen
 from ikigai_actors.shell.app.screens.main import MainScreen
-from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
 from ikigai_actors.shell.app.theme import (
     DARK,
@@ -72,8 +72,8 @@ from ikigai_actors.shell.slash import commands
 from ikigai_actors.store.location import home
 from ikigai_actors.system.configuration import configuration
 from ikigai_actors.system.handles.ref import AgentRef, System
-from ikigai_actors.verbs.place import LEAVING_TAKES, last_active
-from supervisors.signals import Signal
+from ikigai_actors.verbs.place import LEAVING_TAKES, last_active, note_visit
+from ikigai_actors.verbs.signals import interrupt_turn
 
 if TYPE_CHECKING:
     from ikigai_actors.shell.app.driver import Ground  # not on Windows
@@ -495,7 +495,7 @@ class Application(App[int]):
         self._snapshots.focus(uuid, self._agents.table.wish if self._agents is not None else self.main.wish)
         if touch:
             self._destination = uuid
-            self._serial.do(partial(self.system._touch, self.system.handle(uuid)))
+            self._serial.do(partial(note_visit, self.system.handle(uuid)))
 
     def _do(self, agent: AgentRef, line: str, queued: bool = False, along: Sequence[str] = ()) -> None:
         printer = TranscriptPrinter(partial(self._post, self.main.tell), agent.uuid, lambda: self.main.columns)
@@ -528,7 +528,7 @@ class Application(App[int]):
                 self._post(self._commands.pop, uuid, None)
 
         try:
-            command = PersonCommand(given.command, self.system._workspace or Path.cwd())
+            command = PersonCommand(given.command, workspace_of(self.system) or Path.cwd())
         except BadInput as error:
             printer.error(str(error))
             return
@@ -580,7 +580,7 @@ class Application(App[int]):
         at_work = state not in BETWEEN_TURNS and not is_interrupted(state)
         if at_work or self.words.awaits(agent.uuid):
             self._take_back(agent)
-            agent.aio.signal(Signal.INT)
+            interrupt_turn(agent)
 
     def _take_back(self, agent: AgentRef) -> None:
         """Put what was said to an agent and is unread back into the prompt: none of it opens a turn unasked."""

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from ikigai_actors.agent.subscriptions import Event, PromptKept, SystemTrouble
+from ikigai_actors.reach.conversation import LiveConversation
 from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.system.conversation import LiveConversation
 from ikigai_actors.system.handles.ref import System
 from ikigai_actors.verbs.text.wording import explained, waits_for_cont
 

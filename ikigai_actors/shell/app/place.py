@@ -26,9 +26,9 @@ from ikigai_actors.errors import (
     TurnInterrupted,
     Withdrawn,
 )
+from ikigai_actors.reach.conversation import Questions, Words, is_busy, reads_at_once
 from ikigai_actors.shell import slash
 from ikigai_actors.shell.person_command import with_outputs
-from ikigai_actors.system.conversation import Questions, Words, is_busy, reads_at_once
 from ikigai_actors.system.handles.commands.forks import ForkOptions
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 from ikigai_actors.verbs.place import Printer, ShellPlace

@@ -26,7 +26,7 @@ from ikigai_actors.errors import (
     StoreUnavailable,
     SystemClosed,
 )
-from ikigai_actors.reach.views import census_of, location_of
+from ikigai_actors.reach.views import census_of, is_idle, location_of, say_why_it_stopped, stand_in_notice
 from ikigai_actors.shell.cli.liveness import Liveness
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.interrupts import Interrupts
@@ -101,16 +101,16 @@ def run_host(
     try:
         with interrupts.heard():
             system = ActorSystem.open(options.database, **arguments)
-        with system, system._says_why_it_stopped():
+        with system, say_why_it_stopped(system):
             tell(f"runs {location_of(system)}: {summary(census_of(system).by_status)}")
-            if system._stand_in_notice:
-                tell(system._stand_in_notice)
+            if notice := stand_in_notice(system):
+                tell(notice)
             system.subscribe(lambda event: _tell_of_hosts(event, tell), only=(HostEnded, HostsDiffer))
             liveness.beat()
             liveness.ready()
             runs = True
             idle = (
-                None if until_idle is None else IdleWatch(until_idle, partial(system._is_idle, until_idle), monotonic)
+                None if until_idle is None else IdleWatch(until_idle, partial(is_idle, system, until_idle), monotonic)
             )
             status = until(system, lambda: _wait(interrupts, None if shares else liveness, idle))
             liveness.stopping()

@@ -2,6 +2,7 @@
 
 from time import monotonic
 
+from ikigai_actors.reach.following import commits_of
 from ikigai_actors.system.remote.client import Client
 
 
@@ -13,7 +14,7 @@ def drain(database: str | None, host: str, timeout: float) -> int:
     with Client.open(database) as client:
         drained = client.drain(host)
         until = monotonic() + timeout
-        with client.feed([]) as feed:
+        with commits_of(client, []) as feed:
             while True:
                 left = next((one for one in client.hosts() if one.id == drained.id and one.ended_at is None), None)
                 if left is None or not left.shards:

@@ -374,7 +374,7 @@ def _serve(options: Options, port: int) -> int:
     from ikigai_actors.shell.line.repl import leaving
 
     try:
-        from ikigai_actors.reach.views import location_of
+        from ikigai_actors.reach.views import location_of, stand_in_notice
         from ikigai_actors.shell.web.server import serve_pages
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("ikigai"):  # a module of this package: a defect
@@ -389,8 +389,8 @@ def _serve(options: Options, port: int) -> int:
     notice = program_log.announce
     with opened(options, interactive=True) as system:  # pages ask the person
         notice(greeting(system))
-        if system._stand_in_notice:
-            notice(system._stand_in_notice)
+        if offline := stand_in_notice(system):
+            notice(offline)
         status = while_it_lasts(system, lambda: serve_pages(location_of(system), port, click.echo, notice))
         if told := leaving(system):
             notice(told)

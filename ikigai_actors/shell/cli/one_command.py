@@ -25,9 +25,9 @@ from ikigai_actors.verbs.verb import ACTS, Verb, VerbGroup
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
     from ikigai_actors.providers.base import Reply
+    from ikigai_actors.reach.following import CommitFeed
     from ikigai_actors.system.handles.commands.forks import ForkOptions
     from ikigai_actors.system.handles.ref import AgentRef, System
-    from ikigai_actors.system.remote.feed import Feed
     from ikigai_actors.system.remote.turn import RemoteTurn
 
 
@@ -83,13 +83,15 @@ class OneCommand(Unattended):
     def make_child(
         self, agent: "AgentRef", prompt: str | None, name: str | None, how: "ForkOptions", follow: bool | None = None
     ) -> object:
+        from ikigai_actors.reach.following import commits_of
+
         if not self._awaits_answer:
             return super().make_child(agent, prompt, name, how)
         if prompt is None:
             raise click.UsageError("--wait is for a PROMPT.")
         child = self.outcome(lambda: agent.aio.fork(prompt, name=name, **how)).sync
         row, client = words.agent_row(child) | {"parent_uuid": agent.uuid}, self._client()
-        with client.feed([child.uuid]) as feed:
+        with commits_of(client, [child.uuid]) as feed:
             answer = self._answer(
                 child, feed, client.first_turn(child.uuid), f"{child.record.short} is there, and goes on."
             )
@@ -101,19 +103,19 @@ class OneCommand(Unattended):
         return super().change(agent, what, ask, text)
 
     def leave_prompt(self, agent: "AgentRef", text: str, attach: Sequence[str], key: str | None = None) -> object:
-        from ikigai_actors.system.remote.turn import RemoteTurn
+        from ikigai_actors.reach.following import commits_of, prompted_turn
 
         if not self._awaits_answer:
             return super().leave_prompt(agent, text, attach, key)
         client, record = self._client(), agent.record
-        with client.feed([agent.uuid]) as feed:
+        with commits_of(client, [agent.uuid]) as feed:
             mail = self._store_prompt(client, record, text, attach, key)
             self._note_delay(record, is_hosted=feed.host is not None)
             if_late = f"Prompt {mail} of {record.short} stays."
             if key is not None:
                 answer = self._shown(agent, self._awaited(agent.aio.prompt(text, attach=attach, key=key)), if_late)
             else:
-                answer = self._answer(agent, feed, RemoteTurn(agent.uuid, prompt=mail), if_late)
+                answer = self._answer(agent, feed, prompted_turn(agent.uuid, mail), if_late)
         return words.agent_row(agent) | {"mail": mail} | answer
 
     def leave_word(self, agent: "AgentRef", text: str, *, now: bool, key: str | None = None) -> object:
@@ -121,7 +123,7 @@ class OneCommand(Unattended):
             raise click.UsageError("--wait is for a prompt; --steer goes into a turn that somebody else has begun.")
         return super().leave_word(agent, text, now=now, key=key)
 
-    def _answer(self, agent: "AgentRef", feed: "Feed", turn: "RemoteTurn", if_late: str) -> dict[str, Any]:
+    def _answer(self, agent: "AgentRef", feed: "CommitFeed", turn: "RemoteTurn", if_late: str) -> dict[str, Any]:
         """Wait for the end of a turn, and print the answer; empty when it is late. Raises how it ended without one."""
         record = agent.record
         end = feed.await_turn(turn, self._left, lambda: self._note_delay(record, is_hosted=False))

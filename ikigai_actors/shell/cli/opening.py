@@ -24,10 +24,11 @@ def opened(options: Options, interactive: bool) -> "ActorSystem | AttachedSystem
                 arguments["resume"] = False  # a person looks first; hosts that share agents go on
             return ActorSystem.open(options.database, **arguments)
     except StoreInUse:
+        from ikigai_actors.reach.views import owners_of
         from ikigai_actors.system.attached import AttachedSystem
 
         attached = AttachedSystem.open(options.database)
-        if all(host.is_gone for host in attached._owners):  # the host is ending, or its lease has not run out
+        if all(host.is_gone for host in owners_of(attached)):  # the host is ending, or its lease has not run out
             attached.close()
             raise
         return attached

@@ -188,12 +188,12 @@ class Options:
 
 def notices_of(system: "System", options: Options) -> list[str]:
     """The notices for a person at the start of a shell."""
+    from ikigai_actors.reach.views import owners_of, stand_in_notice
     from ikigai_actors.system.attached import AttachedSystem
 
     if isinstance(system, AttachedSystem):
-        return _attached_notices(system._owners, options)
-    notices = [system._stand_in_notice] if system._stand_in_notice else []
-    return [*notices, *_cut_off_notices(system), *skill_notices(system)]
+        return _attached_notices(owners_of(system), options)
+    return [*filter(None, [stand_in_notice(system)]), *_cut_off_notices(system), *skill_notices(system)]
 
 
 def skill_notices(system: "System") -> list[str]:

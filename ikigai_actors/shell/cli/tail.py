@@ -8,14 +8,15 @@ from ikigai_actors.agent.subscriptions import HostEnded
 from ikigai_actors.behaviour.book import Book
 from ikigai_actors.behaviour.listing import books_of, summary_of, verdict_lines
 from ikigai_actors.reach.agent_lists import some_agents
+from ikigai_actors.reach.following import CommitFeed, commits_of
 from ikigai_actors.reach.notebooks import notebooks_of
+from ikigai_actors.reach.scrollback import Scrollback
+from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.records.agents.registry import AgentRecord, Died
-from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.host_events import host_events
 from ikigai_actors.system.remote.client import Client
-from ikigai_actors.system.remote.feed import Feed
 from ikigai_actors.verbs.text.colours import Coloured, coloured, meaning_of_death, meaning_of_message
 from ikigai_actors.verbs.text.harmless import as_json
 from ikigai_actors.verbs.text.hosts import enumerated, host_ended
@@ -93,9 +94,9 @@ def show_log(
     """
     with Client.open(database) as client:
         record = client.find(agent)
-        with client.feed([record.uuid]) as feed:
+        with commits_of(client, [record.uuid]) as feed:
             printer = LogPrinter(client, show, json)
-            scrollback, head = client.scrollback(record.uuid), feed.place(record.uuid)
+            scrollback, head = scrollback_of(client, record.uuid), feed.place(record.uuid)
             start = 0 if inherited else record.fork_message_id
             first = start if last is None else max(start, head - last)
             printer.books = books = books_of(notebooks_of(client, [record]))
@@ -122,17 +123,15 @@ def tail(database: str | None, agents: Sequence[str], *, json: bool, show: _Show
     """
     with Client.open(database) as client:
         records = client.find_all(agents)
-        with client.feed([record.uuid for record in records] or None) as feed:
+        with commits_of(client, [record.uuid for record in records] or None) as feed:
             _follow(feed, LogPrinter(client, show, json), records, notice)
 
 
-def _follow(feed: Feed, printer: LogPrinter, only: Sequence[AgentRecord], notice: _Tell) -> None:
+def _follow(feed: CommitFeed, printer: LogPrinter, only: Sequence[AgentRecord], notice: _Tell) -> None:
     """Print what comes; with ``only`` some agents, until they are all dead."""
     living, hosts = {record.uuid for record in only if record.living}, feed.hosts
     notice(_hosted(hosts))
-    while living or not only:
-        feed.wait()
-        news = feed.news()
+    for news in feed if living or not only else ():
         for event in host_events(hosts, news.hosts):
             notice(host_ended(event) if isinstance(event, HostEnded) else _hosted(news.hosts))
         hosts = news.hosts
@@ -141,6 +140,8 @@ def _follow(feed: Feed, printer: LogPrinter, only: Sequence[AgentRecord], notice
         for death in news.died:
             printer.print(death)
         living -= {death.agent_uuid for death in news.died}
+        if only and not living:
+            break
     notice("Nothing more comes: dead agents write no logs.")
 
 

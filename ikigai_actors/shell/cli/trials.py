@@ -29,9 +29,9 @@ from ikigai_actors.behaviour.trial_lines import good_or_bad, same_or_different, 
 from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialRun
 from ikigai_actors.behaviour.turns import ANSWERED, RecordedTurns, Turn, recorded
 from ikigai_actors.errors import BadInput
+from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.providers.named import imported
 from ikigai_actors.records.agents.identity import check_name
-from ikigai_actors.records.messages.messages import NO_DATA
 from ikigai_actors.records.messages.settings import parse_setting
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options, without_effect

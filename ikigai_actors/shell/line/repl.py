@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 
 from ikigai_actors.agent.statistics import SystemStatistics
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
+from ikigai_actors.reach.conversation import take_in
 from ikigai_actors.shell.line.session import Shell
 from ikigai_actors.shell.line.turn import shortened
 from ikigai_actors.shell.person_command import typed_command
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
-from ikigai_actors.system.conversation import take_in
 from ikigai_actors.system.handles.ref import System
 from ikigai_actors.verbs.place import LEAVING_TAKES
 from ikigai_actors.verbs.text.mentions import is_command

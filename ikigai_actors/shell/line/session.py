@@ -19,22 +19,24 @@ from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.agent.turn.state import is_interrupted
 from ikigai_actors.errors import BadInput, IkigaiError, StoreError, SystemClosed, Withdrawn
+from ikigai_actors.reach.conversation import is_busy, outcome_of_future, reads_at_once
+from ikigai_actors.reach.views import file_text, workspace_of
 from ikigai_actors.shell import slash
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
 from ikigai_actors.shell.person_command import PersonCommand, TypedCommand, with_outputs
-from ikigai_actors.system.conversation import is_busy, outcome_of_future, reads_at_once
 from ikigai_actors.system.handles.commands.forks import ForkOptions
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
-from ikigai_actors.verbs.place import ShellPlace, last_active
+from ikigai_actors.verbs.place import ShellPlace, last_active, note_visit
+from ikigai_actors.verbs.signals import interrupt_turn
 from ikigai_actors.verbs.text.call_page import answers, described_call, edited_file
 from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.mentions import attachments_in
 from ikigai_actors.verbs.text.naming import named, said_by, shown_name_in
 from ikigai_actors.verbs.text.wording import decided, inherited, nothing_to_resume, resume_waits, waits_for_cont
-from supervisors.signals import Signal, Status
+from supervisors.signals import Status
 
 T = TypeVar("T")
 
@@ -144,7 +146,7 @@ class Shell(ShellPlace):
 
     def run_command(self, given: TypedCommand) -> None:
         """Run a command of the person's; Ctrl-C ends it."""
-        command = PersonCommand(given.command, self.system._workspace or Path.cwd())
+        command = PersonCommand(given.command, workspace_of(self.system) or Path.cwd())
         with ThreadPoolExecutor(1, thread_name_prefix="ikigai-person-command") as thread:
             ended = self._turns.wait_for(thread.submit(command.run), command.stop)
         self.screen.block(ended.shown)
@@ -276,7 +278,7 @@ class Shell(ShellPlace):
             return False
         for text in self._turns.take_back(self.current):  # it would open a turn that nobody wants
             self.screen.line(f"[taken back, unread: {one_line(text)}]", dim=True)
-        self.current.aio.signal(Signal.INT)
+        interrupt_turn(self.current)
         return True
 
     def decide(self, number: int | None, approved: bool, *, always: str = "", reason: str = "") -> None:
@@ -349,7 +351,7 @@ class Shell(ShellPlace):
     def _text_for(self, call: PendingCall) -> str | None:
         """The text of the file that a call edits; None for another call, and where that is not known."""
         path = edited_file(call)
-        return None if path is None else self.system._text_of(call.agent, path)
+        return None if path is None else file_text(self.system, call.agent, path)
 
     def _is_due(self, command: BackgroundCommand) -> bool:
         """Whether a command is done. One whose agent is idle now is a commit away from it, and waited for."""
@@ -408,7 +410,7 @@ class Shell(ShellPlace):
     def _go(self, agent: AgentRef) -> None:
         self.current, self.label = agent, agent.record.short
         with contextlib.suppress(KeyboardInterrupt), self.interrupts.heard():
-            self.system._touch(agent)
+            note_visit(agent)
 
     def _is_stopped(self, agent: AgentRef) -> bool:
         return agent.record.status == Status.STOPPED

@@ -19,10 +19,10 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import StreamCut, Streamed
 from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted, Withdrawn
 from ikigai_actors.providers.base import Reply, ToolCall
+from ikigai_actors.reach.conversation import SETTLED, LiveConversation, outcome_of_future
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import OUTPUT, calls_in
+from ikigai_actors.records.messages.replies import OUTPUT
 from ikigai_actors.shell.line.output import Screen
-from ikigai_actors.system.conversation import SETTLED, LiveConversation, outcome_of_future
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.text import storable
 from ikigai_actors.verbs.text.call_page import whole_call
@@ -108,7 +108,7 @@ class ShownTurn:
                     self._step = ""  # the reply comes from its beginning, or not at all
                     screen.fresh()
                 case Message(kind=Kind.ASSISTANT):
-                    self._calls = {call.id: call for call in calls_in(event)}
+                    self._calls = {call.id: call for call in event.calls}
                     self._finish_step(screen, event.content, str(event.data.get("stop_reason", "")))
                 case Message(kind=Kind.APPROVAL):
                     screen.fresh()

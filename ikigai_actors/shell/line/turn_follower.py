@@ -15,12 +15,12 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.attachments import Attachment, name_and_size
 from ikigai_actors.errors import AgentDead, ProviderError, SystemClosed
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.reach.conversation import LiveConversation, PromptReply, outcome_of_future
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn import ShownTurn
 from ikigai_actors.shell.line.wakeup import WakeupPipe
-from ikigai_actors.system.conversation import LiveConversation, PromptReply, outcome_of_future
 from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.wording import ended, explained, waits_for_cont

@@ -24,7 +24,7 @@ from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.reach.turn_sources import TurnSources
 from ikigai_actors.reach.views import check_open, now_of
 from ikigai_actors.records.agents.registry import Died
-from ikigai_actors.records.messages.messages import ENDINGS, Message
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.sight.traces.conventions import CHAT, OWN_LINK
 from ikigai_actors.sight.traces.ids import call_span, request_span, trace_of
 from ikigai_actors.sight.traces.otlp import SCOPE, batches, spans_as_protobuf
@@ -124,7 +124,7 @@ class TurnTracer(Service, ClosedByBlock):
             logger.warning("Some turns were not exported. Later: ikigai trace export --since %s", since)
 
     def _hear(self, event: Event) -> None:
-        if isinstance(event, Died) or (isinstance(event, Message) and event.kind in ENDINGS):
+        if isinstance(event, Died) or (isinstance(event, Message) and event.ends_turn):
             with self._changed:
                 if self._due is not None:
                     self._due.add(event.agent_uuid)

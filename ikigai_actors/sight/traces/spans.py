@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ikigai_actors.providers.base import Spent
-from ikigai_actors.records.messages.messages import IN_TURN, Kind, Message
-from ikigai_actors.records.messages.replies import calls_in, counts_as_request, spent_of
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import counts_as_request
 from ikigai_actors.sight.traces import conventions as name
 from ikigai_actors.sight.traces.ids import call_span, request_span, trace_of, turn_span
 
@@ -190,12 +190,12 @@ class TurnFold:
             if self._before is None and (message.kind == Kind.TOOL_RESULT or _goes_on_at_birth(message)):
                 self._open(message, first=self._first)
                 return None
-            if not (self._failed and message.kind in IN_TURN):
+            if not (self._failed and message.is_in_turn):
                 if self._before is not None:
                     self._before.requests += counts_as_request(message)
                 return None
             turn = self._open_again()
-        if message.kind in IN_TURN:
+        if message.is_in_turn:
             turn.rests, turn.fresh = None, False
         turn.requests += counts_as_request(message)
         return None if turn.rests is not None else self._follow_within(turn, message)
@@ -262,7 +262,7 @@ class TurnFold:
 
     def _spend(self, turn: _Turn, message: Message) -> None:
         """Take a message that says what came of a request, with the span of that if one was made."""
-        spent, data = spent_of(message), message.data
+        spent, data = message.spent, message.data
         provider, _, model = str(data.get("model") or "").partition(":")
         model = model or (spent.model if spent is not None else "") or turn.model  # none is set: the one that answers
         turn.provider, turn.model = provider or turn.provider, model
@@ -275,7 +275,7 @@ class TurnFold:
             turn.text = message.content
             turn.calls = {
                 call.id: _Called(message.id, place, call.name, call.input, self._now, False)
-                for place, call in enumerate(calls_in(message))
+                for place, call in enumerate(message.calls)
             }
             turn.asking = False
         turn.asked = self._now
@@ -430,8 +430,7 @@ def _said(role: str, text: str) -> dict[str, object]:
 def _reply_as_json(message: Message) -> str:
     said = _said("assistant", message.content)
     calls: Sequence[dict[str, object]] = [
-        {"type": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.input)}
-        for call in calls_in(message)
+        {"type": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.input)} for call in message.calls
     ]
     parts = said["parts"]
     assert isinstance(parts, list)

@@ -37,6 +37,7 @@ from ikigai_actors.agent.succession import Heir, Predecessor, Processes, Success
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
 from ikigai_actors.errors import AgentDead, IkigaiError, SystemClosed
+from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.records.agents.registry import Died, Renamed, StatusSet
 from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.amounts import Held, Paused
@@ -45,7 +46,7 @@ from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.log.log_unit import Birth
 from ikigai_actors.records.mail.words import KeptWord
-from ikigai_actors.records.messages.messages import NO_DATA, Message
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.steered import Steered, steered_in
 from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.tools.rules.rule import Rules

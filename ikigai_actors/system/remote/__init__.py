@@ -8,5 +8,5 @@ Its modules:
     reply_feed          what is new of replies on their way
     publisher, tallies  what subscribers hear of them; what they have done
     lateness            why such an agent has not answered in time
-    client, feed        the same for one operation of a command, without a loop
+    client              the same for one operation of a command, without a loop
 """

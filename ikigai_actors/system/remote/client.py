@@ -3,9 +3,6 @@
     with Client.open("team.db") as client:
         kid = client.find("kid")
         mail = client.prompt(kid.uuid, "and now?")
-        with client.feed([kid.uuid]) as feed:
-            feed.wait()
-            print(feed.news())
 
 Works on the thread of the caller, without futures. Each write is a transaction of its own, and committed when the
 method returns; the host follows it. `AttachedSystem` adds a thread, futures and handles; the commands of ``ikigai`` add
@@ -13,7 +10,6 @@ words. What takes time to import is imported by the method that needs it: a comm
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -22,10 +18,10 @@ from ikigai_actors.actors.closing import ClosedByBlock
 from ikigai_actors.agent.turn.state import HOSTLESS, IN_A_TURN, Phase
 from ikigai_actors.arguments import check_since
 from ikigai_actors.errors import IkigaiError, NoHost
+from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.hosts.host_waits import published_state
-from ikigai_actors.records.messages.messages import NO_DATA
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
@@ -37,11 +33,9 @@ if TYPE_CHECKING:
     from ikigai_actors.records.budgets.spendings import Spending
     from ikigai_actors.records.hosts.remote_commands import RemoteCommandKey
     from ikigai_actors.records.lives.deaths import LifecycleChange
-    from ikigai_actors.records.log.scrollback import Scrollback
     from ikigai_actors.records.messages.messages import Message
     from ikigai_actors.store.base import Transaction
     from ikigai_actors.store.hosts.rows import HostRecord
-    from ikigai_actors.system.remote.feed import Feed
     from ikigai_actors.system.remote.turn import RemoteTurn
     from supervisors.signals import Signal
 
@@ -209,21 +203,6 @@ class Client(ClosedByBlock):
             for error in batch.damaged:
                 raise error
             yield from batch.messages
-
-    def scrollback(self, uuid: str) -> "Scrollback":
-        """The history of an agent, to be read in parts. Raises `AgentNotFound`."""
-        from ikigai_actors.records.log.scrollback import Scrollback
-
-        return Scrollback(self._store, uuid)
-
-    @contextmanager
-    def feed(self, agents: Sequence[str] | None = None) -> "Iterator[Feed]":
-        """Follow what the host commits of some agents, by uuid, for the length of a block; None follows everybody."""
-        from ikigai_actors.system.remote.feed import Feed
-        from ikigai_actors.system.remote.follower import Follower, watching
-
-        with watching(self._store) as watch:  # before the first look, so that nothing is missed
-            yield Feed(Follower(self._store, agents, attached=True), watch, self._clock.now_ms())
 
     # Writing
 

@@ -41,7 +41,7 @@ from ikigai_actors.records.messages.blob_references import blobs_of
 from ikigai_actors.records.messages.blobs import read_blobs
 from ikigai_actors.records.messages.messages import ENDINGS, IN_TURN, Kind, Message
 from ikigai_actors.records.messages.outputs import Expected, expected_in, problems
-from ikigai_actors.records.messages.replies import INTERRUPTED
+from ikigai_actors.records.messages.reply_data import INTERRUPTED
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.system.host.sign_board import SIGNS_EVERY
 from ikigai_actors.testing.simulation.changes import SHARED_TREE, RanStatement, StoredChange, Written

@@ -9,11 +9,11 @@ from ikigai_actors.agent.turn.state import WORKING, Phase, State
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import AgentDead, IkigaiError
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.reach.scrollback import Scrollback
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.hosts.remote_commands import new_remote_commands
 from ikigai_actors.records.log.lineage import read_ranges
 from ikigai_actors.records.log.log_cache import LogCache
-from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.mail.mail import EXIT, Mail, latest, one
 from ikigai_actors.records.mail.prompts import new_prompts
 from ikigai_actors.records.messages.messages import Message

@@ -16,7 +16,7 @@ from ikigai_actors.errors import AgentDead, Withdrawn
 from ikigai_actors.providers.base import Request
 from ikigai_actors.records.mail.mail import PROMPT
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import INTERRUPTED
+from ikigai_actors.records.messages.reply_data import INTERRUPTED
 from ikigai_actors.records.messages.steered import Steered, steered_in
 from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.testing.machine.commit_invariants import Standing

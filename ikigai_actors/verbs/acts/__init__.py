@@ -4,12 +4,13 @@ turns      fork, prompt, steer, wait
 talk       send, read_mail, documents
 looking    agents, history, diff, approvals
 changes    merge, signal, kill, decide, grant
+settings   settings, configure
 """
 
 from collections.abc import Mapping
 
 from ikigai_actors.verbs.act import Act
-from ikigai_actors.verbs.acts import changes, looking, talk, turns
+from ikigai_actors.verbs.acts import changes, looking, settings, talk, turns
 
 ACTS: Mapping[str, Act] = {
     each.name: each
@@ -30,6 +31,8 @@ ACTS: Mapping[str, Act] = {
         changes.kill,
         changes.decide_named_call,
         changes.grant,
+        settings.read_settings,
+        settings.configure,
     )
 }
 """Every act, by its name."""

@@ -17,6 +17,7 @@ from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand
 from ikigai_actors.verbs.act import ENDS, FOR_MODELS, act
 from ikigai_actors.verbs.acts.looking import SHOWN_LENGTH
 from ikigai_actors.verbs.acts.turns import MOST_POSITION, NamedAgent
+from ikigai_actors.verbs.signals import send_signal
 from supervisors.signals import Signal
 
 Always = Annotated[
@@ -91,7 +92,7 @@ def signal(
         cascade: Whether all below it get it, too.
         reason: Why, for the registry.
     """
-    return _signalled(reach, agent, Signal(signal), cascade, reason)
+    return [*send_signal(reach.ref(agent), Signal(signal), cascade=cascade, reason=reason).dead]
 
 
 @act("kill", "End an agent", verb="kill", gives=list[str], hints=ENDS)
@@ -102,16 +103,7 @@ def kill(reach: Access, agent: NamedAgent, cascade: bool = False, reason: str = 
         cascade: Whether all below it die, too.
         reason: Why.
     """
-    return _signalled(reach, agent, Signal.KILL, cascade, reason)
-
-
-def _signalled(reach: Access, agent: str, sent: Signal, cascade: bool, reason: str) -> list[str]:
-    ref = reach.ref(agent)
-    if sent is Signal.INT:  # the process that runs the agent ends its turn by itself
-        ref.signal(sent, cascade=cascade, reason=reason)
-        return []
-    done = reach.system._lifecycle.signal(ref.uuid, sent, lambda change: change.dead, cascade=cascade, reason=reason)
-    return [*done.get()]
+    return [*send_signal(reach.ref(agent), Signal.KILL, cascade=cascade, reason=reason).dead]
 
 
 @act("decide", "Decide on a call", verb="approve", gives=bool)

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.turns import AskingCall, SpentAmounts, call_that_asks, spent_by
-from ikigai_actors.reach.views import last_activity
+from ikigai_actors.reach.views import last_activity, scrollback_of
 from ikigai_actors.records.log.diff import Tail
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
@@ -118,7 +118,7 @@ def history(
         before: Only messages before this position.
         last: How many messages. Default: 20.
     """
-    scrollback = reach.client.scrollback(reach.find(agent).uuid)
+    scrollback = scrollback_of(reach.client, reach.find(agent).uuid)
     return [_message(one) for one in (scrollback.latest(last) if before is None else scrollback.before(before, last))]
 
 

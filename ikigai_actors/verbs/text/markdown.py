@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ikigai_actors.records.log.scrollback import Scrollback
+from ikigai_actors.reach.scrollback import Scrollback
 from ikigai_actors.records.messages.messages import Kind, Message, new_message
 from ikigai_actors.records.transfer.export import Branch
 from ikigai_actors.records.transfer.format import ORIGIN

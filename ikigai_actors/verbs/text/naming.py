@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ikigai_actors.errors import AgentError, StoreError
-from ikigai_actors.records.agents import registry
+from ikigai_actors.reach.views import label_of
 from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.agents.words import words_of
 
@@ -30,4 +30,4 @@ def said_by(error: BaseException, called: Callable[[str], str] = words_of) -> st
 
 def shown_name_in(system: "System") -> Callable[[str], str]:
     """The function that gives the label of an agent of a system for its uuid."""
-    return lambda uuid: system._store.read(lambda tx: registry.shown_name_of(tx, uuid))
+    return lambda uuid: label_of(system, uuid)

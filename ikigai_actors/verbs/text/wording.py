@@ -12,7 +12,7 @@ from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.agent.turn.machine import failed_turn
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.log.scrollback import Scrollback
+from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.hosts import host_changed, host_ended, hosts_differ
@@ -22,7 +22,7 @@ from supervisors.signals import Status
 
 def inherited(agent: AgentRef) -> str:
     """How many messages of its ancestors a child began with, after clears and rewinds."""
-    count = Scrollback(agent.system._store, agent.uuid).remembered()
+    count = scrollback_of(agent.system, agent.uuid).remembered()
     return "1 message" if count == 1 else f"{count} messages"
 
 

@@ -11,7 +11,7 @@ from ikigai_actors.providers.base import GO_ON, OPENING, Request
 from ikigai_actors.providers.blocks import CallBlock, ModelMessage, ResultBlock
 from ikigai_actors.providers.messages_form import block_form, read_messages
 from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
-from ikigai_actors.records.messages.replies import INTERRUPTED
+from ikigai_actors.records.messages.reply_data import INTERRUPTED
 from ikigai_actors.testing.simulation.messages_api import redacted_thinking, thinking, violations
 from tests.kit.assembly import assemble
 from tests.kit.pictures import PNG

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from ikigai_actors.agent.turn.request import NOT_RUN
 from ikigai_actors.providers.base import GO_ON, Reply, Request, ToolCall, Usage
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import INTERRUPTED, reply_message_data, reply_of
+from ikigai_actors.records.messages.replies import reply_message_data, reply_of
+from ikigai_actors.records.messages.reply_data import INTERRUPTED
 from ikigai_actors.testing.simulation.messages_api import redacted_thinking, thinking, violations
 from tests.agent.turn.test_assembly import FOREIGN, MODEL, OTHER, Entry, history, result, text_block, use_block, wire
 from tests.kit.assembly import assemble

@@ -10,17 +10,18 @@ from rich.cells import cell_len
 
 from ikigai_actors import ActorSystem, OfflineProvider, Signal, TurnInterrupted
 from ikigai_actors.agent.subscriptions import StoreTrouble, StreamCut, Streamed
-from ikigai_actors.records.messages.messages import NO_DATA, Message
+from ikigai_actors.frozen import NO_DATA
+from ikigai_actors.reach.conversation import Questions, Words
+from ikigai_actors.reach.snapshots import Snapshots, Wish
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.page_events import MESSAGES_KEPT, PageEvents
-from ikigai_actors.shell.app.snapshot import Snapshots, Wish
 from ikigai_actors.shell.app.theme import DARK, LIGHT, Palette
 from ikigai_actors.shell.app.transcript.code_block import TEXT_COLUMNS
 from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
 from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks, chunked
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, few, pieces_of, progress_of
-from ikigai_actors.system.conversation import Questions, Words
 from ikigai_actors.verbs.place import last_active
 from tests.kit.blocking_provider import DEADLINE, Hanging
 

@@ -10,12 +10,12 @@ from textual.pilot import Pilot
 
 from ikigai_actors import ActorSystem, Message, OfflineProvider
 from ikigai_actors.errors import IkigaiError, StoreUnavailable
+from ikigai_actors.reach.conversation import Questions, Words
+from ikigai_actors.reach.snapshots import Snapshot, Snapshots
 from ikigai_actors.records.spending import Expenses
-from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.theme import DARK, variables
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.store import open_store
-from ikigai_actors.system.conversation import Questions, Words
 from tests.kit.databases import eventually
 from tests.kit.faults import FaultyStore
 from tests.kit.open_on import open_on

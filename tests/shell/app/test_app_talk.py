@@ -7,9 +7,9 @@ import pytest
 from textual.widgets import TextArea
 
 from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, Usage, Workspace, tool
+from ikigai_actors.reach.conversation import say
 from ikigai_actors.records.mail.words import UNREAD_WORDS, KeepWord
 from ikigai_actors.shell.app.widgets.approval_box import QUIET, ApprovalBox
-from ikigai_actors.system.conversation import say
 from supervisors.signals import Signal
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.reach.snapshots import Snapshot, Wish
 from ikigai_actors.records.agents.lists import MOST_LISTED
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.shell.app.agent_rows import agent_rows
 from ikigai_actors.shell.app.agent_table import Order, table
-from ikigai_actors.shell.app.snapshot import Snapshot, Wish
 from ikigai_actors.shell.app.tree_rows import TreeRow, TreeView, tree_rows
 from ikigai_actors.shell.app.widgets.agent_list import kill_question, rest_line
 from ikigai_actors.system.handles.ref import AgentRef

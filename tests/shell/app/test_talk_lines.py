@@ -9,10 +9,10 @@ from rich.text import Text
 
 from ikigai_actors.agent.turn.state import Phase, waits_for
 from ikigai_actors.providers.base import Usage
+from ikigai_actors.reach.snapshots import Snapshot
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.budget import BudgetStatus
 from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import DARK
 from ikigai_actors.shell.app.widgets.talk_lines import (
     Underway,

@@ -8,11 +8,11 @@ from ikigai_actors import AgentRef, Message, NoTurn, ProviderError, Reply, TurnI
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event, StoreTrouble, StreamCut, Streamed, ToolTrouble
 from ikigai_actors.errors import IkigaiError, SystemClosed
+from ikigai_actors.reach.conversation import LiveConversation
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn import ShownTurn
 from ikigai_actors.shell.line.wakeup import WakeupPipe
-from ikigai_actors.system.conversation import LiveConversation
 from ikigai_actors.verbs.text.wording import explained
 from tests.kit.blocking_provider import Gate
 from tests.kit.echo import open_echo

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem
+from ikigai_actors.reach.conversation import take_in
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
 from ikigai_actors.store import open_store
-from ikigai_actors.system.conversation import take_in
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually
 from tests.kit.faults import HeldStore

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.records.agents.words import words_of
-from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.shell.app.transcript.pieces import Look, pieces_of
 from ikigai_actors.verbs.text.pages import history_page
 

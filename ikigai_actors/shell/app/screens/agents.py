@@ -12,6 +12,7 @@ from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Static
 
+from ikigai_actors.reach.snapshots import Snapshot, Wish
 from ikigai_actors.shell.app.agent_rows import AgentRow, agent_rows
 from ikigai_actors.shell.app.agent_table import (
     TABLE_COLUMNS,
@@ -23,7 +24,6 @@ from ikigai_actors.shell.app.agent_table import (
     table,
     widths,
 )
-from ikigai_actors.shell.app.snapshot import Snapshot, Wish
 from ikigai_actors.shell.app.widgets.agent_list import AgentList, Doings
 from ikigai_actors.shell.app.widgets.key_line import Keys
 from ikigai_actors.shell.app.widgets.rows import Rows

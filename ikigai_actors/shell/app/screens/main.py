@@ -18,13 +18,13 @@ from textual.widgets import ContentSwitcher, Input, Static
 
 from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.errors import SystemClosed
-from ikigai_actors.reach.views import blob_bytes_of, now_of
+from ikigai_actors.reach.snapshots import Snapshot, Wish
+from ikigai_actors.reach.views import blob_bytes_of, file_text, label_at_hand, now_of
 from ikigai_actors.shell.app.agent_page import Later, Page
 from ikigai_actors.shell.app.choices import choices_of, command_choices, mentions
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.page_events import PageEvents
 from ikigai_actors.shell.app.screens.pager import PagerScreen
-from ikigai_actors.shell.app.snapshot import Snapshot, Wish
 from ikigai_actors.shell.app.theme import Palette, palette
 from ikigai_actors.shell.app.transcript.pictures import picture_rows
 from ikigai_actors.shell.app.transcript.pieces import Look, tidy
@@ -540,8 +540,8 @@ class MainScreen(Screen[None]):
     def _called(self, uuid: str) -> str | None:
         """The name of an agent for people, as far as memory knows."""
         with suppress(SystemClosed):
-            if (actor := self._system._here(uuid)) is not None:
-                return actor.called
+            if (label := label_at_hand(self._system, uuid)) is not None:
+                return label
         return self.snapshot.names.get(uuid) if self.snapshot is not None else None
 
     def _drop_pages(self) -> None:
@@ -605,7 +605,7 @@ class MainScreen(Screen[None]):
                 self._texts[number] = text
                 self._show_bars()
 
-            self._later(lambda: self._system._text_of(agent, path), keep)
+            self._later(lambda: file_text(self._system, agent, path), keep)
         return question._replace(text=self._texts.get(number))
 
     def _greet(self) -> None:

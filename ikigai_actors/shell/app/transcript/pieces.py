@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
 from ikigai_actors.verbs.text.call_page import call_subject, whole_call
 from ikigai_actors.verbs.text.harmless import harmless, one_line
@@ -194,7 +193,7 @@ def _attached(message: Message, position: int) -> list[Piece]:
 
 
 def _reply(message: Message) -> list[Piece]:
-    reply, position = reply_of(message), message.id
+    reply, position = message.reply, message.id
     thoughts = [str(block.get("thinking", "")) for block in reply.blocks if block.get("type") == "thinking"]
     pieces = [Piece(Look.THINKING, tidy(thought), position) for thought in thoughts if thought.strip()]
     pieces += answer_pieces(message.content, position)

@@ -25,7 +25,7 @@ from textual.message import Message as Notification
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from ikigai_actors.records.messages.messages import BOUNDARIES, Kind, Message
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.shell.app.transcript.answer import StreamedAnswer
 from ikigai_actors.shell.app.transcript.block import ShownBlock
@@ -139,7 +139,7 @@ class Transcript(ScrollView, can_focus=True):
             self._first = self._first or message.id
             self.head = message.id
             self.turn.add(message)
-            if message.kind in BOUNDARIES:
+            if message.ends_pieces:
                 self._end_answer(message)
             elif message.kind == Kind.TOOL_RESULT:
                 self._add_result(message)

@@ -15,8 +15,8 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from ikigai_actors.reach.snapshots import Snapshot, Wish
 from ikigai_actors.shell.app.agent_rows import below
-from ikigai_actors.shell.app.snapshot import Snapshot, Wish
 from ikigai_actors.shell.app.theme import Palette, palette
 from ikigai_actors.shell.app.widgets.key_line import Keys, key_line
 from ikigai_actors.shell.app.widgets.rows import Rows

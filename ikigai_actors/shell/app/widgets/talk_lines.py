@@ -7,8 +7,8 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.content import Content
 
+from ikigai_actors.reach.snapshots import Snapshot
 from ikigai_actors.records.agents.registry import AgentRecord
-from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.shell.first_picture import SCREENS, STARTING
 from ikigai_actors.verbs.text.budgets import short_budget

@@ -8,10 +8,10 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 
+from ikigai_actors.reach.snapshots import Snapshot, Wish
 from ikigai_actors.records.agents.lists import MOST_LISTED
 from ikigai_actors.records.hosts.liveness import LATELY
 from ikigai_actors.shell.app.agent_rows import agent_rows, colour_of
-from ikigai_actors.shell.app.snapshot import Snapshot, Wish
 from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.shell.app.tree_rows import TreeRow, TreeView, tree_rows
 from ikigai_actors.shell.app.widgets.agent_list import AgentList, Doings

@@ -19,7 +19,8 @@ from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClosed
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.prices import MICRO
-from ikigai_actors.reach.views import check_open, scrollback_of
+from ikigai_actors.reach.conversation import Questions, Words
+from ikigai_actors.reach.views import check_open, label_of, scrollback_of
 from ikigai_actors.records.agents import lists, registry
 from ikigai_actors.records.agents.lists import MOST_LISTED, Census
 from ikigai_actors.records.agents.registry import AgentRecord
@@ -31,9 +32,7 @@ from ikigai_actors.records.mail.prompts import NewPrompt, waiting_prompts
 from ikigai_actors.records.spending import Expenses, branch_spendings, in_all
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import host_names, owners
-from ikigai_actors.system.conversation import Questions, Words
 from ikigai_actors.system.handles.ref import System
-from ikigai_actors.verbs.text.naming import shown_name_in
 
 _PERIOD = 0.5
 """Seconds between two snapshots when nothing happens."""
@@ -212,7 +211,6 @@ class Snapshots(Service):
         found = system._store.read(lambda tx: _read(tx, uuid, wish, asking))
         record, above, beside, listed = found.record, found.above, found.beside, found.listed
         heir = next((each for each in above if each.living), None) if not record.living else None
-        label = shown_name_in(system)
         near = {each.uuid: each.short for each in (record, *above, *filter(None, beside), *found.below)}
         self._spent.read(system._store, rows_too=wish is not None)
         sums = self._spent.sums(uuid)
@@ -237,7 +235,7 @@ class Snapshots(Service):
             questions=questions,
             heir=heir,
             attached=system.attached,
-            names={**near, **listed.labels} | {one: label(one) for one in asking - listed.labels.keys()},
+            names={**near, **listed.labels} | {one: label_of(system, one) for one in asking - listed.labels.keys()},
             listed=tuple(listed.records),
             wish=wish,
             found=listed.found,

@@ -1,6 +1,14 @@
-"""A feed: what a host commits, waited for on the thread of the caller. See `Client.feed`."""
+"""Following: what hosts commit, waited for on the thread of the caller, without a system.
 
-from collections.abc import Callable, Sequence
+    with Client.open("team.db") as client, commits_of(client, [kid.uuid]) as feed:
+        for news in feed:                       # messages, deaths and hosts, each time something may be new
+            ...
+
+A command reads a database so; a program that is attached has `ikigai_actors.reach.news`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -8,15 +16,30 @@ from ikigai_actors.errors import TurnInterrupted
 from ikigai_actors.store.base import Watch
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.poll_schedule import HEARTBEAT
-from ikigai_actors.system.remote.follower import Follower, News
+from ikigai_actors.system.remote.follower import Follower, News, watching
 
 if TYPE_CHECKING:
+    from ikigai_actors.system.remote.client import Client
     from ikigai_actors.system.remote.turn import RemoteTurn, TurnEnd
 
 NO_HOST = "No process runs these agents"
 
 
-class Feed:
+@contextmanager
+def commits_of(client: "Client", agents: Sequence[str] | None = None) -> "Iterator[CommitFeed]":
+    """Follow what hosts commit of some agents, by uuid, for the length of a block; None follows everybody."""
+    with watching(client._store) as watch:  # before the first look, so that nothing is missed
+        yield CommitFeed(Follower(client._store, agents, attached=True), watch, client.now_ms())
+
+
+def prompted_turn(agent: str, mail: int) -> "RemoteTurn":
+    """The turn that a prompt will open, by the number of its mail, followed by a feed that began before it was left."""
+    from ikigai_actors.system.remote.turn import RemoteTurn
+
+    return RemoteTurn(agent, prompt=mail)
+
+
+class CommitFeed:
     """Follows some agents, or everybody. Any method may raise `StoreError`."""
 
     def __init__(self, follower: Follower, watch: Watch, now: int) -> None:
@@ -41,6 +64,12 @@ class Feed:
         news = self._follower.news()
         self.hosts, self._deserted = news.hosts, news.deserted
         return news
+
+    def __iter__(self) -> "Iterator[News]":
+        """The news, look by look, without an end."""
+        while True:
+            self.wait()
+            yield self.news()
 
     def wait(self, timeout: float = HEARTBEAT) -> None:
         """Wait until something may be new, or this many seconds."""

@@ -38,9 +38,10 @@ from ikigai_actors.agent.turn.events import Prompt
 from ikigai_actors.agent.turn.state import WORKING, Phase, is_interrupted, is_working
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import BadInput, IkigaiError, NoHost, ProviderError, TurnInterrupted, Withdrawn
+from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.mail.prompts import NewPrompt, WithdrawPrompt, waiting_prompts
-from ikigai_actors.records.messages.messages import BOUNDARIES, NO_DATA, Message
+from ikigai_actors.records.messages.messages import BOUNDARIES, Message
 from ikigai_actors.system.approvals import Approvals, person
 from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.system.lifecycle import data_of, prompt_text

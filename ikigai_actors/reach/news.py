@@ -1,0 +1,217 @@
+"""The news of agents, once for everybody who waits or streams on an event loop.
+
+    feed = NewsFeed(lambda: system)
+    async with feed.watch(uuid, pieces=True) as watch:
+        while await watch.news(15):             # False when nothing came in that time
+            ...                                 # read what is committed; `watch.pieces()` came in between
+
+A watch only says that there is something. Messages are read from the log after the client's place, so a slow client
+misses none, and nothing is kept for it but the latest pieces of a reply. Those who want pieces hear them and messages
+in one order; hosts write pieces only while somebody wants them.
+
+Nobody misses what is committed after a watch was entered: a client that looks first and then waits is woken by what
+came between, since `news` forgets only what it has woken for.
+"""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from ikigai_actors.agent.subscriptions import HostChanged, StreamCut, Streamed, Subscription
+from ikigai_actors.reach.replies_on_their_way import RepliesOnTheirWay, UnseenPiece
+from ikigai_actors.records.agents.registry import Died
+from ikigai_actors.records.messages.messages import BOUNDARIES, Message
+from ikigai_actors.system.handles.ref import System
+
+MOST_KEPT_PIECES = 1_000
+"""Pieces that are kept for a client; of more the earliest are dropped. The whole reply comes as a message."""
+
+
+class ReplyHeard(NamedTuple):
+    """The state of an agent, at one moment."""
+
+    head: int
+    """The latest message that was heard of; 0 for none."""
+    goes_on: bool
+    """Whether the reply that was asked about is on its way still."""
+    piece: UnseenPiece | None
+    """The news of the reply on its way."""
+
+
+class NewsFeed:
+    """Hears the events of a system, while somebody watches. On one event loop."""
+
+    def __init__(self, system: Callable[[], System]) -> None:
+        """Begin to rest; ``system`` is called beside the loop, when somebody watches first."""
+        self._system = system
+        self._committed = _Line((Message, Died, HostChanged), self._hear)
+        self._with_pieces = _Line((Message, Died, HostChanged, Streamed, StreamCut), self._hear_pieces)
+        self._replies, self._heads = RepliesOnTheirWay(), dict[str, int]()
+        self._lock = Lock()  # news have messages and pieces at one moment
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._changing = asyncio.Lock()
+        self.ending = asyncio.Event()
+        """Set when the server ends: nobody waits from then on."""
+
+    def watch(self, agent: str | None = None, *, pieces: bool = False) -> "NewsWatch":
+        """Watch an agent, by uuid, or all of them, for the length of a block; with pieces of replies on their way."""
+        return NewsWatch(self, agent, pieces)
+
+    async def enter(self, watch: "NewsWatch") -> None:
+        """Give a watch the events from now on. Raises what the system does."""
+        self._loop = asyncio.get_running_loop()
+        line = self._line_of(watch)
+        line.watches[watch.agent].add(watch)
+        try:
+            await self._subscribe_as_wanted(line)
+        except BaseException:
+            await self.leave(watch)
+            raise
+
+    async def leave(self, watch: "NewsWatch") -> None:
+        """Give it nothing more."""
+        line = self._line_of(watch)
+        line.watches[watch.agent].discard(watch)
+        if not line.watches[watch.agent]:
+            del line.watches[watch.agent]
+        if line is self._with_pieces and not line.watches:
+            await asyncio.shield(self._subscribe_as_wanted(line))
+
+    def since(self, agent: str, seen: tuple[int, int]) -> ReplyHeard:
+        """The state of an agent; ``seen`` is the reply that is known, and how many characters of it."""
+        with self._lock:
+            goes_on = self._replies.is_open(agent, seen[0])
+            return ReplyHeard(self._heads.get(agent, 0), goes_on, self._replies.behind(agent, seen))
+
+    def release_all(self) -> None:
+        """Let everybody go: waits answer with what they have."""
+        self.ending.set()
+        for line in (self._committed, self._with_pieces):
+            for watches in line.watches.values():
+                for watch in watches:
+                    watch.ring()
+
+    def close(self) -> None:
+        """Hear no more. Waits for events that are under way: for no event loop."""
+        for line in (self._committed, self._with_pieces):
+            if line.subscription is not None:
+                line.subscription.close()
+
+    def _line_of(self, watch: "NewsWatch") -> "_Line":
+        return self._with_pieces if watch.wants_pieces else self._committed
+
+    async def _subscribe_as_wanted(self, line: "_Line") -> None:
+        """Subscribe once somebody watches; hear pieces no longer than they are wanted."""
+        if line.watches and line.subscription is not None:
+            return
+        async with self._changing:
+            if line.watches and line.subscription is None:
+                if line is self._with_pieces:
+                    self._replies.clear()
+                line.subscription = await asyncio.to_thread(self._subscribed, line)
+            elif not line.watches and line.subscription is not None:
+                closing, line.subscription = line.subscription, None
+                await asyncio.to_thread(closing.close)
+                self._heads.clear()
+
+    def _subscribed(self, line: "_Line") -> Subscription:
+        return self._system().subscribe(line.hear, line.events)
+
+    def _hear(self, event: Any) -> None:
+        """Take an event, on the thread of the subscription."""
+        self._tell(self._committed, event)
+
+    def _hear_pieces(self, event: Any) -> None:
+        with self._lock:
+            match event:
+                case Message():
+                    self._heads[event.agent_uuid] = event.id
+                    if event.kind in BOUNDARIES:
+                        self._replies.close(event.agent_uuid)
+                case Streamed(kind="text"):
+                    self._replies.add(event.agent_uuid, event.text, event.at)
+                case StreamCut() | Died():
+                    self._replies.close(event.agent_uuid)
+        self._tell(self._with_pieces, event)
+
+    def _tell(self, line: "_Line", event: Any) -> None:
+        agent = getattr(event, "agent_uuid", None)
+        if self._loop is not None and (agent is None or agent in line.watches or None in line.watches):
+            with suppress(RuntimeError):  # the loop is closed: nobody waits
+                self._loop.call_soon_threadsafe(self._hand_out, line, agent, event)
+
+    def _hand_out(self, line: "_Line", agent: str | None, event: Any) -> None:
+        found = line.watches.keys() if agent is None else (agent, None)
+        for one in found:
+            for watch in line.watches.get(one, ()):
+                watch.hear(event)
+
+
+class _Line:
+    """The watches that hear the same events, by one subscription."""
+
+    def __init__(self, events: tuple[type, ...], hear: Callable[[Any], object]) -> None:
+        self.events, self.hear = events, hear
+        self.watches: dict[str | None, set[NewsWatch]] = defaultdict(set)
+        self.subscription: Subscription | None = None
+
+
+class NewsWatch:
+    """Says when there is news of an agent, or of any."""
+
+    def __init__(self, feed: NewsFeed, agent: str | None, pieces: bool) -> None:
+        self._feed, self.agent, self.wants_pieces = feed, agent, pieces
+        self._rung = asyncio.Event()
+        self._kept: deque[tuple[str, dict[str, Any]]] = deque(maxlen=MOST_KEPT_PIECES)
+        self.is_behind = False
+        """Whether a message has come since this was set to False: pieces that come now are of the next reply."""
+
+    async def __aenter__(self) -> Self:
+        await self._feed.enter(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._feed.leave(self)
+
+    def hear(self, event: Any) -> None:
+        """Take an event."""
+        match event:
+            case Streamed() if self.wants_pieces:
+                self._kept.append(("piece", {"kind": event.kind, "text": event.text}))
+            case StreamCut() if self.wants_pieces:
+                self._kept.append(("cut", {}))
+            case Message():
+                self._kept.clear()  # the reply is whole
+                self.is_behind = True
+        self.ring()
+
+    def ring(self) -> None:
+        """Say that there is news."""
+        self._rung.set()
+
+    def pieces(self) -> list[tuple[str, dict[str, Any]]]:
+        """The news of a reply since the last call: kinds of events, and their values."""
+        taken = [*self._kept]
+        self._kept.clear()
+        return taken
+
+    def since(self, seen: tuple[int, int]) -> ReplyHeard:
+        """The state of the agent; ``seen`` is the reply that is known, and how many characters of it."""
+        assert self.agent is not None  # of all there is no such
+        return self._feed.since(self.agent, seen)
+
+    async def news(self, seconds: float) -> bool:
+        """Wait for news; False when none came in this time."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._rung.wait()
+        except TimeoutError:
+            return False
+        self._rung.clear()
+        return True

@@ -1,0 +1,43 @@
+"""Signals, as every verb, act and front end sends them.
+
+The process that runs an agent ends its turn by itself, so INT goes by the handle; every other signal is one unit.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from supervisors.signals import Signal
+
+if TYPE_CHECKING:
+    from ikigai_actors.records.lives.deaths import LifecycleChange
+    from ikigai_actors.system.handles.ref import AgentRef
+
+TERM_SECONDS = 30.0
+"""Seconds after which TERM becomes KILL."""
+
+
+class SignalEffect(NamedTuple):
+    """The effect of a signal."""
+
+    effect: bool
+    """Whether it changed anything."""
+    dead: tuple[str, ...] = ()
+    """The agents that died of it, by uuid, leaves first."""
+
+
+def send_signal(
+    agent: "AgentRef", sent: Signal, *, cascade: bool = False, reason: str = "", grace: float = TERM_SECONDS
+) -> SignalEffect:
+    """Send a signal, and wait for its commit; arguments and errors as of `AgentRef.signal`."""
+    if sent is Signal.INT:
+        return SignalEffect(agent.signal(sent, cascade=cascade, reason=reason))
+
+    def made(change: "LifecycleChange") -> SignalEffect:
+        return SignalEffect(not change.ignored, tuple(change.dead))
+
+    lifecycle = agent.system._lifecycle
+    return lifecycle.signal(agent.uuid, sent, made, cascade=cascade, reason=reason, grace=grace).get()
+
+
+def interrupt_turn(agent: "AgentRef") -> None:
+    """End the turn of an agent soon; never waits."""
+    agent.aio.signal(Signal.INT)
