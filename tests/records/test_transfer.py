@@ -209,6 +209,8 @@ def test_what_was_done_under_a_key_is_known_where_an_agent_comes_to_live_and_no_
         kid.fork("said").reply(timeout=DEADLINE)
         done = acts(kid)
         kid.remind("later", after=3600, key="k8")
+        for each in (kid, *kid.children()):
+            each.reply(timeout=DEADLINE)  # who is in a turn would come stopped
         system.export(kid, tmp_path / "1")
         copy = system.import_(tmp_path / "1")
         assert copy.prompt("coffee", key="k1").get(timeout=DEADLINE).text == "well"
