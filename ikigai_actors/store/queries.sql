@@ -229,7 +229,7 @@ SELECT {agent} FROM below JOIN agents a ON a.uuid = below.uuid WHERE below.is_to
 -- The living among them. By agents_children.
 WITH RECURSIVE below(uuid, is_top) AS (
     SELECT CAST(:uuid AS TEXT), 1
-    UNION SELECT a.uuid, 0 FROM agents a JOIN below ON a.supervisor_uuid || '' = below.uuid WHERE a.status <> 'dead' OR a.way = 1)
+    UNION SELECT a.uuid, 0 FROM agents a JOIN below ON a.supervisor_uuid || '' = below.uuid || '' WHERE a.status <> 'dead' OR a.way = 1)
 SELECT {agent} FROM below JOIN agents a ON a.uuid = below.uuid
  WHERE below.is_top = 0 AND a.status <> 'dead' LIMIT CAST(:most AS BIGINT)
 
@@ -244,7 +244,7 @@ SELECT COUNT(*) FROM below WHERE is_top = 0
 -- How many of them live. By agents_children.
 WITH RECURSIVE below(uuid, is_top) AS (
     SELECT CAST(:uuid AS TEXT), 1
-    UNION SELECT a.uuid, 0 FROM agents a JOIN below ON a.supervisor_uuid || '' = below.uuid WHERE a.status <> 'dead' OR a.way = 1)
+    UNION SELECT a.uuid, 0 FROM agents a JOIN below ON a.supervisor_uuid || '' = below.uuid || '' WHERE a.status <> 'dead' OR a.way = 1)
 SELECT COUNT(*) FROM below JOIN agents a ON a.uuid = below.uuid WHERE below.is_top = 0 AND a.status <> 'dead'
 
 -- name: census
@@ -668,7 +668,7 @@ UNION ALL SELECT {relative} FROM agents a WHERE a.supervisor_uuid || '' = :uuid 
 -- By agents_children.
 WITH RECURSIVE sub(uuid) AS (
     SELECT CAST(:uuid AS TEXT)
-    UNION SELECT a.uuid FROM agents a JOIN sub ON a.supervisor_uuid || '' = sub.uuid WHERE a.status <> 'dead' OR a.way = 1)
+    UNION SELECT a.uuid FROM agents a JOIN sub ON a.supervisor_uuid || '' = sub.uuid || '' WHERE a.status <> 'dead' OR a.way = 1)
 SELECT {relative} FROM agents a JOIN sub ON a.uuid = sub.uuid
 
 -- name: relative
@@ -679,7 +679,7 @@ SELECT {relative} FROM agents a WHERE a.uuid = :uuid
 -- One row, with a list for each field of Doomed: to hand over a row for each agent would take as long as to find them.
 WITH RECURSIVE sub(uuid, supervisor, created_at, born, name, key, lives, counts) AS (
     SELECT {doomed} FROM agents a WHERE a.uuid = :uuid
-    UNION ALL SELECT {doomed} FROM agents a JOIN sub ON a.supervisor_uuid || '' = sub.uuid WHERE a.status <> 'dead' OR a.way = 1)
+    UNION ALL SELECT {doomed} FROM agents a JOIN sub ON a.supervisor_uuid || '' = sub.uuid || '' WHERE a.status <> 'dead' OR a.way = 1)
 SELECT CAST(json_agg(uuid) AS TEXT), CAST(json_agg(supervisor) AS TEXT),
        CAST(json_agg(uuid) FILTER (WHERE name IS NOT NULL) AS TEXT), CAST(json_agg(name) FILTER (WHERE name IS NOT NULL) AS TEXT),
        CAST(json_agg(uuid) FILTER (WHERE NOT lives) AS TEXT), CAST(json_agg(uuid) FILTER (WHERE lives AND counts) AS TEXT),
@@ -812,7 +812,7 @@ SELECT agent_uuid, MAX(id) FROM restarts WHERE agent_uuid = ANY(:uuids) GROUP BY
 -- The children that their supervisor stopped when it gave up, and those that they had stopped likewise before.
 WITH RECURSIVE back(uuid) AS (
     SELECT CAST(:top AS TEXT)
-    UNION SELECT a.uuid FROM agents a JOIN back ON a.supervisor_uuid || '' = back.uuid
+    UNION SELECT a.uuid FROM agents a JOIN back ON a.supervisor_uuid || '' = back.uuid || ''
            WHERE a.status <> 'dead' AND a.status = 'stopped' AND a.exit_reason = 'gave up')
 SELECT a.uuid FROM agents a JOIN back ON a.uuid = back.uuid WHERE a.uuid <> :top ORDER BY a.created_at, a.born
 

@@ -48,9 +48,9 @@ KILLING_MUTANTS = (
     Mutant(
         "a kill ends at those that are dead",
         _QUERIES,
-        "SELECT {doomed} FROM agents a JOIN sub ON a.supervisor_uuid || '' = sub.uuid"
+        "SELECT {doomed} FROM agents a JOIN sub ON a.supervisor_uuid || '' = sub.uuid || ''"
         " WHERE a.status <> 'dead' OR a.way = 1)",
-        "SELECT {doomed} FROM agents a JOIN sub ON a.supervisor_uuid || '' = sub.uuid WHERE a.status <> 'dead')",
+        "SELECT {doomed} FROM agents a JOIN sub ON a.supervisor_uuid || '' = sub.uuid || '' WHERE a.status <> 'dead')",
         test=_BRANCH,
     ),
     Mutant(

@@ -154,6 +154,23 @@ def test_postgresql_understands_every_statement(new_postgres: NewDatabase) -> No
         assert complaints(explain, psycopg.Error) == {}
 
 
+def test_sqlite_goes_down_the_tree_by_its_index_from_one_agent_to_the_next(new_sqlite: NewDatabase) -> None:
+    """A column on the other side would lend its affinity, and then the whole index would be read for each agent."""
+    connection = sqlite3.connect(made(new_sqlite()).removeprefix("sqlite:///"))
+    connection.create_function("now_ms", 0, lambda: 0)
+    walks = [name for name in queries.queries() if "supervisor_uuid || '' = " in queries.query(name)]
+    assert len(walks) >= 8
+    plans = {name: queries.for_sqlite(name).sql for name in walks}
+    steps = {
+        name: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {plan}", nothing(plan, r":(\w+)"))]
+        for name, plan in plans.items()
+    }
+    assert {
+        name: plan for name, plan in steps.items() if any("SCAN a USING INDEX agents_children" in one for one in plan)
+    } == {}
+    connection.close()
+
+
 FOUND_AT_ONCE = ("changes", "deadlines", "new_prompts", "new_remote_commands")
 """What is looked for whenever another process has committed something: however many agents there are."""
 
