@@ -1,4 +1,4 @@
-"""What a warm prompt, turn, mail and fork call, and their processor time beside that of other versions.
+"""The calls of a warm prompt, turn, mail and fork, and their processor time beside that of other versions.
 
     python -m benchmarks.warm [TREE …] [--rounds N] [--pairs N]
 
@@ -47,7 +47,7 @@ class Version:
 
 
 def counted() -> dict[str, Counted]:
-    """What each act calls, and what a prompt does until the model is asked."""
+    """The calls of each act, and of a prompt until the model is asked."""
     with Calls() as calls:
         prompting = [False]
         with warm_acts.warm_acts(lambda: calls.end() if prompting[0] else None) as acts:
