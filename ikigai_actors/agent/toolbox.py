@@ -116,7 +116,7 @@ class Toolbox:
         return tuple(Definition(one.definition, name, one.definition_body) for name, one in known)
 
     def add_programs(self, programs: "ProgramTools") -> None:
-        """Let agents whose model is a program act by its calls, and by no others."""
+        """Give agents whose model is a program the calls of programs alone."""
         builtin = {name: BuiltinTraits(begin=call.begin, asks=self._ask) for name, call in PROGRAM_CALLS.items()}
         tools = {name: self._here(name, one.traits) for name, one in programs.tools.items()}
         asks = replace(tools[QUESTION], asks=Policy.ASK)  # a person is asked, whatever becomes of tools that ask

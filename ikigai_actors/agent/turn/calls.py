@@ -118,7 +118,7 @@ class Call:
     approved: str = ""
     """The `digest_of` the call that somebody has approved; empty while nobody has."""
     definition: str = ""
-    """The digest of its tool's definition, about which somebody was asked, or with which it began; else empty."""
+    """The digest of the tool's definition when a person was asked or the call began; else empty."""
     build: str = ""
     """The build of the process that asked, or began it; empty where that is not known."""
     former: str = ""
@@ -177,7 +177,7 @@ class PendingCall:
     definition: str = ""
     """The digest of the tool's definition, about which is asked."""
     former: str = ""
-    """The definition about which was asked before, where it or the build has changed since; else empty."""
+    """The definition of the former question, if it or the build has changed since; else empty."""
     change: str = ""
     """The difference between the two definitions and builds, line by line; empty for a first question."""
     build: str = ""
@@ -357,7 +357,7 @@ def here(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
 
 
 def redefined(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The calls about which somebody was asked, and whose tool has another definition now, or is of another build.
+    """The calls that a person was asked about before their tool got another definition or build.
 
     Nothing of them runs. A question of an earlier program names no definition, or no build: that is not compared.
     """

@@ -64,7 +64,7 @@ def loaded_in(log: Findings, head: int) -> dict[tuple[str, str], int]:
 
 
 def loaded_skills(settings: Mapping[str, Any], log: Findings, head: int) -> list[Mapping[str, Any]]:
-    """The skills of an agent whose text is before its model, each as it is pinned."""
+    """The pinned skills of an agent that its model has loaded."""
     entries = settings.get("skills")
     if not isinstance(entries, list) or not entries:
         return []

@@ -242,7 +242,7 @@ class State:
     own_labels: str = ""
     """The labels of the agent, as one text (`records.agents.labels`)."""
     asked: int = 0
-    """The prompt that has opened the latest turn, by the number of its mail, if a program has sent it; else 0."""
+    """The number of the mail by which a program has opened the latest turn; else 0."""
     turn_labels: str = ""
     """The labels in force in the latest turn, if its prompt changed any. Empty otherwise."""
 

@@ -64,9 +64,9 @@ def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Call
 def request_anew(state: State, *messages: Message) -> Step:
     """Send a request that has waited for a budget, or for its service, after these messages: it is weighed again."""
     request = state.request + 1
-    anew = {"request": request, "steps": max(1, state.steps), "calls": (), "passed": 0, "hold": None}
-    anew |= {"service_wait": None, "service_waits": 0}
-    after = advance(state, messages, phase=Phase.WAITING_FOR_MODEL, **anew)
+    fields = {"request": request, "steps": max(1, state.steps), "calls": (), "passed": 0, "hold": None}
+    fields |= {"service_wait": None, "service_waits": 0}
+    after = advance(state, messages, phase=Phase.WAITING_FOR_MODEL, **fields)
     unit = LogUnit(state.uuid, messages, asks=True, unpaused=isinstance(state.hold, Paused))
     return Step(after, unit, (RequestModel(request),))
 
@@ -85,8 +85,8 @@ def await_service(state: State, service: str, seconds: float, now: int, *drafts:
     messages = messages_of(state.uuid, state.head, now, told)
     request = state.request + 1
     phase = state.phase if state.side is not None else Phase.WAITING_FOR_SERVICE
-    anew = {"request": request, "service_wait": wait, "service_waits": state.service_waits + 1, "hold": None}
-    after = advance(state, messages, phase=phase, **anew)
+    fields = {"request": request, "service_wait": wait, "service_waits": state.service_waits + 1, "hold": None}
+    after = advance(state, messages, phase=phase, **fields)
     unit = LogUnit(state.uuid, messages) if messages or isinstance(state.hold, Held) else None
     return Step(after, unit, (AwaitService(request, wait.until),))
 
@@ -143,8 +143,8 @@ def end_turn(state: State, now: int, outcome: TurnOutcome, *drafts: PendingMessa
     """Close the turn with these messages, and answer all its callers with the outcome."""
     messages = messages_of(state.uuid, state.head, now, drafts)
     failed = state.turn if isinstance(outcome, ProviderError) else 0
-    anew = {"turn": 0, "phase": Phase.IDLE, "steps": 0, "calls": (), "callers": (), "last": outcome, "failed": failed}
-    after = advance(state, messages, hold=None, service_wait=None, service_waits=0, **anew)
+    fields = {"turn": 0, "phase": Phase.IDLE, "steps": 0, "calls": (), "callers": (), "last": outcome, "failed": failed}
+    after = advance(state, messages, hold=None, service_wait=None, service_waits=0, **fields)
     answers = tuple(Answer(caller, outcome) for caller in state.callers)
     ended = (state.asked,) if state.asked else ()
     cancels = not isinstance(outcome, Reply | StepChanged)  # a changed function has done nothing
