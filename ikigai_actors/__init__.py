@@ -28,7 +28,7 @@ command, a screen, a part of fsck. The rooms, top first; each knows those below 
     store, tools, providers              the database, its writer, hosts; functions, MCP, a workspace; models
     http_server                          which requests come in to a server of ours
     actors                               inbox, dispatcher, futures, the seam to threads and time
-    errors, arguments, text, attachments, whole_pictures, frozen, lazy    words that all use
+    errors, extras, arguments, text, attachments, whole_pictures, frozen, lazy    words that all use
     api, budgets, events, hooks, types   the public names of one subject each, from the rooms above
 """
 

@@ -24,7 +24,7 @@ ROOMS = (
     {"records"},
     {"store", "tools", "providers", "http_server"},
     {"actors"},
-    {"errors", "arguments", "text", "attachments", "whole_pictures", "frozen", "lazy"}
+    {"errors", "arguments", "extras", "text", "attachments", "whole_pictures", "frozen", "lazy"}
     | {"budgets", "events", "hooks", "types", "api"},
 )
 """Top first. A room knows the rooms below it; what lies at the bottom are modules, which may know each other."""
@@ -46,12 +46,12 @@ LIBRARIES = {
     "jsonschema": {"records", "tools", "verbs"},
     "referencing cronsim": {"records"},
     "ray": {"cluster"},
-    "opentelemetry": {"sight"},
+    "google opentelemetry": {"sight"},
     "platformdirs": {"store", "shell"},
 }
 """Which rooms may import a library."""
 
-LATE = {"PIL", "agents", "claude_agent_sdk", "openai", "opentelemetry", "pydantic_ai", "ray", "uvicorn"}
+LATE = {"PIL", "agents", "claude_agent_sdk", "google", "openai", "opentelemetry", "pydantic_ai", "ray", "uvicorn"}
 """Libraries that are imported when they are first used, within a function: they may be missing."""
 
 PURE = ("agent.turn", "behaviour.plans")

@@ -2,7 +2,6 @@
 
 import json
 import queue
-import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Iterator
@@ -129,13 +128,3 @@ def test_kill_9_of_the_program_ends_also_a_server_that_is_deaf_to_the_end_of_its
         visit = meeting.visit()
         program.kill()
         visit.wait_until_it_leaves()
-
-
-@pytest.mark.thorough("a fresh interpreter")
-def test_without_the_extra_the_program_says_what_to_install() -> None:
-    code = "import sys; sys.modules['mcp'] = None; from ikigai_actors.shell.cli.main import main; main()"
-    command = [sys.executable, "-c", code, "--database", ":memory:", "--mcp", "cat"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
-    assert done.returncode == 1
-    assert "pip install 'ikigai-actors[mcp]'" in done.stderr
-    assert "Traceback" not in done.stderr

@@ -11,7 +11,7 @@ from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.reach.agent_lists import branches_of
 from ikigai_actors.reach.turn_sources import TurnSources
 from ikigai_actors.records.transfer.export import as_path
-from ikigai_actors.sight.traces.otlp import batches, spans_as_json, spans_as_protobuf
+from ikigai_actors.sight.traces.otlp import batches, protobuf_encoder, spans_as_json
 from ikigai_actors.sight.traces.reading import FOREVER, TraceScope, ended_turns
 from ikigai_actors.sight.traces.sending import Collector, Delivery, SpanSender, address_in, patiently, resource_of
 from ikigai_actors.sight.traces.spans import BOTH, TraceSpan
@@ -97,12 +97,7 @@ def _taking(
     resource = resource_of(environment)
     if "://" in target:
         collector = Collector.of(target, headers, environment)
-        is_json = form == JSON
-        kind = "application/json" if is_json else "application/x-protobuf"
-
-        def encode(spans: Sequence[TraceSpan]) -> bytes:
-            return spans_as_json(spans, resource).encode() if is_json else spans_as_protobuf(spans, resource)
-
+        kind, encode = _encoding(form, resource)
         sender = SpanSender(collector, encode, kind, patiently(time.sleep, time.time))
         yield lambda turns: sender.send([span for turn in turns for span in turn])
         return
@@ -115,3 +110,10 @@ def _taking(
             return Delivery()
 
         yield write
+
+
+def _encoding(form: str | None, resource: Mapping[str, str]) -> tuple[str, Callable[[Sequence[TraceSpan]], bytes]]:
+    """The media type of a request, and the maker of its body."""
+    if form == JSON:
+        return "application/json", lambda spans: spans_as_json(spans, resource).encode()
+    return "application/x-protobuf", protobuf_encoder(resource, "ikigai trace export without --format json")

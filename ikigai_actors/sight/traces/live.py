@@ -21,13 +21,14 @@ from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.arguments import check_choice, check_flag, shown
 from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.extras import NeedsExtra
 from ikigai_actors.reach.turn_sources import TurnSources
 from ikigai_actors.reach.views import check_open, now_of
 from ikigai_actors.records.agents.registry import Died
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.sight.traces.conventions import CHAT, OWN_LINK
 from ikigai_actors.sight.traces.ids import call_span, request_span, trace_of
-from ikigai_actors.sight.traces.otlp import SCOPE, batches, spans_as_protobuf
+from ikigai_actors.sight.traces.otlp import SCOPE, batches, protobuf_encoder
 from ikigai_actors.sight.traces.reading import TraceScope, ended_turns
 from ikigai_actors.sight.traces.sending import Collector, SpanSender, resource_of
 from ikigai_actors.sight.traces.spans import BOTH, TraceSpan
@@ -186,7 +187,7 @@ def trace_turns(
         What exports; close it, or use it by ``with``.
 
     Raises:
-        BadInput: the exporter is none.
+        BadInput: the exporter is none, or the extra ``otel`` is missing.
         SystemClosed: the system is closed.
     """
     if not isinstance(system, System):
@@ -195,7 +196,8 @@ def trace_turns(
     check_choice(usage, "usage", (BOTH, CHAT))
     check_open(system)
     if isinstance(exporter, str):
-        collector, encode = Collector.of(exporter, (), os.environ), partial(_as_protobuf, resource_of(os.environ))
+        collector = Collector.of(exporter, (), os.environ)
+        encode = protobuf_encoder(resource_of(os.environ), "trace_turns")
         sender = SpanSender(collector, encode, "application/x-protobuf", lambda post: post())
         export: Export = partial(_sent, collector, sender)
     elif callable(getattr(exporter, "export", None)):
@@ -215,10 +217,6 @@ def _sent(collector: Collector, sender: SpanSender, spans: Sequence[TraceSpan]) 
     return ""  # what a collector rejects is not to be sent again
 
 
-def _as_protobuf(resource: dict[str, str], spans: Sequence[TraceSpan]) -> bytes:
-    return spans_as_protobuf(spans, resource)
-
-
 def _hand_to(
     exporter: SpanExporter, readable: "Callable[[TraceSpan], ReadableSpan]", spans: Sequence[TraceSpan]
 ) -> str:
@@ -228,12 +226,10 @@ def _hand_to(
 
 def _readable() -> "Callable[[TraceSpan], ReadableSpan]":
     """A maker of spans of OpenTelemetry's SDK from ours. Raises `BadInput` without the SDK."""
-    try:
+    with NeedsExtra("otel", "An exporter of OpenTelemetry's SDK"):
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import ReadableSpan
         from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-    except ImportError as error:
-        raise BadInput("Exporters of OpenTelemetry need its SDK: pip install 'ikigai-actors[otel]'.") from error
     from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
     resource = Resource.create(resource_of(os.environ))

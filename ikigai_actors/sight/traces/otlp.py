@@ -1,14 +1,15 @@
 """Spans as OpenTelemetry's protocol has them: protobuf for collectors, JSON for files. Pure.
 
-Written by hand: eight messages of the protocol are used, and the classes of its package take as long as all else of
-an export. Arize Phoenix refuses JSON over HTTP, so protobuf is what is sent.
+Protobuf is written by the classes of ``opentelemetry-proto``, which the extra ``otel`` brings: Arize Phoenix refuses
+JSON over HTTP, so protobuf is sent by default. JSON is written here, because that package writes ids in base64 where
+the protocol wants hexadecimal digits.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ikigai_actors.extras import NeedsExtra
 from ikigai_actors.sight.traces.conventions import OWN_LINK, SCHEMA_URL
 from ikigai_actors.sight.traces.spans import AttributeValue, TraceSpan
 
@@ -16,8 +17,6 @@ SCOPE = "ikigai-actors"
 """The name of what made the spans; also the name of the service, where no other is given."""
 
 _NANOSECONDS = 1_000_000
-_LONG = 64
-"""Characters of a text that is not kept."""
 _ERROR = 2
 """The code of a status."""
 _LONGEST_WORDS = 300
@@ -38,12 +37,26 @@ def batches(turns: Iterable[list[TraceSpan]], most: int) -> Iterator[list[list[T
         yield held
 
 
-def spans_as_protobuf(spans: Iterable[TraceSpan], resource: Mapping[str, str]) -> bytes:
-    """The body of a request: an ``ExportTraceServiceRequest``."""
-    scope = _part(1, _part(1, SCOPE.encode())) + b"".join(_part(2, _span(one)) for one in spans)
-    about = b"".join(_attribute(1, *one) for one in resource.items())
-    schema = _part(3, SCHEMA_URL.encode())
-    return _part(1, _part(1, about) + _part(2, scope + schema) + schema)
+def protobuf_encoder(resource: Mapping[str, str], user: str) -> Callable[[Iterable[TraceSpan]], bytes]:
+    """A maker of the bodies of requests: each is an ``ExportTraceServiceRequest``.
+
+    Raises `BadInput` where the extra ``otel`` is missing; the error names the ``user`` that needs it.
+    """
+    with NeedsExtra("otel", user):
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    def encode(spans: Iterable[TraceSpan]) -> bytes:
+        request = ExportTraceServiceRequest()
+        about = request.resource_spans.add(schema_url=SCHEMA_URL)
+        _fill_attributes(about.resource.attributes, resource)
+        scope = about.scope_spans.add(schema_url=SCHEMA_URL)
+        scope.scope.name = SCOPE
+        for span in spans:
+            _fill_span(scope.spans.add(), span)
+        body: bytes = request.SerializeToString()
+        return body
+
+    return encode
 
 
 def spans_as_json(spans: Iterable[TraceSpan], resource: Mapping[str, str]) -> str:
@@ -64,9 +77,11 @@ class PartialSuccess(NamedTuple):
 
 def partial_success(body: bytes, kind: str) -> PartialSuccess:
     """The fields of an ``ExportTraceServiceResponse``, as protobuf or JSON; nothing for what is neither."""
+    if not body:
+        return PartialSuccess()
     try:
         return _partial_in_json(json.loads(body)) if "json" in kind else _partial_in_protobuf(body)
-    except (ValueError, TypeError, IndexError, RecursionError):
+    except (ValueError, TypeError, RecursionError, ImportError):  # protobuf in answer to JSON, without the extra
         return PartialSuccess()
 
 
@@ -79,113 +94,50 @@ def _partial_in_json(answer: Any) -> PartialSuccess:
 
 
 def _partial_in_protobuf(body: bytes) -> PartialSuccess:
-    said = dict(_fields(dict(_fields(body)).get(1, b"")))
-    rejected, words = said.get(1, 0), said.get(2, b"")
-    return PartialSuccess(
-        rejected if isinstance(rejected, int) else 0,
-        _words(words.decode(errors="replace") if isinstance(words, bytes) else ""),
-    )
+    from google.protobuf.message import DecodeError
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+    try:
+        said = ExportTraceServiceResponse.FromString(body).partial_success
+    except DecodeError as error:
+        raise ValueError(error) from error
+    return PartialSuccess(said.rejected_spans, _words(said.error_message))
 
 
 def _words(text: str) -> str:
     return " ".join(text.split())[:_LONGEST_WORDS]
 
 
-def _fields(body: bytes | int) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a message, by their numbers. Raises `ValueError` and `IndexError` for what is none."""
-    if isinstance(body, int):
-        raise ValueError("a number is no message")
-    place = 0
-    while place < len(body):
-        key, place = _read_varint(body, place)
-        value: int | bytes
-        match key & 7:
-            case 0:
-                value, place = _read_varint(body, place)
-            case 2:
-                size, place = _read_varint(body, place)
-                value, place = body[place : place + size], place + size
-            case 1 | 5 as wire:
-                size = 8 if wire == 1 else 4
-                value, place = body[place : place + size], place + size
-            case _:
-                raise ValueError("an unknown type of field")
-        if place > len(body):
-            raise ValueError("the message is cut")
-        yield key >> 3, value
-
-
-def _read_varint(body: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = body[place]
-        value, shift, place = value | (byte & 0x7F) << shift, shift + 7, place + 1
-        if byte < 0x80:
-            return value, place
-
-
-def _span(span: TraceSpan) -> bytes:
-    parts = [
-        _part(1, span.trace),
-        _part(2, span.id),
-        _part(4, span.parent) if span.parent else b"",
-        _part(5, span.name.encode(errors="replace")),
-        _number(6, span.kind),
-        b"\x39" + (span.start * _NANOSECONDS).to_bytes(8, "little"),
-        b"\x41" + (span.end * _NANOSECONDS).to_bytes(8, "little"),
-        *(_attribute(9, key, value) for key, value in span.attributes.items()),
-        *(_part(13, _part(1, trace) + _part(2, one) + _attribute(4, OWN_LINK, why)) for trace, one, why in span.links),
-    ]
+def _fill_span(message: Any, span: TraceSpan) -> None:
+    message.trace_id, message.span_id, message.parent_span_id = span.trace, span.id, span.parent
+    message.name, message.kind = _text(span.name), span.kind
+    message.start_time_unix_nano, message.end_time_unix_nano = span.start * _NANOSECONDS, span.end * _NANOSECONDS
+    _fill_attributes(message.attributes, span.attributes)
+    for trace, other, why in span.links:
+        _fill_attributes(message.links.add(trace_id=trace, span_id=other).attributes, {OWN_LINK: why})
     if span.error:
-        parts.append(_part(15, _part(2, span.error.encode()) + _number(3, _ERROR)))
-    return b"".join(parts)
+        message.status.message, message.status.code = _text(span.error), _ERROR
 
 
-def _attribute(field: int, key: str, value: AttributeValue) -> bytes:
-    if isinstance(value, str) and len(value) > _LONG:
-        return _part(field, _key(key) + _part(2, _value(value)))
-    return _short_attribute(field, key, value)
+def _fill_attributes(fields: Any, attributes: Mapping[str, AttributeValue]) -> None:
+    for key, value in attributes.items():
+        _fill_value(fields.add(key=key).value, value)
 
 
-@lru_cache(4_096)
-def _short_attribute(field: int, key: str, value: AttributeValue) -> bytes:
-    """The same, kept: most of what spans say is the same in many."""
-    return _part(field, _key(key) + _part(2, _value(value)))
-
-
-@cache
-def _key(key: str) -> bytes:
-    return _part(1, key.encode())
-
-
-def _value(value: AttributeValue) -> bytes:
+def _fill_value(field: Any, value: AttributeValue) -> None:
     match value:
         case str():
-            return _part(1, value.encode(errors="replace"))
+            field.string_value = _text(value)
         case int():
-            return _number(3, value)
-    return _part(5, b"".join(_part(1, _value(one)) for one in value))
+            field.int_value = value
+        case _:
+            for text in value:
+                field.array_value.values.add(string_value=_text(text))
 
 
-def _part(field: int, body: bytes) -> bytes:
-    size = len(body)
-    if size < 0x80:
-        return bytes((field << 3 | 2, size)) + body
-    return bytes((field << 3 | 2,)) + _varint(size) + body
-
-
-def _number(field: int, value: int) -> bytes:
-    return bytes((field << 3,)) + _varint(value)
-
-
-def _varint(value: int) -> bytes:
-    value &= 0xFFFF_FFFF_FFFF_FFFF
-    found = bytearray()
-    while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
+def _text(value: str) -> str:
+    """The text without lone surrogates, which protobuf refuses."""
+    return value if value.isascii() else value.encode(errors="replace").decode()
 
 
 def _span_as_json(span: TraceSpan) -> dict[str, object]:

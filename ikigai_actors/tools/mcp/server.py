@@ -41,6 +41,7 @@ from ikigai_actors.arguments import (
     shown,
 )
 from ikigai_actors.errors import BadInput
+from ikigai_actors.extras import NeedsExtra
 from ikigai_actors.text import unused
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.fence.policy import Fence
@@ -165,10 +166,8 @@ class McpServer(Toolset):
             raise BadInput(f"The MCP server {self.name} is open already; make another McpServer for another system.")
         if shutil.which(self._command[0], path=self._env.get("PATH")) is None:
             raise BadInput(f"{self._shown}: there is no command {self._command[0]!r}. Install it, or give its path.")
-        try:
+        with NeedsExtra("mcp", "An MCP server"):
             parts = await in_thread(lambda: import_module("ikigai_actors.tools.mcp.connection"), "ikigai-mcp-import")
-        except ImportError as error:
-            raise BadInput(f"MCP servers need the package mcp ({error}): pip install 'ikigai-actors[mcp]'") from error
         self._tell = tell
         if (fence := self._fence) is not None:
             self._enclosure = await in_thread(

@@ -1,13 +1,16 @@
-"""Spans as bytes and as JSON, against the package of the protocol; and the names, against that of the conventions."""
+"""Spans as bytes and as JSON, which say the same; and the names, against the package of the conventions."""
 
 import json
 from base64 import b64encode
+from dataclasses import replace
 from importlib.metadata import version
 
 import pytest
+from google.protobuf import json_format
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ikigai_actors.sight.traces import conventions
-from ikigai_actors.sight.traces.otlp import batches, spans_as_json, spans_as_protobuf
+from ikigai_actors.sight.traces.otlp import batches, protobuf_encoder, spans_as_json
 from ikigai_actors.sight.traces.spans import SpanLink, TraceSpan
 
 LONG = "ä" * 300
@@ -33,16 +36,23 @@ def test_json_has_what_collectors_read_from_files() -> None:
 
 
 def test_protobuf_says_what_the_json_says() -> None:
-    service = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
-    json_format = pytest.importorskip("google.protobuf.json_format")
-    read = service.ExportTraceServiceRequest.FromString(spans_as_protobuf(SPANS, RESOURCE))
+    read = ExportTraceServiceRequest.FromString(protobuf_encoder(RESOURCE, "this test")(SPANS))
     text = json.loads(spans_as_json(SPANS, RESOURCE))
     for span in text["resourceSpans"][0]["scopeSpans"][0]["spans"]:  # its package writes ids in base64
         for where in (span, *span.get("links", ())):
             for key in ("traceId", "spanId", "parentSpanId"):
                 if key in where:
                     where[key] = b64encode(bytes.fromhex(where[key])).decode()
-    assert read == json_format.ParseDict(text, service.ExportTraceServiceRequest())
+    assert read == json_format.ParseDict(text, ExportTraceServiceRequest())
+
+
+def test_a_half_of_a_character_does_not_stop_an_export() -> None:
+    span = replace(SPANS[0], name="a\ud83d", attributes={"text": "b\ud83d", "more": ("c\ud83d",)}, error="d\ud83d")
+    [about] = ExportTraceServiceRequest.FromString(protobuf_encoder({}, "this test")([span])).resource_spans
+    [read] = about.scope_spans[0].spans
+    text, more = (one.value for one in read.attributes)
+    assert (read.name, text.string_value, more.array_value.values[0].string_value) == ("a?", "b?", "c?")
+    assert read.status.message == "d?"
 
 
 def test_a_turn_is_not_cut_by_a_batch() -> None:
