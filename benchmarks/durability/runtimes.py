@@ -52,12 +52,16 @@ RUNTIMES = {
         Runtime("temporal", "temporal_workflows", "server"),
         Runtime("temporal-two-workers", "temporal_workflows", "server", hosts=2),
         Runtime("restate", "restate_services", "server"),
+        Runtime("prefect", "prefect_flows", "server", cancels=False),
+        Runtime("agent-framework", "agent_framework_workflows", cancels=False),
+        Runtime("claude-agent", "claude_agent", cancels=False),
         Runtime("naive", "naive"),
     )
 }
 
 NOT_RUN = {
     "Inngest": "its package downloads the server while it installs, which our machines do not allow",
+    "pi-durable": "no package of this name was found on PyPI or npm",
     "Hatchet": "no package of its server was found on PyPI, npm or Debian",
     "Trigger.dev": "no package of its server was found on PyPI, npm or Debian",
     "Durable Task scheduler": "no package of its server was found on PyPI, npm or Debian",

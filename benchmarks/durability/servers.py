@@ -40,7 +40,9 @@ class Directories:
 
     def __init__(self, stack: ExitStack) -> None:
         self.environment: dict[str, str] = {}
-        self._home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="durability-")))
+        # The programs that a killed worker started may still write for a moment.
+        home = tempfile.TemporaryDirectory(prefix="durability-", ignore_cleanup_errors=True)
+        self._home = Path(stack.enter_context(home))
 
     def fresh(self) -> str:
         """See `Server.fresh`."""
@@ -144,6 +146,8 @@ def start(stack: ExitStack, runtime: Runtime) -> Server:
         return _temporal(stack)
     if runtime.driver == "restate_services":
         return _restate(stack)
+    if runtime.driver == "prefect_flows":
+        return _prefect(stack)
     return Postgres(stack) if runtime.store == "postgresql" else Directories(stack)
 
 
@@ -154,6 +158,21 @@ def _temporal(stack: ExitStack) -> Server:
     server = Program(stack, [*command, "--db-filename", f"{home}/temporal.db"], {}, port)
     server.environment = {"DURABILITY_SERVER": f"127.0.0.1:{port}"}
     time.sleep(2)  # it listens before its namespace is there
+    return server
+
+
+def _prefect(stack: ExitStack) -> Server:
+    home, port = stack.enter_context(tempfile.TemporaryDirectory(prefix="durability-")), _free_port()
+    program = str(environments() / "prefect_flows" / "bin" / "prefect")
+    variables = {"PREFECT_HOME": home, "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
+    command = [program, "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    server = Program(stack, command, variables, port)
+    server.environment = {
+        "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
+        "PREFECT_HOME": home,
+        "PREFECT_LOGGING_LEVEL": "ERROR",
+        "DO_NOT_TRACK": "1",
+    }
     return server
 
 
