@@ -33,6 +33,10 @@ class SentEvents:
         return self._request.transport is None or self._request.transport.is_closing()
 
     async def send(self, event: Mapping[str, Any], line: str = "") -> None:
-        """Send an event, after another line of it. Raises `ConnectionError` when nobody hears it."""
+        """Send an object of JSON after another line. Raises `ConnectionError` when nobody hears it."""
         first = f"{line}\n" if line else ""
-        await self.response.write(f"{first}data: {json.dumps(event)}\n\n".encode())
+        await self.write(f"{first}data: {json.dumps(event)}\n\n")
+
+    async def write(self, event: str) -> None:
+        """Send an event that is encoded. Raises `ConnectionError` when nobody hears it."""
+        await self.response.write(event.encode())

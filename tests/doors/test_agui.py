@@ -1,4 +1,4 @@
-"""AG-UI: a run is a turn, as events of the official schema, which a browser that was cut off hears again."""
+"""AG-UI: a run is a turn, as events, which a browser that was cut off hears again."""
 
 import asyncio
 import json
@@ -11,7 +11,6 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from pydantic import TypeAdapter
 
 from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, Signal, ToolCall, tool
 from ikigai_actors.doors.agui.runs import WebRuns
@@ -20,9 +19,6 @@ from tests.kit.agui import Shown, Verifier
 from tests.kit.blocking_provider import DEADLINE, Hanging, Speaker
 from tests.kit.databases import eventually
 from tests.kit.doors import opened
-
-core = pytest.importorskip("ag_ui.core", reason="ag-ui-protocol, whose schema is the oracle, is not installed")
-EVENT: TypeAdapter[Any] = TypeAdapter(core.Event)
 
 Heard = list[tuple[str, dict[str, Any]]]
 """Events, each with its id."""
@@ -94,9 +90,7 @@ async def events(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, d
         if line.startswith(b"id: "):
             number = line[4:].decode().strip()
         elif line.startswith(b"data: "):
-            event = json.loads(line[6:])
-            EVENT.validate_python(event)
-            yield number, event
+            yield number, json.loads(line[6:])
             number = ""
 
 
@@ -390,13 +384,25 @@ def test_a_turn_that_is_interrupted_or_fails_ends_its_run(new_sqlite: Callable[[
     play(new_sqlite(), scene, provider)
 
 
+RUN = {"threadId": "t", "runId": "r"}
+
+
 @pytest.mark.parametrize(
-    "asked", [[], {}, {"runId": "r"}, {"runId": "r", "messages": [{"role": "assistant", "content": "x"}]}]
+    ("asked", "wrong"),
+    [
+        ([], "Input should be an object"),
+        ({}, "threadId: Field required; runId: Field required; messages: Field required"),
+        ({**RUN, "messages": [{"id": "m", "role": "user"}]}, "messages.0.user.content: Field required"),
+        ({**RUN, "messages": [{"id": "m", "role": "assistant", "content": "x"}]}, "one that the user says"),
+        ({**RUN, "messages": [], "resume": [{"interruptId": "3/c", "status": "maybe"}]}, "resume.0.status: Input"),
+    ],
 )
-def test_what_is_no_run_is_refused(new_sqlite: Callable[[], str], asked: Any) -> None:
+def test_what_is_no_run_is_refused_with_what_is_wrong_with_it(
+    new_sqlite: Callable[[], str], asked: Any, wrong: str
+) -> None:
     async def scene(host: ActorSystem, browser: Browser) -> None:
         async with browser._client.post(f"{browser.url}/agui/{host.root.uuid}", json=asked) as response:
-            assert response.status == 400
+            assert (response.status, wrong in (await response.json())["error"]) == (400, True)
         assert (await browser.run("nobody", "x"))[0][1]["refused"] == 400
 
     play(new_sqlite(), scene)

@@ -1,7 +1,19 @@
 """What a client of AG-UI shows is what the log says, however pieces, cuts and messages come, and wherever it begins."""
 
-from typing import Any
+import json
 
+from ag_ui.core import (
+    AssistantMessage,
+    BaseEvent,
+    FunctionCall,
+    RunFinishedEvent,
+    RunStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    ToolMessage,
+)
+from ag_ui.core import ToolCall as WebCall
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +39,7 @@ class Client:
         reply = max((one.id for one in log if one.kind == Kind.ASSISTANT), default=0)
         self._transcript = WebTranscript(log[-1].id, boundary, reply, has)
         self.begun = log[-1].id
-        self._take({"type": "RUN_STARTED"})
+        self._take(RunStartedEvent(thread_id="t", run_id="r"))
 
     def look(self, replies: RepliesOnTheirWay) -> None:
         for message in self._log[self._transcript.place :]:
@@ -39,14 +51,15 @@ class Client:
             for event in self._transcript.piece(AGENT, piece):
                 self._take(event)
 
-    def _take(self, event: Any) -> None:
-        self._verifier.take(event)
-        self.shown.take(event)
+    def _take(self, event: BaseEvent) -> None:
+        sent = json.loads(event.model_dump_json(by_alias=True))
+        self._verifier.take(sent)
+        self.shown.take(sent)
 
     def end(self, replies: RepliesOnTheirWay) -> dict[str, str]:
         """The texts that it shows, by their ids, when all is over."""
         self.look(replies)
-        self._take({"type": "RUN_FINISHED"})
+        self._take(RunFinishedEvent(thread_id="t", run_id="r"))
         return {one["id"]: one["content"] for one in self.shown.messages}
 
 
@@ -94,19 +107,19 @@ def test_a_client_gets_what_it_does_not_have() -> None:
     call = {"tool_calls": [{"id": "c", "name": "look", "input": {}}]}
     log += [Message(AGENT, 2, Kind.ASSISTANT, "one two", call, 1)]
     log += [Message(AGENT, 3, Kind.TOOL_RESULT, "done", {"tool_use_id": "c"}, 1)]
+    look = FunctionCall(name="look", arguments="{}")
     has = ClientMessages.of(
         [
-            {"id": "kid:1:reply", "role": "assistant", "content": "one ", "toolCalls": [{"id": "2/c"}]},
-            {"id": "kid:3", "role": "tool", "content": "done"},
-            "no message",
+            AssistantMessage(id="kid:1:reply", content="one ", tool_calls=[WebCall(id="2/c", function=look)]),
+            ToolMessage(id="kid:3", content="done", tool_call_id="2/c"),
         ]
     )
     transcript = WebTranscript(1, 1, 0, has)
     events = [event for message in log[1:] for event in transcript.message(message)]
     assert events == [
-        {"type": "TEXT_MESSAGE_START", "messageId": "kid:1:reply", "role": "assistant"},
-        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "kid:1:reply", "delta": "two"},
-        {"type": "TEXT_MESSAGE_END", "messageId": "kid:1:reply"},
+        TextMessageStartEvent(message_id="kid:1:reply", role="assistant"),
+        TextMessageContentEvent(message_id="kid:1:reply", delta="two"),
+        TextMessageEndEvent(message_id="kid:1:reply"),
     ]
 
 

@@ -4,5 +4,6 @@
     stream          the events of one agent for one client
     transcript      what a client has, and the events that bring it further (pure)
 
-Written by hand, since the package has types alone; its schema and the official client are the oracles of the tests.
+Requests and events are those of ``ag-ui-protocol``, which the extra ``agui`` brings. The package has no server: which
+events a client gets, and when, is decided here. The official client is the oracle of the tests.
 """

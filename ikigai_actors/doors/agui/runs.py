@@ -10,17 +10,34 @@ interrupt; ``resume`` decides on it, and follows the rest of the turn.
 """
 
 import asyncio
-import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ag_ui.core import (
+    PROTOCOL_VERSION,
+    BaseEvent,
+    Interrupt,
+    ResumeEntry,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedCancelledOutcome,
+    RunFinishedEvent,
+    RunFinishedInterruptOutcome,
+    RunFinishedOutcome,
+    RunFinishedSuccessOutcome,
+    RunStartedEvent,
+    TextPart,
+    UserMessage,
+)
+from ag_ui.core import Message as WebMessage
 from aiohttp import web
+from pydantic import ValidationError
 
 from ikigai_actors.agent.turn.calls import CHANGED, PendingCall
 from ikigai_actors.doors.acp.updates import call_title
-from ikigai_actors.doors.agui.stream import LOOK_AGAIN, AgentStream, latest_of
-from ikigai_actors.doors.agui.transcript import ClientMessages, WebEvent, call_id
+from ikigai_actors.doors.agui.stream import LOOK_AGAIN, AgentStream, latest_of, send_event
+from ikigai_actors.doors.agui.transcript import ClientMessages, call_id
 from ikigai_actors.doors.sent_events import SentEvents
 from ikigai_actors.errors import BadInput, IkigaiError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
@@ -40,36 +57,40 @@ LONGEST_POSITION = 16
 """Digits that no position has."""
 
 
-def end_of(seen: SeenTurn, asks: list[PendingCall], run: Mapping[str, str]) -> WebEvent | None:
+def end_of(seen: SeenTurn, asks: list[PendingCall], run: RunAgentInput) -> BaseEvent | None:
     """The event that ends a run; None while it goes on."""
     if isinstance(seen.end, Reply):
-        return {"type": "RUN_FINISHED", **run, "outcome": {"type": "success"}}
+        return _finished(run, RunFinishedSuccessOutcome())
     if isinstance(seen.end, TurnInterrupted):
-        return {"type": "RUN_FINISHED", **run, "outcome": {"type": "cancelled"}}
+        return _finished(run, RunFinishedCancelledOutcome())
     if seen.end is not None:
-        return {"type": "RUN_ERROR", "message": str(seen.end)}
-    if not asks:
-        return None
-    interrupts = [
-        {
-            "id": one.full_name,
-            "reason": "approval",
-            "message": call_title(one.tool, one.input) + (f"\n{CHANGED}\n{one.change}" if one.former else ""),
-            "toolCallId": call_id(one.reply, one.id),
-        }
-        for one in asks
-    ]
-    return {"type": "RUN_FINISHED", **run, "outcome": {"type": "interrupt", "interrupts": interrupts}}
+        return RunErrorEvent(message=str(seen.end))
+    return _finished(run, RunFinishedInterruptOutcome(interrupts=[*map(_interrupt, asks)])) if asks else None
+
+
+def _started(run: RunAgentInput) -> BaseEvent:
+    return RunStartedEvent(thread_id=run.thread_id, run_id=run.run_id, protocol_version=PROTOCOL_VERSION)
+
+
+def _finished(run: RunAgentInput, outcome: RunFinishedOutcome) -> BaseEvent:
+    return RunFinishedEvent(thread_id=run.thread_id, run_id=run.run_id, outcome=outcome)
+
+
+def _interrupt(call: PendingCall) -> Interrupt:
+    """A call that waits, as the question that its run ends with."""
+    return Interrupt(
+        id=call.full_name,
+        reason="approval",
+        message=call_title(call.tool, call.input) + (f"\n{CHANGED}\n{call.change}" if call.former else ""),
+        tool_call_id=call_id(call.reply, call.id),
+    )
 
 
 class BegunRun(NamedTuple):
     """A run that was asked for."""
 
     handle: TurnHandle
-    names: Mapping[str, str]
-    """The ids of thread and run, as each end of it bears them."""
-    has: ClientMessages
-    """The messages that its client has."""
+    asked: RunAgentInput
     after: int = 0
     """The message after which it begins; 0 for the one that opens the turn."""
 
@@ -83,16 +104,16 @@ class WebRuns:
     async def post(self, request: web.Request) -> web.StreamResponse:
         """Prompt an agent, or decide on its calls, and stream the run."""
         try:
-            asked = json.loads(await request.read())
+            asked = run_input(await request.read())
             run = await asyncio.to_thread(self._begun, request.match_info["agent"], asked)
-        except (IkigaiError, ValueError, RecursionError) as error:
+        except IkigaiError as error:
             return web.json_response({"error": str(error)}, status=400)
         async with SentEvents(request) as stream, self._feed.watch(run.handle.agent, pieces=True) as news:
-            await stream.send({"type": "RUN_STARTED", **run.names})
+            await send_event(stream, _started(asked))
             try:
-                await stream.send(await self._stream_run(stream, news, run))
+                await send_event(stream, await self._stream_run(stream, news, run))
             except IkigaiError as error:
-                await stream.send({"type": "RUN_ERROR", "message": str(error)})
+                await send_event(stream, RunErrorEvent(message=str(error)))
         return stream.response
 
     async def get(self, request: web.Request) -> web.StreamResponse:
@@ -115,14 +136,15 @@ class WebRuns:
                 await shown.wait()
         return stream.response
 
-    async def _stream_run(self, stream: SentEvents, news: NewsWatch, run: BegunRun) -> WebEvent:
+    async def _stream_run(self, stream: SentEvents, news: NewsWatch, run: BegunRun) -> BaseEvent:
         """Send what a turn says; return the event that ends the run. Raises `IkigaiError` and `ConnectionError`."""
         while not (opening := await asyncio.to_thread(self._reader().opening, run.handle)):
             end, _ = await asyncio.to_thread(self._look_at_turn, run)
             if end is not None:
                 return end  # its agent is dead
             await news.news(LOOK_AGAIN)
-        shown = await AgentStream.after(run.after or opening, self._access, stream, news, has=run.has)
+        has = ClientMessages.of(run.asked.messages)
+        shown = await AgentStream.after(run.after or opening, self._access, stream, news, has=has)
         due = pause = 0.0
         while True:
             found = shown.news()
@@ -136,15 +158,15 @@ class WebRuns:
             await shown.send_reply(found)
             await shown.wait()
 
-    def _look_at_turn(self, run: BegunRun) -> tuple[WebEvent | None, int]:
+    def _look_at_turn(self, run: BegunRun) -> tuple[BaseEvent | None, int]:
         """The event that ends a run, if it is over, and the message up to which it goes."""
         agent = run.handle.agent
         head = self._head(agent)  # before the turn is looked at: while that is open, all up to there is of it
         seen = self._reader().seen(run.handle)
         if seen.end is not None:
-            return end_of(seen, [], run.names), seen.position
+            return end_of(seen, [], run.asked), seen.position
         asks = [one for one in self._access.system.approvals.pending() if one.agent == agent and one.reply <= head]
-        return end_of(seen, asks if seen.is_open else [], run.names), head
+        return end_of(seen, asks if seen.is_open else [], run.asked), head
 
     def _head(self, agent: str) -> int:
         return position_of(self._access.system, agent)
@@ -152,36 +174,28 @@ class WebRuns:
     def _reader(self) -> TurnReader:
         return self._access.turns
 
-    def _begun(self, text: str, asked: Any) -> BegunRun:
+    def _begun(self, text: str, asked: RunAgentInput) -> BegunRun:
         """The run that is asked for: its prompt is committed, or its decisions."""
-        if not isinstance(asked, dict) or not isinstance(run := asked.get("runId"), str):
-            raise BadInput("Expected a RunAgentInput: an object with threadId, runId and messages.")
-        names = {"threadId": str(asked.get("threadId")), "runId": run}
-        has = ClientMessages.of(asked.get("messages"))
-        if asked.get("resume"):
-            handle, after = self._resumed(text, asked["resume"])
-            return BegunRun(handle, names, has, after)
-        said, is_new = _latest_text(asked.get("messages"))
-        keyed = self._access.under(KeyedCall(run, "agui", {"agent": text, "text": said}))
+        if asked.resume:
+            handle, after = self._resumed(text, asked.resume)
+            return BegunRun(handle, asked, after)
+        said, is_new = _latest_text(asked.messages)
+        keyed = self._access.under(KeyedCall(asked.run_id, "agui", {"agent": text, "text": said}))
         if not is_new and not keyed.was_done():
             raise BadInput("Expected the latest of messages to be what the user says.")
-        return BegunRun(kept_prompt(keyed, text, said), names, has)
+        return BegunRun(kept_prompt(keyed, text, said), asked)
 
-    def _resumed(self, text: str, entries: Any) -> tuple[TurnHandle, int]:
+    def _resumed(self, text: str, entries: Sequence[ResumeEntry]) -> tuple[TurnHandle, int]:
         """The turn that goes on, and the reply that asked."""
         record, approvals = self._access.find(text), self._access.system.approvals
-        given = {
-            str(one.get("interruptId")): one for one in entries if isinstance(entries, list) and isinstance(one, dict)
-        }
-        asked = max((reply for name in given if (reply := self._asking_reply(record.uuid, name))), default=0)
+        answers = {entry.interrupt_id: entry for entry in entries}
+        asked = max((reply for name in answers if (reply := self._asking_reply(record.uuid, name))), default=0)
         if not asked:
             raise BadInput(f"Agent {record.short} has asked nothing of that name: resume what an interrupt gave.")
-        for call in [one for one in approvals.pending() if one.agent == record.uuid and one.full_name in given]:
-            entry = given[call.full_name]
-            payload = entry.get("payload")
-            allowed = payload.get("approved") if isinstance(payload, dict) else payload
-            allow = entry.get("status") == "resolved" and allowed is True
-            decide_on(self._access, record.uuid, call.full_name, allow)
+        for call in [one for one in approvals.pending() if one.agent == record.uuid and one.full_name in answers]:
+            answer = answers[call.full_name]
+            allowed = answer.payload.get("approved") if isinstance(answer.payload, dict) else answer.payload
+            decide_on(self._access, record.uuid, call.full_name, answer.status == "resolved" and allowed is True)
         scrollback = scrollback_of(self._access.client, record.uuid)
         return TurnHandle(record.uuid, TURN, latest_of(scrollback, asked, lambda one: one.kind == Kind.USER)), asked
 
@@ -200,14 +214,21 @@ def is_position(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < LONGEST_POSITION
 
 
-def _latest_text(messages: Any) -> tuple[str, bool]:
+def run_input(body: bytes) -> RunAgentInput:
+    """The run that a request asks for. Raises `BadInput`, with each field that does not fit."""
+    try:
+        return RunAgentInput.model_validate_json(body)
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        fields = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}".removeprefix(": ") for fault in faults)
+        raise BadInput(f"Expected a RunAgentInput: an object with threadId, runId and messages. {fields}") from error
+
+
+def _latest_text(messages: Sequence[WebMessage]) -> tuple[str, bool]:
     """The latest words of the user, and whether nothing came after them. Raises `BadInput`."""
-    found = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
-    said = [one for one in found if one.get("role") == "user"]
-    content = said[-1].get("content") if said else None
-    if isinstance(content, list):
-        parts = [one.get("text") for one in content if isinstance(one, dict) and one.get("type") == "text"]
-        content = "\n".join(one for one in parts if isinstance(one, str))
-    if not isinstance(content, str):
+    said = [one for one in messages if isinstance(one, UserMessage)]
+    if not said:
         raise BadInput("Expected messages with one that the user says.")
-    return content, found[-1] is said[-1]
+    content = said[-1].content
+    text = content if isinstance(content, str) else "\n".join(p.text for p in content if isinstance(p, TextPart))
+    return text, messages[-1] is said[-1]

@@ -4,6 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from ag_ui.core import BaseEvent
+from ag_ui.encoder import EventEncoder
+
 from ikigai_actors.doors.agui.transcript import WebTranscript
 from ikigai_actors.doors.sent_events import SentEvents
 from ikigai_actors.reach.access import Access
@@ -17,6 +20,8 @@ LOOK_AGAIN = 1.0
 
 _PAGE = 200
 """Messages that are read at once."""
+
+_ENCODER = EventEncoder()
 
 
 class AgentStream:
@@ -55,17 +60,22 @@ class AgentStream:
             for message in await asyncio.to_thread(self._scrollback.between, place, end):
                 events = [*self._transcript.message(message)]
                 for event in events[:-1]:
-                    await self._stream.send(event)
+                    await send_event(self._stream, event)
                 for event in events[-1:]:
-                    await self._stream.send(event, f"id: {message.id}")
+                    await send_event(self._stream, event, f"id: {message.id}\n")
             self._transcript.place = end
 
     async def send_reply(self, news: ReplyHeard) -> None:
         """Send what is new of the reply on its way. Raises `ConnectionError`."""
         for event in () if news.goes_on else self._transcript.cut():
-            await self._stream.send(event)
+            await send_event(self._stream, event)
         for event in () if news.piece is None else self._transcript.piece(self._scrollback.uuid, news.piece):
-            await self._stream.send(event)
+            await send_event(self._stream, event)
+
+
+async def send_event(stream: SentEvents, event: BaseEvent, line: str = "") -> None:
+    """Send an event, after another line of it. Raises `ConnectionError`."""
+    await stream.write(line + _ENCODER.encode(event))
 
 
 def latest_of(scrollback: Scrollback, place: int, wanted: Callable[[Message], bool]) -> int:

@@ -10,16 +10,27 @@ beginning of it, since that was cut off, gets it under the next id.
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
+
+from ag_ui.core import (
+    AssistantMessage,
+    BaseEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    ToolCallArgsEvent,
+    ToolCallEndEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+)
+from ag_ui.core import Message as WebMessage
 
 from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.reach.replies_on_their_way import UnseenPiece
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.text import storable
-
-WebEvent = Mapping[str, Any]
 
 CUT_NOTICE = "\n\n[The reply was cut off, and begins again.]"
 """The end of a reply that comes to nothing, for who reads it."""
@@ -34,12 +45,11 @@ class ClientMessages(NamedTuple):
     """The ids of calls."""
 
     @classmethod
-    def of(cls, messages: object) -> "ClientMessages":
-        """Read the messages of a request; what cannot be read is left out."""
-        found = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
-        texts = {str(one.get("id")): text for one in found if isinstance(text := one.get("content", ""), str)}
-        calls = [call for one in found if isinstance(of := one.get("toolCalls"), list) for call in of]
-        return cls(texts, {str(call.get("id")) for call in calls if isinstance(call, dict)})
+    def of(cls, messages: Iterable[WebMessage]) -> "ClientMessages":
+        """Read the messages of a request."""
+        texts = {one.id: one.content or "" for one in messages if isinstance(one.content, str | None)}
+        replies = [one for one in messages if isinstance(one, AssistantMessage)]
+        return cls(texts, {call.id for reply in replies for call in reply.tool_calls or ()})
 
 
 class WebTranscript:
@@ -66,24 +76,24 @@ class WebTranscript:
         self._texts, self._calls = dict(has.texts), set(has.calls)
         self._open = ""  # the id of the message that has begun and not ended
 
-    def piece(self, agent: str, piece: UnseenPiece) -> Iterator[WebEvent]:
+    def piece(self, agent: str, piece: UnseenPiece) -> Iterator[BaseEvent]:
         """Take what is new of the reply on its way."""
-        is_next = piece.number == self.seen[0]
+        text, is_next = storable(piece.text), piece.number == self.seen[0]
         self.seen = (piece.number, piece.at + len(piece.text))
         if is_next and self._open:
-            yield from self._add(piece.text)
+            yield from self._add(text)
         elif not is_next:
             yield from self.cut()
             if piece.at == 0 and self._boundary <= piece.follows <= self.place:
-                yield from self._begin(self._free(self._name(agent), piece.text), piece.text)
+                yield from self._begin(self._free(self._name(agent), text), text)
 
-    def cut(self) -> Iterator[WebEvent]:
+    def cut(self) -> Iterator[BaseEvent]:
         """End a reply that came to nothing."""
         if self._open:
             yield from self._add(CUT_NOTICE)
             yield self._end()
 
-    def message(self, message: Message) -> Iterator[WebEvent]:
+    def message(self, message: Message) -> Iterator[BaseEvent]:
         """Take the next message of the log."""
         match message.kind:
             case Kind.ASSISTANT:
@@ -110,30 +120,30 @@ class WebTranscript:
         names = (name if number == 1 else f"{name}.{number}" for number in count(1))
         return next(one for one in names if text.startswith(self._texts.get(one, "")))
 
-    def _begin(self, name: str, text: str, role: str = "assistant") -> Iterator[WebEvent]:
+    def _begin(self, name: str, text: str, role: Literal["assistant", "user"] = "assistant") -> Iterator[BaseEvent]:
         self._open = name
-        yield {"type": "TEXT_MESSAGE_START", "messageId": name, "role": role}
+        yield TextMessageStartEvent(message_id=name, role=role)
         yield from self._add(text[len(self._texts.setdefault(name, "")) :])
 
-    def _add(self, text: str) -> Iterator[WebEvent]:
+    def _add(self, text: str) -> Iterator[BaseEvent]:
         if text:
             self._texts[self._open] += text
-            yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._open, "delta": text}
+            yield TextMessageContentEvent(message_id=self._open, delta=text)
 
-    def _end(self) -> WebEvent:
+    def _end(self) -> BaseEvent:
         ended, self._open = self._open, ""
-        return {"type": "TEXT_MESSAGE_END", "messageId": ended}
+        return TextMessageEndEvent(message_id=ended)
 
-    def _whole(self, name: str, text: str, role: str = "assistant") -> Iterator[WebEvent]:
+    def _whole(self, name: str, text: str, role: Literal["assistant", "user"] = "assistant") -> Iterator[BaseEvent]:
         """A message that is there as a whole, as far as the client does not have it."""
         if self._texts.get(name, "") != text:
             yield from self._begin(name, text, role)
             yield self._end()
 
-    def _finish(self, message: Message) -> Iterator[WebEvent]:
+    def _finish(self, message: Message) -> Iterator[BaseEvent]:
         """A reply that is committed: the rest of what was on its way, or all of it; then its calls."""
         text, name = message.content, self._open
-        if name and text.startswith(begun := storable(self._texts[name])):
+        if name and text.startswith(begun := self._texts[name]):
             yield from self._add(text[len(begun) :])
             yield self._end()
         else:
@@ -143,22 +153,18 @@ class WebTranscript:
         for call in message.calls:
             if (known := call_id(message.id, call.id)) not in self._calls:
                 self._calls.add(known)
-                yield _call("START", known, toolCallName=call.name, parentMessageId=name)
-                yield _call("ARGS", known, delta=json.dumps(dict(call.input)))
-                yield _call("END", known)
+                yield ToolCallStartEvent(tool_call_id=known, tool_call_name=call.name, parent_message_id=name)
+                yield ToolCallArgsEvent(tool_call_id=known, delta=json.dumps(dict(call.input)))
+                yield ToolCallEndEvent(tool_call_id=known)
 
-    def _result(self, message: Message) -> Iterator[WebEvent]:
+    def _result(self, message: Message) -> Iterator[BaseEvent]:
         name = f"{message.agent_uuid}:{message.id}"
         if name not in self._texts:
             self._texts[name] = message.content
             known = call_id(self._reply, str(message.data.get("tool_use_id")))
-            yield _call("RESULT", known, messageId=name, content=message.content, role="tool")
+            yield ToolCallResultEvent(message_id=name, tool_call_id=known, content=message.content, role="tool")
 
 
 def call_id(reply: int, call: str) -> str:
     """The id of a call: services number the calls of each reply from 0."""
     return f"{reply}/{call}"
-
-
-def _call(part: str, call: str, **more: Any) -> WebEvent:
-    return {"type": f"TOOL_CALL_{part}", "toolCallId": call, **more}
