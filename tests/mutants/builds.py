@@ -154,4 +154,32 @@ BUILD_MUTANTS = (
         "before=now",
         test=_FORMER,
     ),
+    Mutant(
+        "nobody knows what a budget granted",
+        "records/budgets/grants.py",
+        "            keep_limit(tx, level.owner, unit, granted, now)\n",
+        "",
+        test=_FORMER,
+    ),
+    Mutant(
+        "nobody knows since when a budget is strict",
+        "records/budgets/limits.py",
+        "                keep_strictness(tx, self._agent, ledger.now)\n",
+        "                pass\n",
+        test=_FORMER,
+    ),
+    Mutant(
+        "two stamps in one unit: what a call makes is later than the message that reports it",
+        "agent/builtin_calls/table.py",
+        "unit.call.input, unit.created_at)",
+        "unit.call.input, unit.created_at + 1)",
+        test="tests/system/test_times.py",
+    ),
+    Mutant(
+        "two stamps in one unit: a child is born after the message that says so",
+        "agent/turn/fork.py",
+        "        created_at=now,\n        messages=messages,\n        born=",
+        "        created_at=now + 1,\n        messages=messages,\n        born=",
+        test="tests/system/test_times.py",
+    ),
 )

@@ -74,6 +74,44 @@ def test_every_moment_can_be_read_after_any_changes(store: Store, seed: int) -> 
             assert moment in known.keys() - {at} or then == state, f"at {moment}"
 
 
+def changes_a_budget(random: Random) -> Unit:
+    """Something that makes a budget, or changes what it grants."""
+    agent, amount = random.choice(AGENTS), random.randrange(1_000)
+    ways: list[Callable[[], Unit]] = [
+        lambda: SetBudget(agent, Budget(tokens=amount, strict=random.random() < 0.3)),
+        lambda: SetBudget(agent, Budget(seconds=amount)),
+        lambda: SetBudget(agent, Budget(agents=amount)),
+        lambda: Grant(agent, {"tokens": amount}),
+        lambda: Grant(agent, {"ms": amount}, sets=True),
+    ]
+    return random.choice(ways)()
+
+
+def moment_that_passes(store: Store) -> int:
+    """The time of the store, once it is over."""
+    [(now,)] = store.read(lambda tx: tx.run("time"))
+    while store.read(lambda tx: tx.run("time")) == [(now,)]:
+        pass
+    return int(now)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_every_limit_can_be_read_as_of_any_moment(store: Store, seed: int) -> None:
+    plant(store, **dict(zip(AGENTS, ("root", "a", "b", "root", "d"), strict=True)))
+    random, known = Random(seed), dict[int, Then]()
+    for _ in range(40):
+        try:
+            write_alone(store, changes_a_budget(random))
+        except IkigaiError:
+            continue
+        state = store.read(lambda tx: as_of(tx, AFTER_EVERYTHING))
+        known[moment_that_passes(store)] = state
+    limits = [value for state in known.values() for place, value in state.items() if place[1] == "limit"]
+    assert len(set(limits)) > 20
+    for at, state in known.items():
+        assert store.read(lambda tx: as_of(tx, at)) == state, f"at {at}"  # noqa: B023 - it is read at once
+
+
 def test_what_a_budget_granted_is_kept_by_unit(store: Store) -> None:
     plant(store, a="root")
     write_alone(store, SetBudget("a", Budget(tokens=1_000)))

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from ikigai_actors import ActorSystem, OfflineProvider
+from tests.kit.tool_scripts import calling, scripted
 
 
 def test_every_record_has_its_times_as_aware_datetimes() -> None:
@@ -28,3 +29,20 @@ def test_every_record_has_its_times_as_aware_datetimes() -> None:
             (version.created_time, version.created_at),
         ]
         assert pairs == [(datetime.fromtimestamp(at / 1000, UTC), at) for _, at in pairs]
+
+
+def test_what_one_unit_writes_has_one_time() -> None:
+    calls = [
+        ("send", {"to": "0", "body": "tea"}),
+        ("document_write", {"path": "plan.md", "body": "text"}),
+        ("fork", {}),
+    ]
+    with ActorSystem.open(":memory:", scripted(boss=[calling(*calls), "done"])) as system:
+        boss = system.root.fork(name="boss")
+        boss.prompt("go").get(timeout=60)
+        [mail], [version], [kid] = system.root.mails(), system.documents.log("plan.md"), boss.children()
+        at = {one.data.get("name", one.kind): one.created_at for one in boss.history() if one.agent_uuid == boss.uuid}
+        [born] = [one.created_at for one in boss.history() if one.data.get("child") == kid.uuid]
+        begun = kid.history()[kid.record.fork_message_id].created_at
+        assert (mail.created_at, version.created_at) == (at["send"], at["document_write"])
+        assert (kid.record.created_at, begun) == (born, born)

@@ -3,7 +3,8 @@
     former      as of a moment at which nothing was under way, the rows that change in place are, with table
                 ``former``, what a copy of the database has that was made then
 
-A moment after which somebody has set a clock is forgotten: stamps after it may be earlier.
+A moment after which somebody has set a clock is forgotten: stamps after it may be earlier. What was made before a clock
+was set back may have a later stamp than a moment after that, and is not looked for there.
 """
 
 import json
@@ -19,19 +20,32 @@ AFTER_EVERYTHING = 2**62
 CLOCKS_DIFFER = 1_000
 """Milliseconds by which the clocks of no two hosts differ, unless one was set."""
 
+STRICT = ("limit", "strict")
+"""Where a budget says whether it is strict, and when it was made: what and key."""
+
 Then = dict[tuple[str, str, str], Any]
 """Values of a time, by agent, what and key."""
 
 
 def as_of(tx: Transaction, at: int) -> Then:
-    """The rows that change in place as they were at a time, in milliseconds since 1970. Limits are left out."""
+    """The rows that change in place as they were at a time, in milliseconds since 1970."""
     found = _today(tx, at)
     columns = ["agent_uuid", "what", "key", "until", "value"]
-    rows = [row for batch in tx.schema.scan("former", columns) for row in batch if row[3] > at and row[1] != "limit"]
+    rows = [row for batch in tx.schema.scan("former", columns) for row in batch if row[3] > at]
     for uuid, what, key, _, value in sorted(rows, key=lambda row: -int(row[3])):
         timer = json.loads(value) if what == "timer" else None
         found[uuid, what, key] = value if timer is None else (timer[0], timer[8], timer[10])
-    return {place: value for place, value in found.items() if not _is_of_later(place[1], value, at)}
+    return _made_by(found, at)
+
+
+def _made_by(found: Then, at: int) -> Then:
+    """Values without what was made after a time."""
+    later = {place[0] for place, value in found.items() if place[1:] == STRICT and int(value.split()[1]) > at}
+    return {
+        place: value
+        for place, value in found.items()
+        if not _is_of_later(place[1], value, at) and not (place[1] == "limit" and place[0] in later)
+    }
 
 
 def _today(tx: Transaction, at: int) -> Then:
@@ -47,11 +61,23 @@ def _today(tx: Transaction, at: int) -> Then:
         found |= {(uuid, "group", group): str(joined) for uuid, group, joined in batch}
     for batch in tx.schema.scan("timers", ["agent_uuid", "id", "due_at", "latest", "created_at"]):
         found |= {(uuid, "timer", str(number)): (due, latest, made) for uuid, number, due, latest, made in batch}
+    for batch in tx.schema.scan("budgets", ["owner", "strict", "created_at"]):
+        found |= {(owner, *STRICT): f"{strict} {made}" for owner, strict, made in batch}
+    for batch in tx.schema.scan("limits", ["budget", "unit", "granted"]):
+        found |= {(owner, "limit", unit): str(granted) for owner, unit, granted in batch}
     return found
 
 
 def _is_of_later(what: str, value: Any, at: int) -> bool:
-    return (what == "group" and int(value) > at) or (what == "timer" and value[2] > at)
+    """Whether that was made after a time, or, of a limit, whether there was none."""
+    match what:
+        case "group":
+            return int(value) > at
+        case "timer":
+            return bool(value[2] > at)
+        case "limit":
+            return not value
+    return False
 
 
 class FormerOracle:
@@ -81,4 +107,5 @@ class FormerOracle:
             }:
                 place = min(wrong)
                 raise Broken(f"former: as of {at} {place} is {then.get(place)!r}, and then it was {state.get(place)!r}")
-        self._known[self._world.clock.now_ms() + apart] = store.read(lambda tx: as_of(tx, AFTER_EVERYTHING))
+        now = self._world.clock.now_ms() + apart
+        self._known[now] = _made_by(store.read(lambda tx: as_of(tx, AFTER_EVERYTHING)), now)

@@ -18,6 +18,7 @@ The invariants, by the names with which their failures begin. At every commit an
     summary, recall       a summary replaces all that its model was shown, keeps whole steps and the open prompt; a
                           model recalls what counts
     settings              who is forked at an earlier position has the settings of now
+    stamp, unit           see `ikigai_actors.testing.machine.stamp_oracle`
     owner, fenced, tree, barrier, turn, prompt, output, blobs, late, signals, int, intensity, otp
                           see `ikigai_actors.testing.machine.commit_invariants`
 

@@ -3,6 +3,8 @@
     stamp       the messages of a log are stamped in their order, those of a child not before what it inherits; mail is
                 read, a prompt or words are taken up and a remote command is carried out not before it was stamped, by
                 the messages that say so too; and what an agent sends is not stamped before what it has said
+    unit        a child, its first message and the one in its maker's log have one stamp; so have mail that a model
+                sends and the message that reports it: at no time is half of a unit there
 
 So whatever is stamped up to a time is a consistent state, over any number of hosts. A clock that is set back by more
 than `SET_BACK` is believed: nothing is compared across that.
@@ -13,9 +15,13 @@ from typing import Any
 
 from ikigai_actors.records.mail.mail import MAIL
 from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.store.base import Row
 from ikigai_actors.store.database_clock import SET_BACK
 from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
 from ikigai_actors.testing.simulation.world import Simulation
+
+SENT = "Sent: mail "
+"""Begins the result of a call that has sent mail to one agent."""
 
 
 class StampOracle:
@@ -43,6 +49,24 @@ class StampOracle:
                 message = Message.from_row(change.row)
                 self._wrote(message)
                 self._judge(made.get(message.agent_uuid, 0), message.created_at, f"message {message.id} reports")
+        self._judge_units(changes)
+
+    def _judge_units(self, changes: Sequence[StoredChange]) -> None:
+        """Find a unit whose rows have several stamps."""
+        rows = [change for change in changes if isinstance(change, Written)]
+        logs = [Message.from_row(one.row) for one in rows if one.table == "messages"]
+        mail = {(sender, stamp) for _, _, sender, kind, _, stamp, *_ in _mail(rows) if kind == MAIL}
+        born = {one.parameters["uuid"]: one.parameters["now"] for one in _births(changes)}
+        for message in logs:
+            if _reports_mail(message) and (message.agent_uuid, message.created_at) not in mail:
+                self._two_stamps(message, "mail that has another stamp")
+            child = message.data.get("child", message.agent_uuid) if message.kind == Kind.FORK else None
+            if (at := born.get(child)) not in (None, message.created_at):
+                self._two_stamps(message, f"agent {child}, born at {at}")
+
+    def _two_stamps(self, message: Message, what: str) -> None:
+        at = f"message {message.id} of agent {message.agent_uuid} at {message.created_at}"
+        self._world.process.broken(f"unit: {at} reports {what}: one unit has two stamps")
 
     def _ran(self, query: str, given: Mapping[str, Any], made: dict[str, int]) -> None:
         if query == "add_remote_command":
@@ -81,3 +105,16 @@ class StampOracle:
     def _judge(self, cause: int, stamp: int, what: str) -> None:
         if 0 < cause - stamp <= SET_BACK:
             self._world.process.broken(f"stamp: {what} at {stamp}, {cause - stamp} ms before what it was made from")
+
+
+def _mail(rows: Sequence[Written]) -> list[Row]:
+    return [one.row for one in rows if one.table == "mail"]
+
+
+def _births(changes: Sequence[StoredChange]) -> list[RanStatement]:
+    return [one for one in changes if isinstance(one, RanStatement) and one.query == "register"]
+
+
+def _reports_mail(message: Message) -> bool:
+    """Whether it reports the call of a model that has put something into one mailbox."""
+    return message.kind == Kind.TOOL_RESULT and message.data.get("name") == "send" and message.content.startswith(SENT)
