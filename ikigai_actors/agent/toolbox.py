@@ -45,10 +45,13 @@ class Offer(NamedTuple):
 class ProgramTools(Protocol):
     """The programs of a system."""
 
-    tools: Mapping[str, Tool]
-    """The tools by which they act."""
+    traits: Mapping[str, ToolTraits]
+    """Traits of the tools by which they act, by name."""
 
     def __contains__(self, model: object) -> bool: ...
+
+    def tool(self, model: str, name: str) -> Tool:
+        """The tool of this name, as agents have it whose model is this program."""
 
     def replay(self, model: str, me: Any) -> str:
         """Let the function of an agent replay while calls are in progress; return why that is wrong, or nothing."""
@@ -118,7 +121,7 @@ class Toolbox:
     def add_programs(self, programs: "ProgramTools") -> None:
         """Give agents whose model is a program the calls of programs alone."""
         builtin = {name: BuiltinTraits(begin=call.begin, asks=self._ask) for name, call in PROGRAM_CALLS.items()}
-        tools = {name: self._here(name, one.traits) for name, one in programs.tools.items()}
+        tools = {name: self._here(name, traits) for name, traits in programs.traits.items()}
         asks = replace(tools[QUESTION], asks=Policy.ASK)  # a person is asked, whatever becomes of tools that ask
         self._of_programs = {**builtin, **tools, QUESTION: asks}
         self._programs = programs
@@ -135,7 +138,7 @@ class Toolbox:
     def tool_of(self, settings: Mapping[str, Any], name: str) -> Tool:
         """A tool of an agent, by its name."""
         if self._programs is not None and self.is_program(settings):
-            return self._programs.tools[name]
+            return self._programs.tool(settings["model"], name)
         return self._tools[name]
 
     def names(self, settings: Mapping[str, Any]) -> list[str]:

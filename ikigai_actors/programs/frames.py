@@ -114,6 +114,7 @@ class ProgramFrame:
         task = opening.content
         self._seen: Counter[str] = Counter()
         self._fresh: list[FrameAct] = []
+        self._unknown: dict[str, FrameAct] = {}  # those that have no outcome yet
         self._awaited: set[str] = set()
         self._over = False
         self._changed: StepChanged | None = None
@@ -186,6 +187,7 @@ class ProgramFrame:
         self.acts[act.id] = act
         if act.outcome is None:
             self._fresh.append(act)
+            self._unknown[act.id] = act
 
     def reached(self, outcome: ActOutcome) -> None:
         """Note that the function has used an outcome: it is not earlier than that."""
@@ -225,8 +227,8 @@ class ProgramFrame:
         self._learn(came)
 
     def _learn(self, came: Mapping[str, ActOutcome]) -> None:
-        for call in came.keys() & self.acts.keys():
-            self.acts[call].outcome = came[call]
+        for call in came.keys() & self._unknown.keys():
+            self._unknown.pop(call).outcome = came[call]
 
     def _ask(self) -> AskedCalls:
         """The calls that the function asks for, as it waits. Raises `StepChanged`."""
@@ -237,7 +239,7 @@ class ProgramFrame:
             asks = f"line {act.line} asks for {shown_call(act.name, act.given)}, which this turn does not hold"
             self._changed = StepChanged(self._records.sentence(asks, left))
             raise self._changed
-        self._awaited = {one.id for one in self.acts.values() if one.outcome is None}
+        self._awaited = set(self._unknown)
         asked = AskedCalls(tuple(ToolCall(one.name, one.given, one.id) for one in self._fresh), note)
         self._fresh = []
         return asked

@@ -1,6 +1,7 @@
 """The programs of a system: the tools by which acts are done outside, and what unwinds functions of ended turns."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ikigai_actors.actors.futures import current_acting_agent
@@ -25,12 +26,17 @@ class Programs(Instrument):
         self._programs = programs
         again = ToolTraits(idempotent=True)
         asks = ToolTraits(idempotent=True, policy=Policy.ASK)
-        tools = [StepTool(STEP_ONCE, ToolTraits(), self._step), StepTool(STEP_AGAIN, again, self._step)]
-        tools += [StepTool(STEP_BY_KEY, again, self._step), StepTool(ASK_ACT, asks, lambda given: "true")]
-        self.tools: Mapping[str, Tool] = {one.name: one for one in tools}
+        self.traits: Mapping[str, ToolTraits] = {
+            STEP_ONCE: ToolTraits(), STEP_AGAIN: again, STEP_BY_KEY: again, ASK_ACT: asks,
+        }  # fmt: skip
 
     def __contains__(self, model: object) -> bool:
         return model in self._programs
+
+    def tool(self, model: str, name: str) -> Tool:
+        """The tool of this name, as agents have it whose model is this program."""
+        run = _said_yes if name == ASK_ACT else partial(_do_step, self._programs[model])
+        return StepTool(name, self.traits[name], run)
 
     def replay(self, model: str, me: Any) -> str:
         """Let the function of an agent replay while calls are in progress; return why that is wrong, or nothing."""
@@ -45,15 +51,20 @@ class Programs(Instrument):
         for one in self._programs.values():
             one.drop(agent.uuid, turn)
 
-    def _step(self, given: Mapping[str, Any]) -> str:
-        me, call = current_acting_agent(), current_call()
-        frame = self._programs[str(me.context().settings.get("model"))].live(me, call.id)
-        act = frame.acts[call.id]
-        if act.run is None:
-            raise BadInput(f"{call.id} is no step.")
-        key = effect_key(me.uuid, frame.turn, call.id)
-        acting_call.set(type(call)(key, call.attempt, call.agent, call.id, call.reply, call.own_files))
-        return as_recorded(act.run())
+
+def _do_step(program: Program, given: Mapping[str, Any]) -> str:
+    me, call = current_acting_agent(), current_call()
+    frame = program.live(me, call.id)
+    act = frame.acts[call.id]
+    if act.run is None:
+        raise BadInput(f"{call.id} is no step.")
+    key = effect_key(me.uuid, frame.turn, call.id)
+    acting_call.set(type(call)(key, call.attempt, call.agent, call.id, call.reply, call.own_files))
+    return as_recorded(act.run())
+
+
+def _said_yes(given: Mapping[str, Any]) -> str:
+    return "true"
 
 
 class StepTool:
