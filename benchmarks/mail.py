@@ -86,14 +86,14 @@ def _by_bulk_insert(place: Place, recipients: int, each: int) -> float:
             for place_in_row, uuid in enumerate(uuids):
                 to = uuids[(place_in_row + 1) % recipients]
                 sent[to] += 1
-                batch.append((to, sent[to], uuid, MAIL, BODY.format(count), NOW, None, None))
+                batch.append(_mail(to, sent[to], uuid, count))
             batches.append(batch)
         connection = database.connect()
         stack.callback(connection.close)
 
         def insert() -> None:
             for batch in batches:
-                database.insert_mail(connection, batch)
+                database.insert(connection, batch, "mail")
 
         return SENDERS * each / timed(insert)[0]
 
@@ -147,6 +147,11 @@ def _filter(place: Place, count: int) -> tuple[int, float, float]:
         return found, every, some
 
 
+def _mail(recipient: str, number: int, sender: str, count: int, read_at: int | None = None) -> Values:
+    """A mail as a row."""
+    return recipient, number, sender, MAIL, BODY.format(count), NOW, read_at, None, 0
+
+
 def _append(tx: Transaction, mails: list[Values]) -> None:
     tx.append(mails, "mail")
 
@@ -156,9 +161,6 @@ def _fill(store: Store, uuids: list[str], read: int, unread: int) -> None:
     to = uuids[0]
     for start in range(0, read + unread, CHUNK):
         chunk = range(start, min(start + CHUNK, read + unread))
-        mails = [
-            (to, place + 1, uuids[place % SENDERS], MAIL, BODY.format(place), NOW, NOW if place < read else None, None)
-            for place in chunk
-        ]
+        mails = [_mail(to, place + 1, uuids[place % SENDERS], place, NOW if place < read else None) for place in chunk]
         store.write(partial(_append, mails=mails))
     store.write(lambda tx: tx.run("count_mail", uuids=[to], mailed=read + unread, unread=unread))

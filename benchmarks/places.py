@@ -17,11 +17,11 @@ from uuid import uuid4
 
 from benchmarks.measure import written_by_process
 from ikigai_actors.store import open_store
+from ikigai_actors.store import transaction as appended
 from ikigai_actors.store.base import Row, Store
 from ikigai_actors.store.migrations import ensure_schema
 
-COLUMNS = "agent_uuid, id, kind, content, data, created_at, hash"
-MAIL_COLUMNS = "recipient, id, sender, kind, body, created_at, read_at"
+COLUMNS = ", ".join(appended.COLUMNS["messages"])
 _SIZES = """
 SELECT COUNT(*), SUM(LENGTH(agent_uuid) + LENGTH(kind) + LENGTH(content) + COALESCE(LENGTH(data), 0) + 16) FROM messages
 UNION ALL
@@ -50,11 +50,8 @@ class Database(Protocol):
     def written(self) -> int | None:
         """Bytes that were written so far, by whoever writes: the process (SQLite), the server's log (PostgreSQL)."""
 
-    def insert(self, connection: Any, rows: list[Row]) -> None:
-        """The database's own bulk insert into ``messages``, in one transaction."""
-
-    def insert_mail(self, connection: Any, rows: list[Row]) -> None:
-        """The same into ``mail``."""
+    def insert(self, connection: Any, rows: list[Row], table: str = "messages") -> None:
+        """The database's own bulk insert into a table to which the store appends, in one transaction."""
 
     def settle(self) -> None:
         """What the database does by itself after a while, done now: statistics for its planner."""
@@ -137,15 +134,10 @@ class SQLiteDatabase:
         """See `Database.written`."""
         return written_by_process()
 
-    def insert(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
+    def insert(self, connection: sqlite3.Connection, rows: list[Row], table: str = "messages") -> None:
         """``executemany``, in one transaction."""
-        self._insert(connection, f"INSERT INTO messages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-
-    def insert_mail(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
-        """``executemany``, in one transaction."""
-        self._insert(connection, f"INSERT INTO mail ({MAIL_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-
-    def _insert(self, connection: sqlite3.Connection, sql: str, rows: list[Row]) -> None:
+        columns = appended.COLUMNS[table]
+        sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
         connection.execute("BEGIN IMMEDIATE")
         connection.executemany(sql, rows)
         connection.execute("COMMIT")
@@ -200,18 +192,12 @@ class PostgresDatabase:
         """Bytes of the write-ahead log of the server."""
         return int(self._execute("SELECT CAST(pg_current_wal_insert_lsn() - '0/0' AS BIGINT)")[0][0])
 
-    def insert(self, connection: Any, rows: list[Row]) -> None:
+    def insert(self, connection: Any, rows: list[Row], table: str = "messages") -> None:
         """Binary COPY; its transaction is its own."""
-        self._copy(connection, f"messages ({COLUMNS})", ["text", "int8", "text", "text", "text", "int8", "bytea"], rows)
-
-    def insert_mail(self, connection: Any, rows: list[Row]) -> None:
-        """Binary COPY; its transaction is its own."""
-        types = ["text", "int8", "text", "text", "text", "int8", "int8"]
-        self._copy(connection, f"mail ({MAIL_COLUMNS})", types, rows)
-
-    def _copy(self, connection: Any, table: str, types: list[str], rows: list[Row]) -> None:
-        with connection.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy:
-            copy.set_types(types)
+        columns = appended.COLUMNS[table]
+        sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
+        with connection.cursor() as cursor, cursor.copy(sql) as copy:
+            copy.set_types(list(columns.values()))
             for row in rows:
                 copy.write_row(row)
 

@@ -5,6 +5,7 @@ Nothing is timed here.
 
 import importlib
 import re
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import long, report, table
+from benchmarks import long, mail, report, table
 from benchmarks.peers.sessions import Peer, Unavailable
+from benchmarks.places import open_places
 from benchmarks.results import RESULTS, Row, Run, beside_ours, growth, read, write
 from tests.kit.databases import ROOT
 
@@ -57,6 +59,13 @@ def test_no_results_are_an_empty_file_of_them_and_another_file_is_refused(tmp_pa
 def test_a_turn_of_a_hundred_model_calls_and_a_long_conversation_ends_in_less_than_3_mb(tmp_path: Path) -> None:
     long.ours(tmp_path, long.prompt(long.MODEL_CALLS), long.MODEL_CALLS)
     assert long._size(tmp_path) < 3_000_000
+
+
+def test_mails_are_inserted_and_filled_in_as_the_store_has_them() -> None:
+    with ExitStack() as stack:
+        [place] = open_places(stack, "SQLite")
+        assert mail._by_bulk_insert(place, recipients=1, each=1) > 0
+        assert min(mail._read(place, unread=2, read=1)) > 0
 
 
 @given(
