@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.agent.builtin_calls.base import BuiltinCall
@@ -81,7 +82,7 @@ class Toolbox:
         self._of_programs: Mapping[str, ToolTraits] = {}
         self.copied: tuple[Copied, ...] = ()
         """The directories of which children get trees of their own."""
-        self._traits: dict[str, ToolTraits] = {name: _builtin(call, ask) for name, call in BUILTIN_CALLS.items()}
+        self._traits: dict[str, ToolTraits] = {**_builtin_calls(ask)}
         for name, why in self.add(tools).items():
             raise BadInput(f"{name!r} cannot be a tool: {why}.")
 
@@ -278,6 +279,11 @@ def finds(settings: Mapping[str, Any], by_reference: bool) -> bool:
 def gone_from(offer: Offer, found: FoundTools) -> frozenset[str]:
     """The tools that were found, and to which no result may refer: a service refuses such a request."""
     return frozenset(found.all) - {one["name"] for one in offer.sent if one.get("defer_loading")}
+
+
+@cache  # each start asks
+def _builtin_calls(ask: Policy) -> Mapping[str, ToolTraits]:
+    return {name: _builtin(call, ask) for name, call in BUILTIN_CALLS.items()}
 
 
 def _builtin(call: BuiltinCall, ask: Policy) -> BuiltinTraits:

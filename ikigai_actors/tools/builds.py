@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -114,6 +114,7 @@ def _checked(name: object) -> str:
     return name
 
 
+@cache  # which parses a whole file of metadata
 def _version() -> str:
     try:
         return version("ikigai-actors")

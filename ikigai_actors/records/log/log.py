@@ -176,6 +176,7 @@ class Log:
 
     def _extend(self, messages: Iterable[Message]) -> None:
         following = self.head + 1
+        add, speak = self._messages.append, self._spoken.append
         for message in messages:
             if message.id != following:
                 raise HistoryError(
@@ -183,13 +184,14 @@ class Log:
                     self.agent_uuid,
                 )
             following += 1
-            if message.kind in CONVERSATION:
-                self._spoken.append(message)
-                if _FINDS.get(message.kind, frozenset()) & message.data.keys():
+            kind = message.kind
+            if kind in CONVERSATION:
+                speak(message)
+                if kind in _FINDS and not _FINDS[kind].isdisjoint(message.data):
                     self._finds.append(message)
                     self.finds_nothing = False
-            self._messages.append(message)
-            if message.kind in CONTROL:
+            add(message)
+            if kind in CONTROL:
                 self._follow(message)
 
     def _follow(self, control: Message) -> None:

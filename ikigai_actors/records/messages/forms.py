@@ -6,7 +6,7 @@ version may have written it. Settings are no part of this: another message mends
 prompt (see `ikigai_actors.records.messages.settings`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeGuard
 
 from ikigai_actors.records.agents.labels import are_labels
@@ -174,7 +174,7 @@ def retry_form(data: Data) -> Wrong:
 def spending_form(data: Data) -> Wrong:
     """The form of the cost of a request."""
     usage = data.get("usage")
-    if usage is not None and not (isinstance(usage, dict) and all(map(_is_count, usage.values()))):
+    if usage is not None and not (isinstance(usage, dict) and _are_counts(usage.values())):
         yield "usage", f"an object of whole numbers from 0 to {LARGEST_NUMBER:,}"
     if not isinstance(data.get("made_by", ""), str):
         yield "made_by", "text"
@@ -196,7 +196,12 @@ def _is_whole(value: object) -> TypeGuard[int]:
 
 
 def _is_count(value: object) -> bool:
-    return _is_whole(value) and value >= 0
+    return _are_counts((value,))
+
+
+def _are_counts(values: Iterable[object]) -> bool:
+    """Whether each is a whole number from 0 on. A replay asks this of every reply, so no value costs a call."""
+    return all(type(value) is int and 0 <= value <= LARGEST_NUMBER for value in values)
 
 
 def _is_block(value: Data) -> bool:

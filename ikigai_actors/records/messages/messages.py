@@ -237,7 +237,7 @@ class Message:
         if text is None:
             return new_message(uuid, position, kind, content, NO_DATA, created_at)
         try:
-            data = json.loads(text)
+            data = _decode(text)
         except (ValueError, TypeError, RecursionError) as error:
             raise HistoryError(f"Message {position} of agent {uuid} has data that is no JSON: {error}", uuid) from error
         if not isinstance(data, dict):
@@ -246,6 +246,8 @@ class Message:
             raise HistoryError(f"Message {position} of agent {uuid}, of kind {kind}, is damaged: {problem}.", uuid)
         return new_message(uuid, position, kind, content, data, created_at)
 
+
+_decode = json.JSONDecoder().decode
 
 new_message = maker(Message)
 """Makes messages fast. Used for logs that are read whole, and for new messages."""
