@@ -8,6 +8,7 @@ from typing import Any
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
@@ -36,6 +37,11 @@ def check_text(text: str, what: str) -> str:
 def storable(text: str) -> str:
     """Make a text from outside (a model, a tool) fit to be stored: NUL and lone surrogates become U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
+
+
+def in_catalogue(text: str, tag: str) -> str:
+    """A text as a line between the tags of a catalogue for a model: it can neither end it nor steer a terminal."""
+    return re.sub(rf"<(?=\s*/?\s*{tag}\b)", "&lt;", _CONTROL.sub(" ", text), flags=re.IGNORECASE)
 
 
 def utc_time(at: int) -> datetime:

@@ -93,6 +93,7 @@ _KEPT_BY_CALLER = (ONCE, PRINCIPAL)
 _LATER = {
     "budget",
     "data",
+    "kind",
     "labels",
     "more",
     "head",

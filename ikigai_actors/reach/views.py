@@ -154,6 +154,13 @@ def undecided_skills_of(system: "System", agent: str) -> list[str]:
     return unanswered(system.handle(agent).context().settings, system._workspace or Path.cwd())
 
 
+def undecided_kinds_of(system: "System", agent: str) -> list[str]:
+    """The names of the kinds of agents on this disk that an agent, by uuid, has neither taken nor refused."""
+    from ikigai_actors.system.kinds import undecided_kinds  # which loads what commands that only look do without
+
+    return undecided_kinds(system.handle(agent).context().settings, system._workspace or Path.cwd())
+
+
 def newest_child_of(system: "System", agent: str) -> AgentRecord | None:
     """The newest living child of an agent, by uuid; None without one."""
     return system._store.read(lambda tx: lists.newest_child(tx, agent))

@@ -44,7 +44,7 @@ COMMAND_LINE = Contents(
         ),
         "Talk and act": (
             "prompt queue fork resume undo mark rewind clear compact uncompact merge model system set questions "
-            "approve deny rules skills send read-mail check-mail filter-mail delete-mail notify wait timers doc "
+            "approve deny rules skills kinds send read-mail check-mail filter-mail delete-mail notify wait timers doc "
             "endpoint subscription group monitor budget rename signal finish kill adopt orphans supervise"
         ),
         "Experiments": "search bisect good bad skip replay regress evaluate experiments",
@@ -62,7 +62,7 @@ SLASH_COMMANDS = Contents(
         ),
         "Talk": (
             "/fork /queue /editor /resume /undo /mark /rewind /clear /compact /uncompact /merge /model /system /set "
-            "/copy /questions /approvals /approve /deny /rules /skills"
+            "/copy /questions /approvals /approve /deny /rules /skills /kinds"
         ),
         "Agents together": (
             "/send /read-mail /check-mail /filter-mail /delete-mail /notify /wait /timer /group /monitor /budget "

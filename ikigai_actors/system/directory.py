@@ -81,6 +81,7 @@ from ikigai_actors.store.unit import Unit
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.host.processes import ProcessTable
+from ikigai_actors.system.kinds import Kinds
 from ikigai_actors.system.lifecycle import Lifecycle
 from ikigai_actors.system.questions import OpenQuestions
 from ikigai_actors.system.receipts import Receipt
@@ -166,6 +167,8 @@ class Directory(OfOneProcess, ABC):
         """Waits for mail and for the end of agents."""
         self._lifecycle = Lifecycle(self._store, writer, clock, host, self._here)
         """Sends signals."""
+        self.kinds = Kinds()
+        """The kinds of agents on the disk of this process."""
         self.skills = Skills()
         """The skills on the disk of this process."""
         self.approvals = Approvals(self._store, self._ungated_log_cache, self._tell)

@@ -200,11 +200,17 @@ def new_fork(
     budget: Budget | Mapping[str, Any] | None = None,
     labels: Mapping[str, str] | None = None,
     skills: Mapping[str, Any] = MappingProxyType({}),
+    kind: str | None = None,
 ) -> Callable[[on.Caller], on.Fork]:
     """The command that makes children, for its caller; arguments as of `AgentRef.fork`. Raises `BadInput`.
 
-    ``skills``: the part of the data of the prompts that brings their texts.
+    ``skills``: the part of the data of the prompts that brings their texts. ``kind``: the kind of the children.
     """
+    told = "" if kind is None else check_text(kind, "kind")
+    if told and at is not None:
+        raise BadInput("Expected kind or at: a child of a kind begins without the history; got both.")
+    if told and any(child.prompt is None for child in children):
+        raise BadInput(f"Expected a prompt for a child of kind {told}; got none.")
     if (output is not None or attach != () or skills) and any(child.prompt is None for child in children):
         raise BadInput("Expected a prompt for the child, to go with its output, attachments or skills; got none.")
     check_choice(restart, "restart", _RESTART_TYPES)
@@ -216,9 +222,13 @@ def new_fork(
     first, *siblings = children
     more = tuple(siblings)
     if at is None:
-        return lambda caller: on.Fork(*first, settings, restart, caller, policy, data, more, blobs, limits, paid_by)
+        return lambda caller: on.Fork(
+            *first, settings, restart, caller, policy, data, more, blobs, limits, paid_by, told
+        )
     then = check_count(at, "at")
-    return lambda caller: on.ForkAt(*first, settings, restart, caller, policy, data, more, blobs, limits, paid_by, then)
+    return lambda caller: on.ForkAt(
+        *first, settings, restart, caller, policy, data, more, blobs, limits, paid_by, at=then
+    )
 
 
 _RESTART_TYPES = tuple(RestartType)

@@ -154,12 +154,12 @@ def check_names(skills: object) -> list[str]:
     return list(skills)
 
 
-def check_only(only: object) -> list[str] | None:
-    """The names of skills as they were given. Raises `BadInput` for what is no list of names."""
+def check_only(only: object, what: str = "skills") -> list[str] | None:
+    """The names of skills, or of what else, as they were given. Raises `BadInput` for what is no list of names."""
     if only is None:
         return None
     if not isinstance(only, list | tuple) or not all(isinstance(name, str) for name in only):
-        raise BadInput(f"Expected only to be a list of names of skills, or None; got {shown(only)}.")
+        raise BadInput(f"Expected only to be a list of names of {what}, or None; got {shown(only)}.")
     return list(only)
 
 

@@ -116,6 +116,13 @@ TABLE = {
         Callers.PEOPLE,
         needs=Right.OPERATE,
     ),
+    "kinds": VerbLine(
+        "verbs.kinds",
+        "AGENT [use|off|look] [NAME]...",
+        "List the kinds of agents that an agent can fork and those on this disk, or decide which of them it may.",
+        Callers.PEOPLE | Callers.SCRIPTS,  # it reads the disk of this machine
+        needs=Right.OPERATE,
+    ),
     "monitor": VerbLine("verbs.groups", "AGENT ID", "Send an agent a mail when another one dies.", needs=Right.OPERATE),
     "move": VerbLine(
         "verbs.hosts",

@@ -37,6 +37,11 @@ STORED: tuple[tuple[str, str, RemoteCommand], ...] = (
         on.Fork(CHILD, "b", "go", {"max_tokens": 5}, "transient", CALLER, "cascade", {"output": {"schema": {}}}),
     ),
     (
+        "fork",
+        FORK.replace(', "prompt": null', ', "prompt": "go"')[:-1] + ', "kind": "reviewer"}',
+        on.Fork(CHILD, "b", "go", {"max_tokens": 5}, "transient", CALLER, "cascade", kind="reviewer"),
+    ),
+    (
         "fork_at",
         FORK.replace('"cascade"', '"cascade", "at": 17'),
         on.ForkAt(CHILD, "b", None, {"max_tokens": 5}, "transient", CALLER, "cascade", at=17),

@@ -144,8 +144,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "the children of a trial may act",
         "agent/turn/fork.py",
-        '[(Kind.CONFIGURE, "", settings)] if settings else []\n    beds = [',
-        '[(Kind.CONFIGURE, "", {**settings, "effects": None})]\n    beds = [',
+        '[(Kind.CONFIGURE, "", settings)] if settings else []\n    return begin',
+        '[(Kind.CONFIGURE, "", {**settings, "effects": None})]\n    return begin',
     ),
     Mutant(
         "a fork of a trial from before its birth may act",

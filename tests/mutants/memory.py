@@ -283,5 +283,46 @@ MEMORY_MUTANTS = (
         "if name not in entries]",
         test="tests/verbs/test_skills_verb.py",
     ),
+    Mutant(
+        "a kind widens the tools of its parent",
+        "agent/turn/kinds.py",
+        "and (known is None or name in known))",
+        "and (known is None or name not in without))",
+        test="tests/system/test_kinds.py",
+    ),
+    Mutant(
+        "a kind lifts the steps of its parent",
+        "agent/turn/kinds.py",
+        'own["max_steps"] = min(kind["max_steps"], most)',
+        'own["max_steps"] = kind["max_steps"]',
+        test="tests/system/test_kinds.py",
+    ),
+    Mutant(
+        "a child of a kind loses the settings of its parent",
+        "agent/turn/kinds.py",
+        '(Kind.CONFIGURE, "", {**settings, **own, **over}),',
+        '(Kind.CONFIGURE, "", {**own, **over}),',
+        test="tests/system/test_kinds.py",
+    ),
+    Mutant(
+        "a kind is taken as it is in the database, whatever its digest",
+        "records/messages/kinds.py",
+        'if one["name"] == name and is_kind(one):',
+        'if one["name"] == name:',
+        test="tests/system/test_kinds.py",
+    ),
+    Mutant(
+        "the budget of a kind replaces the one that was asked for",
+        "agent/turn/kinds.py",
+        'return tighter(parse_budget(kind["budget"]), given) if',
+        'return parse_budget(kind["budget"]) if',
+        test="tests/system/test_kinds.py",
+    ),
+    Mutant(
+        "agents that are imported bring their kinds along",
+        "records/transfer/rights.py",
+        'FOREIGN = ("options", "instructions", "kinds", "skills", "questions")',
+        'FOREIGN = ("options", "instructions", "skills", "questions")',
+        test="tests/records/test_imported_rights.py",
+    ),
 )
-"""All of them."""

@@ -241,8 +241,8 @@ def test_both_faces_of_a_handle_have_the_same_methods_with_the_same_arguments_an
 
 SYSTEM = {
     "agent", "agents", "approvals", "attached", "checkpoint", "close", "documents", "endpoints", "events", "export",
-    "groups", "handle", "hosts", "import_", "iter_agents", "move", "questions", "root", "send", "skills", "spending",
-    "state_of", "statistics", "subscribe", "subscriptions", "verify",
+    "groups", "handle", "hosts", "import_", "iter_agents", "kinds", "move", "questions", "root", "send", "skills",
+    "spending", "state_of", "statistics", "subscribe", "subscriptions", "verify",
 }  # fmt: skip
 HOST = {"open", "attach", "drain", "resume"}
 AGENT = {
@@ -254,7 +254,7 @@ AGENT = {
     "ranges", "read_mail", "record", "remind", "remove_rule", "rename", "reply", "resume", "rewind", "rules", "send",
     "set_budget", "set_rule", "signal", "sleep",
     "state", "statistics", "steer", "stream", "supervise", "supervisor", "system", "timers", "tools", "uncompact",
-    "undo", "use_instructions", "use_skills", "uuid", "wait",
+    "undo", "use_instructions", "use_kinds", "use_skills", "uuid", "wait",
 }  # fmt: skip
 
 
@@ -273,6 +273,7 @@ def test_systems_and_handles_offer_the_interface_for_programs_and_nothing_else(t
         assert offered(AsyncActorSystem(system)) == SYSTEM - {
             "attached",
             "iter_agents",
+            "kinds",
             "skills",
             "state_of",
         } | HOST | {"sync"}

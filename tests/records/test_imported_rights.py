@@ -307,6 +307,14 @@ def test_a_rule_of_a_file_that_is_none_refuses_the_file(
         assert len(system.agents()) == 2
 
 
+def test_texts_that_nobody_here_has_allowed_are_left_behind() -> None:
+    for name in ("instructions", "kinds", "skills"):
+        assert without_rights("configure", {name: [{"name": "x"}], "model": "x:y"}, False) == {
+            name: None,
+            "model": "x:y",
+        }
+
+
 def test_what_gives_no_right_is_left_as_it_is() -> None:
     for kind, data, in_open_turn in (
         ("configure", {"model": "x:y"}, True),

@@ -1,6 +1,8 @@
 """The built-in call fork, which is Unix fork: parent and child both return from the same call.
 
 The parent's result names the child, the child's result is the news that it is the child. The turn goes on in both.
+A child of a
+kind begins without the history (`ikigai_actors.agent.turn.kinds`), and its prompt says how its result comes back.
 Calls of one reply that follow one another are one unit. When it is refused, each is carried out by itself, so that the
 one that cannot be gets the reason.
 """
@@ -12,13 +14,16 @@ from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given,
 from ikigai_actors.agent.turn.calls import FORK, Call, Progress, builtin_calls, progress
 from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.fork import Childbed, give_birth
+from ikigai_actors.agent.turn.kinds import budget_of_kind, messages_of_kind, restart_of_kind
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage
+from ikigai_actors.agent.turn.typed import EXIT
 from ikigai_actors.errors import BadInput
 from ikigai_actors.frozen import NO_DATA, replace
 from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.agents.words import called, words_of
 from ikigai_actors.records.budgets.budget import parse_budget
+from ikigai_actors.records.messages.kinds import kind_named
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import LIVING_LIMIT
 from ikigai_actors.tools.policy import SHELL, ToolTraits
@@ -41,7 +46,16 @@ class ForkCall(BuiltinCall):
             "The most that the child and all below it may spend, as 'tokens=200k' or 'usd=0.5,agents=3'. Without it, "
             "they share what is left for you.",
         ),
+        "kind": Argument("string", "The kind of agent that the child is, of those that your system prompt lists."),
     }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.described_with_kinds = self.described
+        """The call for a model that has kinds of agents."""
+        schema = {**self.described["input_schema"]}
+        schema["properties"] = {name: one for name, one in schema["properties"].items() if name != "kind"}
+        self.described = {**self.described, "input_schema": schema}
 
     def check(self, given: Given) -> None:
         super().check(given)
@@ -66,7 +80,7 @@ class ForkCall(BuiltinCall):
         for one in waiting[waiting.index(call) + 1 :]:
             try:
                 if one.name == self.name:
-                    self.check(one.input)
+                    self._bed(state, one, state.uuid, tools)
             except BadInput:
                 return  # it gets its own result, once it is the first
             if one.name != self.name:
@@ -81,18 +95,31 @@ class ForkCall(BuiltinCall):
         if SHELL in tools:
             news += " Your shell is new; what the parent runs is not yours."
         own = [_result(call, news)]
-        if prompt:
+        restart, budget = "transient", parse_budget(given) if (given := call.input.get("budget")) else None
+        if kind_name := text(call.input, "kind"):
+            kind = kind_named(state.view.settings, kind_name)
+            budget, restart = budget_of_kind(kind, budget), restart_of_kind(kind, restart)
+            asked = f"{prompt}\n\n{_reporting(state, child, named, tools)}" if prompt else ""
+            own = messages_of_kind(kind, state.view.settings, tools, asked, NO_DATA, NO_DATA, (EXIT,))
+        elif prompt:
             own.append((Kind.USER, prompt, NO_DATA))
         told = (_result(call, f"Forked: the child is {called(child, named)}."),)
-        budget = parse_budget(given) if (given := call.input.get("budget")) else None
         limit = state.view.settings.get("max_agents")
         most = LIVING_LIMIT if limit is None else limit
         return Childbed(
-            child, named, "transient", own, told, opens=True, limit=most, limit_is_set=limit is not None, budget=budget
+            child, named, restart, own, told, opens=True, limit=most, limit_is_set=limit is not None, budget=budget
         )
 
 
-CALLS = (ForkCall(),)
+def _reporting(state: State, child: str, name: str | None, tools: Mapping[str, ToolTraits]) -> str:
+    """The news for a child that does not know its parent's history: who it is, and how its result comes back."""
+    news = f"You are {called(child, name)}, made by {words_of(state.uuid)} for this."
+    how = f" When you are done, call {EXIT} with your result: it goes there." if EXIT in tools else ""
+    return f"[{news}{how}]"
+
+
+FORK_CALL = ForkCall()
+CALLS = (FORK_CALL,)
 
 
 def _result(call: Call, content: str) -> PendingMessage:

@@ -12,6 +12,7 @@ from ikigai_actors.agent.builtin_calls.fork import ForkCall
 from ikigai_actors.agent.builtin_calls.wait import WaitCall
 from ikigai_actors.agent.turn.calls import Call
 from ikigai_actors.agent.turn.fork import Childbed
+from ikigai_actors.agent.turn.kinds import budget_of_kind, messages_of_kind, restart_of_kind
 from ikigai_actors.agent.turn.state import State
 from ikigai_actors.agent.turn.steps import PendingMessage
 from ikigai_actors.errors import BadInput
@@ -20,6 +21,7 @@ from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.mail.asked import Ask, AskedTurn, turn_named
 from ikigai_actors.records.mail.mail import Mail
 from ikigai_actors.records.messages.forms import birth_form, problem_of
+from ikigai_actors.records.messages.kinds import kind_named
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.store.base import Transaction
@@ -38,22 +40,28 @@ class ProgramFork(ForkCall):
         "name": Argument("string", "A name for the child."),
         "model": Argument("string", "Its model."),
         "system": Argument("string", "Its system prompt."),
+        "kind": Argument("string", "Its kind."),
     }
 
     def check(self, given: Given) -> None:
         super().check(_plain(given))
         check_settings(_settings(given))
+        if given.get("kind") and given.get("system"):
+            raise BadInput("Expected the kind of a child, or its system prompt; got both.")
 
     def _bed(self, state: State, call: Call, child: str, tools: Mapping[str, ToolTraits]) -> Childbed:
         self.check(call.input)
         name, prompt, settings = call.input.get("name"), text(call.input, "prompt"), _settings(call.input)
         own: list[PendingMessage] = [(Kind.CONFIGURE, "", settings)] if settings else []
         own += [(Kind.USER, prompt, _typed(call.input))] if prompt else []
+        restart, budget = "transient", None
+        if kind_name := text(call.input, "kind"):
+            kind = kind_named(state.view.settings, kind_name)
+            restart, budget = restart_of_kind(kind, restart), budget_of_kind(kind, None)
+            own = messages_of_kind(kind, state.view.settings, tools, prompt, _typed(call.input), settings)
         result = (Kind.TOOL_RESULT, child, call.data)
-        at = state.turn - 1
-        return Childbed(
-            child, check_name(name) if name else None, "transient", own, (result,), opens=bool(prompt), at=at
-        )
+        named, at = check_name(name) if name else None, state.turn - 1
+        return Childbed(child, named, restart, own, (result,), opens=bool(prompt), at=at, budget=budget)
 
 
 class ProgramPrompt(BuiltinCall):

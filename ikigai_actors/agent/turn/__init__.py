@@ -9,6 +9,7 @@ Its modules:
     builtin             how a call begins that the runtime carries out itself
     found               which tools the model has found, and which are always before it
     fork                a child, from the history up to a position
+    kinds               with what the child of a kind begins
     record              calls that are answered from a record
     recorded_words      words that a trial is given again
     request             the history as a request to a model

@@ -123,6 +123,8 @@ class Fork:
     """The child's own budget, as `encode_budget` writes it; None for none."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The labels that it puts over those in force."""
+    kind: str = ""
+    """The kind of the children, by its name; empty for none."""
 
     @property
     def children(self) -> tuple[NewChild, ...]:

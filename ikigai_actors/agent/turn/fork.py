@@ -1,8 +1,9 @@
 """Fork: the only way to make an agent.
 
 One unit holds the children's rows, a ``fork`` message for each in both logs, and the children's first messages. By
-command, these are its settings and its prompt; by calls of the model, see `ikigai_actors.agent.builtin_calls.fork`.
-Children of one unit are born one after another: each is forked behind the ``fork`` message of the one before.
+command, these are its settings and its prompt, or what its kind says; by calls of the model, see
+`ikigai_actors.agent.builtin_calls.fork`. Children of one unit are born one after another: each is forked behind the
+``fork`` message of the one before.
 
 A child of another history may begin with copies of messages, and may go on with what its history ends with. Its turn is
 then opened by its ``fork`` message, which says ``go``:
@@ -15,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.kinds import budget_of_kind, messages_of_kind, restart_of_kind
 from ikigai_actors.agent.turn.recorded_words import words_in
 from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
@@ -25,8 +27,10 @@ from ikigai_actors.records.agents.labels import check_number, joined, labels_in
 from ikigai_actors.records.budgets.budget import Budget, decode_budget
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages.forms import problem_of
+from ikigai_actors.records.messages.kinds import kind_named
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
+from ikigai_actors.tools.policy import ToolTraits
 
 
 class Childbed(NamedTuple):
@@ -62,7 +66,7 @@ class Childbed(NamedTuple):
     """The note of the agent that makes it."""
 
 
-def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
+def fork_by_command(state: State, event: on.Fork, now: int, tools: Mapping[str, ToolTraits]) -> Step:
     """The children that a program or a person asked for, at the head or at an earlier position.
 
     They have the parent's settings of now: at an earlier position tools may be on offer that were withdrawn since.
@@ -73,27 +77,41 @@ def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
         since = {name: now_set.get(name) for name in {**then_set, **now_set} if now_set.get(name) != then_set.get(name)}
         settings = {**since, **event.settings}
     labels = joined(state.labels, event.labels)
+    budget, restart = decode_budget(event.budget), event.restart
     try:
         check_number(labels_in(labels))
+        if event.kind:
+            kind = kind_named(state.view.settings, event.kind)
+            budget, restart = budget_of_kind(kind, budget), restart_of_kind(kind, restart)
+            begins = [
+                messages_of_kind(kind, state.view.settings, tools, one.prompt, event.data, settings)
+                for one in event.children
+            ]
+        else:
+            begins = [_begin(settings, one.prompt, event.data) for one in event.children]
     except BadInput as error:
         return Step(state, effects=(Answer(event.caller, error),))
-    begin: list[PendingMessage] = [(Kind.CONFIGURE, "", settings)] if settings else []
     beds = [
         Childbed(
             one.uuid,
             one.name,
-            event.restart,
-            begin if one.prompt is None else [*begin, (Kind.USER, one.prompt, event.data)],
+            restart,
+            begin,
             opens=one.prompt is not None,
             on_orphan=event.on_orphan,
             at=at,
-            budget=decode_budget(event.budget),
+            budget=budget,
             labels=labels,
         )
-        for one in event.children
+        for one, begin in zip(event.children, begins, strict=True)
     ]
     step = give_birth(state, beds, now, event.blobs)
     return replace(step, effects=(*step.effects, Answer(event.caller, event.child)), caller=event.caller)
+
+
+def _begin(settings: Mapping[str, Any], prompt: str | None, data: Mapping[str, Any]) -> list[PendingMessage]:
+    begin: list[PendingMessage] = [(Kind.CONFIGURE, "", settings)] if settings else []
+    return begin if prompt is None else [*begin, (Kind.USER, prompt, data)]
 
 
 def fork_trials(state: State, event: on.ForkTrials, now: int) -> Step:

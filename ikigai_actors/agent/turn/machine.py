@@ -388,7 +388,7 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
         case on.GetOutcome():
             return _outcome(state, event)
         case on.Fork():
-            return fork_by_command(state, event, now)
+            return fork_by_command(state, event, now, tools)
         case on.ForkTrials():
             return fork_trials(state, event, now)
         case on.Clear():

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.agent.turn.found import Findings
+from ikigai_actors.agent.turn.kinds import has_tool, kinds_catalogue
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.skills_beside import SKILLS, skills_beside
+from ikigai_actors.text import in_catalogue
 from ikigai_actors.tools.skills.digests import SKILLS_VARIABLE, directory_of
 from ikigai_actors.tools.skills.front_matter import SKILL_FILE, read_front_matter
 
@@ -27,20 +29,26 @@ LONGEST_KEPT, MOST_KEPT = 20_000, 100_000
 _MOST_NAMED = 50
 """How many files of a skill its text names."""
 _TOLD = "These are instructions for particular tasks. When a task fits one of them, load it first with load_skill."
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def system_of(settings: Mapping[str, Any]) -> str:
-    """The system prompt, and after it the instructions of projects, and the skills that the model may load."""
+    """The system prompt, and after it the instructions of projects, the skills that it may load, and its kinds."""
     given = settings.get("instructions")
     read = [one for one in given if not one.get("off")] if isinstance(given, list) else []
     system = "\n\n".join([settings.get("system") or "", *map(_instructions, read)])
     system = system.removeprefix("\n\n")
-    lines = [f"- {_safe(one['name'])}: {_safe(one['description'])}" for one in loadable(settings)]
-    if not lines:
-        return system
-    catalogue = "\n".join(["<skills>", _TOLD, *lines, "</skills>"])
-    return f"{system}\n\n{catalogue}" if system else catalogue
+    parts = [system, _catalogue(settings), kinds_catalogue(settings)]
+    return "\n\n".join(filter(None, parts))
+
+
+def _catalogue(settings: Mapping[str, Any]) -> str:
+    if not has_tool(settings, LOAD_SKILL):
+        return ""
+    lines = [
+        f"- {in_catalogue(one['name'], SKILLS)}: {in_catalogue(one['description'], SKILLS)}"
+        for one in loadable(settings)
+    ]
+    return "\n".join(["<skills>", _TOLD, *lines, "</skills>"]) if lines else ""
 
 
 def loadable(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -139,8 +147,3 @@ def instructions_of(document: str, files: str) -> str:
 def _instructions(one: Mapping[str, Any]) -> str:
     text = re.sub(r"<(?=\s*/\s*instructions\b)", "&lt;", str(one["text"]), flags=re.IGNORECASE)
     return f"<instructions>\n{text}\n</instructions>"
-
-
-def _safe(text: str) -> str:
-    """A text of a catalogue, which can neither end it nor steer a terminal."""
-    return re.sub(r"<(?=\s*/?\s*skills\b)", "&lt;", _CONTROL.sub(" ", text), flags=re.IGNORECASE)

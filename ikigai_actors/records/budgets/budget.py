@@ -89,6 +89,17 @@ def as_budget(given: object) -> Budget | None:
     return Budget(**given)
 
 
+def tighter(one: Budget, other: Budget | None) -> Budget:
+    """The budget that two budgets mean together: the less of each limit, and strict where one of them is."""
+    if other is None:
+        return one
+    given: dict[str, Any] = {}
+    for name in UNITS:
+        limits = [limit for limit in (getattr(one, name), getattr(other, name)) if limit is not None]
+        given[name] = min(limits, default=None)
+    return Budget(**given, strict=one.strict or other.strict)
+
+
 def encode_budget(budget: Budget | None) -> str | None:
     """A budget as a text, for a request of another process."""
     return None if budget is None else json.dumps(asdict(budget))

@@ -66,7 +66,7 @@ def prompt_form(data: Data) -> Wrong:
     if "labels" in data and not are_labels(data["labels"]):
         yield "labels", "an object of texts"
     skills = data.get("skills")
-    if skills is not None and not (_are_objects(skills) and all(map(_is_skill, skills))):
+    if skills is not None and not (_are_objects(skills) and all(map(is_skill_text, skills))):
         yield "skills", "a list of objects, each with name, sha256 and text"
 
 
@@ -147,12 +147,13 @@ def summary_form(data: Data) -> Wrong:
     yield from spending_form(data)
 
 
-def _is_skill(one: Data) -> bool:
+def is_skill_text(one: Data) -> bool:
+    """Whether this is the text of a skill beside a prompt."""
     return all(isinstance(one.get(name), str) for name in ("name", "sha256", "text"))
 
 
 def _is_kept_skill(one: Data) -> bool:
-    return _is_skill(one) and _is_count(one.get("message"))
+    return is_skill_text(one) and _is_count(one.get("message"))
 
 
 def uncompact_form(data: Data) -> Wrong:

@@ -22,6 +22,7 @@
     defer           whether its model has to find most of its tools (`ikigai_actors.agent.turn.found`): ``on``,
                     ``off``, or ``auto``, as when it is not set: where that leaves what its service has cached as it is
     instructions    those of a project, which follow its system prompt, each with its path and digest
+    kinds           the kinds of agents that it may fork, each pinned by its digest (`records.messages.kinds`)
     skills          the skills that its model may load, each pinned by its digest (`records.messages.skills`)
     hooks           the names of the hooks that look at its calls; those of agents above it hold as well
     questions       which people its questions ask, and what happens while nobody answers: see
@@ -43,6 +44,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.arguments import LONGEST_TIME, check_mapping
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.forms import are_references
+from ikigai_actors.records.messages.kinds import are_kinds
 from ikigai_actors.records.messages.question_terms import are_terms
 from ikigai_actors.records.messages.skills import are_instructions, are_skills
 from ikigai_actors.text import check_text
@@ -173,6 +175,7 @@ SETTINGS: Mapping[str, Setting] = {
         written=WrittenAs.TEXTS,
     ),
     "instructions": Setting(are_instructions, "a list of instructions, as agent.use_instructions(DIRECTORY) makes it"),
+    "kinds": Setting(are_kinds, "a list of kinds of agents, as agent.use_kinds(DIRECTORY) makes it"),
     "max_agents": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),
     "max_steps": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),
     "max_tokens": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more", True),

@@ -197,16 +197,23 @@ def notices_of(system: "System", options: Options) -> list[str]:
 
 
 def skill_notices(system: "System") -> list[str]:
-    """The notice about skills and instructions on this disk about which nobody has decided yet."""
-    from ikigai_actors.reach.views import undecided_skills_of
+    """The notices about skills, instructions and kinds on this disk about which nobody has decided yet."""
+    from ikigai_actors.reach.views import undecided_kinds_of, undecided_skills_of
     from ikigai_actors.verbs.place import last_active
+
+    agent = last_active(system).uuid
+    skills, kinds = undecided_skills_of(system, agent), undecided_kinds_of(system, agent)
+    return [*_undecided("skills", "Not in use here", skills), *_undecided("kinds", "Kinds not in use here", kinds)]
+
+
+def _undecided(verb: str, what: str, found: list[str]) -> list[str]:
     from ikigai_actors.verbs.text.harmless import one_line
 
-    names = [one_line(name) for name in undecided_skills_of(system, last_active(system).uuid)]
-    if not names:
+    if not found:
         return []
-    told = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else "")
-    return [f"Not in use here: {told}. /skills shows them, /skills use NAME or off NAME decides."]
+    names = ", ".join(map(one_line, found[:_MOST_NAMED]))
+    more = f" and {len(found) - _MOST_NAMED} more" if found[_MOST_NAMED:] else ""
+    return [f"{what}: {names}{more}. /{verb} shows them, /{verb} use NAME or off NAME decides."]
 
 
 def _cut_off_notices(system: "System") -> list[str]:

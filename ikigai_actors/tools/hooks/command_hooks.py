@@ -98,8 +98,13 @@ def _tools(matcher: object) -> list[str]:
     parts = [part.strip().replace(".*", "*") for part in str(matcher).split("|")]
     if not isinstance(matcher, str) or not all(part and _NAME.fullmatch(part) for part in parts):
         raise BadInput(f"Expected a matcher to be names of tools with | between them, or *; got {shown(matcher)}.")
+    return [own_name(part) for part in parts]
+
+
+def own_name(foreign: str) -> str:
+    """The name here of a tool that a file of Claude Code names."""
     ours = {foreign: own for own, foreign in FOREIGN_NAMES.items()} | {"Task": "fork"}
-    return [ours.get(part, part) for part in parts]
+    return ours.get(foreign, foreign)
 
 
 class _Command:

@@ -115,12 +115,20 @@ def usual_places(directory: Path | None = None) -> list[Path]:
 
     ``directory``: the workspace.
     """
-    packages = [Path(str(given() if callable(given) else given)) for given in _offered()]
-    places = [*packages, *(Path.home() / name for name in SKILL_PLACES)]
+    return places_below(SKILL_GROUP, SKILL_PLACES, directory)
+
+
+def places_below(group: str, names: Sequence[str], directory: Path | None) -> list[Path]:
+    """The directories that packages offer by a group of entry points, and those of these names of user and workspace.
+
+    Those of the workspace are below each directory from the root of its repository on.
+    """
+    packages = [Path(str(given() if callable(given) else given)) for given in _offered(group)]
+    places = [*packages, *(Path.home() / name for name in names)]
     if directory is not None:
         above = [directory, *directory.parents]
         root = next((one for one in above if (one / ".git").exists()), directory)
-        places += [one / name for one in reversed(above[: above.index(root) + 1]) for name in SKILL_PLACES]
+        places += [one / name for one in reversed(above[: above.index(root) + 1]) for name in names]
     return [place for place in dict.fromkeys(places) if place.is_dir()]
 
 
@@ -146,8 +154,8 @@ def _name_in(document: FrontMatter, folder: Path) -> str:
     return " ".join(storable(document.text("name")).split()) or folder.name
 
 
-def _offered() -> Iterator[Any]:
-    for one in sorted(entry_points(group=SKILL_GROUP), key=lambda one: one.name):
+def _offered(group: str) -> Iterator[Any]:
+    for one in sorted(entry_points(group=group), key=lambda one: one.name):
         yield one.load()
 
 

@@ -41,6 +41,7 @@ class ForkOptions(TypedDict, total=False):
     budget: Budget | Mapping[str, Any] | None
     labels: Mapping[str, str] | None
     skills: Sequence[str]
+    kind: str | None
     key: str | None
     timeout: float | None
 
@@ -97,6 +98,7 @@ class ForkCommands(CommandBase[H]):
         budget: Budget | Mapping[str, Any] | None = None,
         labels: Mapping[str, str] | None = None,
         skills: Sequence[str] = (),
+        kind: str | None = None,
         exist_ok: bool = False,
         key: str | None = None,
         timeout: float | None = None,
@@ -133,6 +135,9 @@ class ForkCommands(CommandBase[H]):
                 over the labels in force here, with those of the turn in progress, 16 together at most; see
                 `ActorSystem.spending`.
             skills: as in `prompt`: the texts of this agent's skills that go along with the prompt.
+            kind: one of this agent's kinds (`use_kinds`): the child has its system prompt, model, tools and budget,
+                begins with this prompt, and remembers nothing that was said before, unless its kind says so. It may do
+                no more than this agent.
             exist_ok: whether the living child that has this name is returned as it is, if there is one: nothing else
                 of the call counts then. Of several programs that ask at once one makes the child, and all get it.
             key: 1 to 200 printable characters that name this fork for this agent. A second call with the key, in any
@@ -141,7 +146,7 @@ class ForkCommands(CommandBase[H]):
             timeout: seconds to wait. The fork may still happen later; the `TimedOut` names the child.
 
         Raises:
-            NameTaken, BadInput: the child cannot have this name.
+            NameTaken, BadInput: the child cannot have this name, or there is no such kind.
             KeyTaken: the key names another call.
             NotABoundary: this position lies within a step. The error names the nearest positions that are allowed.
             AgentDead, AgentStopped: this agent does not fork.
@@ -156,13 +161,14 @@ class ForkCommands(CommandBase[H]):
             others = (count, prompts, names, tuple(attach), at, budget, labels, tuple(skills), key, on_orphan)
             if exist_ok or any(one not in (None, ()) for one in others):
                 raise BadInput(
-                    "Expected prompt, name, model, system and output for the fork of a program, and nothing else."
+                    "Expected prompt, name, kind, model, system and output for the fork of a program, and nothing else."
                 )
-            if model is None:
+            if model is None and kind is None:
                 raise BadInput(
                     "Expected a model for the fork of a program: without one the child would run this program again."
                 )
-            asked = {"prompt": prompt, "name": name, "model": model, "system": system, **data_of(output, ())[0]}
+            asked = {"prompt": prompt, "name": name, "model": model, "system": system, "kind": kind}
+            asked |= data_of(output, ())[0]
             given = {key: value for key, value in asked.items() if value is not None}
             return ForkAct(frame, given, lambda uuid: self._ref(uuid, output))
         random_bytes = self.system._random_bytes
@@ -182,6 +188,7 @@ class ForkCommands(CommandBase[H]):
             budget=budget,
             labels=labels,
             skills=self._skill_texts(named),
+            kind=kind,
         )
         options: dict[str, Any] = {
             "model": model,
@@ -191,6 +198,7 @@ class ForkCommands(CommandBase[H]):
             "at": at,
         }
         options |= {"skills": named} if named else {}
+        options |= {"kind": kind} if kind else {}
         call = self._fork_call(key, fork, options)
         if check_flag(exist_ok, "exist_ok"):
             if (called := children[0].name) is None or count is not None or prompts is not None:

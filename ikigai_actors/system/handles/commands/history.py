@@ -12,10 +12,13 @@ from ikigai_actors.arguments import check_choice, check_flag, check_timeout
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.registry import Handle, uuid_of
 from ikigai_actors.records.messages.settings import check_settings
+from ikigai_actors.records.messages.skills_beside import SKILLS
 from ikigai_actors.system.births import note_of
 from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.base import CommandBase
 from ikigai_actors.system.handles.outcomes import Compacted, Merged, compacted, merged
+from ikigai_actors.system.kind_files import find_kinds, usual_kind_places
+from ikigai_actors.system.kinds import pin_kinds
 from ikigai_actors.system.skills import PathLike, check_only, check_place, chosen, pin
 from ikigai_actors.text import check_text
 from ikigai_actors.tools.skills.folders import find_skills, usual_places
@@ -267,6 +270,56 @@ class HistoryCommands(CommandBase[H]):
             return self._tell(lambda caller: on.Configure(settings, caller), self._future(timeout))
 
         return self._beside(change, timeout)
+
+    def use_kinds(
+        self,
+        place: PathLike | None = None,
+        *,
+        only: Sequence[str] | None = None,
+        off: bool = False,
+        timeout: float | None = None,
+    ) -> Future[int]:
+        """Pin kinds of agents: ``fork(kind=...)`` makes children of them, for its model too and for later children's.
+
+        What is pinned is what the files say now: a later change of them changes no agent. To name the directory, or the
+        kinds, is to allow their texts. The skills that a kind names must be skills of this agent.
+
+        Args:
+            place: a file of a kind, or a directory with such files. None for the usual ones, as for
+                ``system.kinds.find()``; then `only` names some.
+            only: the names of those to pin; None pins all.
+            off: whether they are refused instead: no child is of that kind, and no shell names them again until their
+                files change.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            The position of the change in the log.
+
+        Raises:
+            BadInput: there is no such place or kind, an agent would have too many of them, or lacks a skill.
+        """
+        where, names = None if place is None else check_place(place), check_only(only, "kinds")
+        refused = check_flag(off, "off")
+        check_timeout(timeout)
+        self.system._check_open()
+        if where is None and names is None:
+            raise BadInput("Expected a directory with kinds, or only=[...] with names of kinds; got neither.")
+
+        def change() -> Future[int]:
+            places = usual_kind_places(self.system._workspace or Path.cwd()) if where is None else [where]
+            log = self.system._log_cache.load(self.uuid)
+            told = "the usual places" if where is None else where
+            pinned = pin_kinds(
+                log.view(log.head).settings, find_kinds(places), names, told, refused, self._texts_of_skills
+            )
+            settings = check_settings(pinned)
+            return self._tell(lambda caller: on.Configure(settings, caller), self._future(timeout))
+
+        return self._beside(change, timeout)
+
+    def _texts_of_skills(self, names: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+        texts: Sequence[Mapping[str, Any]] = self._skill_texts(names).get(SKILLS, ())
+        return texts
 
     def use_skills(
         self,

@@ -1,0 +1,132 @@
+"""Children of a kind: with which messages they begin, and what they may do. Pure.
+
+A kind is a pinned setting of the parent (`records.messages.kinds`). Its child is a fork as any other, whose log begins
+so that nothing said before is before its model, unless the kind says ``history: inherit``:
+
+    fork | clear, with the name and digest of the kind | configure | user, with the texts of the kind's skills
+
+The child has the settings of its parent, and the system prompt, model, tools and steps of its kind over them. A kind
+never widens what the parent may: the child has no tool that its parent lacks, no more steps a turn, and the hooks,
+rules and budgets of its parent hold for it. What it began with is in its log, so a fork of it has the same, an undo
+takes away a prompt and never the kind, and its hash covers it.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from ikigai_actors.agent.turn.calls import FORK, GIVE_RESULT
+from ikigai_actors.errors import BadInput
+from ikigai_actors.providers.base import FIND_TOOLS
+from ikigai_actors.records.budgets.budget import Budget, parse_budget, tighter
+from ikigai_actors.records.messages.kinds import INHERIT, PinnedKind, kinds_in
+from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.settings import MAX_STEPS
+from ikigai_actors.records.messages.skills_beside import SKILLS
+from ikigai_actors.text import in_catalogue
+from ikigai_actors.tools.policy import ToolTraits
+from supervisors.children import RestartType
+
+KIND = "kind"
+"""The key in the data of the message with which the child of a kind begins: the name and digest of the kind."""
+_OF_PROGRAMS = "prompt"
+"""A call that programs alone have."""
+_GUIDE = "fork with kind makes an agent of one of these kinds. Most kinds do not know what you know: say all in prompt."
+
+
+def kinds_catalogue(settings: Mapping[str, Any]) -> str:
+    """The part of a system prompt that lists the kinds of which a model can fork children; empty without any."""
+    if not has_tool(settings, FORK):
+        return ""
+    told = (f"{one['name']}: {one['description']}" for one in kinds_in(settings))
+    lines = [f"- {in_catalogue(line, 'kinds')}" for line in told]
+    return "\n".join(["<kinds>", _GUIDE, *lines, "</kinds>"]) if lines else ""
+
+
+def has_tool(settings: Mapping[str, Any], name: str) -> bool:
+    """Whether an agent's settings leave it a tool."""
+    tools = settings.get("tools")
+    return not isinstance(tools, list) or name in tools
+
+
+def messages_of_kind(
+    kind: PinnedKind,
+    settings: Mapping[str, Any],
+    tools: Mapping[str, ToolTraits],
+    prompt: str | None,
+    data: Mapping[str, Any],
+    over: Mapping[str, Any],
+    further: Collection[str] = (),
+) -> list[tuple[Kind, str, Any]]:
+    """The first messages of a child of a kind, after its ``fork`` message.
+
+    Args:
+        kind: the kind.
+        settings: those of the parent.
+        tools: the tools of the parent.
+        prompt: the first prompt of the child.
+        data: the data of the prompt.
+        over: settings that were asked for beside the kind.
+        further: tools that it has beside those of its kind, where its parent has them.
+
+    Raises `BadInput` where there is no prompt, or the kind takes tools away that are not known here.
+    """
+    if not prompt:
+        raise BadInput(f"Expected a prompt for a child of kind {kind['name']}; got none.")
+    own = {name: kind[name] for name in ("system", "model") if kind.get(name)}
+    if _OF_PROGRAMS in tools and not {"model"} & (own.keys() | over.keys()):
+        raise BadInput(
+            f"Kind {kind['name']} has no model, and its child would run the program of its parent: name one."
+        )
+    most = settings.get("max_steps", MAX_STEPS)
+    if "max_steps" in kind:
+        own["max_steps"] = min(kind["max_steps"], most)
+    if (wanted := _tools_of(kind, settings, tools, further)) is not None:
+        own["tools"] = wanted
+    about = {KIND: {"name": kind["name"], "sha256": kind["sha256"]}}
+    data = _with_kind(kind, data)
+    if kind.get("history") == INHERIT:
+        system = own.pop("system", "")
+        text = f"{system}\n\n{prompt}" if system else prompt
+        changed = {**own, **over}
+        begin: list[tuple[Kind, str, Any]] = [(Kind.CONFIGURE, "", changed)] if changed else []
+        return [*begin, (Kind.USER, text, {**data, **about})]
+    return [
+        (Kind.CLEAR, "", about),
+        (Kind.CONFIGURE, "", {**settings, **own, **over}),
+        (Kind.USER, prompt, data),
+    ]
+
+
+def budget_of_kind(kind: PinnedKind, given: Budget | None) -> Budget | None:
+    """The budget of a child: that of its kind, and one that was asked for."""
+    return tighter(parse_budget(kind["budget"]), given) if "budget" in kind else given
+
+
+def restart_of_kind(kind: PinnedKind, given: str) -> str:
+    """When a child is restarted: as was asked for, and where that is the usual, as its kind says."""
+    return str(kind.get("restart", given)) if given == RestartType.TRANSIENT else given
+
+
+def _with_kind(kind: PinnedKind, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of the first prompt, with the texts of the kind's skills, and the type of value that it asks for."""
+    typed = {"output": kind["output"]} if "output" in kind and "output" not in data else {}
+    asked = list(data.get(SKILLS, ()))
+    names = [one["name"] for one in asked]
+    texts = [one for one in kind.get("skills", ()) if one["name"] not in names] + asked
+    return {**data, **typed, **({SKILLS: texts} if texts else {})}
+
+
+def _tools_of(
+    kind: PinnedKind, settings: Mapping[str, Any], tools: Mapping[str, ToolTraits], further: Collection[str]
+) -> list[str] | None:
+    """The tools of a child as its setting names them; None where it has those of its parent."""
+    wanted, without = kind.get("tools"), set(kind.get("without", ()))
+    if wanted is None and not without:
+        return None
+    known: Collection[str] | None = tools.keys() - {GIVE_RESULT, FIND_TOOLS}
+    if _OF_PROGRAMS in tools:  # its tools are those of a function, and no child has them
+        known = settings.get("tools")
+    if known is None and wanted is None:
+        raise BadInput(f"Kind {kind['name']} forbids tools, and a program does not know them: have it name its tools.")
+    named = known if wanted is None else {*wanted, *further}
+    return sorted(name for name in named or () if name not in without and (known is None or name in known))

@@ -1,0 +1,111 @@
+"""The setting ``kinds``: kinds of agents that an agent may fork, each pinned by the digest of all that it says. Pure.
+
+    [{"name": "reviewer", "description": "Reviews code.", "system": "You review.", "sha256": …, "from": …,
+      "tools": ["read", "grep"], "max_steps": 20, "skills": [{"name": "pdf", "sha256": …, "text": …}]}]
+
+An entry has everything, and no file is read when a child is born: a changed file on a disk changes no agent. The digest
+is that of the entry without ``from`` and ``off``, so an entry that was changed by hand is refused.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.messages.forms import is_skill_text
+from ikigai_actors.tools.skills.digests import digest_of_skill
+from supervisors.children import RestartType
+
+MOST_KINDS = 50
+"""The most kinds of an agent."""
+LONGEST_KINDS = 16_384
+"""The most characters of their names and descriptions, which each request has."""
+LONGEST_KIND = 131_072
+"""The most characters of the system prompt of a kind, with the texts of its skills."""
+INHERIT = "inherit"
+"""The ``history`` of a kind whose children remember what their parent does."""
+
+PinnedKind = Mapping[str, Any]
+"""An entry of the setting."""
+
+_TEXTS = ("name", "description", "sha256", "from")
+_FURTHER: Mapping[str, Callable[[Any], bool]] = {
+    "system": lambda value: isinstance(value, str),
+    "tools": lambda value: _are_texts(value),
+    "without": lambda value: _are_texts(value),
+    "model": lambda value: isinstance(value, str),
+    "max_steps": lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
+    "skills": lambda value: isinstance(value, list) and all(map(_is_skill, value)),
+    "budget": lambda value: isinstance(value, str),
+    "output": lambda value: isinstance(value, dict) and isinstance(value.get("schema"), dict),
+    "history": lambda value: value == INHERIT,
+    "restart": lambda value: value in tuple(RestartType),
+    "off": lambda value: value is True,
+}  # fmt: skip
+
+
+def pinned_kind(manifest: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """The entry for a kind from a file."""
+    return {**manifest, "sha256": digest_of_skill(manifest), "from": source}
+
+
+def with_kinds(settings: Mapping[str, Any], new: Sequence[PinnedKind]) -> list[PinnedKind]:
+    """The setting with further kinds; one of the same name is replaced. Raises `BadInput` where they are too many."""
+    found = {one["name"]: one for one in (*(settings.get("kinds") or ()), *new)}
+    entries = [found[name] for name in sorted(found)]
+    length = _length(entries)
+    if len(entries) > MOST_KINDS or length > LONGEST_KINDS:
+        raise BadInput(
+            f"An agent has {MOST_KINDS} kinds at most, whose names and descriptions have {LONGEST_KINDS:,} characters; "
+            f"these are {len(entries)} with {length:,}. Name those that it needs: only=[...]."
+        )
+    return entries
+
+
+def kinds_in(settings: Mapping[str, Any]) -> list[PinnedKind]:
+    """The kinds of which an agent may fork children; none where the setting cannot be read."""
+    entries = settings.get("kinds")
+    found = [one for one in entries if isinstance(one, Mapping)] if isinstance(entries, list) else []
+    return [one for one in found if not one.get("off")]
+
+
+def kind_named(settings: Mapping[str, Any], name: str) -> PinnedKind:
+    """The kind of this name. Raises `BadInput` where there is none."""
+    known = kinds_in(settings)
+    for one in known:
+        if one["name"] == name and is_kind(one):
+            return one
+    raise BadInput(f"There is no kind {name!r}. Kinds: {', '.join(one['name'] for one in known) or 'none'}.")
+
+
+def are_kinds(value: Any) -> bool:
+    """Whether a value is what `with_kinds` makes."""
+    if not isinstance(value, list) or not all(map(is_kind, value)) or len(value) > MOST_KINDS:
+        return False
+    names = [one["name"] for one in value]
+    return names == sorted(set(names)) and _length(value) <= LONGEST_KINDS
+
+
+def is_kind(one: Any) -> bool:
+    """Whether a value is an entry of the setting, as it was pinned."""
+    if not isinstance(one, dict) or not all(isinstance(one.get(key), str) and one[key] for key in _TEXTS):
+        return False
+    further = {key: value for key, value in one.items() if key not in _TEXTS}
+    fits = all(key in _FURTHER and _FURTHER[key](value) for key, value in further.items())
+    return fits and kind_length(one) <= LONGEST_KIND and digest_of_skill(one) == one["sha256"]
+
+
+def kind_length(kind: PinnedKind) -> int:
+    """How many characters the texts of a kind have."""
+    return len(kind.get("system", "")) + sum(len(one["text"]) for one in kind.get("skills", ()))
+
+
+def _length(entries: Sequence[PinnedKind]) -> int:
+    return sum(len(one["name"]) + len(one["description"]) for one in entries)
+
+
+def _is_skill(value: Any) -> bool:
+    return isinstance(value, dict) and is_skill_text(value)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)

@@ -1,0 +1,114 @@
+"""Kinds of agents: which there are on a disk, and how a program, or a person, pins them.
+
+system.kinds.find("src/.claude/agents")              # what there is; changes nothing
+system.root.use_kinds("src/.claude/agents", only=["reviewer"])
+system.root.fork("Review src/door.py.", kind="reviewer")
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.messages.kinds import LONGEST_KIND, kind_length, pinned_kind, with_kinds
+from ikigai_actors.system.kind_files import FoundKind, FoundKinds, find_kinds, usual_kind_places
+from ikigai_actors.system.skills import PathLike, check_place
+
+SkillTexts = Callable[[Sequence[str]], Sequence[Mapping[str, Any]]]
+"""Gives the texts of skills that an agent has, by their names."""
+
+
+class Kinds:
+    """The kinds of agents on the disk of this process."""
+
+    def find(self, *places: PathLike) -> FoundKinds:
+        """Look for kinds. Reads files, and may take a moment.
+
+        Args:
+            places: files, or directories below which they are. Without one: those of installed packages and of the
+                user, and those of the current directory and of its repository.
+
+        Raises:
+            BadInput: one of them does not exist.
+        """
+        return find_kinds([check_place(place) for place in places] or usual_kind_places(Path.cwd()))
+
+
+class ListedKind(NamedTuple):
+    """A kind that an agent has, or could have."""
+
+    name: str
+    state: str
+    """``in use``, ``refused``, ``changed``, or ``new``: for the last two somebody has to say whether it is used."""
+    description: str
+    sha256: str
+    source: str
+
+
+def kinds_listed(settings: Mapping[str, Any], found: FoundKinds) -> list[ListedKind]:
+    """The kinds that are pinned, and those that were found, by name."""
+    entries = {one["name"]: one for one in settings.get("kinds") or ()}
+    there = {one.name: one for one in found.kinds}
+    return [_listed(entries.get(name), there.get(name)) for name in sorted({*entries, *there})]
+
+
+def undecided_kinds(settings: Mapping[str, Any], directory: Path) -> list[str]:
+    """The names of the kinds on this disk about which nobody has decided yet, and of those that say other things now.
+
+    ``directory``: the workspace.
+    """
+    found = find_kinds(usual_kind_places(directory))
+    return [one.name for one in kinds_listed(settings, found) if one.state in ("new", "changed")]
+
+
+def pin_kinds(
+    settings: Mapping[str, Any],
+    found: FoundKinds,
+    only: Sequence[str] | None,
+    place: object,
+    off: bool,
+    texts: SkillTexts,
+) -> dict[str, Any]:
+    """The change of settings that pins kinds, as refused or for use.
+
+    Raises `BadInput` where one is not there, or none is, or one wants a skill that the agent does not have.
+    """
+    names = [one.name for one in found.kinds]
+    if missing := sorted(set(only or ()) - set(names)):
+        raise BadInput(f"There is no kind {', '.join(missing)} in {place}. Kinds: {', '.join(names) or 'none'}.")
+    picked = [one for one in found.kinds if only is None or one.name in only]
+    if not picked:
+        raise BadInput(f"There are no kinds of agents in {place}. {' '.join(found.troubles)}".rstrip())
+    return {"kinds": with_kinds(settings, [_entry(one, off, texts) for one in picked])}
+
+
+def _entry(kind: FoundKind, off: bool, texts: SkillTexts) -> dict[str, Any]:
+    manifest = kind.manifest
+    if kind.skills and not off:
+        manifest["skills"] = [dict(one) for one in texts(kind.skills)]
+    if (length := kind_length(manifest)) > LONGEST_KIND:
+        raise BadInput(
+            f"The text of kind {kind.name} and those of its skills have {length:,} characters; {LONGEST_KIND:,} are "
+            "the most. Have it load the skills itself."
+        )
+    return pinned_kind(manifest, kind.source) | ({"off": True} if off else {})
+
+
+def _listed(entry: Mapping[str, Any] | None, found: FoundKind | None) -> ListedKind:
+    if found is None:
+        assert entry is not None
+        state = "refused" if entry.get("off") else "in use"
+        return ListedKind(entry["name"], state, entry["description"], entry["sha256"], entry["from"])
+    state = "new"
+    if entry is not None and _says_the_same(entry, found):
+        state = "refused" if entry.get("off") else "in use"
+    elif entry is not None and not entry.get("off"):
+        state = "changed"
+    return ListedKind(found.name, state, found.description, found.sha256, found.source)
+
+
+def _says_the_same(entry: Mapping[str, Any], found: FoundKind) -> bool:
+    """Whether a pinned kind is what a file says now. The texts of its skills are pinned with it, and count by name."""
+    said = {key: value for key, value in entry.items() if key not in ("sha256", "from", "off", "skills")}
+    named = tuple(one["name"] for one in entry.get("skills", ()))
+    return said == found.manifest and (bool(entry.get("off")) or named == found.skills)
