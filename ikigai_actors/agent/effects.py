@@ -28,7 +28,7 @@ from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.agent.subscriptions import Streamed, WindowNearlyFull
 from ikigai_actors.agent.toolbox import Offer, finds, gone_from
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.calls import ASK_HUMAN, Call, pending
+from ikigai_actors.agent.turn.calls import Call, pending
 from ikigai_actors.agent.turn.compaction import answer_tokens
 from ikigai_actors.agent.turn.found import found_in
 from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
@@ -68,6 +68,7 @@ from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.outputs import expected_in
 from ikigai_actors.records.messages.replies import counts_as_request
 from ikigai_actors.records.messages.settings import complaint
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.text import storable
 from ikigai_actors.tools.effect_keys import CurrentCall, effect_key
 from ikigai_actors.tools.function import Result, Tool
@@ -673,7 +674,7 @@ class Effects:
     def _ask_approval(self, call: Call) -> None:
         """Ask the program's approver about a call. Without one, a person decides in the shell."""
         approver = self._runtime.approver
-        if approver is None or call.name == ASK_HUMAN:
+        if approver is None or call.name == ASK_PERSON:
             return
         inbox, asked = self._inbox, pending(self._uuid, call)
 

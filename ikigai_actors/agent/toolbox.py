@@ -10,7 +10,7 @@ from ikigai_actors.agent.builtin_calls.fork import FORK_CALL
 from ikigai_actors.agent.builtin_calls.programs import PROGRAM_CALLS
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
-from ikigai_actors.agent.turn.calls import ASK_HUMAN, GIVE_RESULT, QUESTION, Call
+from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call
 from ikigai_actors.agent.turn.found import ALWAYS_THERE, FoundTools, words_about
 from ikigai_actors.agent.turn.skills import LOAD_SKILL, loadable
 from ikigai_actors.agent.turn.typed import EXIT, begin_result, described_exit, form_of
@@ -20,6 +20,7 @@ from ikigai_actors.providers.base import FIND_TOOLS
 from ikigai_actors.records.messages.kinds import kinds_in
 from ikigai_actors.records.messages.outputs import Expected
 from ikigai_actors.records.messages.settings import complaint, misfits
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.tools.definitions import Definition, definition_of
 from ikigai_actors.tools.fitted import fitted
 from ikigai_actors.tools.function import Tool
@@ -125,8 +126,8 @@ class Toolbox:
         """Give agents whose model is a program the calls of programs alone."""
         builtin = {name: BuiltinTraits(begin=call.begin, asks=self._ask) for name, call in PROGRAM_CALLS.items()}
         tools = {name: self._here(name, traits) for name, traits in programs.traits.items()}
-        asks = replace(tools[QUESTION], asks=Policy.ASK)  # a person is asked, whatever becomes of tools that ask
-        self._of_programs = {**builtin, **tools, QUESTION: asks}
+        asks = _builtin(PROGRAM_CALLS[ASK_PERSON], Policy.ASK)  # whatever becomes of tools that ask
+        self._of_programs = {**builtin, **tools, ASK_PERSON: replace(asks, deferred=False)}
         self._programs = programs
 
     def is_program(self, settings: Mapping[str, Any]) -> bool:
@@ -153,14 +154,14 @@ class Toolbox:
         Raises `ProviderError` when the setting names a tool that is not registered.
         """
         without = {FIND_TOOLS} if loadable(settings) else {FIND_TOOLS, LOAD_SKILL}
-        without |= set() if self._ask is Policy.ASK else {ASK_HUMAN}
+        without |= set() if self._ask is Policy.ASK else {ASK_PERSON}
         known = sorted({*self._tools, *BUILTIN_CALLS} - without)
         allowed = settings.get("tools")
         if (wrong := complaint({"tools": allowed})) is not None:
             raise ProviderError(wrong)
         if allowed is None:
             return known
-        if missing := sorted(set(allowed) - {FIND_TOOLS, LOAD_SKILL, ASK_HUMAN} - set(known) - self._left_out):
+        if missing := sorted(set(allowed) - {FIND_TOOLS, LOAD_SKILL, ASK_PERSON} - set(known) - self._left_out):
             raise ProviderError(
                 f"The setting tools names {', '.join(missing)}, not registered now. Registered: {', '.join(known)}. "
                 "Change the setting, or open the system with these tools."
@@ -290,7 +291,7 @@ def _builtin_calls(ask: Policy) -> Mapping[str, ToolTraits]:
 
 
 def _builtin(call: BuiltinCall, ask: Policy) -> BuiltinTraits:
-    policy = Policy.ASK if call.name == ASK_HUMAN else Policy.ALLOW
+    policy = Policy.ASK if call.name == ASK_PERSON else Policy.ALLOW
     traits = BuiltinTraits(
         begin=call.begin, policy=policy, asks=ask, deferred=call.name not in (*ALWAYS_THERE, LOAD_SKILL)
     )

@@ -109,14 +109,19 @@ class ForkAct(ProgramAct):
 
 
 class AskAct(ProgramAct):
-    """A question to a person; its outcome is whether the answer is yes."""
+    """A question to a person; its outcome is the answer."""
 
-    def __init__(self, frame: ProgramFrame, question: str) -> None:
-        """Ask it."""
-        super().__init__(frame, ASK_ACT, {"question": question})
+    def __init__(self, frame: ProgramFrame, given: Mapping[str, Any]) -> None:
+        """Ask it, with what ``ask_person`` takes, and a form."""
+        super().__init__(frame, ASK_ACT, given)
 
-    def made(self, outcome: ActOutcome) -> bool:
-        return False if outcome.denied else bool(super().made(outcome))
+    def made(self, outcome: ActOutcome) -> Any:
+        if outcome.denied:
+            return False if self.given["form"]["type"] == "boolean" else None
+        return super().made(outcome)
+
+    def value(self, text: str) -> Any:
+        return text if self.given["form"]["type"] == "string" else json.loads(text)
 
 
 class PromptAct(ProgramAct):

@@ -13,12 +13,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ikigai_actors.agent.turn.calls import FORK, PERHAPS_RUN, QUESTION, WAIT
+from ikigai_actors.agent.turn.calls import FORK, PERHAPS_RUN, WAIT
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 
 STEP_ONCE, STEP_AGAIN, STEP_BY_KEY, WAIT_ACT, FORK_ACT, PROMPT_ACT, ASK_ACT = (
-    "step", "step_again", "step_by_key", WAIT, FORK, "prompt", QUESTION,
+    "step", "step_again", "step_by_key", WAIT, FORK, "prompt", ASK_PERSON,
 )  # fmt: skip
 """The names of a program's calls."""
 

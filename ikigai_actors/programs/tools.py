@@ -9,11 +9,11 @@ from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.errors import BadInput
 from ikigai_actors.programs.provider import Program
-from ikigai_actors.programs.records import ASK_ACT, STEP_AGAIN, STEP_BY_KEY, STEP_ONCE, as_recorded
+from ikigai_actors.programs.records import STEP_AGAIN, STEP_BY_KEY, STEP_ONCE, as_recorded
 from ikigai_actors.text import described
 from ikigai_actors.tools.effect_keys import acting_call, current_call, effect_key
 from ikigai_actors.tools.function import Result, Tool
-from ikigai_actors.tools.policy import Policy, ToolTraits
+from ikigai_actors.tools.policy import ToolTraits
 
 LONGEST_ACT = 7 * 24 * 3600.0
 """The most seconds of a step."""
@@ -25,18 +25,14 @@ class Programs(Instrument):
     def __init__(self, programs: Mapping[str, Program]) -> None:
         self._programs = programs
         again = ToolTraits(idempotent=True)
-        asks = ToolTraits(idempotent=True, policy=Policy.ASK)
-        self.traits: Mapping[str, ToolTraits] = {
-            STEP_ONCE: ToolTraits(), STEP_AGAIN: again, STEP_BY_KEY: again, ASK_ACT: asks,
-        }  # fmt: skip
+        self.traits: Mapping[str, ToolTraits] = {STEP_ONCE: ToolTraits(), STEP_AGAIN: again, STEP_BY_KEY: again}
 
     def __contains__(self, model: object) -> bool:
         return model in self._programs
 
     def tool(self, model: str, name: str) -> Tool:
         """The tool of this name, as agents have it whose model is this program."""
-        run = _said_yes if name == ASK_ACT else partial(_do_step, self._programs[model])
-        return StepTool(name, self.traits[name], run)
+        return StepTool(name, self.traits[name], partial(_do_step, self._programs[model]))
 
     def replay(self, model: str, me: Any) -> str:
         """Let the function of an agent replay while calls are in progress; return why that is wrong, or nothing."""
@@ -61,10 +57,6 @@ def _do_step(program: Program, given: Mapping[str, Any]) -> str:
     key = effect_key(me.uuid, frame.turn, call.id)
     acting_call.set(type(call)(key, call.attempt, call.agent, call.id, call.reply, call.own_files))
     return as_recorded(act.run())
-
-
-def _said_yes(given: Mapping[str, Any]) -> str:
-    return "true"
 
 
 class StepTool:

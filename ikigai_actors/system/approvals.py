@@ -27,13 +27,14 @@ from typing import NamedTuple, Protocol
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.calls import ASK_HUMAN, EXACT, TOOL, PendingCall, asking, pending, recover
+from ikigai_actors.agent.turn.calls import EXACT, TOOL, PendingCall, asking, pending, recover
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.arguments import check_choice, check_count, check_timeout, check_type
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.registry import turns_that_asked
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.messages.definitions import definition_bodies
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.store.base import Store
 from ikigai_actors.text import check_text
 from ikigai_actors.tools.definitions import change_of
@@ -57,7 +58,7 @@ class Approvals(OfOneProcess):
 
     def pending(self) -> list[PendingCall]:
         """The calls that wait for approval, those of one agent in the order in which its model named them."""
-        return [call for call in self._waiting() if call.tool != ASK_HUMAN]
+        return [call for call in self._waiting() if call.tool != ASK_PERSON]
 
     def _waiting(self, agents: Collection[str] | None = None) -> list[PendingCall]:
         """The calls that wait for a person, also by a model's own question; of some agents, by uuid, or of all."""

@@ -4,7 +4,7 @@
         print(question.id, question.text, question.asks)
     system.questions.answer(question.id, "allow", by="anna")
 
-A question is a call that waits for approval, or one by which a model asks a person for an answer (``ask_human``). Both
+A question is a call that waits for approval, or one by which a model asks a person for an answer (``ask_person``). Both
 are committed, so they wait on after a crash. `Approvals` has those of the first kind alone.
 
 The first answer holds, and is about exactly the question that was shown: a call that is asked about again, since its
@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ikigai_actors.actors.forked import OfOneProcess
-from ikigai_actors.agent.turn.calls import ASK_HUMAN, EXACT, TOOL, PendingCall
+from ikigai_actors.agent.turn.calls import EXACT, TOOL, PendingCall
 from ikigai_actors.arguments import check_choice, check_timeout, check_type, shown
 from ikigai_actors.errors import BadInput, NotAllowed
 from ikigai_actors.records.messages.question_terms import ALLOW, DENY, is_asked
 from ikigai_actors.records.questions.asked import ASK
 from ikigai_actors.records.questions.forms import check_answer
 from ikigai_actors.records.questions.questions import QuestionRow, open_questions, question_called
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.store.base import Store
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.text import check_text
@@ -54,7 +55,7 @@ class WaitingQuestion:
     @property
     def text(self) -> str:
         """The text of the question: of a call, its tool and arguments."""
-        if self.call.tool == ASK_HUMAN:
+        if self.call.tool == ASK_PERSON:
             return str(self.call.input.get("question", ""))
         return f"{self.call.tool} {json.dumps(dict(self.call.input), ensure_ascii=False)}"
 

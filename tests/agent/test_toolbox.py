@@ -14,7 +14,7 @@ from ikigai_actors.agent.turn.found import ALWAYS_THERE, NOTHING_FOUND, TOOL_GRO
 from ikigai_actors.agent.turn.skills import LOAD_SKILL
 from ikigai_actors.agent.turn.typed import form_of
 from ikigai_actors.records.messages.outputs import expected as expected_output
-from ikigai_actors.records.questions.waiting import ASKED_BY
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.tools.policy import Policy
 
@@ -78,7 +78,7 @@ def test_a_service_that_loads_tools_by_reference_gets_all_and_its_model_reads_th
     offer = toolbox.offer({}, found, by_reference=True)
     later = [one["name"] for one in offer.sent if one.get("defer_loading")]
     assert sorted(later) == later
-    assert {*later, *names(offer.sent)} == {*BUILTIN_CALLS, "change", "crm__pay"} - {LOAD_SKILL, ASKED_BY}
+    assert {*later, *names(offer.sent)} == {*BUILTIN_CALLS, "change", "crm__pay"} - {LOAD_SKILL, ASK_PERSON}
     assert {"crm__pay", "remind"} <= {*later}
     assert not {"recall", "change", "find_tools"} & {*later}
     assert names(offer.read) == [*sorted(["change", *ALWAYS_THERE]), "recall", "remind"]

@@ -9,11 +9,11 @@ from ikigai_actors.agent.turn.skills import LOAD_SKILL
 from ikigai_actors.providers.base import FIND_TOOLS
 from ikigai_actors.providers.scripted import Script
 from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.records.questions.waiting import ASKED_BY
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.testing.simulation.messages_api import violations
 from tests.agent.turn.test_assembly import wire
 
-OWN = sorted({"agents", *BUILTIN_CALLS} - {FIND_TOOLS, LOAD_SKILL, ASKED_BY})
+OWN = sorted({"agents", *BUILTIN_CALLS} - {FIND_TOOLS, LOAD_SKILL, ASK_PERSON})
 """The tools of every agent, where it has all of them before it, and nobody can be asked."""
 
 

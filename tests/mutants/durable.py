@@ -243,8 +243,8 @@ DURABLE_MUTANTS = (
     Mutant(
         "a question of a program is an error where it is denied",
         "programs/acts.py",
-        "        return False if outcome.denied else bool(super().made(outcome))",
-        "        return bool(super().made(outcome))",
+        "        if outcome.denied:\n",
+        "        if False:\n",
         test=_PROGRAMS,
     ),
     Mutant(

@@ -26,6 +26,7 @@ from ikigai_actors.programs import Program, first, gather, now, program, random,
 from ikigai_actors.providers.base import OnDelta
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import open_store
+from ikigai_actors.system.questions import WaitingQuestion
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.databases import eventually
 from tests.kit.program import completed
@@ -264,31 +265,61 @@ def test_an_int_unwinds_the_function_and_does_nothing_that_it_asks_for_on_the_wa
         assert {one.kind for one in boss.history() if "step" in str(one.data)} <= {"interrupted"}
 
 
+SEATS = {"type": "object", "properties": {"seats": {"type": "integer"}}, "required": ["seats"]}
+
+
 @program
 def asks(task: str) -> str:
     me = current_agent()
-    return f"{me.ask('Sail?')} {me.ask('Sail?')} {me.ask('Sink?')}"
+    answers = [me.ask("Sail?"), me.ask("Sail?"), me.ask("Sink?")]
+    name = me.ask("Her name?", form={"type": "string"}, to=["role:lead"])
+    return f"{answers} {name} {me.ask('Seats?', form=SEATS)} {me.ask('Crew?', form=SEATS)}"
 
 
-def test_a_person_is_asked_once_by_an_approval_and_says_no_by_a_denial_also_after_a_restart(durable: str) -> None:
-    def question() -> list[str]:
-        return [f"{one.input['question']}{one.id[-1]}" for one in system.approvals.pending()]
+def test_a_program_asks_a_person_once_in_the_inbox_as_models_do_also_over_a_restart(durable: str) -> None:
+    def asked(text: str) -> WaitingQuestion:
+        eventually(lambda: [one.text for one in system.questions.pending()] == [text], f"the question {text}")
+        [question] = system.questions.pending()
+        assert (question.kind, question.call.tool, system.approvals.pending()) == ("ask", "ask_person", [])
+        return question
 
-    with ActorSystem.open(durable, programs=[asks], provider="offline") as system:
+    with ActorSystem.open(durable, programs=[asks], provider="offline", approvals="allow") as system:
         boss_in(system, asks).prompt("go")
-        eventually(lambda: question() == ["Sail?0"], "the question")
-        assert system.approvals.pending()[0].always == ()
-        system.approvals.approve(system.approvals.pending()[0])
-        eventually(lambda: question() == ["Sail?1"], "the second question")
-    with ActorSystem.open(durable, programs=[asks], provider="offline") as system:
+        sail = asked("Sail?").id
+        assert system.questions.answer(sail, True)
+        eventually(lambda: [one.id for one in system.questions.pending()] not in ([sail], []), "the second question")
+        sail = asked("Sail?").id
+    with ActorSystem.open(durable, programs=[asks], provider="offline", approvals="deny") as system:
         boss = system.agent("boss")
-        assert question() == ["Sail?1"]
-        system.approvals.deny(system.approvals.pending()[0], "the wind")
-        eventually(lambda: question() == ["Sink?0"], "the third question")
-        system.approvals.deny(system.approvals.pending()[0])
-        assert boss.reply(timeout=DEADLINE).text == "True False False"
-        asked = [one for one in boss.history() if one.kind == "approval" and "approved" not in one.data]
-        assert len(asked) == 3
+        assert asked("Sail?").id == sail
+        system.questions.answer(sail, None, reason="the wind")
+        system.questions.answer(asked("Sink?").id, False)
+        name = asked("Her name?")
+        assert (name.asks, name.form) == (("role:lead",), {"type": "string"})
+        system.questions.answer(name.id, "Argo")
+        system.questions.answer(asked("Seats?").id, {"seats": 50})
+        system.questions.answer(asked("Crew?").id, None)
+        assert boss.reply(timeout=DEADLINE).text == "[True, False, False] Argo {'seats': 50} None"
+        asked_for = [one for one in boss.history() if one.kind == "approval" and "approved" not in one.data]
+        assert len(asked_for) == 6
+        assert check(system._store) == []
+
+
+@program
+def asks_wrongly(task: str) -> str:
+    me = current_agent()
+    told = []
+    for given in ({"form": {"type": "array"}}, {"to": ["anna"]}, {"within": "soon"}, {"default": "maybe"}):
+        try:
+            me.ask("Sail?", **given)
+        except BadInput as error:
+            told.append(str(error).split()[0])
+    return " ".join(told)
+
+
+def test_a_program_that_asks_what_no_person_could_answer_is_refused_where_it_asks() -> None:
+    with ActorSystem.open(":memory:", programs=[asks_wrongly], provider="offline") as system:
+        assert boss_in(system, asks_wrongly).prompt("go").get(timeout=DEADLINE).text == " ".join(["Expected"] * 4)
 
 
 @program

@@ -32,7 +32,7 @@ SEATS = {
 
 
 def asks(**given: Any) -> tuple[str, dict[str, Any]]:
-    return ("ask_human", {"question": "How many seats?", **given})
+    return ("ask_person", {"question": "How many seats?", **given})
 
 
 def change_tool(changes: list[str]) -> FunctionTool:
@@ -107,7 +107,7 @@ def test_a_question_that_no_person_could_answer_is_refused_at_once(database: str
 def test_where_nobody_can_be_asked_no_question_waits(approvals: str) -> None:
     script = scripted([calling(asks()), "done"])
     with ActorSystem.open(":memory:", script, approvals=approvals) as system:
-        assert "ask_human" not in [one["name"] for one in system.root.tools()]
+        assert "ask_person" not in [one["name"] for one in system.root.tools()]
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
         assert is_sound(system)
 

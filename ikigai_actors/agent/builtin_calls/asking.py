@@ -1,4 +1,4 @@
-"""The built-in call by which a model asks a person: ask_human.
+"""The built-in call by which a model, or a program, asks a person: ask_person.
 
 It asks as a call does that waits for approval, and is answered as that is decided: the answer is its result. So it is
 never carried out here; where nobody can be asked, it is refused.
@@ -8,20 +8,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.agent.builtin_calls.base import BuiltinCall, Given
-from ikigai_actors.agent.turn.calls import ASK_HUMAN, Call
+from ikigai_actors.agent.turn.calls import Call
 from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.questions import check_question
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.tools.policy import ToolTraits
 
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 
 
-class AskHumanCall(BuiltinCall):
+class AskPersonCall(BuiltinCall):
     """Ask a person, and wait for the answer."""
 
-    name = ASK_HUMAN
+    name = ASK_PERSON
     description = (
         "Ask a person what only a person can say, and wait for the answer, which is the result. It may take long: your "
         "other calls of this reply are carried out meanwhile. Without form the answer is a text."
@@ -53,4 +54,4 @@ class AskHumanCall(BuiltinCall):
         raise BadInput("Nobody is asked here: all that asks is allowed. Decide yourself, and say so.")
 
 
-CALLS = (AskHumanCall(),)
+CALLS = (AskPersonCall(),)

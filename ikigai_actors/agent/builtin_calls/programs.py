@@ -1,5 +1,7 @@
 """The built-in calls of programs (`ikigai_actors.programs`), which models do not have: a fork, a prompt, and a wait.
 
+A question to a person is the same call that models have (`AskPersonCall`).
+
 A program's child begins before the prompt of the turn, so it pays for nothing that its parent has done in it.
 """
 
@@ -7,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ikigai_actors.agent.builtin_calls.asking import AskPersonCall
 from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, text
 from ikigai_actors.agent.builtin_calls.fork import ForkCall
 from ikigai_actors.agent.builtin_calls.wait import WaitCall
@@ -126,7 +129,9 @@ class BeginTurnsWait(Unit):
         return {"deadline": self.deadline, "agents": None, "turns": turns, "need": self.need}
 
 
-PROGRAM_CALLS: Mapping[str, BuiltinCall] = {call.name: call for call in (ProgramFork(), ProgramPrompt(), ProgramWait())}
+PROGRAM_CALLS: Mapping[str, BuiltinCall] = {
+    call.name: call for call in (ProgramFork(), ProgramPrompt(), ProgramWait(), AskPersonCall())
+}
 """The built-in calls of programs by name."""
 
 

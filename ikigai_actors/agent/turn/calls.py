@@ -37,7 +37,7 @@ from ikigai_actors.agent.turn.elision import CHANGED_BY
 from ikigai_actors.frozen import replace
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_of
-from ikigai_actors.records.questions.waiting import ASKED_BY
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.records.transfer.rights import STARTED_ELSEWHERE
 from ikigai_actors.tools.hooks.verdict import BEFORE_CALL
 from ikigai_actors.tools.policy import SHELL, Asked, Policy, ToolTraits
@@ -47,12 +47,6 @@ FORK, WAIT, GIVE_RESULT = "fork", "wait", "give_result"
 """The built-in calls that the turn knows by name: the result of a fork comes last, a wait takes time, and the last one,
 which only turns have that were asked for a value, ends them with it.
 """
-
-QUESTION = "ask_person"
-"""The call by which a program asks a person: an approval is a yes."""
-
-ASK_HUMAN = ASKED_BY
-"""The built-in call by which a model asks a person: it asks whatever a rule says, and the answer is its result."""
 
 LOOKS = ("check_mail", "read_mail")
 """The built-in calls by which an agent looks at its mailbox."""
@@ -216,9 +210,9 @@ class PendingCall:
         """The values of ``always`` that `Approvals.approve` takes for it, the narrowest first.
 
         ``exact`` is this command of bash alone, ``tool`` the whole tool. A compound command is approved once only, and
-        so is the question of a program.
+        a question to a person is answered once.
         """
-        if self.tool == QUESTION:
+        if self.tool == ASK_PERSON:
             return ()
         if self.tool != SHELL:
             return (TOOL,)
@@ -511,7 +505,7 @@ def _policy(call: Call, tools: Mapping[str, ToolTraits]) -> Policy:
     decided = traits.policy if call.rule is None else call.rule.decision
     if call.hook_asks and decided is Policy.ALLOW:
         decided = Policy.ASK
-    if call.name == ASK_HUMAN and decided is not Policy.DENY:
+    if call.name == ASK_PERSON and decided is not Policy.DENY:
         decided = Policy.ASK  # no rule answers for a person
     return traits.asks if decided is Policy.ASK else decided
 

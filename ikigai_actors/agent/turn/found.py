@@ -20,7 +20,7 @@ from ikigai_actors.agent.turn.elision import RECALL
 from ikigai_actors.providers.base import FIND_TOOLS
 from ikigai_actors.records.log.history import View
 from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.records.questions.waiting import ASKED_BY
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 
 ALWAYS_THERE = frozenset({"fork", "wait", "send", "read_mail", FIND_TOOLS})
 """The calls of the runtime that every request has."""
@@ -50,7 +50,7 @@ TOOL_GROUPS: Mapping[str, ToolGroup] = {
         ("agents", "kill", "rename", "exit", "merge", "diff", "grant"),
         "list child children agent stop end budget tokens money branch history compare take over finish",
     ),
-    "people": ToolGroup((ASKED_BY,), "person human user question form confirm decide"),
+    "people": ToolGroup((ASK_PERSON,), "person human user question form confirm decide"),
     "groups": ToolGroup(("join_group", "leave_group"), "group member members broadcast topic subscribe"),
     "memory": ToolGroup((RECALL, "compact"), "remember earlier past context shorten summarise summary free"),
     "mail": ToolGroup(("check_mail",), "mailbox unread inbox message messages"),

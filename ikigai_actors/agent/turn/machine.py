@@ -50,7 +50,6 @@ from typing import Any
 from ikigai_actors.agent.turn import compaction, merging
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import (
-    ASK_HUMAN,
     FORK,
     GIVE_RESULT,
     LOOKS,
@@ -140,6 +139,7 @@ from ikigai_actors.records.messages.replies import reply_message_data, spent_dat
 from ikigai_actors.records.messages.settings import STREAM_RETRIES, is_trial
 from ikigai_actors.records.messages.skills_beside import SKILLS
 from ikigai_actors.records.questions.asked import question_id
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 from supervisors.causes import Cause
@@ -684,7 +684,7 @@ def _decide(state: State, event: on.Decide, now: int) -> Step:
     is_another = bool(asked and event.question) and event.question != question_id(state.uuid, asked[0].asked_at)
     if not asked or is_another:
         return Step(state, effects=(Answer(event.caller, False),))
-    if event.approved and (asked[0].name == ASK_HUMAN) != bool(event.answer):
+    if event.approved and (asked[0].name == ASK_PERSON) != bool(event.answer):
         other = "A question of a model takes an answer, and a call that waits for approval takes none."
         return Step(state, effects=(Answer(event.caller, BadInput(other)),))
     if event.call_sha256 and event.call_sha256 != digest_of(asked[0].name, asked[0].input):

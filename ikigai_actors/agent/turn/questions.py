@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.calls import ASK_HUMAN, Call, Calls, Progress, digest_of
+from ikigai_actors.agent.turn.calls import Call, Calls, Progress, digest_of
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.errors import BadInput
 from ikigai_actors.frozen import replace
@@ -39,6 +39,7 @@ from ikigai_actors.records.questions.asked import (
     shown_digest,
 )
 from ikigai_actors.records.questions.forms import check_answer, check_form
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 
 
 def with_questions(before: State, event: on.TurnEvent, step: Step) -> Step:
@@ -61,7 +62,7 @@ def _settled(agent: str, call: Call, event: on.TurnEvent) -> SettledQuestion:
         return SettledQuestion(agent, call.asked_at, VOID, "")
     if event.by == RUNTIME:
         how = EXPIRED
-    elif call.name == ASK_HUMAN:
+    elif call.name == ASK_PERSON:
         how = ANSWERED if event.approved else DECLINED
     else:
         how = APPROVED if event.approved else DENIED
@@ -69,13 +70,13 @@ def _settled(agent: str, call: Call, event: on.TurnEvent) -> SettledQuestion:
 
 
 def _new(state: State, call: Call, now: int) -> NewQuestion:
-    terms, form = terms_of(state, call), call.input.get("form") if call.name == ASK_HUMAN else None
+    terms, form = terms_of(state, call), call.input.get("form") if call.name == ASK_PERSON else None
     return NewQuestion(
         agent=state.uuid,
         position=call.asked_at,
         reply=call.reply,
         call=call.id,
-        kind=ASK if call.name == ASK_HUMAN else APPROVE,
+        kind=ASK if call.name == ASK_PERSON else APPROVE,
         asks=resolved(terms.to, labels_in(state.labels)),
         digest=shown_digest(digest_of(call.name, call.input), call.definition),
         form="" if form is None else json.dumps(form),
@@ -90,7 +91,7 @@ def terms_of(state: State, call: Call) -> QuestionTerms:
         usual = terms_in(state.view.settings.get("questions"))
     except BadInput:
         usual = QuestionTerms()
-    if call.name != ASK_HUMAN:
+    if call.name != ASK_PERSON:
         return usual
     given = call.input
     to = usual.to if given.get("to") is None else tuple(given["to"])
@@ -100,7 +101,7 @@ def terms_of(state: State, call: Call) -> QuestionTerms:
 
 def complaint_about(call: Call) -> str:
     """Why no person can be asked what a call asks; empty where one can, and for any other call."""
-    if call.name != ASK_HUMAN or call.progress is not Progress.WAITING:
+    if call.name != ASK_PERSON or call.progress is not Progress.WAITING:
         return ""
     try:
         check_question(call.input)
@@ -121,4 +122,4 @@ def check_question(given: Mapping[str, Any]) -> None:
     if given.get("default") is not None:
         check_answer(form, given["default"])
     if unknown := sorted(given.keys() - {"question", "form", "to", "within", "default"}):
-        raise BadInput(f"ask_human takes question, form, to, within and default; got {', '.join(unknown)}.")
+        raise BadInput(f"ask_person takes question, form, to, within and default; got {', '.join(unknown)}.")

@@ -10,7 +10,6 @@ from typing import Any
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import (
-    ASK_HUMAN,
     GIVE_RESULT,
     PERHAPS_RUN,
     TOOL,
@@ -71,13 +70,14 @@ from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY, stor
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import MAX_STEPS
 from ikigai_actors.records.questions.forms import answer_text
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.tools.definitions import Definition
 from ikigai_actors.tools.hooks.verdict import AFTER_CALL, BEFORE_CALL
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from ikigai_actors.tools.rules.rule import NewRule, exact_pattern
 from supervisors.signals import Status
 
-_QUIET = (FIND_TOOLS, LOAD_SKILL, ASK_HUMAN)
+_QUIET = (FIND_TOOLS, LOAD_SKILL, ASK_PERSON)
 """Calls that a model learns of where it has them, and not by a mistake."""
 _LACKING = (
     "This call must be looked at by hook {names}, which the process that runs you does not have, so it was denied. Do "
@@ -307,17 +307,17 @@ def decide_call(state: State, event: on.Decide, now: int) -> Step:
     [call] = [call for call in asking(state.calls) if call.id == event.call]
     drafts: list[PendingMessage]
     decider = {"by": event.by} if event.by else {}
-    if call.name == ASK_HUMAN and event.approved:
+    if call.name == ASK_PERSON and event.approved:
         answer = json.loads(event.answer)
         drafts = [(Kind.TOOL_RESULT, answer_text(answer), {**call.data, **call.question, "answer": answer, **decider})]
     elif event.approved:
         drafts = [(Kind.APPROVAL, call.name, {**call.question, "approved": True, **decider})]
     else:
-        what = "The question was declined" if call.name == ASK_HUMAN else "This call was denied"
+        what = "The question was declined" if call.name == ASK_PERSON else "This call was denied"
         kind, content, data = _result(call, f"{what}: {event.reason or 'no reason was given'}", True)
         drafts = [(kind, content, {**data, **call.question, **decider})]
     messages = messages_of(state.uuid, state.head, now, tuple(drafts))
-    runs = event.approved and call.name != ASK_HUMAN
+    runs = event.approved and call.name != ASK_PERSON
     calls = progress(state.calls, (call.id,), Progress.APPROVED if runs else Progress.DONE)
     if runs:
         calls = marked_approved(calls, call.id, digest_of(call.name, call.input))

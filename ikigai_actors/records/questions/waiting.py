@@ -9,8 +9,8 @@ from ikigai_actors.records.messages.question_terms import APPROVERS, QuestionTer
 from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.records.questions.asked import APPROVE, ASK, NewQuestion, shown_digest
 
-ASKED_BY = "ask_human"
-"""The built-in call by which a model asks a person."""
+ASK_PERSON = "ask_person"
+"""The call by which a model, or a program, asks a person: no rule answers it, and the answer is its result."""
 
 
 class WaitingCall(NamedTuple):
@@ -51,10 +51,10 @@ def question_of(agent: str, waits: WaitingCall) -> NewQuestion:
         position=waits.message.id,
         reply=waits.reply,
         call=str(data.get("tool_use_id")),
-        kind=ASK if data.get("name") == ASKED_BY else APPROVE,
+        kind=ASK if data.get("name") == ASK_PERSON else APPROVE,
         asks=(APPROVERS,),
         digest=shown_digest(str(data.get("call_sha256", "")), str(data.get("definition", ""))),
-        form="" if form is None or data.get("name") != ASKED_BY else json.dumps(form),
+        form="" if form is None or data.get("name") != ASK_PERSON else json.dumps(form),
         terms=QuestionTerms(),
         asked_at=waits.message.created_at,
     )

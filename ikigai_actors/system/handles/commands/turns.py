@@ -7,6 +7,7 @@ from typing import Any, TypeVar, overload
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.questions import check_question
 from ikigai_actors.arguments import check_flag, check_seconds
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput, KeyTaken, NoCurrentAgent
@@ -204,25 +205,40 @@ class TurnCommands(CommandBase[H]):
 
         return self._go(ask, future)
 
-    def ask(self, question: str) -> Future[bool]:
-        """Ask a person for a yes or a no, in a program (`ikigai_actors.programs`), of the program's own agent.
+    def ask(
+        self,
+        question: str,
+        *,
+        form: Mapping[str, Any] | None = None,
+        to: Sequence[str] | None = None,
+        within: str | None = None,
+        default: Any = None,
+    ) -> Future[Any]:
+        """Ask a person, in a program (`ikigai_actors.programs`), of the program's own agent.
 
-        The question waits where calls of tools wait for approval, at every door: to approve it is yes, to deny it is
-        no. It is asked once, and stays open over a crash. It waits for a person also where ``approvals`` of the system
-        allows or denies what tools ask for; a function given there decides on it.
+        The question is the call ``ask_person``, as a model makes it, and waits in the inbox (`ActorSystem.questions`).
+        It is asked once, and stays open over a crash. It waits for a person whatever ``approvals`` of the system says.
 
         Args:
             question: the question; not blank.
+            form: what the answer is, as a flat JSON Schema; without it yes or no.
+            to: the addresses that it asks, such as ``role:lead``; without them those of the setting ``questions``.
+            within: how long it waits, such as ``4h``; then ``default`` is the answer.
+            default: the answer when nobody has answered in time; without it the question is declined.
 
         Returns:
-            A future of the answer. It raises `StepFailed` where a rule denies it.
+            A future of the answer. A question that is declined has the answer False for yes or no, and None otherwise.
+            It raises `StepFailed` where a rule denies it.
 
         Raises:
             NoCurrentAgent: this is no program, or the agent is another one.
-            BadInput: the question is blank, or too long.
+            BadInput: the question is blank or too long, or no person could answer it.
         """
-        asked = prompt_text(question)
-        return AskAct(self._own_frame("ask"), asked)
+        given: dict[str, Any] = {"question": prompt_text(question), "form": {"type": "boolean"}}
+        further = {"form": form, "to": to, "within": within, "default": default}
+        given |= {name: value for name, value in further.items() if value is not None}
+        check_question(given)
+        return AskAct(self._own_frame("ask"), given)
 
     def sleep(self, seconds: float) -> Future[None]:
         """Wait, in a program (`ikigai_actors.programs`), of the program's own agent: after a crash to the same time.
