@@ -3,10 +3,13 @@
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
@@ -77,6 +80,12 @@ def unused(name: str, used: set[str], longest: int) -> str:
         number += 1
         candidate = f"{name[: longest - len(str(number)) - 1]}-{number}"
     return candidate
+
+
+def unfit_fields(error: "ValidationError") -> str:
+    """The fields that do not fit their model, each with why."""
+    faults = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}".removeprefix(": ") for fault in faults)
 
 
 MOST_CAUSES = 5

@@ -7,6 +7,7 @@
     api                 the network API: every verb by HTTP
     hosting             the host that runs the agents
     json_rpc, lines, mcp_http, sent_events    messages; standard input and output; HTTP; events for browsers
+    call_title          a call as one line, for a question of a client
 
 A door is a process of its own, attached to the database. It decides nothing, owns no agent and holds nothing that a
 ``kill -9`` may take.

@@ -103,8 +103,18 @@ def serve_mcp(options: DoorOptions) -> int:
 
 def serve_acp(options: DoorOptions) -> int:
     """Serve ACP by standard input and output, until the input ends; return the exit status."""
+    with NeedsExtra("acp", "ikigai acp"):
+        from ikigai_actors.doors.acp.door import AcpDoor
+
     lines, opening = StandardLines(), DoorOpening(options)
-    asyncio.run(_serve_lines(lines, lambda: _acp_connection(options, opening, lines)))
+
+    def connected() -> RpcConnection:
+        door = AcpDoor(opening.access(), options.workspace, lambda: lines.waiting)
+        connection = RpcConnection(door, lines.write)
+        door.begin(connection)
+        return connection
+
+    asyncio.run(_serve_lines(lines, connected))
     _close(opening, lines)
     return 0
 
@@ -138,15 +148,6 @@ def _mcp(options: DoorOptions, opening: DoorOpening) -> "McpDoor":
 
 def _mcp_connection(options: DoorOptions, opening: DoorOpening, lines: StandardLines) -> RpcConnection:
     return RpcConnection(_mcp(options, opening), lines.write)
-
-
-def _acp_connection(options: DoorOptions, opening: DoorOpening, lines: StandardLines) -> RpcConnection:
-    from ikigai_actors.doors.acp.door import AcpDoor
-
-    door = AcpDoor(opening.access(), options.workspace, lambda: lines.waiting)
-    connection = RpcConnection(door, lines.write)
-    door.begin(connection)
-    return connection
 
 
 async def _serve_lines(lines: StandardLines, connect: Callable[[], RpcConnection]) -> None:

@@ -13,6 +13,7 @@ import docstring_parser
 from pydantic import TypeAdapter, ValidationError, validate_call
 
 from ikigai_actors.errors import BadInput
+from ikigai_actors.text import unfit_fields
 from ikigai_actors.tools.plain_schema import Unsuitable, plain
 
 
@@ -77,9 +78,7 @@ class Signature:
         code = inspect.unwrap(self._function).__code__
         if any(frame.f_code is code for frame, _ in traceback.walk_tb(error.__traceback__)):
             return
-        faults = error.errors(include_url=False, include_input=False, include_context=False)
-        told = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
-        raise WrongArguments(told) from error
+        raise WrongArguments(unfit_fields(error)) from error
 
 
 def _plain(function: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from threading import Event
 from typing import Any
 
 import pytest
+from acp import schema
 
 from ikigai_actors import (
     ActorSystem,
@@ -28,8 +29,6 @@ from tests.kit.blocking_provider import DEADLINE, Hanging
 from tests.kit.databases import eventually
 from tests.kit.doors import RawClient, opened
 from tests.kit.pictures import PNG
-
-schema = pytest.importorskip("acp.schema", reason="agent-client-protocol, whose schema is the oracle, is not installed")
 
 ANSWERS = {
     "initialize": "InitializeResponse",
@@ -420,7 +419,9 @@ def test_what_a_door_cannot_do_is_refused_with_a_sentence(new_sqlite: Callable[[
             ("session/new", {"cwd": "here", "mcpServers": []}, "absolute path"),
             ("session/load", {"sessionId": "nobody", "cwd": "/work-here", "mcpServers": []}, "No agent is named"),
             ("session/prompt", {"sessionId": host.root.uuid, "prompt": []}, "blank"),
-            ("session/prompt", {"sessionId": 7, "prompt": []}, "Expected a sessionId"),
+            ("session/prompt", {"sessionId": 7, "prompt": []}, "Expected a PromptRequest. sessionId: Input"),
+            ("session/prompt", {"sessionId": host.root.uuid, "prompt": [{"type": "film"}]}, "prompt.0: Input tag"),
+            ("session/load", {"sessionId": "nobody", "mcpServers": []}, "cwd: Field required"),
             ("session/list", {"cursor": "x"}, "cursor"),
             ("terminal/create", {}, "Method not found"),
         ):

@@ -3,12 +3,16 @@
 from typing import Any
 
 import pytest
+from acp.schema import PromptRequest, ToolCallProgress, ToolCallStart, UserMessageChunk
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from ikigai_actors.doors.acp.client_prompt import prompt_of
+from ikigai_actors.doors.acp.models import checked, dumped
 from ikigai_actors.doors.acp.session_tree import Announcement, Route, SessionTree
-from ikigai_actors.doors.acp.updates import Live, call_title, updates_of
+from ikigai_actors.doors.acp.updates import Live, updates_of
+from ikigai_actors.doors.call_title import call_title
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.messages import Kind, Message
 
@@ -75,26 +79,30 @@ def message(kind: str, content: str = "", **data: Any) -> Message:
     ],
 )
 def test_of_a_reply_that_was_streamed_only_the_rest_is_shown(live: Live | None, shown: list[tuple[str, str]]) -> None:
-    found = [(one["messageId"], one["content"]["text"]) for one in updates_of(message(Kind.ASSISTANT, "tea is"), live)]
-    assert found == shown
+    found = [dumped(one) for one in updates_of(message(Kind.ASSISTANT, "tea is"), live) if isinstance(one, BaseModel)]
+    assert [(one["messageId"], one["content"]["text"]) for one in found] == shown
 
 
 def test_calls_and_their_results_are_shown_under_ids_that_are_never_empty() -> None:
     reply = message(Kind.ASSISTANT, tool_calls=[{"id": "", "name": "bash", "input": {"command": "ls\n-l"}}])
     [call] = updates_of(reply)
-    assert (call["toolCallId"], call["title"], call["status"]) == ("call_7_0", "bash ls -l", "pending")
+    assert call == ToolCallStart(
+        session_update="tool_call",
+        tool_call_id="call_7_0",
+        title="bash ls -l",
+        status="pending",
+        raw_input={"command": "ls\n-l"},
+    )
     [begun] = updates_of(message(Kind.TOOL_CALL, tool_use_id="call_7_0"))
     [ended] = updates_of(message(Kind.TOOL_RESULT, "no", tool_use_id="call_7_0", is_error=True))
-    assert [one["status"] for one in (begun, ended)] == ["in_progress", "failed"]
+    assert [one.status for one in (begun, ended) if isinstance(one, ToolCallProgress)] == ["in_progress", "failed"]
     assert len(call_title("x", {"text": "y" * 9_999})) == 200
 
 
 def test_what_a_person_said_is_shown_in_replays_alone() -> None:
     said = message(Kind.USER, "tea?")
-    assert (list(updates_of(said)), [one["sessionUpdate"] for one in updates_of(said, replayed=True)]) == (
-        [],
-        ["user_message_chunk"],
-    )
+    assert list(updates_of(said)) == []
+    assert [type(one) for one in updates_of(said, replayed=True)] == [UserMessageChunk]
 
 
 def test_blocks_of_a_client_are_a_prompt() -> None:
@@ -104,10 +112,13 @@ def test_blocks_of_a_client_are_a_prompt() -> None:
         {"type": "resource", "resource": {"uri": "file:///b", "text": "b"}},
         {"type": "image", "data": "aGk=", "mimeType": "image/png"},
     ]
-    assert prompt_of(blocks) == ("look\n[a](file:///a)\nfile:///b:\nb", (b"hi",))
+    prompt = checked(PromptRequest, {"sessionId": "a", "prompt": blocks}).prompt
+    assert prompt_of(prompt) == ("look\n[a](file:///a)\nfile:///b:\nb", (b"hi",))
 
 
-@pytest.mark.parametrize("blocks", [None, {}, ["x"], [{"type": "video"}], [{"type": "image", "data": "?"}], [{}]])
+@pytest.mark.parametrize(
+    "blocks", [None, {}, ["x"], [{"type": "video"}], [{"type": "image", "data": "?", "mimeType": "image/png"}], [{}]]
+)
 def test_blocks_that_cannot_be_understood_are_refused(blocks: object) -> None:
-    with pytest.raises(BadInput):
-        prompt_of(blocks)
+    with pytest.raises(BadInput, match="Expected"):
+        prompt_of(checked(PromptRequest, {"sessionId": "a", "prompt": blocks}).prompt)

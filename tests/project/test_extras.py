@@ -52,6 +52,7 @@ def without(package: str, *words: str) -> "subprocess.CompletedProcess[str]":
 
 
 DOORS = {
+    "acp": ("acp", ("acp",)),
     "mcp": ("mcp", ("--mcp", "cat")),
     "otel": ("opentelemetry.proto", ("trace", "export", "--to", "http://127.0.0.1:1")),
 }

@@ -36,7 +36,7 @@ LIBRARIES = {
     "openai pydantic_ai": {"providers"},
     "aiohttp": {"providers", "shell", "doors", "sight", "http_server", "system"},
     "httpx2": {"providers", "shell", "doors"},
-    "ag_ui": {"doors"},
+    "acp ag_ui": {"doors"},
     "mcp anyio": {"tools"},
     "uvicorn": {"doors"},
     "agents claude_agent_sdk langchain_core langgraph": {"guests"},

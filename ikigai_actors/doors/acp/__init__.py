@@ -7,7 +7,15 @@
     view            what it was shown of agents, and is shown next
     session_tree, updates   which session an agent's traffic goes to; messages as updates (pure)
     client_prompt   content blocks as a prompt (pure)
+    models          the package's models of messages: checked, and as JSON
 
-Written by hand, since the package's own client and router refuse what the protocol has learnt since; its schema is the
-oracle of the tests.
+Requests, answers and updates are models of ``agent-client-protocol``, which the extra ``acp`` brings. Three parts of it
+are not used:
+
+- Its router knows no ``session/delete``, and has ``session/fork`` and ``session/resume`` only where all that is
+  unstable is allowed.
+- Its connection gives the id of a request to nobody, so a prompt that is sent again would be a second one; and it hears
+  no ``$/cancel_request``.
+- Its models drop the capabilities ``subagents`` and ``session.compaction``, which are read here as they came. They lack
+  the updates of both, which are objects of JSON here.
 """

@@ -1,9 +1,24 @@
 """The content blocks of a client as a prompt. Pure."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+import base64
+import binascii
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from acp.schema import (
+    AudioContentBlock,
+    EmbeddedResourceContentBlock,
+    ImageContentBlock,
+    ResourceContentBlock,
+    TextContentBlock,
+    TextResourceContents,
+)
 
 from ikigai_actors.errors import BadInput
+
+PromptBlock = (
+    TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock
+)
 
 
 class ClientPrompt(NamedTuple):
@@ -13,37 +28,33 @@ class ClientPrompt(NamedTuple):
     attached: tuple[bytes, ...] = ()
 
 
-def prompt_of(blocks: object) -> ClientPrompt:
+def prompt_of(blocks: Sequence[PromptBlock]) -> ClientPrompt:
     """The prompt that a client's blocks are. Raises `BadInput`."""
-    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-        raise BadInput("Expected the prompt as a list of content blocks.")
     texts, attached = list[str](), list[bytes]()
     for block in blocks:
-        said, data = _block(block)
-        texts += [said] if said else []
-        attached += [data] if data is not None else []
+        said = _block(block)
+        if isinstance(said, bytes):
+            attached.append(said)
+        elif said:
+            texts.append(said)
     return ClientPrompt("\n".join(texts) or ("What is this?" if attached else ""), tuple(attached))
 
 
-def _block(block: Mapping[str, Any]) -> tuple[str, bytes | None]:
+def _block(block: PromptBlock) -> str | bytes:
+    """The words of a block, or its bytes."""
     match block:
-        case {"type": "text", "text": str(text)}:
-            return text, None
-        case {"type": "image" | "audio", "data": str(data)}:
-            return "", _bytes(data)
-        case {"type": "resource_link", "uri": str(uri)}:
-            return f"[{block.get('name') or uri}]({uri})", None
-        case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
-            return f"{uri}:\n{text}", None
-        case {"type": "resource", "resource": {"blob": str(data)}}:
-            return "", _bytes(data)
-    raise BadInput(f"Blocks of type {block.get('type')!r} are not understood: send text, links, images or audio.")
+        case TextContentBlock():
+            return block.text
+        case ImageContentBlock() | AudioContentBlock():
+            return _bytes(block.data)
+        case ResourceContentBlock():
+            return f"[{block.name or block.uri}]({block.uri})"
+        case EmbeddedResourceContentBlock(resource=TextResourceContents() as resource):
+            return f"{resource.uri}:\n{resource.text}"
+    return _bytes(block.resource.blob)
 
 
 def _bytes(text: str) -> bytes:
-    import base64
-    import binascii
-
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:

@@ -7,18 +7,47 @@ from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
+from acp.schema import (
+    AgentCapabilities,
+    CancelNotification,
+    CloseSessionRequest,
+    Implementation,
+    InitializeResponse,
+    PromptCapabilities,
+    PromptRequest,
+    SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionDeleteCapabilities,
+    SessionForkCapabilities,
+    SessionListCapabilities,
+    SessionResumeCapabilities,
+)
+
 from ikigai_actors.agent.subscriptions import Event
+from ikigai_actors.doors.acp.models import checked, dumped
 from ikigai_actors.doors.acp.permissions import Permissions
 from ikigai_actors.doors.acp.prompts import Prompts
 from ikigai_actors.doors.acp.sessions import METHODS, Sessions
 from ikigai_actors.doors.acp.view import ClientView
 from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND, GivenUp, Params, RpcConnection, RpcError, RpcRequest
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.reach.access import Access
 from ikigai_actors.records.agents.registry import Died
 from ikigai_actors.records.messages.messages import Kind, Message
 
 PROTOCOL = 1
+
+CAPABILITIES = AgentCapabilities(
+    load_session=True,
+    prompt_capabilities=PromptCapabilities(image=True, audio=True, embedded_context=True),
+    session_capabilities=SessionCapabilities(
+        list=SessionListCapabilities(),
+        resume=SessionResumeCapabilities(),
+        close=SessionCloseCapabilities(),
+        fork=SessionForkCapabilities(),
+        delete=SessionDeleteCapabilities(),
+    ),
+)
 
 
 class AcpDoor:
@@ -58,46 +87,48 @@ class AcpDoor:
         """The result of a request. Raises `RpcError`."""
         if request.method == "initialize":
             return self._initialize(request.params)
-        work = METHODS.get(request.method)
         if request.method == "session/prompt":
-            return await self._prompts.answer(request, self._ready)
-        if work is None:
+            prompt = checked(PromptRequest, request.params)
+            return dumped(await self._prompts.answer(request.id, prompt, self._ready))
+        if request.method not in METHODS:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
+        model, work = METHODS[request.method]
+        asked = checked(model, request.params)
         await self._ready.wait()
-        if request.method == "session/close":
-            await self._prompts.cancel(request.params)
-        result = await self._loop.run_in_executor(self._pool, work, self._sessions, request.params)
+        if isinstance(asked, CloseSessionRequest):
+            await self._prompts.cancel(asked.session_id)
+        result = await self._loop.run_in_executor(self._pool, work, self._sessions, asked)
         await self._permissions.ask_what_is_open()
-        return result
+        return dumped(result)
 
     def notified(self, request: RpcRequest) -> None:
         """Take a notification."""
         if request.method == "session/cancel":
-            self._loop.create_task(self._prompts.cancel(request.params))
+            with suppress(BadInput):  # a notification has no answer
+                cancelled = checked(CancelNotification, request.params)
+                self._loop.create_task(self._prompts.cancel(cancelled.session_id))
 
     def give_up(self, request: RpcRequest) -> GivenUp:
         """End a prompt as ``session/cancel`` does, which answers it; refuse to go on with any other request."""
         if request.method != "session/prompt":
             return GivenUp.REFUSED
-        self._loop.create_task(self._prompts.give_up(request))
+        self._loop.create_task(self._prompts.give_up(request.id))
         return GivenUp.ANSWERED
 
     def _initialize(self, params: Params) -> dict[str, Any]:
-        given = params.get("clientCapabilities")
+        given = params.get("clientCapabilities")  # as it came: the package drops those that it does not know
         known = given if isinstance(given, dict) else {}
         session = known.get("session")
         compaction = isinstance(session, dict) and session.get("compaction") is not None
         self._view.adapt(subagents=known.get("subagents") is not None, compaction=compaction)
-        return {
-            "protocolVersion": PROTOCOL,
-            "agentInfo": {"name": "ikigai", "title": "ikigai", "version": version("ikigai-actors")},
-            "authMethods": [],
-            "agentCapabilities": {
-                "loadSession": True,
-                "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
-                "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "fork": {}, "delete": {}},
-            },
-        }
+        return dumped(
+            InitializeResponse(
+                protocol_version=PROTOCOL,
+                agent_info=Implementation(name="ikigai", title="ikigai", version=version("ikigai-actors")),
+                auth_methods=[],
+                agent_capabilities=CAPABILITIES,
+            )
+        )
 
     def hear(self, event: Event) -> None:
         """Take an event of the agents, on the subscription's thread."""

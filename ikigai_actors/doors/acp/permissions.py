@@ -6,10 +6,21 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Any
 
+from acp.helpers import text_block, tool_content
+from acp.schema import (
+    AllowedOutcome,
+    PermissionOption,
+    RequestPermissionRequest,
+    RequestPermissionResponse,
+    ToolCallUpdate,
+)
+
 from ikigai_actors.agent.turn.calls import CHANGED, PendingCall
+from ikigai_actors.doors.acp.models import checked, dumped
 from ikigai_actors.doors.acp.session_tree import Route
-from ikigai_actors.doors.acp.updates import call_title, text_chunk
+from ikigai_actors.doors.acp.updates import thought_chunk
 from ikigai_actors.doors.acp.view import ClientView
+from ikigai_actors.doors.call_title import call_title
 from ikigai_actors.doors.json_rpc import Params, RpcError
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.reach.access import Access
@@ -17,9 +28,9 @@ from ikigai_actors.verbs.acts.changes import decide_on
 
 ALWAYS = "allow_always"
 OPTIONS = (
-    {"optionId": "allow_once", "name": "Allow", "kind": "allow_once"},
-    {"optionId": ALWAYS, "name": "Always for this agent and below", "kind": "allow_always"},
-    {"optionId": "reject_once", "name": "Deny", "kind": "reject_once"},
+    PermissionOption(option_id="allow_once", name="Allow", kind="allow_once"),
+    PermissionOption(option_id=ALWAYS, name="Always for this agent and below", kind="allow_always"),
+    PermissionOption(option_id="reject_once", name="Deny", kind="reject_once"),
 )
 """How a call may be decided."""
 
@@ -65,22 +76,12 @@ class Permissions:
         if route.session != call.agent:
             name = await self._loop.run_in_executor(self._pool, self._view.name, call.agent)
             title = f"{name}: {title}"
-        told: dict[str, Any] = {
-            "toolCallId": call.id,
-            "title": title,
-            "rawInput": dict(call.input),
-            "status": "pending",
-        }
-        if call.former:
-            change = {"type": "text", "text": f"{CHANGED}\n{call.change}"}
-            told["content"] = [{"type": "content", "content": change}]
-        options = [one for one in OPTIONS if call.always or one["optionId"] != ALWAYS]
-        asked = {"sessionId": route.session, "toolCall": told, "options": options}
+        asked = _request(call, title, route.session)
         with suppress(RpcError, IkigaiError):
-            said = await self._ask_client("session/request_permission", asked)
-            outcome = said.get("outcome") if isinstance(said, dict) else None
-            option = outcome.get("optionId") if isinstance(outcome, dict) else None
-            if option in [one["optionId"] for one in options]:
+            said = await self._ask_client("session/request_permission", dumped(asked))
+            outcome = checked(RequestPermissionResponse, said).outcome
+            option = outcome.option_id if isinstance(outcome, AllowedOutcome) else None
+            if option in [one.option_id for one in asked.options]:
                 await self._loop.run_in_executor(self._pool, self._decide, call, option)
                 return
         await asyncio.sleep(_PATIENCE)  # a client that cancels the turn answers its questions first
@@ -93,9 +94,18 @@ class Permissions:
             waits = f"Waits for a decision that did not come from here: {title}. {_OTHER_WAYS}"
             with self._view.lock:
                 of = f"{call.agent}:{call.full_name}:waits"
-                self._view.show(route.session, [text_chunk("agent_thought_chunk", waits, of)])
+                self._view.show(route.session, [thought_chunk(waits, of)])
 
     def _decide(self, call: PendingCall, option: object) -> None:
         allow, always = option in ("allow_once", ALWAYS), option == ALWAYS
         if allow or option == "reject_once":
             decide_on(self._access, call.agent, call.full_name, allow, always=always)
+
+
+def _request(call: PendingCall, title: str, session: str) -> RequestPermissionRequest:
+    told = ToolCallUpdate(tool_call_id=call.id, title=title, raw_input=dict(call.input), status="pending")
+    if call.former:
+        change = tool_content(text_block(f"{CHANGED}\n{call.change}"))
+        told = told.model_copy(update={"content": [change]})
+    options = [one for one in OPTIONS if call.always or one.option_id != ALWAYS]
+    return RequestPermissionRequest(session_id=session, tool_call=told, options=options)

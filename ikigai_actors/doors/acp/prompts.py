@@ -8,15 +8,18 @@ import asyncio
 import hashlib
 import json
 import secrets
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
-from typing import Any
+
+from acp.schema import PromptRequest, PromptResponse, StopReason
+from acp.schema import Usage as SeenUsage
 
 from ikigai_actors.doors.acp.client_prompt import prompt_of
-from ikigai_actors.doors.acp.sessions import session_of
-from ikigai_actors.doors.acp.updates import text_chunk
+from ikigai_actors.doors.acp.models import dumped
+from ikigai_actors.doors.acp.updates import thought_chunk
 from ikigai_actors.doors.acp.view import ClientView
-from ikigai_actors.doors.json_rpc import Params, RequestId, RpcRequest
+from ikigai_actors.doors.json_rpc import RequestId
 from ikigai_actors.errors import IkigaiError, ProviderError, StoreError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.reach.access import Access
@@ -29,7 +32,11 @@ _LOOK = 0.5
 """Seconds between two looks at the turns that a client waits for: not all that ends one is a message."""
 
 MOST_REQUESTS = "max_turn_requests"
-STOP_REASONS = {"max_tokens": "max_tokens", "refusal": "refusal", MOST_REQUESTS: MOST_REQUESTS}
+STOP_REASONS: Mapping[str, StopReason] = {
+    "max_tokens": "max_tokens",
+    "refusal": "refusal",
+    MOST_REQUESTS: "max_turn_requests",
+}
 """Why a turn has ended, as the protocol says it; any other reason is ``end_or_take_back``."""
 
 
@@ -41,7 +48,7 @@ class Prompts:
         self._access, self._view, self._pool = access, view, pool
         self._loop = asyncio.get_running_loop()
         self._connection = secrets.token_hex(16)
-        self._waiting: dict[TurnHandle, asyncio.Future[dict[str, Any]]] = {}
+        self._waiting: dict[TurnHandle, asyncio.Future[PromptResponse]] = {}
         self._kept: dict[RequestId | None, tuple[object, asyncio.Future[TurnHandle]]] = {}
         """The session of each request that is not answered, and the handle of its prompt, once that is kept."""
 
@@ -57,39 +64,39 @@ class Prompts:
                 with suppress(IkigaiError):
                     await self._loop.run_in_executor(self._pool, self._look)
 
-    async def answer(self, request: RpcRequest, ready: asyncio.Event) -> dict[str, Any]:
+    async def answer(self, number: RequestId | None, asked: PromptRequest, ready: asyncio.Event) -> PromptResponse:
         """Keep a prompt once the door is ready, and wait for the end of its turn.
 
         The request is registered before anything is awaited: a cancel that comes right after it finds it.
         """
         kept: asyncio.Future[TurnHandle] = self._loop.create_future()
-        self._kept[request.id] = (request.params.get("sessionId"), kept)
+        self._kept[number] = (asked.session_id, kept)
         handle: TurnHandle | None = None
         try:
             await ready.wait()
-            handle = await self._loop.run_in_executor(self._pool, self._keep, request.id, request.params)
-            end: asyncio.Future[dict[str, Any]] = self._loop.create_future()
+            handle = await self._loop.run_in_executor(self._pool, self._keep, number, asked)
+            end: asyncio.Future[PromptResponse] = self._loop.create_future()
             self._waiting[handle] = end
             kept.set_result(handle)
             await self._loop.run_in_executor(self._pool, self._look)
             return await end
         finally:
             kept.cancel()
-            self._kept.pop(request.id, None)
+            self._kept.pop(number, None)
             if handle is not None:
                 self._waiting.pop(handle, None)
 
-    def _keep(self, number: RequestId | None, params: Params) -> TurnHandle:
+    def _keep(self, number: RequestId | None, asked: PromptRequest) -> TurnHandle:
         """Keep a prompt, once for a request: one that the client sends again is the same prompt."""
-        uuid, said = session_of(self._access, params).uuid, prompt_of(params.get("prompt"))
+        uuid, said = self._access.find(asked.session_id).uuid, prompt_of(asked.prompt)
         data, blobs = data_of(None, list(said.attached))
         digest = hashlib.sha256(json.dumps([self._connection, number]).encode()).hexdigest()
-        call = KeyedCall(f"acp {digest}", "session/prompt", {"agent": uuid, "prompt": params.get("prompt")})
+        call = KeyedCall(f"acp {digest}", "session/prompt", {"agent": uuid, "prompt": dumped(asked)["prompt"]})
         handle = kept_prompt(self._access.under(call), uuid, said.text, data=data, blobs=blobs)
         if self._access.find(uuid).turn:
             waits = "Your prompt waits until the turn in progress is over."
             with self._view.lock:
-                self._view.show(uuid, [text_chunk("agent_thought_chunk", waits, f"{uuid}:m{handle.number}")])
+                self._view.show(uuid, [thought_chunk(waits, f"{uuid}:m{handle.number}")])
         return handle
 
     def _look(self) -> None:
@@ -126,31 +133,31 @@ class Prompts:
         if future is None or future.done():
             return
         if isinstance(end, Reply):
-            future.set_result({"stopReason": STOP_REASONS.get(end.stop_reason, "end_turn"), **_usage(end)})
+            future.set_result(_ended(end))
         elif isinstance(end, TurnInterrupted):
-            future.set_result({"stopReason": "cancelled"})
+            future.set_result(PromptResponse(stop_reason="cancelled"))
         elif isinstance(end, IkigaiError):
             future.set_exception(end)
 
-    async def cancel(self, params: Params) -> None:
+    async def cancel(self, session: str) -> None:
         """End the turn of a session's agent, and take back its prompts that came before and still wait.
 
         The tasks of one client begin in the order of its lines, so those that came before are registered now.
         """
-        before = [kept for session, kept in self._kept.values() if session == params.get("sessionId")]
+        before = [kept for of, kept in self._kept.values() if of == session]
         with suppress(IkigaiError):
-            uuid = (await self._loop.run_in_executor(self._pool, session_of, self._access, params)).uuid
+            uuid = (await self._loop.run_in_executor(self._pool, self._access.find, session)).uuid
             for kept in before:
                 if (handle := await _outcome(kept)) is not None:
                     await self._withdraw(handle)
-            if turn := (await self._loop.run_in_executor(self._pool, session_of, self._access, params)).turn:
+            if turn := (await self._loop.run_in_executor(self._pool, self._access.find, session)).turn:
                 await self._interrupt(uuid, turn)
 
-    async def give_up(self, request: RpcRequest) -> None:
+    async def give_up(self, number: RequestId | None) -> None:
         """End the turn of one prompt, or take the prompt back."""
-        session = self._kept.get(request.id)
+        prompt = self._kept.get(number)
         with suppress(IkigaiError):
-            handle = None if session is None else await _outcome(session[1])
+            handle = None if prompt is None else await _outcome(prompt[1])
             if handle is not None and await self._loop.run_in_executor(
                 self._pool, end_or_take_back, self._access, handle
             ):
@@ -173,9 +180,11 @@ async def _outcome(kept: asyncio.Future[TurnHandle]) -> TurnHandle | None:
     return None if kept.cancelled() else kept.result()
 
 
-def _usage(reply: Reply) -> dict[str, Any]:
-    """The tokens of the latest request of a turn, where the service has counted them."""
+def _ended(reply: Reply) -> PromptResponse:
+    """The answer for a turn that ended with a reply, with the tokens of its latest request where they were counted."""
+    reason = STOP_REASONS.get(reply.stop_reason, "end_turn")
     if (used := reply.usage) is None:
-        return {}
-    told = {"inputTokens": used.input_tokens, "outputTokens": used.output_tokens}
-    return {"usage": {"totalTokens": used.input_tokens + used.output_tokens, **told}}
+        return PromptResponse(stop_reason=reason)
+    total = used.input_tokens + used.output_tokens
+    usage = SeenUsage(total_tokens=total, input_tokens=used.input_tokens, output_tokens=used.output_tokens)
+    return PromptResponse(stop_reason=reason, usage=usage)

@@ -1,17 +1,39 @@
 """The methods of a client for sessions, each of which is an agent of the tree."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from acp.schema import (
+    CloseSessionRequest,
+    CloseSessionResponse,
+    DeleteSessionRequest,
+    DeleteSessionResponse,
+    ForkSessionRequest,
+    ForkSessionResponse,
+    ListSessionsRequest,
+    ListSessionsResponse,
+    LoadSessionRequest,
+    LoadSessionResponse,
+    NewSessionRequest,
+    NewSessionResponse,
+    ResumeSessionRequest,
+    ResumeSessionResponse,
+    SessionConfigOptionBoolean,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
+    SessionInfo,
+    SetSessionConfigOptionResponse,
+    SetSessionConfigOptionSelectRequest,
+)
+from pydantic import BaseModel
 
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.doors.acp.view import ClientView
-from ikigai_actors.doors.json_rpc import Params
 from ikigai_actors.errors import BadInput
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.views import last_activity
 from ikigai_actors.records.agents.lists import Age, age_of
-from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.text import iso_time, storable
 from ikigai_actors.verbs.acts.changes import kill
 from ikigai_actors.verbs.acts.settings import configure, read_settings
@@ -28,6 +50,9 @@ _FIRST = "-1 0 -"
 
 DEFAULT, ADAPTIVE = "default", "adaptive"
 
+OptionCategory = Literal["model", "thought_level"]
+ConfigOptions = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
+
 
 class Sessions:
     """The sessions of one client. Its methods wait for the database, so no event loop calls them."""
@@ -36,63 +61,65 @@ class Sessions:
         """Make the sessions of a client. The tools of agents work in this directory; None if it is not known."""
         self._access, self._workspace, self._view = access, workspace, view
 
-    def new(self, params: Params) -> dict[str, Any]:
+    def new(self, asked: NewSessionRequest) -> NewSessionResponse:
         """Fork the topmost agent: the child is the session."""
-        self._check_place(params)
-        return self._opened(self._forked(self._access.find(None).uuid, None))
+        self._check_place(asked)
+        uuid = self._opened(self._forked(self._access.find(None).uuid, None))
+        return NewSessionResponse(session_id=uuid, config_options=self._options(uuid))
 
-    def fork(self, params: Params) -> dict[str, Any]:
+    def fork(self, asked: ForkSessionRequest) -> ForkSessionResponse:
         """Fork the agent of a session, at its end or at an earlier position."""
-        self._check_place(params)
-        ours = (params.get("_meta") or {}).get("ikigai") or {}
-        return self._opened(self._forked(session_of(self._access, params).uuid, ours.get("at")))
+        self._check_place(asked)
+        ours = (asked.field_meta or {}).get("ikigai") or {}
+        uuid = self._opened(self._forked(self._access.find(asked.session_id).uuid, ours.get("at")))
+        return ForkSessionResponse(session_id=uuid, config_options=self._options(uuid))
 
-    def load(self, params: Params) -> dict[str, Any]:
+    def load(self, asked: LoadSessionRequest) -> LoadSessionResponse:
         """Open a session, and show its history."""
-        self._check_place(params)
-        uuid = session_of(self._access, params).uuid
+        self._check_place(asked)
+        uuid = self._access.find(asked.session_id).uuid
         self._view.open_with_history(uuid)
-        return {"configOptions": self._options(uuid)}
+        return LoadSessionResponse(config_options=self._options(uuid))
 
-    def resume(self, params: Params) -> dict[str, Any]:
+    def resume(self, asked: ResumeSessionRequest) -> ResumeSessionResponse:
         """Open a session without its history."""
-        self._check_place(params)
-        opened = self._opened(session_of(self._access, params).uuid)
-        return {"configOptions": opened["configOptions"]}
+        self._check_place(asked)
+        uuid = self._opened(self._access.find(asked.session_id).uuid)
+        return ResumeSessionResponse(config_options=self._options(uuid))
 
-    def list(self, params: Params) -> dict[str, Any]:
+    def list(self, asked: ListSessionsRequest) -> ListSessionsResponse:
         """The living agents, oldest first, a page at a time."""
         access = self._access
-        found = access.living(_place_in(str(params.get("cursor") or _FIRST)), _PAGE + 1)
+        found = access.living(_place_in(asked.cursor or _FIRST), _PAGE + 1)
         page = found[:_PAGE]
         times = last_activity(access.system, page)
         sessions = [
-            {
-                "sessionId": one.uuid,
-                "cwd": self._workspace or params.get("cwd") or str(Path.cwd()),
-                "title": one.short,
-                "updatedAt": iso_time(times[one.uuid]),
-                "_meta": {"ikigai": {"parent": one.supervisor_uuid}},
-            }
+            SessionInfo(
+                session_id=one.uuid,
+                cwd=self._workspace or asked.cwd or str(Path.cwd()),
+                title=one.short,
+                updated_at=iso_time(times[one.uuid]),
+                field_meta={"ikigai": {"parent": one.supervisor_uuid}},
+            )
             for one in page
         ]
-        more = {"nextCursor": " ".join(map(str, age_of(page[-1])))} if len(found) > _PAGE else {}
-        return {"sessions": sessions, **more}
+        more = " ".join(map(str, age_of(page[-1]))) if len(found) > _PAGE else None
+        return ListSessionsResponse(sessions=sessions, next_cursor=more)
 
-    def close(self, params: Params) -> dict[str, Any]:
+    def close(self, asked: CloseSessionRequest) -> CloseSessionResponse:
         """Show a session no more; its agent lives on, and its turn was ended as by a cancel."""
-        self._view.close(_session_id(params))
-        return {}
+        self._view.close(asked.session_id)
+        return CloseSessionResponse()
 
-    def delete(self, params: Params) -> dict[str, Any]:
+    def delete(self, asked: DeleteSessionRequest) -> DeleteSessionResponse:
         """End the agent of a session."""
-        kill.call(self._access, {"agent": session_of(self._access, params).uuid})
-        return {}
+        kill.call(self._access, {"agent": self._access.find(asked.session_id).uuid})
+        return DeleteSessionResponse()
 
-    def set_option(self, params: Params) -> dict[str, Any]:
+    def set_option(self, asked: SetSessionConfigOptionSelectRequest) -> SetSessionConfigOptionResponse:
         """Change a setting of the agent of a session."""
-        uuid, name, value = session_of(self._access, params).uuid, params.get("configId"), params.get("value")
-        if name == "model" and isinstance(value, str):
+        uuid, name, value = self._access.find(asked.session_id).uuid, asked.config_id, asked.value
+        if name == "model":
             settings: dict[str, Any] = {"model": None if value == DEFAULT else value}
         elif name == "thinking" and value in (DEFAULT, ADAPTIVE):
             settings = {"thinking": None if value == DEFAULT else {"type": ADAPTIVE}}
@@ -101,29 +128,31 @@ class Sessions:
         change = {"agent": uuid, "settings": settings}
         if not configure.call(self._waiting(), change)["done"]:
             raise TimedOut("The agent is busy, and has the setting after its turn.")
-        return {"configOptions": self._options(uuid)}
+        return SetSessionConfigOptionResponse(config_options=self._options(uuid))
 
     def _waiting(self) -> Access:
         """The reach for calls that wait for a host."""
         return self._access.patient(BIRTH)
 
-    def _check_place(self, params: Params) -> None:
+    def _check_place(
+        self, asked: NewSessionRequest | ForkSessionRequest | LoadSessionRequest | ResumeSessionRequest
+    ) -> None:
         """Refuse a directory that the agents' tools do not have, and servers that would run elsewhere."""
-        if params.get("mcpServers"):
+        if asked.mcp_servers:
             raise BadInput(
                 "The agents have the tools of their host: give servers to it, with ikigai --mcp COMMAND, and none here."
             )
-        cwd, ours = params.get("cwd"), self._workspace
-        if not isinstance(cwd, str) or not Path(cwd).is_absolute():
+        cwd, ours = asked.cwd, self._workspace
+        if not Path(cwd).is_absolute():
             raise BadInput("Expected cwd to be an absolute path.")
         if ours is not None and Path(cwd).resolve() != Path(ours).resolve():
             raise BadInput(f"The agents' workspace is {ours}, not {cwd}. Open that one, or start ikigai for this one.")
 
-    def _opened(self, uuid: str) -> dict[str, Any]:
+    def _opened(self, uuid: str) -> str:
         self._view.open(uuid)
-        return {"sessionId": uuid, "configOptions": self._options(uuid)}
+        return uuid
 
-    def _options(self, uuid: str) -> Sequence[Mapping[str, Any]]:
+    def _options(self, uuid: str) -> ConfigOptions:
         """The settings that a client may change."""
         settings = read_settings.call(self._access, {"agent": uuid})["settings"]
         model = str(settings.get("model") or DEFAULT)
@@ -139,36 +168,26 @@ class Sessions:
         return born(self._access, asked_fork(self._access, parent, at=place, on_orphan="reparent"), BIRTH)
 
 
-def session_of(access: Access, params: Params) -> AgentRecord:
-    """The agent of the session that a request names. Raises `BadInput` without one, and what `Access.find` does."""
-    return access.find(_session_id(params))
+def _option(
+    name: str, title: str, category: OptionCategory, value: str, values: Iterable[str]
+) -> SessionConfigOptionSelect:
+    options = [SessionConfigSelectOption(value=one, name=one) for one in values]
+    return SessionConfigOptionSelect(
+        id=name, name=title, category=category, type="select", current_value=value, options=options
+    )
 
 
-def _session_id(params: Params) -> str:
-    found = params.get("sessionId")
-    if not isinstance(found, str):
-        raise BadInput("Expected a sessionId.")
-    return found
-
-
-def _option(name: str, title: str, category: str, value: str, values: Any) -> dict[str, Any]:
-    options = [{"value": one, "name": one} for one in values]
-    return {
-        "id": name, "name": title, "category": category, "type": "select", "currentValue": value, "options": options
-    }  # fmt: skip
-
-
-METHODS: Mapping[str, Callable[[Sessions, Params], Any]] = {
-    "session/new": Sessions.new,
-    "session/fork": Sessions.fork,
-    "session/load": Sessions.load,
-    "session/resume": Sessions.resume,
-    "session/list": Sessions.list,
-    "session/close": Sessions.close,
-    "session/delete": Sessions.delete,
-    "session/set_config_option": Sessions.set_option,
+METHODS: Mapping[str, tuple[type[BaseModel], Callable[[Sessions, Any], BaseModel]]] = {
+    "session/new": (NewSessionRequest, Sessions.new),
+    "session/fork": (ForkSessionRequest, Sessions.fork),
+    "session/load": (LoadSessionRequest, Sessions.load),
+    "session/resume": (ResumeSessionRequest, Sessions.resume),
+    "session/list": (ListSessionsRequest, Sessions.list),
+    "session/close": (CloseSessionRequest, Sessions.close),
+    "session/delete": (DeleteSessionRequest, Sessions.delete),
+    "session/set_config_option": (SetSessionConfigOptionSelectRequest, Sessions.set_option),
 }
-"""The methods of the protocol, and their work with sessions."""
+"""The methods of the protocol: the model of their parameters, and their work with sessions."""
 
 
 def _place_in(cursor: str) -> Age:

@@ -6,20 +6,37 @@ updates_of(message, live)   # what was not streamed of it already
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from acp.helpers import text_block, tool_content
+from acp.schema import (
+    AgentMessageChunk,
+    AgentThoughtChunk,
+    ToolCallProgress,
+    ToolCallStart,
+    ToolCallStatus,
+    UserMessageChunk,
+)
+from pydantic import BaseModel
+
+from ikigai_actors.doors.call_title import call_title
+from ikigai_actors.providers.base import ToolCall
 from ikigai_actors.records.messages.messages import Kind, Message
 
-Update = Mapping[str, Any]
-
-LONGEST_TITLE = 200
-"""Characters of the title of a call."""
+Update = BaseModel | Mapping[str, Any]
+"""A model of the package, or an object of JSON for an update that only the protocol knows yet."""
 
 RESULT_CUT = 100_000
 """Characters of a call's result that a client is shown."""
 
 
-def text_chunk(kind: str, text: str, message_id: str) -> Update:
-    """A part of a message of the user or the agent, or of a thought."""
-    return {"sessionUpdate": kind, "messageId": message_id, "content": {"type": "text", "text": text}}
+def said_chunk(text: str, message_id: str) -> Update:
+    """A part of a message of the agent."""
+    return AgentMessageChunk(session_update="agent_message_chunk", content=text_block(text), message_id=message_id)
+
+
+def thought_chunk(text: str, message_id: str, meta: dict[str, Any] | None = None) -> Update:
+    """A part of a thought."""
+    chunk = AgentThoughtChunk(session_update="agent_thought_chunk", content=text_block(text), message_id=message_id)
+    return chunk.model_copy(update={"field_meta": meta}) if meta else chunk
 
 
 def message_id(message: Message) -> str:
@@ -50,39 +67,42 @@ def updates_of(
     text = message.content
     match message.kind:
         case Kind.USER | Kind.STEER if replayed:
-            yield text_chunk("user_message_chunk", text, message_id(message))
+            content = text_block(text)
+            yield UserMessageChunk(session_update="user_message_chunk", content=content, message_id=message_id(message))
         case Kind.ASSISTANT:
             goes_on = live is not None and live.is_whole and text.startswith(live.text)
             rest, under = (text[len(live.text) :], live.id) if goes_on and live else (text, message_id(message))
             if rest:
-                yield text_chunk("agent_message_chunk", rest, under)
-            for call in message.calls:
-                yield {
-                    "sessionUpdate": "tool_call",
-                    "toolCallId": call.id,
-                    "title": call_title(call.name, call.input),
-                    "status": "pending",
-                    "rawInput": dict(call.input),
-                }
+                yield said_chunk(rest, under)
+            yield from map(_started, message.calls)
         case Kind.TOOL_CALL:
-            call_id = message.data.get("tool_use_id")
-            yield {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "status": "in_progress"}
+            yield _progress(message, "in_progress")
         case Kind.TOOL_RESULT:
-            yield {
-                "sessionUpdate": "tool_call_update",
-                "toolCallId": message.data.get("tool_use_id"),
-                "status": "failed" if message.data.get("is_error") else "completed",
-                "content": [{"type": "content", "content": {"type": "text", "text": text[:RESULT_CUT]}}],
-            }
+            result = [tool_content(text_block(text[:RESULT_CUT]))]
+            yield _progress(message, "failed" if message.data.get("is_error") else "completed", content=result)
         case Kind.SUMMARY if compaction:
             done: dict[str, Any] = {"compactionId": message_id(message), "status": "completed"}
             said = {"summary": [{"type": "text", "text": text}]} if text else {}
             yield {"sessionUpdate": "compaction_update", **done, **said}
         case Kind.SUMMARY:
-            told = "The history was summarised, so that the next request is smaller."
-            yield text_chunk("agent_thought_chunk", told, message_id(message))
+            yield thought_chunk("The history was summarised, so that the next request is smaller.", message_id(message))
         case Kind.ERROR if replayed:
-            yield text_chunk("agent_thought_chunk", text, message_id(message))
+            yield thought_chunk(text, message_id(message))
+
+
+def _started(call: ToolCall) -> Update:
+    return ToolCallStart(
+        session_update="tool_call",
+        tool_call_id=call.id,
+        title=call_title(call.name, call.input),
+        status="pending",
+        raw_input=dict(call.input),
+    )
+
+
+def _progress(message: Message, status: ToolCallStatus, **more: Any) -> Update:
+    call = str(message.data.get("tool_use_id"))
+    return ToolCallProgress(session_update="tool_call_update", tool_call_id=call, status=status, **more)
 
 
 def sent_mail(message: Message, reply: Message | None) -> tuple[str, str] | None:
@@ -111,12 +131,6 @@ def mail_update(message: Message, recipient: str | None, body: str) -> Update:
     content = [{"type": "text", "text": body}]
     told = {"messageId": f"{message_id(message)}:mail", "senderSessionId": message.agent_uuid, **named}
     return {"sessionUpdate": "session_message", **told, "content": content}
-
-
-def call_title(tool: str, given: Mapping[str, Any]) -> str:
-    """A call as a person reads it on a line."""
-    words = ", ".join(str(value) for value in given.values() if isinstance(value, str | int | float))
-    return " ".join(f"{tool} {words}".split())[:LONGEST_TITLE]
 
 
 def subagent_update(child: str, **fields: Any) -> Update:

@@ -9,15 +9,20 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
+from acp.schema import Cost, ToolCallStart, UsageUpdate
+from pydantic import BaseModel
+
 from ikigai_actors.agent.subscriptions import Event, StreamCut, Streamed
+from ikigai_actors.doors.acp.models import dumped
 from ikigai_actors.doors.acp.session_tree import Route, SessionTree
 from ikigai_actors.doors.acp.updates import (
     Live,
     Update,
     mail_update,
+    said_chunk,
     sent_mail,
     subagent_update,
-    text_chunk,
+    thought_chunk,
     updates_of,
 )
 from ikigai_actors.doors.json_rpc import Params
@@ -103,8 +108,8 @@ class ClientView:
                 self._show_mail(message)
                 self._show_usage(message)
             elif message.kind == Kind.ASSISTANT:
-                calls = [one for one in updates_of(message) if one["sessionUpdate"] == "tool_call"]
-                self.show(route.session, [{**one, "title": f"{self.name(uuid)}: {one['title']}"} for one in calls])
+                calls = [one for one in updates_of(message) if isinstance(one, ToolCallStart)]
+                self.show(route.session, [_titled(one, f"{self.name(uuid)}: {one.title}") for one in calls])
             elif message.kind in (Kind.TOOL_CALL, Kind.TOOL_RESULT):
                 self.show(route.session, updates_of(message))
             self._update_state(uuid)
@@ -126,9 +131,9 @@ class ClientView:
         reply = message.reply if message.kind == Kind.ASSISTANT else None
         if reply is not None and reply.usage is not None and (size := _window(str(message.data.get("model")))):
             spent = shown_amount("usd", self._access.client.get(message.agent_uuid).spent_usd)
-            cost = {"cost": {"amount": spent, "currency": "USD"}}
-            told = {"sessionUpdate": "usage_update", "used": reply.usage.all_tokens, "size": size, **cost}
-            self.show(message.agent_uuid, [told])
+            cost = Cost(amount=spent, currency="USD")
+            used = UsageUpdate(session_update="usage_update", used=reply.usage.all_tokens, size=size, cost=cost)
+            self.show(message.agent_uuid, [used])
 
     def _stream(self, piece: Streamed) -> None:
         uuid = piece.agent_uuid
@@ -144,15 +149,15 @@ class ClientView:
             return
         if piece.kind == "text":
             self._live[uuid] = live._replace(text=live.text + piece.text)
-            self.show(uuid, [text_chunk("agent_message_chunk", piece.text, live.id)])
+            self.show(uuid, [said_chunk(piece.text, live.id)])
         else:
             self._live[uuid] = live
-            self.show(uuid, [text_chunk("agent_thought_chunk", piece.text, f"{live.id}:thought")])
+            self.show(uuid, [thought_chunk(piece.text, f"{live.id}:thought")])
 
     def _cut(self, uuid: str) -> None:
         if self._live.pop(uuid, None) is not None:
-            told = text_chunk("agent_thought_chunk", "The reply was cut off, and begins again.", f"{uuid}:cut")
-            self.show(uuid, [{**told, "_meta": {"ikigai": {"cut": True}}}])
+            meta = {"ikigai": {"cut": True}}
+            self.show(uuid, [thought_chunk("The reply was cut off, and begins again.", f"{uuid}:cut", meta)])
 
     def route(self, uuid: str) -> Route | None:
         """Where the traffic of an agent goes, after what has to be announced before."""
@@ -182,7 +187,8 @@ class ClientView:
     def show(self, session: str, updates: Iterable[Update]) -> None:
         """Send updates to a session."""
         for update in updates:
-            self._notify("session/update", {"sessionId": session, "update": update})
+            told = dumped(update) if isinstance(update, BaseModel) else update
+            self._notify("session/update", {"sessionId": session, "update": told})
 
     def _supervisor(self, uuid: str) -> str | None:
         if uuid not in self._above:
@@ -192,6 +198,10 @@ class ClientView:
     def name(self, uuid: str) -> str:
         """The name of an agent."""
         return self._access.client.get(uuid).short
+
+
+def _titled(call: ToolCallStart, title: str) -> ToolCallStart:
+    return call.model_copy(update={"title": title})
 
 
 def _window(model: str) -> int:

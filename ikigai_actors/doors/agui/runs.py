@@ -35,9 +35,9 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from ikigai_actors.agent.turn.calls import CHANGED, PendingCall
-from ikigai_actors.doors.acp.updates import call_title
 from ikigai_actors.doors.agui.stream import LOOK_AGAIN, AgentStream, latest_of, send_event
 from ikigai_actors.doors.agui.transcript import ClientMessages, call_id
+from ikigai_actors.doors.call_title import call_title
 from ikigai_actors.doors.sent_events import SentEvents
 from ikigai_actors.errors import BadInput, IkigaiError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
@@ -47,6 +47,7 @@ from ikigai_actors.reach.turns import TURN, SeenTurn, TurnHandle, TurnReader
 from ikigai_actors.reach.views import position_of, scrollback_of
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.once import KeyedCall
+from ikigai_actors.text import unfit_fields
 from ikigai_actors.verbs.acts.changes import decide_on
 from ikigai_actors.verbs.acts.turns import kept_prompt
 
@@ -219,9 +220,8 @@ def run_input(body: bytes) -> RunAgentInput:
     try:
         return RunAgentInput.model_validate_json(body)
     except ValidationError as error:
-        faults = error.errors(include_url=False, include_input=False, include_context=False)
-        fields = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}".removeprefix(": ") for fault in faults)
-        raise BadInput(f"Expected a RunAgentInput: an object with threadId, runId and messages. {fields}") from error
+        expected = "Expected a RunAgentInput: an object with threadId, runId and messages."
+        raise BadInput(f"{expected} {unfit_fields(error)}") from error
 
 
 def _latest_text(messages: Sequence[WebMessage]) -> tuple[str, bool]:
