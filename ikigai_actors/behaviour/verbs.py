@@ -13,6 +13,7 @@ import click
 
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import TEXT
+from ikigai_actors.verbs.rights import Callers, Right
 from ikigai_actors.verbs.verb import verb
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class AwaitsVerdict(Exception):
         self.run = run
 
 
-@verb("experiments", script="", everywhere=True)
+@verb("experiments", script="", everywhere=True, needs=Right.LOOK)
 def list_experiments(place: "Place") -> object:
     """Show the experiments that live: what each looks at, and how far it is.
 
@@ -50,7 +51,7 @@ def list_experiments(place: "Place") -> object:
     return found
 
 
-@verb("replay", script="")
+@verb("replay", script="", needs=Right.PROMPT, callers=Callers.PEOPLE)
 @click.argument("change", metavar="[SETTING=VALUE]...", type=TEXT, nargs=-1)
 def replay_here(shell: "ShellPlace", change: tuple[str, ...]) -> None:
     """Replay the turns of this agent, with other settings, and show what differs.
@@ -78,7 +79,7 @@ def replay_here(shell: "ShellPlace", change: tuple[str, ...]) -> None:
     shell.screen.block(found.text())
 
 
-@verb("bisect", script="")
+@verb("bisect", script="", needs=Right.PROMPT, callers=Callers.PEOPLE)
 @click.argument("question", type=TEXT, nargs=-1, required=True)
 def bisect_here(shell: "ShellPlace", question: tuple[str, ...]) -> None:
     """Find the first bad turn of this agent: forks of it are asked a QUESTION, and you judge the answers.
@@ -92,19 +93,19 @@ def bisect_here(shell: "ShellPlace", question: tuple[str, ...]) -> None:
     _go_on(shell, shell.current, how)
 
 
-@verb("good")
+@verb("good", needs=Right.PROMPT)
 def call_good(place: "Place", agent: "AgentRef") -> object:
     """Call the latest answer of a bisection good."""
     return _judge(place, agent, True)
 
 
-@verb("bad")
+@verb("bad", needs=Right.PROMPT)
 def call_bad(place: "Place", agent: "AgentRef") -> object:
     """Call the latest answer of a bisection bad."""
     return _judge(place, agent, False)
 
 
-@verb("skip")
+@verb("skip", needs=Right.PROMPT)
 def skip_answer(place: "Place", agent: "AgentRef") -> object:
     """Say of the latest answer of a bisection that it cannot be judged."""
     return _judge(place, agent, None)

@@ -1,6 +1,7 @@
 """The help of a group of commands: those of a first day, then all of them under five headings.
 
-Imports click alone: ``ikigai --help`` answers at once.
+A verb that no heading here names is put at the end of the one for its right, so a new one needs no line. No verb is
+imported: ``ikigai --help`` answers at once.
 """
 
 import difflib
@@ -8,6 +9,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import click
+
+from ikigai_actors.verbs import table
+from ikigai_actors.verbs.rights import Callers, Right
 
 EVERYTHING = "all"
 """The word after ``help`` that lists every command."""
@@ -35,42 +39,73 @@ class Contents:
         return [name for names in self.headings.values() for name in names.split()]
 
 
+def with_every_verb(
+    headings: dict[str, str], callers: Callers, looks: str, changes: str, sign: str = ""
+) -> dict[str, str]:
+    """The headings with every verb of these callers.
+
+    Args:
+        headings: the order that readers expect.
+        callers: people or scripts.
+        looks: the heading for others that change nothing.
+        changes: the heading for all others.
+        sign: put before the word.
+    """
+    known = {name for line in headings.values() for name in line.split()}
+    made = dict(headings)
+    for word in table.names(callers):
+        if f"{sign}{word}" not in known:
+            made[looks if table.TABLE[word].needs is Right.LOOK else changes] += f" {sign}{word}"
+    return made
+
+
 COMMAND_LINE = Contents(
     "demo agents log tail prompt fork send kill stats help",
-    {
-        "Look": (
-            "demo help completion agents log history find context settings tools approvals tail diff stats "
-            "prices doctor"
-        ),
-        "Talk and act": (
-            "prompt queue fork resume undo mark rewind clear compact uncompact merge model system set questions "
-            "approve deny rules skills kinds send read-mail check-mail filter-mail delete-mail notify wait timers doc "
-            "endpoint subscription group monitor budget rename signal finish kill adopt orphans supervise"
-        ),
-        "Experiments": "search bisect good bad skip replay regress evaluate experiments",
-        "Hosts": "serve observe host hosts drain move cluster api token mcp acp",
-        "Data": "backup copy export import prune fsck programs verify checkpoint trace",
-    },
+    with_every_verb(
+        {
+            "Look": (
+                "demo help completion agents log history find context settings tools approvals tail diff stats "
+                "prices doctor"
+            ),
+            "Talk and act": (
+                "prompt queue fork resume undo mark rewind clear compact uncompact merge model system set questions "
+                "approve deny rules skills kinds send read-mail check-mail filter-mail delete-mail notify wait timers "
+                "doc endpoint subscription group monitor budget rename signal finish kill adopt orphans supervise"
+            ),
+            "Experiments": "search bisect good bad skip replay regress evaluate experiments",
+            "Hosts": "serve observe host hosts drain move cluster api token mcp acp",
+            "Data": "backup copy export import prune fsck programs verify checkpoint trace",
+        },
+        Callers.SCRIPTS,
+        looks="Look",
+        changes="Talk and act",
+    ),
 )
 
 SLASH_COMMANDS = Contents(
     "/fork /agents /switch /parent /history /send /undo /model /help /exit",
-    {
-        "Look and go": (
-            "/agents /switch /parent /child /next /prev /history /find /diff /context /settings /tools "
-            "/help /exit /quit"
-        ),
-        "Talk": (
-            "/fork /queue /editor /resume /undo /mark /rewind /clear /compact /uncompact /merge /model /system /set "
-            "/copy /questions /approvals /approve /deny /rules /skills /kinds"
-        ),
-        "Agents together": (
-            "/send /read-mail /check-mail /filter-mail /delete-mail /notify /wait /timer /group /monitor /budget "
-            "/rename /signal /finish /kill /adopt /orphans /supervise"
-        ),
-        "Experiments": "/bisect /good /bad /skip /replay /experiments",
-        "Data and hosts": "/doc /endpoint /subscription /export /import /hosts /move",
-    },
+    with_every_verb(
+        {
+            "Look and go": (
+                "/agents /switch /parent /child /next /prev /history /find /diff /context /settings /tools "
+                "/help /exit /quit"
+            ),
+            "Talk": (
+                "/fork /queue /editor /resume /undo /mark /rewind /clear /compact /uncompact /merge /model /system "
+                "/set /copy /questions /approvals /approve /deny /rules /skills /kinds"
+            ),
+            "Agents together": (
+                "/send /read-mail /check-mail /filter-mail /delete-mail /notify /wait /timer /group /monitor /budget "
+                "/rename /signal /finish /kill /adopt /orphans /supervise"
+            ),
+            "Experiments": "/bisect /good /bad /skip /replay /experiments",
+            "Data and hosts": "/doc /endpoint /subscription /export /import /hosts /move",
+        },
+        Callers.PEOPLE,
+        looks="Look and go",
+        changes="Agents together",
+        sign="/",
+    ),
 )
 
 

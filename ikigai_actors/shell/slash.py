@@ -14,6 +14,7 @@ from ikigai_actors.shell.headings import MOST_COLUMNS, SLASH_COMMANDS, HeadedGro
 from ikigai_actors.verbs import table
 from ikigai_actors.verbs.arguments import AGENT
 from ikigai_actors.verbs.place import ShellPlace
+from ikigai_actors.verbs.rights import Callers
 from ikigai_actors.verbs.verb import Verb, VerbGroup
 
 
@@ -79,7 +80,7 @@ def _words(line: str) -> list[str]:
     return list(json_follows.groups()) if json_follows is not None else shlex.split(line)
 
 
-for _name in table.names(table.Callers.PEOPLE):
+for _name in table.names(Callers.PEOPLE):
     commands.add_command(slash_command(table.load(_name)))
 
 

@@ -6,6 +6,7 @@ import click
 
 from ikigai_actors.shell.headings import EVERYTHING, HeadedGroup
 from ikigai_actors.verbs.arguments import AGENT, COMMAND, TEXT
+from ikigai_actors.verbs.rights import Callers, Right
 from ikigai_actors.verbs.verb import verb
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ alone then shows the rest of it.
 """The text of /help before the list of commands."""
 
 
-@verb("agents", script="")
+@verb("agents", script="", needs=Right.LOOK, callers=Callers.PEOPLE)
 @click.argument("word", metavar="[WORD]", required=False, type=TEXT)
 @click.option("--all", "dead_too", is_flag=True, help="Show the dead too.")
 @click.option("--limit", metavar="N", type=click.IntRange(1), help="Show at most N agents. Without it 200.")
@@ -46,7 +47,7 @@ def agents(shell: "ShellPlace", word: str | None, dead_too: bool, limit: int | N
         shell.screen.line(line.text, bold=line.current, dim=line.dead)
 
 
-@verb("switch", script="")
+@verb("switch", script="", needs=Right.LOOK, callers=Callers.PEOPLE)
 @click.argument("agent", metavar="ID", type=AGENT)
 def switch(shell: "ShellPlace", agent: str) -> None:
     """Go to an agent.
@@ -57,7 +58,7 @@ def switch(shell: "ShellPlace", agent: str) -> None:
     shell.go_to(shell.system.agent(agent))
 
 
-@verb("parent", script="")
+@verb("parent", script="", needs=Right.LOOK, callers=Callers.PEOPLE)
 def parent(shell: "ShellPlace") -> None:
     """Go up: to the supervisor of this agent."""
     above = shell.current.supervisor
@@ -67,7 +68,7 @@ def parent(shell: "ShellPlace") -> None:
         shell.go_to(above)
 
 
-@verb("child", script="")
+@verb("child", script="", needs=Right.LOOK, callers=Callers.PEOPLE)
 def child(shell: "ShellPlace") -> None:
     """Go down: to the newest child of this agent."""
     from ikigai_actors.reach.views import newest_child_of
@@ -79,19 +80,19 @@ def child(shell: "ShellPlace") -> None:
         shell.go_to(shell.system.handle(newest.uuid))
 
 
-@verb("next", script="")
+@verb("next", script="", needs=Right.LOOK, callers=Callers.PEOPLE)
 def next_sibling(shell: "ShellPlace") -> None:
     """Go to the next sibling, from the last to the first."""
     _go_sideways(shell, 1)
 
 
-@verb("prev", script="")
+@verb("prev", script="", needs=Right.LOOK, callers=Callers.PEOPLE)
 def previous_sibling(shell: "ShellPlace") -> None:
     """Go to the previous sibling, from the first to the last."""
     _go_sideways(shell, -1)
 
 
-@verb("help", script="")
+@verb("help", script="", needs=Right.LOOK, callers=Callers.PEOPLE)
 @click.argument("command", metavar="[COMMAND|all]", type=COMMAND, required=False)
 def show_help(shell: "ShellPlace", command: str | None) -> None:
     """List the first commands, explain one, or list all under headings."""
@@ -110,13 +111,13 @@ def show_help(shell: "ShellPlace", command: str | None) -> None:
         shell.screen.block(group.help_of(above, ["/" + command.removeprefix("/")]))
 
 
-@verb("exit", script="")
+@verb("exit", script="", needs=Right.LOOK, callers=Callers.PEOPLE)
 def leave(shell: "ShellPlace") -> None:
     """Leave. So do /quit and Ctrl-D."""
     shell.leave()
 
 
-@verb("quit", script="")
+@verb("quit", script="", needs=Right.LOOK, callers=Callers.PEOPLE)
 def leave_as_others_do(shell: "ShellPlace") -> None:
     """Leave: the same as /exit."""
     shell.leave()

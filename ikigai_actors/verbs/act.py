@@ -27,7 +27,8 @@ from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_or
 from ikigai_actors.errors import BadInput
 from ikigai_actors.reach.access import Access
 from ikigai_actors.records.once import KeyedCall
-from ikigai_actors.verbs.table import TABLE, Right
+from ikigai_actors.verbs.rights import Right
+from ikigai_actors.verbs.table import TABLE
 
 Schema = Mapping[str, Any]
 

@@ -11,6 +11,7 @@ import click
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import TEXT
 from ikigai_actors.verbs.place import ShellPlace
+from ikigai_actors.verbs.rights import Right
 from ikigai_actors.verbs.verb import ScriptOption, ShellArgument, verb
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _CALL = "Which of its calls: the text that approvals lists, as 7/call_0/1a2b3c4d."
 
 
-@verb("approvals", script="")
+@verb("approvals", script="", needs=Right.LOOK)
 def list_approvals(place: "Place") -> object:
     """List the calls that wait for approval.
 
@@ -43,7 +44,7 @@ def list_approvals(place: "Place") -> object:
     return [words.as_row(call) | {"call": call.full_name} for call in calls]
 
 
-@verb("approve")
+@verb("approve", needs=Right.APPROVE)
 @click.argument("number", cls=ShellArgument, metavar="[N]", type=click.IntRange(min=1), required=False)
 @click.option("--call", cls=ScriptOption, metavar="CALL", type=TEXT, help=_CALL)
 @click.option("--always", "always", flag_value="tool", help="This agent need not ask for this tool again.")
@@ -64,7 +65,7 @@ def approve(
     return _decided(place, waits, in_time, "runs", cut_off)
 
 
-@verb("deny")
+@verb("deny", needs=Right.APPROVE)
 @click.argument("reason", metavar="[N] [REASON]", type=TEXT, nargs=-1)
 @click.option("--call", cls=ScriptOption, metavar="CALL", type=TEXT, help=_CALL)
 def deny(place: "Place", agent: "AgentRef", reason: tuple[str, ...], call: str | None = None) -> object:

@@ -7,6 +7,7 @@ import click
 from ikigai_actors.errors import BadInput
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import AGENT, POSITION, TEXT, keyed
+from ikigai_actors.verbs.rights import Callers, Right
 from ikigai_actors.verbs.verb import LocalOption, ShellOption, verb
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _WAYS = ("result", "summary", "pick")
 """The ways of a merge, as `ikigai_actors.agent.turn.merging` has it (held by a test)."""
 
 
-@verb("fork", waits=True, opens_turn=True)
+@verb("fork", waits=True, opens_turn=True, needs=Right.PROMPT)
 @click.argument("prompt", type=TEXT, nargs=-1)
 @click.option("--name", type=TEXT, help="A name for the child, unique among the living.")
 @click.option("--model", metavar="PROVIDER:MODEL", type=TEXT, help="Its model; else the one of the agent.")
@@ -91,7 +92,7 @@ def fork(
     return [{"agent_uuid": child.uuid, "parent_uuid": agent.uuid} for child in made or ()]
 
 
-@verb("prompt", opens_turn=True)
+@verb("prompt", opens_turn=True, needs=Right.PROMPT, callers=Callers.SCRIPTS | Callers.PROTOCOLS)
 @click.argument("text", type=TEXT, nargs=-1, required=True)
 @click.option(
     "--attach",
@@ -125,7 +126,7 @@ def prompt(
     return place.leave_word(agent, " ".join(text), now=now, key=key)
 
 
-@verb("resume", waits=True)
+@verb("resume", waits=True, needs=Right.PROMPT)
 def resume(place: "Place", agent: "AgentRef") -> object:
     """Go on with the latest turn: one that a crash cut off, or that ended with an error.
 
@@ -134,7 +135,7 @@ def resume(place: "Place", agent: "AgentRef") -> object:
     return words.agent_row(agent) | {"resumed": place.resume_turn(agent)}
 
 
-@verb("diff")
+@verb("diff", needs=Right.LOOK)
 @click.argument("other", metavar="ID", type=AGENT)
 def diff(place: "Place", agent: "AgentRef", other: str) -> object:
     """Show where an agent's history and another's part, and what each has said since.
@@ -153,7 +154,7 @@ def diff(place: "Place", agent: "AgentRef", other: str) -> object:
     return words.as_row(found) | tails
 
 
-@verb("merge", waits=True)
+@verb("merge", waits=True, needs=Right.PROMPT)
 @click.argument("child", metavar="ID", type=AGENT)
 @click.option("--how", type=click.Choice(_WAYS), help="What to take in: its result, a summary, or a selection.")
 @click.option(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ikigai_actors.verbs.rights import Callers, Right
 from ikigai_actors.verbs.verb import verb
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ MOST_COPIED = 74_000
 _CODE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1`*~*[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
-@verb("copy")
+@verb("copy", needs=Right.LOOK, callers=Callers.PEOPLE)
 @click.argument("number", metavar="[N]", type=click.IntRange(min=1), default=1)
 @click.option("--code", is_flag=True, help="Only its last block of code.")
 def copy(shell: "ShellPlace", agent: "AgentRef", number: int, code: bool) -> object:

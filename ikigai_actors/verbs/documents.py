@@ -10,6 +10,7 @@ import click
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import DOCUMENT, TEXT, keyed
 from ikigai_actors.verbs.place import ShellPlace
+from ikigai_actors.verbs.rights import Right
 from ikigai_actors.verbs.verb import LocalOption, VerbGroup, verb
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ doc = VerbGroup(
     "deletion; versions stay readable.",
     (list_documents, show_document, write_document, delete_document, log_document),
     usual=list_documents,
+    needs=Right.PROMPT,
 )
 
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ikigai_actors.verbs.rights import Callers, Right
 from ikigai_actors.verbs.verb import verb
 
 if TYPE_CHECKING:
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
     from ikigai_actors.verbs.place import ShellPlace
 
 
-@verb("editor")
+@verb("editor", needs=Right.LOOK, callers=Callers.PEOPLE)
 def write_prompt(shell: "ShellPlace", agent: "AgentRef") -> object:
     """Write a prompt in your editor.
 

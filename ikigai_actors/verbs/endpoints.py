@@ -6,6 +6,7 @@ import click
 
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import AGENT, TEXT
+from ikigai_actors.verbs.rights import Callers
 from ikigai_actors.verbs.verb import VerbGroup, verb
 
 if TYPE_CHECKING:
@@ -174,6 +175,8 @@ endpoints = VerbGroup(
         remove_endpoint,
     ),
     usual=list_endpoints,
+    callers=Callers.PEOPLE
+    | Callers.SCRIPTS,  # a secret is named as this machine finds it: no act for callers from outside
 )
 
 

@@ -6,6 +6,7 @@ import click
 
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import AGENT, RECORDER, TEXT
+from ikigai_actors.verbs.rights import Callers
 from ikigai_actors.verbs.verb import verb
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ikigai_actors.verbs.place import ShellPlace
 
 
-@verb("export", slash="… [ID]")
+@verb("export", slash="… [ID]", callers=Callers.PEOPLE)
 @click.argument("file", metavar="FILE", type=TEXT)
 @click.option("--from-clear", is_flag=True, help="Leave out what was cleared before the fork, which nobody there sees.")
 def export(shell: "ShellPlace", agent: "AgentRef", file: str, from_clear: bool) -> None:
@@ -43,7 +44,7 @@ def _export_talk(shell: "ShellPlace", agent: "AgentRef", file: str) -> None:
     shell.screen.line(f"{words.named(agent)}: {words.counted(count, 'message')} to {file}")
 
 
-@verb("import", script="")
+@verb("import", script="", callers=Callers.PEOPLE)
 @click.argument("file", metavar="FILE", type=TEXT)
 @click.option("--under", metavar="ID", type=AGENT, help="The agent under which they come.  [default: agent 0]")
 @click.option("--from", "recorder", type=RECORDER, default="auto", help="What has written it.  [default: auto]")

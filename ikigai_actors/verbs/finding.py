@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import click
 
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import TEXT
 from ikigai_actors.verbs.place import ShellPlace
+from ikigai_actors.verbs.rights import Right
 from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.verb import verb
 
@@ -24,10 +25,28 @@ _AROUND = 40
 """Characters that are shown before a hit and after it."""
 
 
-@verb("find")
+class TextHit(TypedDict):
+    """A message that has the text."""
+
+    id: int
+    kind: str
+    text: Annotated[str, "The text around it."]
+
+
+class FoundText(TypedDict):
+    """The latest messages of an agent that have a text."""
+
+    agent_uuid: str
+    name: str | None
+    label: str
+    found: list[TextHit]
+    more: Annotated[bool, "Whether earlier messages have it, too."]
+
+
+@verb("find", needs=Right.LOOK, gives=FoundText)
 @click.argument("text", type=TEXT, nargs=-1)
 @click.option("--number", "-n", metavar="N", type=click.IntRange(min=1), default=20, help="List at most N messages.")
-def find_text(place: "Place", agent: "AgentRef", text: tuple[str, ...], number: int) -> object:
+def find_text(place: "Place", agent: "AgentRef", text: tuple[str, ...], number: int) -> FoundText | None:
     """Find a TEXT in what was said, in capitals or not.
 
     On the whole screen it marks the hits, as Ctrl+F does. In lines it lists the latest messages that have the TEXT.
@@ -38,29 +57,27 @@ def find_text(place: "Place", agent: "AgentRef", text: tuple[str, ...], number: 
     if not wanted.strip():
         raise click.UsageError(f"Say what to find: {place.spelled('find', agent, 'TEXT')}.")
     pattern = re.compile(re.escape(wanted), re.IGNORECASE)
-    found: list[_Hit] = []
+    found: list[TextHit] = []
     for message in _backwards(agent):
         if (line := _line_with(message, pattern)) is not None:
-            found.insert(0, _Hit(message.id, message.kind, line))
+            found.insert(0, {"id": message.id, "kind": message.kind, "text": line})
             if len(found) > number:
                 break
     more, listed = len(found) > number, found[-number:]
     if more:
         place.screen.line(f"The latest {words.counted(number, 'message')} with it; --number lists more:", dim=True)
     for hit in listed:
-        place.screen.block(f"{hit.id:>5}  {hit.kind:<11}  {hit.text}")
+        place.screen.block(f"{hit['id']:>5}  {hit['kind']:<11}  {hit['text']}")
     if not found:
         place.screen.line(f"Nothing that was said has “{one_line(wanted)}” in it.")
-    return words.agent_row(agent) | {"found": [hit._asdict() for hit in listed], "more": more}
-
-
-class _Hit(NamedTuple):
-    """A message that has the text."""
-
-    id: int
-    kind: str
-    text: str
-    """The text around it."""
+    row = words.agent_row(agent)
+    return {
+        "agent_uuid": row["agent_uuid"],
+        "name": row["name"],
+        "label": row["label"],
+        "found": listed,
+        "more": more,
+    }
 
 
 def _backwards(agent: "AgentRef") -> "Iterator[Message]":

@@ -6,6 +6,7 @@ import click
 
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import HOST
+from ikigai_actors.verbs.rights import Right
 from ikigai_actors.verbs.verb import verb
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ikigai_actors.verbs.place import Place
 
 
-@verb("hosts", script="", everywhere=True)
+@verb("hosts", script="", everywhere=True, needs=Right.LOOK)
 def hosts(place: "Place") -> object:
     """Show which processes run the agents, or did within the last hour.
 

@@ -7,6 +7,7 @@ import click
 
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import TEXT
+from ikigai_actors.verbs.rights import Callers
 from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.verb import verb
 
@@ -15,7 +16,12 @@ if TYPE_CHECKING:
     from ikigai_actors.verbs.place import Place
 
 
-@verb("kinds", slash="--of", waits=True)
+@verb(
+    "kinds",
+    slash="--of",
+    waits=True,
+    callers=Callers.PEOPLE | Callers.SCRIPTS,  # it reads the disk of this machine
+)
 @click.argument("what", metavar="[use|off|look]", type=click.Choice(["use", "off", "look"]), required=False)
 @click.argument("names", metavar="[NAME]...", type=TEXT, nargs=-1)
 def kinds(place: "Place", agent: "AgentRef", what: str | None, names: tuple[str, ...]) -> object:

@@ -8,6 +8,7 @@ import click
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import AGENT, SENDER, TEXT, keyed
 from ikigai_actors.verbs.place import ShellPlace
+from ikigai_actors.verbs.rights import Right
 from ikigai_actors.verbs.verb import verb
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _LISTED = 20
 _Number = click.IntRange(min=1)
 
 
-@verb("send", script="--as")
+@verb("send", script="--as", needs=Right.PROMPT)
 @click.option("--after", metavar="TIME", type=TEXT, help="When, as 90s, 10m, 2h or 3d; else now.")
 @click.option("--at", metavar="TIME", type=TEXT, help="When, as 09:00 or 2026-11-26T09:00.")
 @click.option("--zone", metavar="ZONE", type=TEXT, help="The clocks of --at, as Europe/Berlin; else this machine's.")
@@ -71,7 +72,7 @@ def send(
     return words.agent_row(to) | {"mail": number}
 
 
-@verb("check-mail")
+@verb("check-mail", needs=Right.LOOK)
 def check_mail(place: "Place", agent: "AgentRef") -> object:
     """Show how much mail the agent has not read.
 
@@ -87,7 +88,7 @@ def check_mail(place: "Place", agent: "AgentRef") -> object:
     return words.agent_row(agent) | {"unread": box.unread, "oldest": [words.as_row(each) for each in box.previews]}
 
 
-@verb("read-mail")
+@verb("read-mail", needs=Right.PROMPT)
 @click.argument("number", metavar="[MAIL-ID]", type=_Number, required=False)
 @click.option("--all", "everything", is_flag=True, help="Read all that is unread.")
 def read_mail(place: "Place", agent: "AgentRef", number: int | None, everything: bool) -> object:
@@ -115,7 +116,7 @@ def read_mail(place: "Place", agent: "AgentRef", number: int | None, everything:
     return [words.as_row(mail) for mail in mails]
 
 
-@verb("filter-mail")
+@verb("filter-mail", needs=Right.LOOK)
 @click.option("--from", "sender", metavar="ID", type=SENDER, help="Only mail of this agent; 'person' is a person.")
 @click.option("--last", metavar="N", type=_Number, default=_LISTED, show_default=True, help="How many are listed.")
 def filter_mail(place: "Place", agent: "AgentRef", sender: str | None, last: int) -> object:
@@ -144,7 +145,7 @@ def delete_mail(place: "Place", agent: "AgentRef", number: int) -> object:
     return words.agent_row(agent) | {"mail": number}
 
 
-@verb("wait")
+@verb("wait", needs=Right.LOOK)
 @click.argument("seconds", type=click.FloatRange(min=0))
 @click.argument("agents", metavar="[ID…]", type=AGENT, nargs=-1)
 def wait(place: "Place", agent: "AgentRef", seconds: float, agents: tuple[str, ...]) -> object:

@@ -6,6 +6,7 @@ import click
 
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import MARK_LABEL, TEXT
+from ikigai_actors.verbs.rights import Right
 from ikigai_actors.verbs.verb import verb
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ikigai_actors.verbs.place import Place
 
 
-@verb("clear", waits=True)
+@verb("clear", waits=True, needs=Right.PROMPT)
 def clear(place: "Place", agent: "AgentRef") -> object:
     """Start over: the agent forgets the conversation.
 
@@ -23,7 +24,7 @@ def clear(place: "Place", agent: "AgentRef") -> object:
     return _changed(agent, place.change(agent, "the clear", agent.aio.clear, told))
 
 
-@verb("mark", waits=True)
+@verb("mark", waits=True, needs=Right.PROMPT)
 @click.argument("label", type=TEXT, nargs=-1)
 def mark(place: "Place", agent: "AgentRef", label: tuple[str, ...]) -> object:
     """Set a mark to which rewind comes back.
@@ -35,7 +36,7 @@ def mark(place: "Place", agent: "AgentRef", label: tuple[str, ...]) -> object:
     return _changed(agent, place.change(agent, "the mark", lambda: agent.aio.mark(name), told))
 
 
-@verb("rewind", waits=True)
+@verb("rewind", waits=True, needs=Right.PROMPT)
 @click.argument("label", type=MARK_LABEL, nargs=-1)
 def rewind(place: "Place", agent: "AgentRef", label: tuple[str, ...]) -> object:
     """Go back to the latest mark, or to the one named LABEL.
@@ -47,7 +48,7 @@ def rewind(place: "Place", agent: "AgentRef", label: tuple[str, ...]) -> object:
     return _changed(agent, place.change(agent, "the rewind", lambda: agent.aio.rewind(name or None), told))
 
 
-@verb("undo", waits=True)
+@verb("undo", waits=True, needs=Right.PROMPT)
 def undo(place: "Place", agent: "AgentRef") -> object:
     """Take back the latest prompt, and everything after it.
 
@@ -57,7 +58,7 @@ def undo(place: "Place", agent: "AgentRef") -> object:
     return _changed(agent, place.change(agent, "the undo", agent.aio.undo, "took back the latest prompt"))
 
 
-@verb("compact", waits=True)
+@verb("compact", waits=True, needs=Right.PROMPT)
 @click.argument("focus", metavar="[WHAT MATTERS]", type=TEXT, nargs=-1)
 @click.option("--text", metavar="SUMMARY", type=TEXT, help="A summary of your own, in quotes: no model is asked.")
 def compact(place: "Place", agent: "AgentRef", focus: tuple[str, ...], text: str | None) -> object:
@@ -72,14 +73,14 @@ def compact(place: "Place", agent: "AgentRef", focus: tuple[str, ...], text: str
     return words.agent_row(agent) | ({} if done is None else words.as_row(done))
 
 
-@verb("uncompact", waits=True)
+@verb("uncompact", waits=True, needs=Right.PROMPT)
 def uncompact(place: "Place", agent: "AgentRef") -> object:
     """Take off the latest summary: the model sees the messages again that it replaced, and everything since."""
     told = "the summary is off: all of it is back"
     return _changed(agent, place.change(agent, "the end of the summary", agent.aio.uncompact, told))
 
 
-@verb("context")
+@verb("context", needs=Right.LOOK)
 def context(place: "Place", agent: "AgentRef") -> object:
     """Show the agent's context.
 
@@ -92,7 +93,7 @@ def context(place: "Place", agent: "AgentRef") -> object:
     return words.agent_row(agent) | {"state": str(state)} | words.as_row(found)
 
 
-@verb("history")
+@verb("history", needs=Right.LOOK)
 @click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=10)
 def history(place: "Place", agent: "AgentRef", count: int) -> object:
     """Show the latest N messages of the agent's history.

@@ -10,7 +10,7 @@ The rights are those of `Right`. Any other word among the roles gives no right: 
 from typing import TYPE_CHECKING, NamedTuple
 
 from ikigai_actors.errors import NotAllowed
-from ikigai_actors.verbs.table import Right
+from ikigai_actors.verbs.rights import Right
 
 if TYPE_CHECKING:
     from ikigai_actors.system.handles.ref import System

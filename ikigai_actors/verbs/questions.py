@@ -6,6 +6,7 @@ import click
 
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import TEXT
+from ikigai_actors.verbs.rights import Right
 from ikigai_actors.verbs.verb import VerbGroup, verb
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ questions = VerbGroup(
     "List what waits for a person, and answer it.",
     (list_questions, show_question, answer_question),
     list_questions,
+    needs=Right.PROMPT,
 )
 
 

@@ -7,6 +7,7 @@ import click
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import TEXT
 from ikigai_actors.verbs.place import ScriptPlace, ShellPlace
+from ikigai_actors.verbs.rights import Right
 from ikigai_actors.verbs.verb import verb
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from ikigai_actors.verbs.place import Place
 
 
-@verb("queue")
+@verb("queue", needs=Right.PROMPT)
 @click.argument("text", type=TEXT, nargs=-1)
 @click.option("--take-back", is_flag=True, help="Take the latest back, as Up does in an empty prompt.")
 def queue(place: "Place", agent: "AgentRef", text: tuple[str, ...], take_back: bool) -> object:

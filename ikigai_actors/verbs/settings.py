@@ -9,6 +9,7 @@ import click
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import MODEL, SETTING, TEXT, TOOL, VALUE
 from ikigai_actors.verbs.place import THEME_WORDS, ShellPlace
+from ikigai_actors.verbs.rights import Callers, Right
 from ikigai_actors.verbs.verb import ShellArgument, verb
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def set_one(place: "Place", agent: "AgentRef", name: str, value: tuple[str, ...]
     return _show_or_set(place, agent, name, " ".join(value) if value else None)
 
 
-@verb("settings")
+@verb("settings", needs=Right.LOOK)
 @click.argument("what", cls=ShellArgument, metavar="[theme]", type=click.Choice(["theme"]), required=False)
 @click.argument("colours", cls=ShellArgument, metavar="[COLOURS]", type=click.Choice(THEME_WORDS), required=False)
 def settings(place: "Place", agent: "AgentRef", what: str | None = None, colours: str | None = None) -> object:
@@ -84,7 +85,13 @@ def settings(place: "Place", agent: "AgentRef", what: str | None = None, colours
     return {name: {"value": value, "agent_uuid": None} for name, value in defaults.items()} | own
 
 
-@verb("tools", waits=True, timeout=30.0)
+@verb(
+    "tools",
+    waits=True,
+    timeout=30.0,
+    needs=Right.LOOK,
+    callers=Callers.PEOPLE | Callers.SCRIPTS,  # it is asked by a row, which one who may only look does not write
+)
 @click.argument("name", type=TOOL, required=False)
 def tools(place: "Place", agent: "AgentRef", name: str | None) -> object:
     """List the tools that the agent's model is offered, or explain one.

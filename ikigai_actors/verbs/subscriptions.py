@@ -6,6 +6,7 @@ import click
 
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import AGENT, TEXT
+from ikigai_actors.verbs.rights import Callers
 from ikigai_actors.verbs.verb import VerbGroup, verb
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ subscriptions = VerbGroup(
         remove_subscription,
     ),
     usual=list_subscriptions,
+    callers=Callers.PEOPLE | Callers.SCRIPTS,  # as of endpoints
 )
 
 

@@ -8,6 +8,7 @@ import click
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import TEXT, keyed
 from ikigai_actors.verbs.place import ShellPlace
+from ikigai_actors.verbs.rights import Callers, Right
 from ikigai_actors.verbs.verb import verb
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class When(TypedDict):
     key: NotRequired[str | None]
 
 
-@verb("timer", script="AGENT")
+@verb("timer", script="AGENT", needs=Right.PROMPT, callers=Callers.PEOPLE)
 @click.argument("text", metavar="[TEXT]", type=TEXT, nargs=-1)
 @_timed
 def timer(place: "Place", agent: "AgentRef", text: tuple[str, ...], **when: Unpack[When]) -> object:
@@ -60,7 +61,7 @@ def timer(place: "Place", agent: "AgentRef", text: tuple[str, ...], **when: Unpa
     return _list_timers(place, agent.timers(), one_agent=True)
 
 
-@verb("timers", script="[AGENT]")
+@verb("timers", script="[AGENT]", needs=Right.PROMPT, callers=Callers.SCRIPTS | Callers.PROTOCOLS)
 @click.argument("text", metavar="[TEXT]...", type=TEXT, nargs=-1)
 @_timed
 def timers(place: "Place", agent: "AgentRef | None", text: tuple[str, ...], **when: Unpack[When]) -> object:

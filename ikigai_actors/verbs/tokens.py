@@ -8,6 +8,7 @@ from ikigai_actors.errors import BadInput, NotAllowed
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import AGENT, TEXT
 from ikigai_actors.verbs.principal import RIGHTS, has_right
+from ikigai_actors.verbs.rights import Callers
 from ikigai_actors.verbs.verb import VerbGroup, verb
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ token = VerbGroup(
     "Issue, list and revoke the tokens by which principals come in through ikigai api.",
     (create_token, list_tokens, revoke_token),
     list_tokens,
+    callers=Callers.SCRIPTS,
 )
 
 

@@ -19,10 +19,12 @@ from ikigai_actors.errors import AgentNotFound, BadInput, NotAllowed
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.lives.membership import group_in
 from ikigai_actors.store.asker import LOOKER, Asker, acting_for
+from ikigai_actors.verbs.act import answer_schema
 from ikigai_actors.verbs.arguments import TEXT, OfferingAgents
 from ikigai_actors.verbs.place import Place, Printer
 from ikigai_actors.verbs.principal import check_right
-from ikigai_actors.verbs.table import TABLE, Right, load
+from ikigai_actors.verbs.rights import Right
+from ikigai_actors.verbs.table import TABLE, load
 from ikigai_actors.verbs.text.rows import as_value
 from ikigai_actors.verbs.unattended import Unattended
 from ikigai_actors.verbs.verb import ACTED_ON, ACTS, Verb
@@ -111,6 +113,11 @@ class VerbTool:
             "title": title,
             "description": " ".join(tool["description"].split()),
             "inputSchema": tool["input_schema"],
+            "outputSchema": {
+                "type": "object",
+                "properties": {"text": {"type": "string"}, "value": answer_schema(verb.gives)},
+                "required": ["text", "value"],
+            },
             "annotations": {"title": title, "openWorldHint": False, "readOnlyHint": self.reads},
         }
 

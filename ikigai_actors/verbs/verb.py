@@ -9,10 +9,10 @@
         return words.agent_row(agent) | {"dead": [one.uuid for one in dead]}
 
 From this follow the slash command ``/kill [ID]`` (`slash`), the subcommand ``ikigai kill AGENT`` (``one_command`` of
-the command line), and a tool with a JSON schema (`tools`). The Tab key, ``--help`` and errors of usage are click's,
-from the same parameters. The help is the docstring. `table` lists every verb with its module, so a list of verbs
-imports none of them. To keep help fast, the module of a verb imports click and `ikigai_actors.verbs.text` at its head,
-and all else where it is used.
+the command line), a resource of the network API, and a tool with a JSON schema (`tools`). The Tab key, ``--help`` and
+errors of usage are click's, from the same parameters. The help is the docstring. ``python -m tests.kit.verbs`` writes
+the declarations of all modules into `declared`, so a list of verbs imports none of them. To keep help fast, the module
+of a verb imports click and `ikigai_actors.verbs.text` at its head, and all else where it is used.
 
 The function gets a `Place`, which is where it runs, and the agent that it is about:
 
@@ -34,6 +34,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import click
+
+from ikigai_actors.verbs.rights import Callers, Right
 
 ACTED_ON = "acted_on"
 """The parameter that names the agent, as click passes it."""
@@ -118,6 +120,12 @@ class Verb:
     """Whether a word that looks like an option is a value."""
     everywhere: bool
     """Whether it shows or changes what belongs to no agent alone, so that the reach must be all agents."""
+    needs: Right
+    """The right to change something by it, as `VerbLine.needs` says."""
+    callers: Callers
+    """The callers that may use it."""
+    gives: object
+    """The type of its value, where `ikigai mcp` offers it to models; else None."""
 
     @property
     def help(self) -> str:
@@ -151,6 +159,10 @@ class VerbGroup:
     verbs: tuple[Verb, ...]
     usual: Verb
     """The verb that a shell runs without a second word."""
+    needs: Right = Right.OPERATE
+    """The right that all of them need: see `VerbLine.needs`."""
+    callers: Callers = Callers.ALL
+    """The callers that may use them."""
 
 
 def verb(
@@ -163,6 +175,9 @@ def verb(
     opens_turn: bool = False,
     is_free: bool = False,
     everywhere: bool = False,
+    needs: Right = Right.OPERATE,
+    callers: Callers = Callers.ALL,
+    gives: object = None,
 ) -> Callable[[Callable[..., object]], Verb]:
     """Declare a verb by a function; its arguments and options are decorators below, as of a click command.
 
@@ -176,11 +191,16 @@ def verb(
         opens_turn: see `Verb.opens_turn`.
         is_free: see `Verb.is_free`.
         everywhere: see `Verb.everywhere`.
+        needs: see `Verb.needs`.
+        callers: see `Verb.callers`.
+        gives: a ``TypedDict`` of the value, which makes it a tool of `ikigai mcp`.
     """
 
     def declare(work: Callable[..., object]) -> Verb:
         params: list[click.Parameter] = [*reversed(getattr(work, "__click_params__", []))]
         named = Naming.of(slash), Naming.of(script)
-        return Verb(name, work, tuple(params), *named, waits, timeout, opens_turn, is_free, everywhere)
+        return Verb(
+            name, work, tuple(params), *named, waits, timeout, opens_turn, is_free, everywhere, needs, callers, gives
+        )
 
     return declare

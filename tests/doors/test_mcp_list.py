@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from jsonschema import Draft202012Validator
+
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.doors.mcp import OFFERED
 from ikigai_actors.reach.access import Access
@@ -24,7 +26,7 @@ def bare(schema: Any) -> Any:
     return {key: bare(value) for key, value in kept.items()}
 
 
-def test_a_verb_for_models_is_a_tool_by_a_word_in_the_table() -> None:
+def test_a_verb_that_says_what_it_gives_is_a_tool_with_both_schemas() -> None:
     with ActorSystem.open(":memory:", OfflineProvider()) as system:
         kid = system.root.fork("Where is the tea?", name="kid")
         kid.reply(timeout=DEADLINE)
@@ -33,6 +35,7 @@ def test_a_verb_for_models_is_a_tool_by_a_word_in_the_table() -> None:
         found = find.call(Access.of(system), {"agent": "kid", "text": "TEA"})
         assert [hit["kind"] for hit in found["value"]["found"]] == ["user", "assistant"]
         assert "Where is the tea?" in found["text"]
+        Draft202012Validator(find.listed()["outputSchema"]).validate(found)
 
 
 def test_the_tools_are_listed_as_clients_know_them() -> None:

@@ -7,7 +7,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.reach.access import Access
 from ikigai_actors.verbs.acts import ACTS
 from ikigai_actors.verbs.acts.turns import Begun, begun_turn
-from ikigai_actors.verbs.table import Right
+from ikigai_actors.verbs.rights import Right
 from tests.kit.databases import eventually
 
 

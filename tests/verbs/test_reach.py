@@ -16,7 +16,8 @@ from ikigai_actors.store.asker import LOOKER, acting_for
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.verbs.arguments import OfferingAgents
 from ikigai_actors.verbs.principal import RIGHTS, Principal, has_right
-from ikigai_actors.verbs.table import TABLE, Callers, Right, load, names
+from ikigai_actors.verbs.rights import Callers, Right
+from ikigai_actors.verbs.table import TABLE, load, names
 from ikigai_actors.verbs.tools import CalledPlace, call
 from ikigai_actors.verbs.verb import LocalOption, Verb, VerbGroup
 

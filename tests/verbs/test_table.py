@@ -2,26 +2,27 @@
 
 import json
 
-import click
 import pytest
 
-from ikigai_actors.shell.cli.main import cli
-from ikigai_actors.shell.cli.one_command import subcommand
 from ikigai_actors.shell.slash import commands
-from ikigai_actors.verbs.table import TABLE, Callers, load, names
+from ikigai_actors.verbs.declared import DECLARED
+from ikigai_actors.verbs.rights import Callers
+from ikigai_actors.verbs.table import TABLE, load, names
 from ikigai_actors.verbs.tools import tool_of
 from ikigai_actors.verbs.verb import Verb, VerbGroup
-
-SCRIPTS = sorted({*names(Callers.SCRIPTS)} - {*cli.commands})
-"""The verbs of scripts, but those that the command line does by itself."""
+from tests.kit.verbs import PAGE, page, rows
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_the_table_says_of_a_subcommand_what_its_declaration_says(name: str) -> None:
-    command = subcommand(load(name))
-    pieces = command.collect_usage_pieces(click.Context(command))
-    assert TABLE[name].usage == " ".join(piece for piece in pieces if piece != "[OPTIONS]")
-    assert TABLE[name].line == command.get_short_help_str(1_000)
+def test_the_table_is_what_the_declarations_say() -> None:
+    assert rows() == DECLARED, "run python -m tests.kit.verbs"
+
+
+def test_a_new_verb_gets_a_row_in_the_page_of_commands_and_no_other_is_touched() -> None:
+    text, known = PAGE.read_text(encoding="utf-8"), rows()
+    assert page(text, known) == text
+    new = {**known, "brew": ("verbs.brewing", "AGENT [TEA]...", "Brew a tea.", Callers.ALL.value, 1, False)}
+    [line] = {*page(text, new).splitlines()} - {*text.splitlines()}
+    assert line == "| `ikigai brew AGENT [TEA]...` | brew a tea |"
 
 
 @pytest.mark.parametrize("name", names(Callers.PEOPLE))

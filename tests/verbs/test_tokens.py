@@ -54,7 +54,7 @@ def test_nobody_gives_away_a_right_or_a_reach_that_it_lacks(durable: str) -> Non
     with ActorSystem.open(durable, OfflineProvider()) as host, AttachedSystem.open(durable) as system:
         kid, _ = host.root.fork(name="kid"), host.root.fork(name="other")
         anna = Principal("anna", "Anna", frozenset({"approve"}))
-        from ikigai_actors.verbs.table import Right
+        from ikigai_actors.verbs.rights import Right
 
         with pytest.raises(NotAllowed, match="lacks the role operate"):
             call(

@@ -47,7 +47,7 @@ from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.endpoints import LARGEST_DELIVERY
 from ikigai_actors.verbs.principal import Principal, check_right
-from ikigai_actors.verbs.table import Right
+from ikigai_actors.verbs.rights import Right
 from ikigai_actors.verbs.text.rows import as_value
 from ikigai_actors.verbs.tools import CalledPlace, call
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.doors.api.problems import ApiProblem
 from ikigai_actors.doors.api.requests import check_storable, number_in
 from ikigai_actors.verbs import table
+from ikigai_actors.verbs.rights import Callers, Right
 from ikigai_actors.verbs.tools import tool_of
 from ikigai_actors.verbs.verb import Verb, VerbGroup
 
@@ -30,7 +31,7 @@ class Operation(NamedTuple):
     """The JSON schema of the arguments, without the agent that the path names."""
     of_agent: bool
     """Whether the path names an agent."""
-    needs: table.Right
+    needs: Right
     """The right that a principal must have who changes something by it."""
 
     @property
@@ -71,7 +72,7 @@ def operations() -> Mapping[str, Operation]:
 
 
 def _operations() -> Iterator[Operation]:
-    for name in table.names(table.Callers.PROTOCOLS):
+    for name in table.names(Callers.PROTOCOLS):
         loaded = table.load(name)
         for verb in loaded.verbs if isinstance(loaded, VerbGroup) else (loaded,):
             schema = dict(tool_of(verb)["input_schema"])

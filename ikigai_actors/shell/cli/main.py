@@ -80,6 +80,7 @@ from ikigai_actors.shell.front_end import (
 )
 from ikigai_actors.shell.headings import COMMAND_LINE, EVERYTHING, MOST_COLUMNS, HeadedGroup
 from ikigai_actors.verbs import table
+from ikigai_actors.verbs.rights import Callers
 from ikigai_actors.verbs.text.harmless import harmless, one_line
 
 if TYPE_CHECKING:
@@ -92,11 +93,11 @@ class CommandLine(HeadedGroup):
     contents, help_command = COMMAND_LINE, "ikigai help"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*self.commands, *table.names(table.Callers.SCRIPTS)})
+        return sorted({*self.commands, *table.names(Callers.SCRIPTS)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Find a command. A verb is imported when it runs, or explains itself."""
-        if cmd_name in self.commands or cmd_name not in table.names(table.Callers.SCRIPTS):
+        if cmd_name in self.commands or cmd_name not in table.names(Callers.SCRIPTS):
             return super().get_command(ctx, cmd_name)
         return subcommand(table.load(cmd_name))
 

@@ -15,7 +15,8 @@ import pytest
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.shell.slash import commands
-from ikigai_actors.verbs.table import TABLE, Callers, names
+from ikigai_actors.verbs.rights import Callers
+from ikigai_actors.verbs.table import TABLE, names
 from tests.kit.messages_server.server import MessagesServer
 from tests.kit.program import COMMAND, PATIENCE, Program, completed, run, unmeasured
 from tests.kit.zygote import PYTHON
