@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from ikigai_actors import ActorSystem, BadInput, Reply, ScriptedProvider, ToolCall, tool
+from ikigai_actors import ActorSystem, BadInput, Reply, ScriptedProvider, Signal, ToolCall, tool
 from ikigai_actors.errors import StoreError, SubscriptionNotFound
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import prune_logs
@@ -236,6 +236,9 @@ def test_a_question_is_delivered_under_the_name_that_every_door_takes(
         outcome = system.root.prompt("go")
         eventually(lambda: receiver.kinds() == ["question.asked"], "it is delivered")
         data = receiver.got[0][1]["data"]
+        [question] = system.questions.pending()
+        assert (data["question"], data["kind"], data["digest"]) == (question.id, "approve", question.digest)
+        assert (data["form"], data["asks"]) == (None, ["role:approve"])
         [call] = system.approvals.pending()
         assert (data["call"], data["tool"], data["arguments"]["amount"]) == (call.full_name, "pay", 3)
         assert len(data["arguments"]["note"]) == 4_000
@@ -243,6 +246,41 @@ def test_a_question_is_delivered_under_the_name_that_every_door_takes(
         assert found is not None
         assert system.approvals.approve(found)
         assert outcome.get(timeout=60).text == "Done"
+
+
+def test_a_decision_on_a_question_is_an_event_and_so_is_a_default(receiver: Receiver, secret: str) -> None:
+    def asks(**given: Any) -> Reply:
+        return Reply("", (ToolCall("ask_person", {"question": "How many?", "form": {"type": "integer"}, **given}),))
+
+    script = ScriptedProvider([asks(), asks(within="1s", default=7), asks(), "Done"])
+    with ActorSystem.open(":memory:", script, approvals="ask", allow_private=["127.0.0.1"]) as system:
+        system.subscriptions.add(receiver.url, [secret], ["question"])
+        outcome = system.root.prompt("go")
+        for answer in (3, None):
+            eventually(lambda: [one.row.next for one in system.questions.pending()] == [None], "the one without an end")
+            system.questions.answer(system.questions.pending()[0].id, answer, by="anna")
+        assert outcome.get(timeout=60).text == "Done"
+        eventually(lambda: len(receiver.got) == 6, "all are delivered")
+        asked = [one for _, one in receiver.got if one["type"] == "question.asked"]
+        decided = [(one["type"], one["data"]) for _, one in receiver.got if one["type"] != "question.asked"]
+        assert [one["data"]["question"] for one in asked] == [data["question"] for _, data in decided]
+        assert [(kind, data["how"], data["by"], data.get("answer"), data["tool"]) for kind, data in decided] == [
+            ("question.answered", "answered", "anna", 3, "ask_person"),
+            ("question.expired", "expired", "runtime", 7, "ask_person"),
+            ("question.answered", "declined", "anna", None, "ask_person"),
+        ]
+
+
+def test_a_turn_that_ends_decides_no_question(receiver: Receiver, secret: str) -> None:
+    asks = Reply("", (ToolCall("ask_person", {"question": "How many?"}),))
+    with ActorSystem.open(
+        ":memory:", ScriptedProvider([asks, "Done"]), approvals="ask", allow_private=["127.0.0.1"]
+    ) as system:
+        system.subscriptions.add(receiver.url, [secret])
+        system.root.prompt("go")
+        eventually(lambda: system.questions.pending() != [], "it asks")
+        system.root.signal(Signal.INT)
+        eventually(lambda: receiver.kinds() == ["question.asked", "turn.interrupted"], "all is delivered")
 
 
 def test_what_was_received_or_died_is_sent_again_on_request(host: ActorSystem, receiver: Receiver, secret: str) -> None:

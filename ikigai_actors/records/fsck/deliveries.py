@@ -7,7 +7,9 @@ from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.messages.messages import ENDINGS, Kind
 from ikigai_actors.records.outbox.events import (
     EVENT_KINDS,
+    QUESTION_ANSWERED,
     QUESTION_ASKED,
+    QUESTION_EXPIRED,
     TURN_DONE,
     TURN_FAILED,
     TURN_INTERRUPTED,
@@ -19,6 +21,7 @@ from ikigai_actors.store.base import Transaction
 _MESSAGES = {
     **dict.fromkeys((TURN_DONE, TURN_FAILED, TURN_INTERRUPTED), ENDINGS),
     QUESTION_ASKED: frozenset({Kind.APPROVAL.value}),
+    **dict.fromkeys((QUESTION_ANSWERED, QUESTION_EXPIRED), frozenset({Kind.APPROVAL.value, Kind.TOOL_RESULT.value})),
 }
 """The kinds of the message that makes an event true, where there is one."""
 

@@ -2,6 +2,7 @@
 
 turn.done, turn.failed, turn.interrupted    the unit closes the turn: its last message says how
 question.asked                              one for each call about which a person is asked
+question.answered, question.expired         the unit decides a question: a person has, or the runtime by default
 budget.waits                                the request that follows waits for a budget
 """
 
@@ -13,12 +14,15 @@ from ikigai_actors.records.messages.messages import ENDINGS, Kind, Message
 from ikigai_actors.records.messages.reply_data import INTERRUPTED
 from ikigai_actors.records.outbox.events import (
     BUDGET_WAITS,
+    QUESTION_ANSWERED,
     QUESTION_ASKED,
+    QUESTION_EXPIRED,
     TURN_DONE,
     TURN_FAILED,
     TURN_INTERRUPTED,
     PostedEvent,
 )
+from ikigai_actors.records.questions.asked import EXPIRED, VOID, question_id
 
 
 def events_of(unit: LogUnit, turn: int, paused: Paused | None) -> Iterator[PostedEvent]:
@@ -34,7 +38,13 @@ def events_of(unit: LogUnit, turn: int, paused: Paused | None) -> Iterator[Poste
     last = unit.messages[-1]
     for message in unit.messages:
         if message.kind == Kind.APPROVAL and "approved" not in message.data:
-            yield PostedEvent(QUESTION_ASKED, unit.agent, message.id, "", message.created_at)
+            question = question_id(unit.agent, message.id)
+            yield PostedEvent(QUESTION_ASKED, unit.agent, message.id, question, message.created_at)
+    for one in unit.settled:
+        if one.how != VOID:
+            kind = QUESTION_EXPIRED if one.how == EXPIRED else QUESTION_ANSWERED
+            first, question = unit.messages[0], question_id(one.agent, one.position)
+            yield PostedEvent(kind, unit.agent, first.id, question, first.created_at)
     if paused is not None:
         yield PostedEvent(BUDGET_WAITS, unit.agent, last.id, paused.budget, last.created_at)
     if unit.turn == 0 and last.kind in ENDINGS:

@@ -15,7 +15,8 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows
 
 TURN_DONE, TURN_FAILED, TURN_INTERRUPTED, TURN_STUCK = "turn.done", "turn.failed", "turn.interrupted", "turn.stuck"
-QUESTION_ASKED, AGENT_DIED, BUDGET_WAITS = "question.asked", "agent.died", "budget.waits"
+QUESTION_ASKED, QUESTION_ANSWERED, QUESTION_EXPIRED = "question.asked", "question.answered", "question.expired"
+AGENT_DIED, BUDGET_WAITS = "agent.died", "budget.waits"
 ARRIVAL_DEAD, SUBSCRIPTION_PAUSED = "arrival.dead", "subscription.paused"
 
 EVENT_KINDS = (
@@ -24,6 +25,8 @@ EVENT_KINDS = (
     TURN_INTERRUPTED,
     TURN_STUCK,
     QUESTION_ASKED,
+    QUESTION_ANSWERED,
+    QUESTION_EXPIRED,
     AGENT_DIED,
     BUDGET_WAITS,
     ARRIVAL_DEAD,
@@ -42,7 +45,7 @@ class PostedEvent(NamedTuple):
     position: int
     """The message that makes it true; its time where there is no message."""
     about: str
-    """The turn, as ``t17``, the arrival, the budget or the subscription that it is about; empty for none."""
+    """The turn, as ``t17``, the question, arrival, budget or subscription that it is about; empty for none."""
     at: int
     """When, in milliseconds since 1970 (UTC)."""
 

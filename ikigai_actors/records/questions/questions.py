@@ -102,6 +102,12 @@ def question_called(tx: Transaction, name: str) -> QuestionRow:
     return question_in(rows[0])
 
 
+def question_with(tx: Transaction, name: str) -> QuestionRow | None:
+    """A question by its whole id; None when there is none."""
+    rows = tx.run("question", id=name)
+    return question_in(rows[0]) if rows else None
+
+
 def every_question(tx: Transaction) -> Iterator[Row]:
     """All rows as they are."""
     yield from tx.run("every_question")

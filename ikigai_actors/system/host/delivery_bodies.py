@@ -18,7 +18,9 @@ from ikigai_actors.records.outbox.events import (
     AGENT_DIED,
     ARRIVAL_DEAD,
     BUDGET_WAITS,
+    QUESTION_ANSWERED,
     QUESTION_ASKED,
+    QUESTION_EXPIRED,
     SUBSCRIPTION_PAUSED,
     TURN_DONE,
     TURN_FAILED,
@@ -26,6 +28,7 @@ from ikigai_actors.records.outbox.events import (
     TURN_STUCK,
 )
 from ikigai_actors.records.outbox.subscriptions import SubscriptionSpec
+from ikigai_actors.records.questions.questions import question_with
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.text import iso_time
 
@@ -35,7 +38,13 @@ LONGEST_FIELD = 4_000
 LARGEST_DELIVERED = 20_000
 """The most bytes of a body; one that would be larger has names alone."""
 
-_NAMED = {BUDGET_WAITS: "budget", SUBSCRIPTION_PAUSED: "subscription"}
+_OF_QUESTIONS = (QUESTION_ASKED, QUESTION_ANSWERED, QUESTION_EXPIRED)
+
+_NAMED = {
+    BUDGET_WAITS: "budget",
+    SUBSCRIPTION_PAUSED: "subscription",
+    **dict.fromkeys(_OF_QUESTIONS, "question"),
+}
 """How a body calls what an event is about."""
 
 _STEP = 100
@@ -86,11 +95,33 @@ def _texts(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
         texts = [_cut(message.content) for message in _messages(tx, key)]
         return dict(zip(["error" if key.kind == TURN_FAILED else "text"], texts, strict=False))
     if key.kind == QUESTION_ASKED:
-        return _question(tx, key)
+        return {**_asked(tx, key), **_question(tx, key)}
+    if key.kind in _OF_QUESTIONS:
+        return _decided(tx, key)
     if key.kind == AGENT_DIED:
         record = registry.get(tx, key.agent)
         return {"cause": record.exit_cause, "reason": _cut(record.exit_reason or "")}
     return {}
+
+
+def _asked(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
+    """The question, as a person answers it."""
+    found = question_with(tx, key.about)
+    if found is None:
+        return {}
+    return {"kind": found.kind, "form": found.form, "asks": list(found.asks), "digest": found.digest}
+
+
+def _decided(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
+    """The decision on a question, and the one who has decided."""
+    found = question_with(tx, key.about)
+    decided = {} if found is None else {"how": found.how, "by": found.by}
+    for message in _messages(tx, key):
+        decided["tool"] = message.data.get("name")
+        if "answer" in message.data:
+            answer = message.data["answer"]
+            decided["answer"] = _cut(answer) if isinstance(answer, str) else answer
+    return decided
 
 
 def _question(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
