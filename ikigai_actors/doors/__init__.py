@@ -6,7 +6,8 @@
     agui                AG-UI, for web applications
     api                 the network API: every verb by HTTP
     hosting             the host that runs the agents
-    json_rpc, lines, mcp_http, sent_events    messages; standard input and output; HTTP; events for browsers
+    json_rpc, lines, mcp_http    messages; standard input and output; HTTP
+    protocols           MCP and AG-UI by HTTP
     call_title          a call as one line, for a question of a client
 
 A door is a process of its own, attached to the database. It decides nothing, owns no agent and holds nothing that a

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ikigai_actors.reach.news import NewsFeed
     from ikigai_actors.verbs.act import Act
     from ikigai_actors.verbs.acts.turns import Begun
+    from ikigai_actors.verbs.principal import Principal
     from ikigai_actors.verbs.tools import VerbTool
 
 logger = logging.getLogger(__name__)
@@ -82,23 +83,36 @@ INSTRUCTIONS = (
 class McpDoor:
     """Answers the requests of MCP clients. It remembers nothing of them."""
 
-    def __init__(self, access: "Callable[[], Access]", *, read_only: bool = False, tasks: bool = False) -> None:
+    def __init__(
+        self,
+        access: "Callable[[], Access]",
+        *,
+        read_only: bool = False,
+        tasks: bool = False,
+        principal: "Principal | None" = None,
+        news: "NewsFeed | None" = None,
+        pool: ThreadPoolExecutor | None = None,
+    ) -> None:
         """Put the parts together.
 
         Args:
             access: gives what clients reach; waits until that can be said.
             read_only: whether only tools are offered that change nothing.
             tasks: whether clients that know tasks get a task for a turn.
+            principal: who asks; None for the user of this machine, who may do everything.
+            news: hears the commits of agents; None for a feed of its own.
+            pool: the threads that work; None for its own.
         """
         self._access, self._read_only, self._tasks = access, read_only, tasks
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ikigai-door")
+        self._principal, self._feed = principal, news
+        self._pool = pool or ThreadPoolExecutor(THREADS, thread_name_prefix="ikigai-door")
 
     @cached_property
     def _news(self) -> "NewsFeed":
         """The commits of agents, heard from the first wait on."""
         from ikigai_actors.reach.news import NewsFeed
 
-        return NewsFeed(lambda: self._reach.system)
+        return self._feed or NewsFeed(lambda: self._reach.system)
 
     @cached_property
     def _reach(self) -> "Access":
@@ -111,7 +125,22 @@ class McpDoor:
 
         offered: dict[str, Act | VerbTool] = {name: ACTS[name] for name in OFFERED}
         offered |= tools_for_models()
-        return {name: tool for name, tool in offered.items() if tool.reads or not self._read_only}
+        return {name: tool for name, tool in offered.items() if self._may(tool)}
+
+    def _may(self, tool: "Act | VerbTool") -> bool:
+        """Whether the client may call a tool."""
+        from ikigai_actors.verbs.principal import has_right
+
+        if tool.reads or self._read_only:
+            return tool.reads
+        return self._principal is None or has_right(self._principal, tool.needs)
+
+    def _called(self, tool: "Act | VerbTool", given: object) -> Any:
+        """The value that a tool gives. A tool that only reads writes nothing."""
+        from ikigai_actors.verbs.principal import acting_as
+
+        with acting_as(self._principal, self._reach, reads=tool.reads):
+            return tool.call(self._reach, given, by_model=True)
 
     async def _offered(self) -> "dict[str, Act | VerbTool]":
         """The tools, by name; they are imported on another thread."""
@@ -207,7 +236,7 @@ class McpDoor:
         from ikigai_actors.verbs.acts.turns import Begun
 
         loop = asyncio.get_running_loop()
-        value = await loop.run_in_executor(self._pool, lambda: tool.call(self._reach, given, by_model=True))
+        value = await loop.run_in_executor(self._pool, self._called, tool, given)
         if not isinstance(value, Begun):
             return value
         if as_task and value.is_task:
@@ -220,7 +249,7 @@ class McpDoor:
                 over = [is_over(one) for one in seen]
                 now = loop.time()
                 left = begun + value.seconds - now
-                if left <= 0 or (any(over) if value.any else all(over)):
+                if left <= 0 or self._news.ending.is_set() or (any(over) if value.any else all(over)):
                     return await loop.run_in_executor(self._pool, value.give, seen)
                 if progress is not None and now - reported >= PROGRESS:
                     reported = now

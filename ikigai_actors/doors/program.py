@@ -18,12 +18,10 @@ from typing import TYPE_CHECKING
 
 from ikigai_actors.doors.json_rpc import INVALID_REQUEST, RpcConnection
 from ikigai_actors.doors.lines import LONGEST_MESSAGE, StandardLines
-from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.errors import IkigaiError
 from ikigai_actors.extras import NeedsExtra
 
 if TYPE_CHECKING:
-    from aiohttp import web
-
     from ikigai_actors.doors.hosting import Hosting
     from ikigai_actors.doors.mcp import McpDoor
     from ikigai_actors.reach.access import Access
@@ -167,12 +165,10 @@ async def _serve_lines(lines: StandardLines, connect: Callable[[], RpcConnection
 
 
 async def _serve_http(options: DoorOptions, opening: DoorOpening, port: int, show: Callable[[str], object]) -> None:
-    from aiohttp import web
-
-    from ikigai_actors.doors.mcp_http import LARGEST_BODY, HttpMcp
+    from ikigai_actors.doors.protocols import DoorApplication
     from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
     from ikigai_actors.http_server.guard import Guard
-    from ikigai_actors.http_server.serving import serving
+    from ikigai_actors.http_server.server import serving
     from ikigai_actors.http_server.token_file import token_in
     from ikigai_actors.store.location import home
 
@@ -181,36 +177,13 @@ async def _serve_http(options: DoorOptions, opening: DoorOpening, port: int, sho
     token = token_in(home() / "door-token")
     listening = listen("127.0.0.1", port)
     port = listening.getsockname()[1]
-    application = web.Application(client_max_size=LARGEST_BODY)
-    application.router.add_post("/mcp", HttpMcp(_mcp(options, opening)).post)
-    if not options.read_only:
-        _add_agui(application, opening.access())
+    application = DoorApplication(_mcp(options, opening), opening.access(), read_only=options.read_only)
     guard = Guard(f"127.0.0.1:{port}", f"localhost:{port}", token=token)
     limits = replace(ConnectionLimits.of_process(), guests=sys.maxsize)  # one client may have many runs
     command = "claude mcp add --transport http ikigai"
     async with serving(application, guard, listening, limits, TO_CLOSE):
         show(f'{command} http://127.0.0.1:{port}/mcp --header "Authorization: Bearer {token}"')
         await over.wait()
-
-
-def _add_agui(application: "web.Application", access: "Access") -> None:
-    """Serve AG-UI beside MCP, or say what is missing to who asks for it."""
-    from aiohttp import web
-
-    async def missing(request: web.Request) -> web.StreamResponse:
-        return web.json_response({"error": why}, status=501)
-
-    post = get = missing
-    try:
-        with NeedsExtra("agui", "AG-UI"):
-            from ikigai_actors.doors.agui.runs import WebRuns
-    except BadInput as error:
-        why = str(error)
-    else:
-        runs = WebRuns(access)
-        post, get = runs.post, runs.get
-    application.router.add_post("/agui/{agent}", post)
-    application.router.add_get("/agui/{agent}", get)
 
 
 def _end_by_signals(over: asyncio.Event) -> None:

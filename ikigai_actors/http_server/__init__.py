@@ -4,6 +4,8 @@ Its modules:
 
     guard         Host, Origin and a secret
     acceptor      connections, few at a time from strangers
-    serving       an application with both before it, until it ends
+    requests      a request of ASGI
+    answers       whole answers, and streams of events
+    server        an application with both before it, until it ends
     token_file    a secret that programs know across restarts of a server
 """

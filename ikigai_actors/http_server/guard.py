@@ -12,11 +12,8 @@ servers know where it comes from.
 """
 
 import secrets
-from asyncio import BaseTransport
-from collections.abc import Callable
-
-from aiohttp import web
-from aiohttp.typedefs import Handler, Middleware
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 _NO_OTHERS = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -39,8 +36,30 @@ HEALTH = "/healthz"
 """Where a probe asks whether the server answers: by its own name for this machine, and without the token."""
 
 
+class RequestHead(NamedTuple):
+    """The head of a request, as a guard reads it."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    """By lower-case names. One that came twice has both values, so that it is no name of ours."""
+    query: Mapping[str, str]
+
+
+class GuardAnswer(NamedTuple):
+    """The answer of a guard in place of a handler."""
+
+    status: int
+    text: str = ""
+    headers: Mapping[str, str] = {}
+    """More headers than the rules for browsers."""
+
+
+_CLOSES = {"Connection": "close"}
+
+
 class Guard:
-    """Guards a server of programs."""
+    """Guards a server of programs. Decides by the head of a request alone."""
 
     def __init__(self, *places: str, token: str = "", policy: str = NO_PAGE_POLICY) -> None:
         """Guard a server at ``places``, its names with the port, as ``127.0.0.1:8000``.
@@ -50,36 +69,31 @@ class Guard:
         self._places, self._policy = places, policy.format(place=places[0])
         self.token = token or secrets.token_urlsafe(32)
 
-    def refusal(self, request: web.Request) -> web.HTTPException | None:
-        """The answer to a request that may not come in, by its address and headers; None for one that may."""
-        host, origin = request.headers.get("Host"), request.headers.get("Origin")
+    def answer(self, head: RequestHead, admit: Callable[[], bool]) -> GuardAnswer | None:
+        """The answer to a request that no handler sees; None for one that goes on to its handler.
+
+        Args:
+            head: the request.
+            admit: makes a guest of the connection; False when there is no room: see `Acceptor.admit`.
+        """
+        if head.path == HEALTH and head.method in ("GET", "HEAD"):
+            return GuardAnswer(200, "ok\n", _CLOSES)
+        if (refusal := self.refusal(head)) is not None:
+            return refusal
+        if not admit():
+            return GuardAnswer(503, "Too many pages are open: close one, and try again.\n", _CLOSES)
+        return self._arrival(head)
+
+    def refusal(self, head: RequestHead) -> GuardAnswer | None:
+        """The answer to a request that may not come in; None for one that may."""
+        host, origin = head.headers.get("host"), head.headers.get("origin")
         if host not in self._places:
-            return web.HTTPForbidden(text=f"Expected Host {' or '.join(self._places)}.\n")
-        if origin != f"http://{host}" and (origin is not None or request.path == "/ws"):
-            return web.HTTPForbidden(text=f"Expected Origin http://{host}.\n")
-        return None if self._has_secret(request) else self._without_secret()
-
-    def middleware(self, admit: Callable[[BaseTransport | None], bool]) -> Middleware:
-        """The middleware before every handler. ``admit`` gets connections that may come in: see `Acceptor.admit`."""
-
-        @web.middleware
-        async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-            if request.path == HEALTH and request.method in ("GET", "HEAD"):
-                answer = web.Response(text="ok\n")
-                answer.force_close()
-                return answer
-            if (refusal := self.refusal(request)) is not None:
-                refusal.force_close()
-                raise refusal
-            if not admit(request.transport):
-                raise web.HTTPServiceUnavailable(text="Too many pages are open: close one, and try again.\n")
-            return self._arrival(request) or await handler(request)
-
-        return guarded
-
-    async def harden(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
-        """Put the rules for the browser on an answer that is about to be sent."""
-        response.headers.update(self.rules)
+            return GuardAnswer(403, f"Expected Host {' or '.join(self._places)}.\n", _CLOSES)
+        if origin != f"http://{host}" and (origin is not None or head.path == "/ws"):
+            return GuardAnswer(403, f"Expected Origin http://{host}.\n", _CLOSES)
+        if self._has_secret(head):
+            return None
+        return GuardAnswer(401, f"{self._expected}\n", {**_CLOSES, "WWW-Authenticate": "Bearer"})
 
     @property
     def rules(self) -> dict[str, str]:
@@ -93,22 +107,21 @@ class Guard:
             "Cache-Control": "no-store",
         }
 
-    def _has_secret(self, request: web.Request) -> bool:
-        kind, _, given = request.headers.get("Authorization", "").partition(" ")
+    _expected = "Expected Authorization: Bearer, with the token."
+
+    def _has_secret(self, head: RequestHead) -> bool:
+        kind, _, given = head.headers.get("authorization", "").partition(" ")
         return kind.lower() == "bearer" and same_secret(given.strip(), self.token)
 
-    def _without_secret(self) -> web.HTTPException:
-        return web.HTTPUnauthorized(
-            headers={"WWW-Authenticate": "Bearer"}, text="Expected Authorization: Bearer, with the token.\n"
-        )
-
-    def _arrival(self, request: web.Request) -> web.Response | None:
+    def _arrival(self, head: RequestHead) -> GuardAnswer | None:
         """The answer to a request that shows the secret for the first time, where that is not a handler's."""
         return None
 
 
 class PageGuard(Guard):
     """Guards a server of pages, to which a link leads. Programs may come in as well."""
+
+    _expected = "Open the link that was printed when this server began."
 
     def __init__(self, place: str, policy: str, token: str = "") -> None:
         """Guard ``place``, whose pages load what the ``policy`` allows."""
@@ -118,27 +131,30 @@ class PageGuard(Guard):
         self.link = f"http://{place}/?token={self.token}"
         """The link that a person opens."""
 
-    def _has_secret(self, request: web.Request) -> bool:
+    def _has_secret(self, head: RequestHead) -> bool:
         return (
-            super()._has_secret(request)
-            or self._has_token(request)
-            or same_secret(request.cookies.get(self._cookie, ""), self._session)
+            super()._has_secret(head)
+            or self._has_token(head)
+            or same_secret(_cookie_of(head.headers.get("cookie", ""), self._cookie), self._session)
         )
 
-    def _without_secret(self) -> web.HTTPException:
-        return web.HTTPUnauthorized(
-            headers={"WWW-Authenticate": "Bearer"}, text="Open the link that was printed when this server began.\n"
-        )
-
-    def _arrival(self, request: web.Request) -> web.Response | None:
-        if not self._has_token(request):
+    def _arrival(self, head: RequestHead) -> GuardAnswer | None:
+        if not self._has_token(head):
             return None
-        answer = web.Response(status=303, headers={"Location": "/"})  # so the browser does not keep the link
-        answer.set_cookie(self._cookie, self._session, httponly=True, samesite="Strict", path="/")
-        return answer
+        cookie = f"{self._cookie}={self._session}; HttpOnly; Path=/; SameSite=Strict"
+        return GuardAnswer(303, "", {"Location": "/", "Set-Cookie": cookie})  # so the browser does not keep the link
 
-    def _has_token(self, request: web.Request) -> bool:
-        return request.path == "/" and same_secret(request.query.get("token", ""), self.token)
+    def _has_token(self, head: RequestHead) -> bool:
+        return head.path == "/" and same_secret(head.query.get("token", ""), self.token)
+
+
+def _cookie_of(header: str, name: str) -> str:
+    """A cookie of a request; empty for none."""
+    for part in header.split(";"):
+        given, _, value = part.strip().partition("=")
+        if given == name:
+            return value
+    return ""
 
 
 def same_secret(given: str, secret: str) -> bool:

@@ -21,6 +21,7 @@ branch_feed   the events of all agents in reach, one after the other
 guest_logs   the logs of other libraries, a transaction a method
 following   what hosts commit, for a command on its own thread
 asked     a request below the verbs, and what came of it
+metrics   what Prometheus scrapes
 keys      requests that are done once under a key of their principal
 readable   what views take: a system, or a client
 apps      the build of a function that gives the arguments of `open`

@@ -10,6 +10,7 @@ An act (`ikigai_actors.verbs.act`) gets one, and knows of no key.
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property, partial
 from threading import Event
 from time import monotonic
@@ -21,7 +22,7 @@ from ikigai_actors.records.agents import lists, registry
 from ikigai_actors.records.agents.lists import Age, age_of
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, Answered, RemoteCommandKey, answer_of
-from ikigai_actors.records.once import KeyedCall, Once, answer_under
+from ikigai_actors.records.once import KeyedCall, Once, answer_under, scoped_key
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.handles.ref import AgentRef, System
@@ -49,6 +50,7 @@ class Access:
         under: str | None,
         quick: float = QUICK,
         by: str = "",
+        scope: str = "",
     ) -> None:
         """Reach all agents, or one and those below it.
 
@@ -58,15 +60,17 @@ class Access:
             under: what the topmost agent is called that can be reached; None for agent 0.
             quick: seconds that a call waits for what is usually done at once.
             by: who decides on calls, for the log; empty where nobody is named.
+            scope: whose keys those of calls are; empty where all who come in share them.
         """
+        self._scope = scope
         self._attached, self.check_hosted, self._under, self.quick = attached, check_hosted, under, quick
         self.by = by
         self._call: KeyedCall | None = None
 
     @classmethod
-    def of(cls, system: System, quick: float = QUICK, by: str = "", top: str | None = None) -> Self:
+    def of(cls, system: System, quick: float = QUICK, by: str = "", top: str | None = None, scope: str = "") -> Self:
         """Reach the agents of a system that runs them, or knows who does: all, or ``top`` and those below it."""
-        return cls(lambda timeout: system, lambda timeout: None, top, quick, by)
+        return cls(lambda timeout: system, lambda timeout: None, top, quick, by, scope)
 
     @property
     def is_whole(self) -> bool:
@@ -77,7 +81,7 @@ class Access:
         """The same reach for one call under a key, which `once` heeds."""
         assert self.system  # so that the copy shares it
         keyed = copy(self)
-        keyed._call = call
+        keyed._call = replace(call, key=scoped_key(self._scope, call.key)) if self._scope else call
         return keyed
 
     def patient(self, seconds: float) -> Self:

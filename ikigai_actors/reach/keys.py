@@ -8,15 +8,13 @@ A key names one request of one principal for 30 days. It is looked up before the
 may mean another agent the next time; the claim in the first unit decides between two at once.
 """
 
-import base64
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ikigai_actors.errors import IkigaiError, Repeated
 from ikigai_actors.records.hosts.remote_commands import RemoteCommandKey, answer_of
-from ikigai_actors.records.once import KeyedCall, Once, answer_under, note_answer, release_refused
+from ikigai_actors.records.once import KeyedCall, Once, answer_under, note_answer, release_refused, scoped_key
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.system.remote.client import Client
@@ -78,8 +76,7 @@ class _ReleaseRefused(Unit):
 def request_under(principal: str, key: str, verb: str, given: Mapping[str, Any]) -> KeyedCall:
     """The request of a principal, by its id, under a key. Raises `BadInput` for what cannot be a key."""
     KeyedCall(key, verb, {})
-    scoped = hashlib.sha256(f"{principal}\0{key}".encode()).digest()
-    return KeyedCall("api " + base64.urlsafe_b64encode(scoped).decode(), verb, given)
+    return KeyedCall(scoped_key(principal, key), verb, given)
 
 
 def known_request(client: Client, call: KeyedCall | None) -> KnownRequest | None:

@@ -17,6 +17,7 @@ row with what it says, or neither. Of two that claim a key at once the database 
 arguments is refused with `KeyTaken`. The death of an agent and `undo` leave its keys as they are.
 """
 
+import base64
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -46,6 +47,12 @@ def check_call_key(key: object) -> str:
     if not (0 < len(text) <= LONGEST_KEY and text.isprintable()):
         raise BadInput(f"Expected a key of 1 to {LONGEST_KEY} printable characters; got {shown(text)}.")
     return text
+
+
+def scoped_key(principal: str, key: str) -> str:
+    """The key of a principal, by its id, among those of all others."""
+    scoped = hashlib.sha256(f"{principal}\0{key}".encode()).digest()
+    return "api " + base64.urlsafe_b64encode(scoped).decode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ Its modules:
     observer                  serves the page of a system until it is closed
     server                    its requests
     watch                     hears the system while a page is open
-    metrics                   what Prometheus scrapes
     streams                   what pages get, and in which order
     served_pages              how one page finds another of the same database
     page/                     the page itself

@@ -18,7 +18,7 @@ from ikigai_actors.arguments import check_flag, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
 from ikigai_actors.http_server.guard import OWN_FILES_POLICY, PageGuard
-from ikigai_actors.http_server.serving import serving
+from ikigai_actors.http_server.server import serving
 from ikigai_actors.http_server.token_file import token_in
 from ikigai_actors.reach.views import check_open, location_of
 from ikigai_actors.records.transfer.export import as_path
@@ -93,7 +93,7 @@ class Observer(ClosedByBlock):
         limits = ConnectionLimits.of_process()
         limits = replace(limits, guests=min(_PAGES, limits.guests))
         try:
-            async with serving(server.application(), self._guard, self._listening, limits, _ENDING):
+            async with serving(server, self._guard, self._listening, limits, _ENDING):
                 self._ready.set()
                 await self._ended.wait()
         finally:

@@ -1,4 +1,4 @@
-"""The server of the page, by aiohttp. It reads by `reach.reading` and `behaviour.listing`, and acts by `verbs.acts`.
+"""The page as an application of ASGI. It reads by `reach.reading` and `behaviour.listing`, and acts by `verbs.acts`.
 
     GET  /                  the page            GET /page/NAME      its files, read once
     GET  /api/tree          all rows            GET /api/events     the stream of a page
@@ -12,14 +12,11 @@ Errors are JSON with an ``error``: 400 for what cannot be read, 404 for no such 
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib.resources import files
 from time import monotonic
 from typing import Any
-
-from aiohttp import web
-from aiohttp.typedefs import Handler
 
 from ikigai_actors.behaviour.listing import EXPERIMENT_READINGS
 from ikigai_actors.errors import (
@@ -31,12 +28,14 @@ from ikigai_actors.errors import (
     IkigaiError,
     StoreError,
 )
+from ikigai_actors.http_server.answers import TEXT, SentEventStream, answer
+from ikigai_actors.http_server.requests import AsgiScope, HttpRequest, Receive, RequestRefused, SendEvent
 from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.metrics import EXPOSITION, exposition, read_metrics
 from ikigai_actors.reach.reading import READINGS, PageQuery, messages_after
 from ikigai_actors.reach.rows import ROW_COLUMNS
 from ikigai_actors.reach.views import location_of, now_of
-from ikigai_actors.sight.metrics import EXPOSITION, exposition, read_metrics
-from ikigai_actors.sight.streams import compact_json, page_stream
+from ikigai_actors.sight.streams import PageStream, compact_json, page_stream
 from ikigai_actors.sight.watch import PAGE_TICK, ObserverWatch
 from ikigai_actors.system.approvals import person
 from ikigai_actors.system.handles.ref import System
@@ -56,6 +55,9 @@ PAGE_ACTS = ("prompt", "steer", "fork", "decide", "signal", "send", "grant")
 _PATIENCE = 20.0
 """Seconds that a request waits for its commit."""
 
+_RETRY_MS = 300
+"""Milliseconds after which a page connects again."""
+
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 _STATUSES: tuple[tuple[type[IkigaiError], int], ...] = (
     (BadInput, 400), (AgentNotFound, 404), (AmbiguousAgent, 404), (DocumentNotFound, 404), (HistoryPruned, 410),
@@ -73,80 +75,99 @@ class PageServer:
         self._files = {one.name: one.read_bytes() for one in files("ikigai_actors.sight").joinpath("page").iterdir()}
         self._ended = asyncio.Event()
 
-    def application(self) -> web.Application:
-        """The application, which `serving` guards."""
-        app = web.Application(middlewares=[self._reporting], client_max_size=_LARGEST_BODY)
-        app.router.add_get("/", partial(self._file, "index.html"))
-        app.router.add_get("/page/{name}", self._named_file)
-        app.router.add_get("/api/tree", self._tree)
-        app.router.add_get("/metrics", self._metrics)
-        app.router.add_get("/api/events", self._events)
-        for name, read in {**READINGS, **EXPERIMENT_READINGS}.items():
-            app.router.add_get(f"/api/{name}", partial(self._reading, read))
-        for name in PAGE_ACTS:
-            app.router.add_post(f"/api/{name}", partial(self._acting, ACTS[name]))
-        app.on_shutdown.append(self._end_streams)
-        return app
-
-    async def _end_streams(self, app: web.Application) -> None:
+    def drain(self) -> None:
+        """End the streams."""
         self._ended.set()
 
-    @web.middleware
-    async def _reporting(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def __call__(self, scope: AsgiScope, receive: Receive, out: SendEvent) -> None:
+        """Answer a request, which a guard has let in."""
+        request = HttpRequest(scope, receive)
+        handler = self._handlers().get(scope["path"])
+        if scope["path"].startswith("/page/"):
+            handler = "GET", partial(self._file, scope["path"].removeprefix("/page/"))
+        method = "GET" if request.method == "HEAD" else request.method
+        if handler is None:
+            await answer(out, 404, b"There is no such path.\n", media=TEXT)
+        elif handler[0] != method:
+            await answer(out, 405, b"Another method is expected.\n", {"Allow": handler[0]}, TEXT)
+        else:
+            await self._reported(handler[1], request, out)
+
+    def _handlers(self) -> "dict[str, tuple[str, Handler]]":
+        acts: dict[str, tuple[str, Handler]] = {
+            f"/api/{name}": ("POST", partial(self._acting, ACTS[name])) for name in PAGE_ACTS
+        }
+        readings: dict[str, tuple[str, Handler]] = {
+            f"/api/{name}": ("GET", partial(self._reading, read))
+            for name, read in {**READINGS, **EXPERIMENT_READINGS}.items()
+        }
+        return {
+            **readings,
+            **acts,
+            "/": ("GET", partial(self._file, "index.html")),
+            "/api/tree": ("GET", self._tree),
+            "/api/events": ("GET", self._events),
+            "/metrics": ("GET", self._metrics),
+        }
+
+    async def _reported(self, handler: "Handler", request: HttpRequest, out: SendEvent) -> None:
         try:
-            return await handler(request)
+            await handler(request, out)
+        except RequestRefused as error:
+            await _error(out, error.status, error.text)
         except IkigaiError as error:
             fallback = 409 if request.method == "POST" else 400
             status = next((number for kind, number in _STATUSES if isinstance(error, kind)), fallback)
-            return _error(status, str(error))
+            await _error(out, status, str(error))
 
-    async def _file(self, name: str, request: web.Request) -> web.Response:
+    async def _file(self, name: str, request: HttpRequest, out: SendEvent) -> None:
         kind = _TYPES.get(name.rpartition(".")[2])
         if name not in self._files or kind is None:
-            raise web.HTTPNotFound(text="There is no such file.\n")
-        return web.Response(body=self._files[name], content_type=kind, charset="utf-8")
+            await answer(out, 404, b"There is no such file.\n", media=TEXT)
+        else:
+            await answer(out, 200, self._files[name], media=f"{kind}; charset=utf-8")
 
-    async def _named_file(self, request: web.Request) -> web.Response:
-        return await self._file(request.match_info["name"], request)
-
-    async def _tree(self, request: web.Request) -> web.Response:
+    async def _tree(self, request: HttpRequest, out: SendEvent) -> None:
         watch = self._watch
         if not watch.pages or not len(watch.rows):
             await watch.refresh()
         version, rows = watch.rows.table()
-        return _answer(
-            {
-                "epoch": watch.rows.epoch,
-                "version": version,
-                "now": now_of(watch.system),
-                "columns": ROW_COLUMNS,
-                "rows": rows,
-                "database": location_of(watch.system),
-                "host": watch.system.attached,
-                "read_only": self._read_only,
-                "shell": None if self._shell is None else await asyncio.to_thread(self._shell),
-            }
-        )
+        tree = {
+            "epoch": watch.rows.epoch,
+            "version": version,
+            "now": now_of(watch.system),
+            "columns": ROW_COLUMNS,
+            "rows": rows,
+            "database": location_of(watch.system),
+            "host": watch.system.attached,
+            "read_only": self._read_only,
+            "shell": None if self._shell is None else await asyncio.to_thread(self._shell),
+        }
+        await _answer(out, tree)
 
-    async def _metrics(self, request: web.Request) -> web.Response:
+    async def _metrics(self, request: HttpRequest, out: SendEvent) -> None:
         text = exposition(await self._watch.read(partial(read_metrics, self._watch.system)))
-        return web.Response(body=text.encode(), headers={"Content-Type": EXPOSITION})
+        await answer(out, 200, text.encode(), media=EXPOSITION)
 
-    async def _reading(self, read: Callable[[System, PageQuery], object], request: web.Request) -> web.Response:
-        return _answer(await self._watch.read(partial(read, self._watch.system, request.query)))
+    async def _reading(self, read: Callable[[System, PageQuery], object], request: HttpRequest, out: SendEvent) -> None:
+        await _answer(out, await self._watch.read(partial(read, self._watch.system, request.query)))
 
-    async def _acting(self, act: Act, request: web.Request) -> web.Response:
+    async def _acting(self, act: Act, request: HttpRequest, out: SendEvent) -> None:
         if self._read_only:
-            return _error(403, "This observer was started with --read-only.")
-        if request.headers.get("X-Ikigai") != "1" or request.content_type != "application/json":
-            return _error(403, "Expected Content-Type: application/json, and X-Ikigai: 1.")
+            await _error(out, 403, "This observer was started with --read-only.")
+            return
+        if request.headers.get("x-ikigai") != "1" or request.media != "application/json":
+            await _error(out, 403, "Expected Content-Type: application/json, and X-Ikigai: 1.")
+            return
         try:
-            body = json.loads(await request.read())
+            body = json.loads(await request.body(_LARGEST_BODY))
         except (ValueError, RecursionError) as error:
-            return _error(400, f"Expected a JSON object: {error}.")
+            await _error(out, 400, f"Expected a JSON object: {error}.")
+            return
         if not isinstance(body, dict):
-            return _error(400, "Expected a JSON object.")
-        return _answer({"done": await asyncio.to_thread(self._do, act, body)})
+            await _error(out, 400, "Expected a JSON object.")
+            return
+        await _answer(out, {"done": await asyncio.to_thread(self._do, act, body)})
 
     def _do(self, act: Act, body: object) -> object:
         """Do what a page asks for, as the person who has begun the observer. A turn is known by its handle."""
@@ -154,35 +175,39 @@ class PageServer:
         done = act.call(reach, body)
         return begun_turn(reach, done) if isinstance(done, Begun) else done
 
-    async def _events(self, request: web.Request) -> web.StreamResponse:
+    async def _events(self, request: HttpRequest, out: SendEvent) -> None:
         watch = self._watch
         await watch.join()
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
         try:
-            stream, is_other = page_stream(request.query, request.headers.get("Last-Event-ID"), watch.rows)
-            await response.prepare(request)
-            await response.write(b"retry: 300\n\n" + (b"event: reset\ndata: {}\n\n" if is_other else b""))
-            written = due = monotonic()
-            while not self._ended.is_set():
-                places = stream.due(watch.rows, monotonic())
-                news = await watch.read(partial(messages_after, watch.system, places)) if places else {}
-                text = stream.tell(watch.rows, watch.replies, news, watch.trouble)
-                if text or monotonic() - written >= _QUIET:
-                    await response.write(text.encode() or b":\n\n")
-                    written = monotonic()
-                due = max(due + PAGE_TICK, monotonic())
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._ended.wait(), due - monotonic())
-        except ConnectionResetError:  # the page has gone
-            pass
+            place, is_other = page_stream(request.query, request.headers.get("last-event-id"), watch.rows)
+            async with SentEventStream(request, out, _RETRY_MS) as stream:
+                if is_other:
+                    await stream.event({}, "reset")
+                await self._tell(place, stream)
         finally:
             watch.leave()
-        return response
+
+    async def _tell(self, place: PageStream, stream: SentEventStream) -> None:
+        """Send the news of a page until it goes, or the server ends. Raises `ConnectionError`."""
+        watch, written, due = self._watch, monotonic(), monotonic()
+        while not self._ended.is_set():
+            places = place.due(watch.rows, monotonic())
+            news = await watch.read(partial(messages_after, watch.system, places)) if places else {}
+            text = place.tell(watch.rows, watch.replies, news, watch.trouble)
+            if text or monotonic() - written >= _QUIET or stream.is_left:
+                await stream.write(text or ":\n\n")
+                written = monotonic()
+            due = max(due + PAGE_TICK, monotonic())
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), due - monotonic())
 
 
-def _answer(value: Any) -> web.Response:
-    return web.Response(text=compact_json(value), content_type="application/json")
+Handler = Callable[[HttpRequest, SendEvent], Awaitable[None]]
 
 
-def _error(status: int, text: str) -> web.Response:
-    return web.json_response({"error": text}, status=status)
+async def _answer(out: SendEvent, value: Any) -> None:
+    await answer(out, 200, compact_json(value).encode(), media="application/json; charset=utf-8")
+
+
+async def _error(out: SendEvent, status: int, text: str) -> None:
+    await answer(out, status, {"error": text})

@@ -7,12 +7,15 @@ The rights are those of `Right`. Any other word among the roles gives no right: 
 ``under`` is the uuid of the topmost agent in reach; None is everything. The command line is `local`.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ikigai_actors.errors import NotAllowed
 from ikigai_actors.verbs.rights import Right
 
 if TYPE_CHECKING:
+    from ikigai_actors.reach.access import Access
     from ikigai_actors.system.handles.ref import System
 
 _LONGEST = 200
@@ -64,6 +67,23 @@ def check_right(principal: Principal, needs: Right, what: str) -> None:
     if not has_right(principal, needs):
         roles = ", ".join(sorted(principal.roles)) or "none"
         raise NotAllowed(f"{what} needs the role {needs.name.lower()}; {principal.id} has {roles}.")
+
+
+@contextmanager
+def acting_as(principal: Principal | None, access: "Access", *, reads: bool = False) -> Iterator[None]:
+    """Within the block this thread commits for a principal; None is the user of this machine.
+
+    Nothing is committed for one that may only look, and nothing by an act that reads.
+    """
+    from ikigai_actors.reach.asked import AskedRequest
+    from ikigai_actors.store.asker import LOOKER, acting_for
+
+    if principal is None:
+        yield
+        return
+    looks = reads or principal.only_looks
+    with acting_for(LOOKER if looks else AskedRequest(None, access.client.now_ms, principal.id)):
+        yield
 
 
 def principal_of_token(system: "System", secret: str, under: str | None = None) -> Principal | None:

@@ -99,9 +99,14 @@ class VerbTool:
         return self.word.replace("-", "_")
 
     @property
+    def needs(self) -> Right:
+        """The right that a caller needs."""
+        return TABLE[self.word].needs
+
+    @property
     def reads(self) -> bool:
         """Whether it changes nothing."""
-        return TABLE[self.word].needs is Right.LOOK
+        return self.needs is Right.LOOK
 
     def listed(self) -> dict[str, Any]:
         """The verb as a tool of MCP."""

@@ -9,16 +9,17 @@ from typing import Any
 
 import aiohttp
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, Signal, ToolCall, tool
-from ikigai_actors.doors.agui.runs import WebRuns
 from ikigai_actors.doors.agui.transcript import CUT_NOTICE
+from ikigai_actors.doors.protocols import DoorApplication
+from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
+from ikigai_actors.http_server.guard import Guard
+from ikigai_actors.http_server.server import serving
 from tests.kit.agui import Shown, Verifier
 from tests.kit.blocking_provider import DEADLINE, Hanging, Speaker
 from tests.kit.databases import eventually
-from tests.kit.doors import opened
+from tests.kit.doors import mcp_server, opened
 
 Heard = list[tuple[str, dict[str, Any]]]
 """Events, each with its id."""
@@ -96,17 +97,23 @@ async def events(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, d
 
 Scene = Callable[[ActorSystem, Browser], Awaitable[None]]
 
+TOKEN = "t" * 43
+
 
 def play(database: str, scene: Scene, provider: Any = None, **more: Any) -> None:
     with opened(database, provider or OfflineProvider(), **more) as (host, access):
 
         async def run() -> None:
-            runs = WebRuns(access)
-            application = web.Application()
-            application.router.add_post("/agui/{agent}", runs.post)
-            application.router.add_get("/agui/{agent}", runs.get)
-            async with TestServer(application) as server, aiohttp.ClientSession() as client:
-                await scene(host, Browser(client, f"http://127.0.0.1:{server.port}"))
+            listening = listen("127.0.0.1", 0)
+            application = DoorApplication(mcp_server(access), access)
+            place = f"127.0.0.1:{listening.getsockname()[1]}"
+            guard = Guard(place, token=TOKEN)
+            headers = {"Authorization": f"Bearer {TOKEN}"}
+            async with (
+                serving(application, guard, listening, ConnectionLimits(), DEADLINE),
+                aiohttp.ClientSession(headers=headers) as client,
+            ):
+                await scene(host, Browser(client, f"http://{place}"))
 
         asyncio.run(run())
 

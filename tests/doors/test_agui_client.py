@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem, Reply, ToolCall
-from tests.doors.test_agui import SCENES, Browser, launch, play, play_a_lost_host
+from tests.doors.test_agui import SCENES, TOKEN, Browser, launch, play, play_a_lost_host
 from tests.kit.agui import CLOSES, GOES_ON, OPENS, Refused, Shown, Verifier
 from tests.kit.blocking_provider import DEADLINE, Speaker
 from tests.kit.npm import installed
@@ -125,7 +125,7 @@ def test_the_port_refuses_and_shows_what_the_official_client_does(package: Path)
 
 async def talked(package: Path, browser: Browser, steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The messages that an agent of the official client shows after some steps."""
-    command = ["node", str(SCRIPT), str(package), "talk", f"{browser.url}/agui/kid", json.dumps(steps)]
+    command = ["node", str(SCRIPT), str(package), "talk", f"{browser.url}/agui/kid", json.dumps(steps), TOKEN]
     process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
     output, _ = await asyncio.wait_for(process.communicate(), DEADLINE)
     answer = json.loads(output)

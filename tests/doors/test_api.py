@@ -27,8 +27,8 @@ from ikigai_actors.api import ApiRequest, AttachedSystem, Principal, api
 from ikigai_actors.doors.api.limits import OpenPlaces, RequestRates
 from ikigai_actors.doors.api.openapi import openapi_page
 from ikigai_actors.doors.api.operations import operations
-from ikigai_actors.doors.api.serving import ApiServer
-from ikigai_actors.http_server.acceptor import listen
+from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
+from ikigai_actors.http_server.server import HttpServer
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.records.arrivals.endpoints import SetEndpoint
@@ -55,7 +55,7 @@ class Stage:
         self.host, self.system = host, system
         self.principals = dict(PRINCIPALS)
         self.app = api(system, self.principal_of)
-        self.server: ApiServer | None = None
+        self.server: HttpServer | None = None
 
     def principal_of(self, request: ApiRequest) -> Principal | None:
         return self.principals.get(request.bearer)
@@ -85,8 +85,8 @@ class Stage:
 
 
 @contextmanager
-def staged(database: str, provider: Provider | None = None) -> Iterator[Stage]:
-    with ActorSystem.open(database, provider or OfflineProvider()) as host:
+def staged(database: str, provider: Provider | None = None, **options: Any) -> Iterator[Stage]:
+    with ActorSystem.open(database, provider or OfflineProvider(), **options) as host:
         host.root.rename("root")
         host.root.fork(name="kid")
         host.root.fork(name="other")
@@ -369,8 +369,8 @@ async def served(stage: Stage, trusted: Sequence[str] = ()) -> AsyncIterator[tup
     """A client of a real server on this machine, and what ends it."""
     listening, stop = listen("127.0.0.1", 0), asyncio.Event()
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    stage.server = ApiServer(stage.app, listening, trusted=trusted)
-    serving = asyncio.create_task(stage.server.serve(stop))
+    stage.server = HttpServer(stage.app, listening, ConnectionLimits(), trusted=trusted)
+    serving = asyncio.create_task(stage.server.serve(stop, 10.0))
     try:
         async with httpx2.AsyncClient(base_url=url, headers={"Authorization": "Bearer op"}, timeout=60) as client:
             yield client, stop

@@ -8,15 +8,15 @@ from typing import Any
 
 import aiohttp
 import pytest
-from aiohttp import web
 
 from ikigai_actors import OfflineProvider
 from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND
 from ikigai_actors.doors.mcp import HANDSHAKE, STATELESS
-from ikigai_actors.doors.mcp_http import LARGEST_BODY, HttpMcp
+from ikigai_actors.doors.protocols import DoorApplication
 from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
 from ikigai_actors.http_server.guard import Guard
-from ikigai_actors.http_server.serving import serving
+from ikigai_actors.http_server.requests import MOST_BODY
+from ikigai_actors.http_server.server import serving
 from ikigai_actors.reach.access import QUICK
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.doors import mcp_server, opened
@@ -31,8 +31,7 @@ def play(database: str, scene: Scene, provider: Any = None, *, quick: float = DE
     with opened(database, provider or OfflineProvider(), quick=quick) as (_, access):
 
         async def run() -> None:
-            application = web.Application(client_max_size=LARGEST_BODY)
-            application.router.add_post("/mcp", HttpMcp(mcp_server(access)).post)
+            application = DoorApplication(mcp_server(access), access)
             listening = listen("127.0.0.1", 0)
             place = f"127.0.0.1:{listening.getsockname()[1]}"
             guard = Guard(place, token=TOKEN)
@@ -67,7 +66,7 @@ def test_a_request_is_answered_by_its_response(durable: str) -> None:
             status, told = await post(request("ping"), **{"MCP-Protocol-Version": version})
             assert (status, "error" in told) == (expected, expected == 400)
         assert (await post({"jsonrpc": "2.0", "method": "notifications/initialized"})) == (202, None)
-        assert (await post(b" " * (LARGEST_BODY + 1)))[0] == 413
+        assert (await post(b" " * (MOST_BODY + 1)))[0] == 413
         for refused, foreign in ((401, {"Authorization": "Bearer no"}), (403, {"Origin": "http://evil.example"})):
             async with client.post(url, json=request("ping"), headers=headers(**foreign)) as response:
                 assert response.status == refused

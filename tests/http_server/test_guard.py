@@ -2,13 +2,14 @@
 
 import stat
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import make_mocked_request
 
 from ikigai_actors.errors import BadInput
-from ikigai_actors.http_server.guard import OWN_FILES_POLICY, Guard, PageGuard, same_secret
+from ikigai_actors.http_server.guard import OWN_FILES_POLICY, Guard, PageGuard, RequestHead, same_secret
+from ikigai_actors.http_server.requests import AsgiScope
+from ikigai_actors.http_server.server import guarded_head
 from ikigai_actors.http_server.token_file import token_in
 
 TOKEN = "t" * 43
@@ -20,12 +21,14 @@ PAGES = PageGuard(PLACE, OWN_FILES_POLICY, TOKEN)
 DOORS = pytest.mark.parametrize("guard", [PROGRAMS, PAGES], ids=["programs", "pages"])
 
 
-def asked(path: str = "/mcp", **headers: str) -> web.Request:
-    return make_mocked_request("GET", path, {"Host": PLACE, **headers})
+def asked(path: str = "/mcp", **headers: str) -> RequestHead:
+    place, _, query = path.partition("?")
+    given = {name.lower(): value for name, value in {"Host": PLACE, **headers}.items()}
+    return RequestHead("GET", place, given, dict(parse_qsl(query)))
 
 
-def status(guard: Guard, request: web.Request) -> int | None:
-    refusal = guard.refusal(request)
+def status(guard: Guard, head: RequestHead) -> int | None:
+    refusal = guard.refusal(head)
     return None if refusal is None else refusal.status
 
 
@@ -60,12 +63,39 @@ def test_another_name_or_a_page_from_elsewhere_is_refused_though_it_has_the_toke
 
 
 @DOORS
+def test_a_name_that_is_given_twice_is_none(guard: Guard) -> None:
+    scope: AsgiScope = {
+        "method": "GET",
+        "path": "/mcp",
+        "headers": [(b"host", PLACE.encode()), (b"Host", PLACE.encode())],
+    }
+    head = guarded_head(scope)
+    assert status(guard, head._replace(headers={**head.headers, "authorization": f"Bearer {TOKEN}"})) == 403
+
+
+@DOORS
+def test_a_guest_is_admitted_once_all_else_is_in_order(guard: Guard) -> None:
+    admitted: list[str] = []
+
+    def admit() -> bool:
+        admitted.append("guest")
+        return len(admitted) == 1
+
+    assert guard.answer(asked(), admit) is not None
+    assert admitted == []
+    assert guard.answer(asked(**BEARER), admit) is None
+    full = guard.answer(asked(**BEARER), admit)
+    assert full is not None
+    assert full.status == 503
+
+
+@DOORS
 @pytest.mark.parametrize(
     "given", ["", TOKEN, f"Basic {TOKEN}", f"Bearer {TOKEN[1:]}", f"Bearer {TOKEN}x", "Bearer ", "Bearer é"]
 )
 def test_nobody_comes_in_without_the_token(guard: Guard, given: str) -> None:
     assert status(guard, asked(Authorization=given)) == 401
-    assert status(guard, make_mocked_request("GET", "/mcp", {"Host": PLACE})) == 401
+    assert status(guard, asked()) == 401
 
 
 def test_programs_may_say_localhost_and_learn_how_they_come_in() -> None:

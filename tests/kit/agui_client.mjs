@@ -2,13 +2,14 @@
 //
 //   judge            lines of JSON on standard input, each {"messages", "events"}: prints {"at", "messages", "warnings"} for
 //                    each, where ``at`` is the number of the event that was refused, or null
-//   talk URL STEPS   an HttpAgent does the steps of a JSON list, and prints its messages: {"say"} prompts, {"decide"}
+//   talk URL STEPS TOKEN
+//                    an HttpAgent does the steps of a JSON list, and prints its messages: {"say"} prompts, {"decide"}
 //                    approves or denies what waits
 
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 
-const [, , home, command, url, steps] = process.argv;
+const [, , home, command, url, steps, token] = process.argv;
 const require = createRequire(home + "/");
 const { HttpAgent, verifyEvents, enforceEvents, defaultApplyEvents } = require("@ag-ui/client");
 const { from, concatMap, lastValueFrom, tap, map } = require("rxjs");
@@ -31,7 +32,7 @@ async function judge({ messages, events }) {
 }
 
 async function talk() {
-  const agent = new HttpAgent({ url, threadId: "t" });
+  const agent = new HttpAgent({ url, threadId: "t", headers: { Authorization: `Bearer ${token}` } });
   let number = 0;
   for (const step of JSON.parse(steps)) {
     number += 1;

@@ -11,16 +11,14 @@ import base64
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
-
-from aiohttp import web
+from typing import Any, NoReturn
 
 from ikigai_actors.doors.json_rpc import INVALID_PARAMS, Params, RpcError, RpcRequest
 from ikigai_actors.doors.mcp import McpDoor
-from ikigai_actors.doors.mcp_http import HttpMcp
+from ikigai_actors.doors.protocols import DoorApplication
 from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
-from ikigai_actors.http_server.guard import Guard
-from ikigai_actors.http_server.serving import serving
+from ikigai_actors.http_server.guard import Guard, RequestHead
+from ikigai_actors.http_server.server import serving
 from ikigai_actors.reach.access import Access
 from tests.kit.blocking_provider import DEADLINE
 
@@ -168,21 +166,19 @@ class ConformanceDoor(McpDoor):
 class OpenGuard(Guard):
     """A guard that asks for no token: the suite has none to give."""
 
-    def _has_secret(self, request: web.Request) -> bool:
+    def _has_secret(self, head: RequestHead) -> bool:
         return True
 
 
-def nobody() -> Access:
-    """What its tools reach: no agent."""
+def refuse(timeout: float = 0.0) -> NoReturn:
+    """Reach no agent."""
     raise AssertionError("no tool of the suite asks for agents")
 
 
 @asynccontextmanager
 async def conformance_door() -> AsyncIterator[str]:
     """A door for the length of a block; gives its address."""
-    application = web.Application()
-    door = ConformanceDoor(nobody)
-    application.router.add_post("/mcp", HttpMcp(door).post)
+    application = DoorApplication(ConformanceDoor(refuse), Access(refuse, refuse, None))
     listening = listen("127.0.0.1", 0)
     place = f"127.0.0.1:{listening.getsockname()[1]}"
     async with serving(application, OpenGuard(place), listening, ConnectionLimits(), DEADLINE):

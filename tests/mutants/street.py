@@ -19,7 +19,7 @@ STREET_MUTANTS = (
     ),
     Mutant(
         "a key without its principal",
-        "reach/keys.py",
+        "records/once.py",
         'f"{principal}\\0{key}"',
         'f"{key}"',
         test=_API,

@@ -11,8 +11,8 @@ import pytest
 from ikigai_actors import ActorSystem, FunctionProvider, Reply, Request, ToolCall, tool
 from ikigai_actors.actors.clock import SYSTEM_CLOCK
 from ikigai_actors.agent.statistics import Tally
+from ikigai_actors.reach.metrics import COUNTER, Metric, exposition, read_metrics
 from ikigai_actors.sight import observe
-from ikigai_actors.sight.metrics import COUNTER, Metric, exposition, read_metrics
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.tools import Policy
 from tests.kit.blocking_provider import Gate, Hanging

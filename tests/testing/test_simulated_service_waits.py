@@ -5,9 +5,9 @@ from itertools import pairwise
 import pytest
 
 from ikigai_actors import AgentRef, ProviderError, ScriptedProvider, Signal, TimedOut, TurnInterrupted
+from ikigai_actors.reach.metrics import read_metrics
 from ikigai_actors.records.hosts.host_waits import published_state
 from ikigai_actors.records.messages.settings import SERVICE_RETRIES
-from ikigai_actors.sight.metrics import read_metrics
 from ikigai_actors.store.hosts.rows import open_hosts
 from ikigai_actors.system.remote.client import shown_state
 from ikigai_actors.testing import simulated

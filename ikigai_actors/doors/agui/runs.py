@@ -31,15 +31,15 @@ from ag_ui.core import (
     UserMessage,
 )
 from ag_ui.core import Message as WebMessage
-from aiohttp import web
 from pydantic import ValidationError
 
 from ikigai_actors.agent.turn.calls import CHANGED, PendingCall
 from ikigai_actors.doors.agui.stream import LOOK_AGAIN, AgentStream, latest_of, send_event
 from ikigai_actors.doors.agui.transcript import ClientMessages, call_id
 from ikigai_actors.doors.call_title import call_title
-from ikigai_actors.doors.sent_events import SentEvents
-from ikigai_actors.errors import BadInput, IkigaiError, TurnInterrupted
+from ikigai_actors.errors import BadInput, IkigaiError, NotAllowed, TurnInterrupted
+from ikigai_actors.http_server.answers import SentEventStream, answer
+from ikigai_actors.http_server.requests import MOST_BODY, HttpRequest, SendEvent
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.news import NewsFeed, NewsWatch
@@ -50,9 +50,13 @@ from ikigai_actors.records.once import KeyedCall
 from ikigai_actors.text import unfit_fields
 from ikigai_actors.verbs.acts.changes import decide_on
 from ikigai_actors.verbs.acts.turns import kept_prompt
+from ikigai_actors.verbs.principal import Principal, acting_as, check_right
+from ikigai_actors.verbs.rights import Right
 
 _LONGEST_PAUSE = 8.0
 """Seconds between two looks at a turn of which nothing comes, at most: not all that ends one is a message."""
+
+_ENDING = RunErrorEvent(message="The server is ending. Run again with the same runId.")
 
 LONGEST_POSITION = 16
 """Digits that no position has."""
@@ -99,50 +103,61 @@ class BegunRun(NamedTuple):
 class WebRuns:
     """Serves AG-UI."""
 
-    def __init__(self, access: Access) -> None:
-        self._access, self._feed = access, NewsFeed(lambda: access.system)
+    def __init__(self, access: Access, news: NewsFeed, principal: Principal | None = None) -> None:
+        """Serve one client, or all who may do everything.
 
-    async def post(self, request: web.Request) -> web.StreamResponse:
-        """Prompt an agent, or decide on its calls, and stream the run."""
+        Args:
+            access: the agents in reach.
+            news: hears what agents do.
+            principal: who asks; None for the user of this machine, who may do everything.
+        """
+        self._access, self._news, self._principal = access, news, principal
+
+    async def post(self, agent: str, request: HttpRequest, out: SendEvent) -> None:
+        """Prompt an agent, or decide on its calls, and stream the run. Raises `RequestRefused`."""
+        body = await request.body(MOST_BODY)
         try:
-            asked = run_input(await request.read())
-            run = await asyncio.to_thread(self._begun, request.match_info["agent"], asked)
+            asked = run_input(body)
+            run = await asyncio.to_thread(self._allowed, agent, asked)
         except IkigaiError as error:
-            return web.json_response({"error": str(error)}, status=400)
-        async with SentEvents(request) as stream, self._feed.watch(run.handle.agent, pieces=True) as news:
+            await answer(out, 403 if isinstance(error, NotAllowed) else 400, {"error": str(error)})
+            return
+        async with SentEventStream(request, out) as stream, self._news.watch(run.handle.agent, pieces=True) as news:
             await send_event(stream, _started(asked))
             try:
                 await send_event(stream, await self._stream_run(stream, news, run))
             except IkigaiError as error:
                 await send_event(stream, RunErrorEvent(message=str(error)))
-        return stream.response
 
-    async def get(self, request: web.Request) -> web.StreamResponse:
+    async def get(self, agent: str, request: HttpRequest, out: SendEvent) -> None:
         """Stream all events of an agent after a message."""
-        after = request.query.get("after") or request.headers.get("Last-Event-ID") or "0"
+        after = request.query.get("after") or request.headers.get("last-event-id") or "0"
         if not is_position(after):
             refused = f"Expected after to be the position of a message; got {after[:40]!r}."
-            return web.json_response({"error": refused}, status=400)
+            await answer(out, 400, {"error": refused})
+            return
         try:
-            agent = (await asyncio.to_thread(self._access.find, request.match_info["agent"])).uuid
+            uuid = (await asyncio.to_thread(self._access.find, agent)).uuid
         except IkigaiError as error:
-            return web.json_response({"error": str(error)}, status=404)
-        async with SentEvents(request) as stream, self._feed.watch(agent, pieces=True) as news:
+            await answer(out, 404, {"error": str(error)})
+            return
+        async with SentEventStream(request, out) as stream, self._news.watch(uuid, pieces=True) as news:
             shown = await AgentStream.after(int(after), self._access, stream, news, prompts=True)
-            await shown.send_messages(await asyncio.to_thread(self._head, agent))
-            while not stream.is_left:
+            await shown.send_messages(await asyncio.to_thread(self._head, uuid))
+            while not stream.is_left and not self._news.ending.is_set():
                 found = shown.news()
                 await shown.send_messages(found.head)
                 await shown.send_reply(found)
                 await shown.wait()
-        return stream.response
 
-    async def _stream_run(self, stream: SentEvents, news: NewsWatch, run: BegunRun) -> BaseEvent:
+    async def _stream_run(self, stream: SentEventStream, news: NewsWatch, run: BegunRun) -> BaseEvent:
         """Send what a turn says; return the event that ends the run. Raises `IkigaiError` and `ConnectionError`."""
         while not (opening := await asyncio.to_thread(self._reader().opening, run.handle)):
             end, _ = await asyncio.to_thread(self._look_at_turn, run)
             if end is not None:
                 return end  # its agent is dead
+            if self._news.ending.is_set():
+                return _ENDING
             await news.news(LOOK_AGAIN)
         has = ClientMessages.of(run.asked.messages)
         shown = await AgentStream.after(run.after or opening, self._access, stream, news, has=has)
@@ -156,6 +171,8 @@ class WebRuns:
                 await shown.send_messages(until)
                 if end is not None:
                     return end
+            if self._news.ending.is_set():
+                return _ENDING
             await shown.send_reply(found)
             await shown.wait()
 
@@ -174,6 +191,14 @@ class WebRuns:
 
     def _reader(self) -> TurnReader:
         return self._access.turns
+
+    def _allowed(self, text: str, asked: RunAgentInput) -> BegunRun:
+        """The run that is asked for, if the principal has the right to it."""
+        if self._principal is not None:
+            needs, what = (Right.APPROVE, "A decision") if asked.resume else (Right.PROMPT, "A run")
+            check_right(self._principal, needs, what)
+        with acting_as(self._principal, self._access):
+            return self._begun(text, asked)
 
     def _begun(self, text: str, asked: RunAgentInput) -> BegunRun:
         """The run that is asked for: its prompt is committed, or its decisions."""

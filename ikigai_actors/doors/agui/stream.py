@@ -8,7 +8,7 @@ from ag_ui.core import BaseEvent
 from ag_ui.encoder import EventEncoder
 
 from ikigai_actors.doors.agui.transcript import WebTranscript
-from ikigai_actors.doors.sent_events import SentEvents
+from ikigai_actors.http_server.answers import SentEventStream
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.news import NewsWatch, ReplyHeard
 from ikigai_actors.reach.scrollback import Scrollback
@@ -27,11 +27,15 @@ _ENCODER = EventEncoder()
 class AgentStream:
     """The events of one agent that a client receives, in order."""
 
-    def __init__(self, stream: SentEvents, news: NewsWatch, scrollback: Scrollback, transcript: WebTranscript) -> None:
+    def __init__(
+        self, stream: SentEventStream, news: NewsWatch, scrollback: Scrollback, transcript: WebTranscript
+    ) -> None:
         self._stream, self._news, self._scrollback, self._transcript = stream, news, scrollback, transcript
 
     @classmethod
-    async def after(cls, place: int, access: Access, stream: SentEvents, news: NewsWatch, **more: Any) -> "AgentStream":
+    async def after(
+        cls, place: int, access: Access, stream: SentEventStream, news: NewsWatch, **more: Any
+    ) -> "AgentStream":
         """Begin after a message of the followed agent; ``more`` goes to its transcript. Raises `IkigaiError`."""
         scrollback = await asyncio.to_thread(scrollback_of, access.client, str(news.agent))
         boundary = await asyncio.to_thread(latest_of, scrollback, place, lambda one: one.ends_pieces)
@@ -73,7 +77,7 @@ class AgentStream:
             await send_event(self._stream, event)
 
 
-async def send_event(stream: SentEvents, event: BaseEvent, line: str = "") -> None:
+async def send_event(stream: SentEventStream, event: BaseEvent, line: str = "") -> None:
     """Send an event, after another line of it. Raises `ConnectionError`."""
     await stream.write(line + _ENCODER.encode(event))
 

@@ -18,28 +18,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.arguments import check_callable, check_type
-from ikigai_actors.doors.api.answers import ApiStream, answer, answer_problem
+from ikigai_actors.doors.api.answers import API_RULES, answer_problem
 from ikigai_actors.doors.api.feeds import stream_feed
 from ikigai_actors.doors.api.limits import OpenPlaces, RequestRates
 from ikigai_actors.doors.api.openapi import openapi_page
 from ikigai_actors.doors.api.operations import Operation, operations
 from ikigai_actors.doors.api.problems import ApiProblem, api_problem
-from ikigai_actors.doors.api.requests import (
-    ApiRequest,
-    AsgiScope,
-    Receive,
-    SendEvent,
-    check_headers,
-    check_storable,
-    number_in,
-    seconds,
-)
+from ikigai_actors.doors.api.requests import ApiRequest, check_storable, number_in, seconds
+from ikigai_actors.doors.mcp import McpDoor
+from ikigai_actors.doors.mcp_http import answer_mcp
+from ikigai_actors.doors.protocols import AguiClient
 from ikigai_actors.errors import EndpointNotFound, Forged, IkigaiError
+from ikigai_actors.http_server.answers import SentEventStream, answer, with_rules
+from ikigai_actors.http_server.requests import AsgiScope, Receive, RequestRefused, SendEvent, check_headers
 from ikigai_actors.reach.access import QUICK, Access
 from ikigai_actors.reach.asked import AskedRequest, command_of, command_row
 from ikigai_actors.reach.branch_feed import BranchFeed
 from ikigai_actors.reach.keys import Did, RequestRepeated, keep_answer, known_request, release_key, request_under
 from ikigai_actors.reach.listing import MOST_IN_PAGE, agents_page, messages_page, row_of_agent
+from ikigai_actors.reach.metrics import EXPOSITION, exposition, read_metrics
 from ikigai_actors.reach.news import NewsFeed
 from ikigai_actors.reach.reading import message_as_json
 from ikigai_actors.reach.turns import DONE, FAILED, MAIL, REQUEST, WORKING, TurnHandle
@@ -153,24 +150,25 @@ class Api:
         await out({"type": "lifespan.shutdown.complete"})
 
     async def _answer(self, scope: AsgiScope, receive: Receive, out: SendEvent) -> None:
-        begun = False
+        begun, ruled = False, with_rules(out, API_RULES)
 
         async def sending(message: Any) -> None:
             nonlocal begun
             begun = True
-            await out(message)
+            await ruled(message)
 
         try:
             check_headers(scope)
             await self._route(ApiRequest(scope, receive), sending)
-        except (ApiProblem, IkigaiError) as error:
-            problem = error if isinstance(error, ApiProblem) else api_problem(error)
+        except (ApiProblem, IkigaiError, RequestRefused) as error:
             if not begun:
-                await answer_problem(out, problem)
+                await answer_problem(ruled, _problem_of(error))
         except Exception:
             logger.exception("A request to the API failed")
             if not begun:
-                await answer_problem(out, ApiProblem("internal", "This is a defect; the log of the server says more."))
+                await answer_problem(
+                    ruled, ApiProblem("internal", "This is a defect; the log of the server says more.")
+                )
 
     async def _route(self, request: ApiRequest, out: SendEvent) -> None:
         try:
@@ -188,12 +186,37 @@ class Api:
                 await answer(out, 200, openapi_page(self._url or request.root or "/"))
             case "POST", ["in", name]:
                 await self._arrival(request, name, out)
+            case "POST", ["mcp"]:
+                await answer_mcp(self._mcp(await self._admitted(request)), request, out)
+            case _, ["mcp"]:
+                raise ApiProblem("no-method", "Expected POST.", {"Allow": "POST"})
+            case "GET" | "POST", ["agui", agent]:
+                principal = await self._admitted(request)
+                client = AguiClient(self._access_of(principal), self.news, principal)
+                await self._in_stream(principal, partial(client.answer, agent, request, out))
+            case "GET", ["metrics"]:
+                await self._metrics(await self._admitted(request), out)
             case "GET" | "POST", [version, *rest] if version == API_VERSION and rest:
                 await self._of_principal(request, await self._admitted(request), rest, out)
             case "GET" | "POST", _:
                 raise ApiProblem("not-found", "There is no such path: /openapi.json lists them.")
             case _:
                 raise ApiProblem("no-method", "Expected GET or POST.", {"Allow": "GET, POST"})
+
+    def _mcp(self, principal: Principal) -> McpDoor:
+        access = self._access_of(principal)
+        return McpDoor(lambda: access, principal=principal, news=self.news, pool=self._threads)
+
+    def _access_of(self, principal: Principal) -> Access:
+        """The reach of a principal for acts: it is named by what they write, and has keys of its own."""
+        return Access.of(self._system, by=principal.id, top=principal.under, scope=principal.id)
+
+    async def _metrics(self, principal: Principal, out: SendEvent) -> None:
+        """Figures of the whole database, for a principal that reaches all of it."""
+        if principal.under is not None:
+            raise ApiProblem("not-allowed", f"/metrics is about all agents, and {principal.id} reaches a branch.")
+        text = exposition(await self._on_thread(partial(read_metrics, self._system)))
+        await answer(out, 200, text.encode(), media=EXPOSITION)
 
     async def _ready(self, out: SendEvent) -> None:
         if self.news.ending.is_set():
@@ -440,7 +463,7 @@ class Api:
             access = Access.of(self._system, top=top)
         since = request.headers.get("last-event-id") or request.query.get("after") or None
         feed: BranchFeed = await self._on_thread(partial(BranchFeed, access, since))
-        await stream_feed(feed, request, ApiStream(out), self.news.ending, self._on_thread, QUIET_STREAM)
+        await stream_feed(feed, SentEventStream(request, out), self.news.ending, self._on_thread, QUIET_STREAM)
 
     async def _turn_events(self, request: ApiRequest, access: Access, handle: TurnHandle, out: SendEvent) -> None:
         handle = await self._on_thread(partial(self._turns.settled, handle))
@@ -464,41 +487,33 @@ class Api:
         self, request: ApiRequest, access: Access, uuid: str, place: int, out: SendEvent, turn: TurnHandle | None
     ) -> None:
         """Stream the messages of an agent after a place, and those to come: all of them, or those of a turn."""
-        stream, scrollback = ApiStream(out), await self._on_thread(partial(scrollback_of, access.client, uuid))
-        gone = asyncio.ensure_future(request.gone())
-        try:
-            async with self.news.watch(uuid, pieces=True) as watch:
-                await stream.begin()
-                while not gone.done():
-                    if self.news.ending.is_set():
-                        await stream.event("bye", {})
-                        break
-                    watch.is_behind = False
-                    outcome = None if turn is None else await self._on_thread(partial(self._turns.look_at, turn))
-                    record, messages = await self._on_thread(
-                        partial(lambda at: (access.client.get(uuid), scrollback.between(at, at + STREAM_PAGE)), place)
-                    )
-                    for message in messages:
-                        place = message.id
-                        await stream.event("message", message_as_json(message), place)
-                    if messages:
-                        continue
-                    if outcome is not None and outcome["status"] in (DONE, FAILED):
-                        await stream.event("turn", outcome)
-                        break
-                    if not record.living:
-                        await stream.event("died", {"agent": uuid, "reason": record.exit_reason})
-                        break
-                    if not watch.is_behind:
-                        for kind, value in watch.pieces():
-                            await stream.event(kind, value)
-                        if not await watch.news(QUIET_STREAM):
-                            await stream.comment()
-            await stream.finish()
-        except OSError:
-            pass  # the client has gone, or did not read
-        finally:
-            gone.cancel()
+        scrollback = await self._on_thread(partial(scrollback_of, access.client, uuid))
+        async with SentEventStream(request, out) as stream, self.news.watch(uuid, pieces=True) as watch:
+            while not stream.is_left:
+                if self.news.ending.is_set():
+                    await stream.event({}, "bye")
+                    break
+                watch.is_behind = False
+                outcome = None if turn is None else await self._on_thread(partial(self._turns.look_at, turn))
+                record, messages = await self._on_thread(
+                    partial(lambda at: (access.client.get(uuid), scrollback.between(at, at + STREAM_PAGE)), place)
+                )
+                for message in messages:
+                    place = message.id
+                    await stream.event(message_as_json(message), "message", place)
+                if messages:
+                    continue
+                if outcome is not None and outcome["status"] in (DONE, FAILED):
+                    await stream.event(outcome, "turn")
+                    break
+                if not record.living:
+                    await stream.event({"agent": uuid, "reason": record.exit_reason}, "died")
+                    break
+                if not watch.is_behind:
+                    for kind, value in watch.pieces():
+                        await stream.event(value, kind)
+                    if not await watch.news(QUIET_STREAM):
+                        await stream.comment()
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         """Do what waits for a database. Raises `ApiProblem` when too much waits already."""
@@ -518,6 +533,15 @@ def _turn_of(operation: Operation, given: Mapping[str, Any], did: Did | None) ->
     if "mail" in did:
         return TurnHandle(did["agent"], MAIL, did["mail"])
     return TurnHandle(did["agent"], REQUEST, did["request"]) if "request" in did and given.get("prompt") else None
+
+
+def _problem_of(error: ApiProblem | IkigaiError | RequestRefused) -> ApiProblem:
+    match error:
+        case ApiProblem():
+            return error
+        case RequestRefused():
+            return ApiProblem(error.code, error.text)
+    return api_problem(error)
 
 
 def _place_in(request: ApiRequest) -> int:

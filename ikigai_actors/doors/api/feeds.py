@@ -14,8 +14,7 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from ikigai_actors.doors.api.answers import ApiStream
-from ikigai_actors.doors.api.requests import ApiRequest
+from ikigai_actors.http_server.answers import SentEventStream
 from ikigai_actors.reach.branch_feed import BranchFeed
 from ikigai_actors.reach.reading import message_as_json
 from ikigai_actors.records.agents.registry import Died
@@ -31,8 +30,7 @@ PLACED_AFTER = 1.0
 
 async def stream_feed(
     feed: BranchFeed,
-    request: ApiRequest,
-    stream: ApiStream,
+    stream: SentEventStream,
     ending: asyncio.Event,
     on_thread: OnThread,
     quiet: float,
@@ -41,46 +39,43 @@ async def stream_feed(
 
     Args:
         feed: the feed; it is closed at the end.
-        request: the request, which knows when its client has gone.
-        stream: where it goes.
+        stream: where it goes; not begun yet.
         ending: set when the server ends.
         on_thread: does what waits for a database.
         quiet: seconds without news after which the stream says that it is there.
     """
-    gone, over = asyncio.ensure_future(request.gone()), asyncio.ensure_future(ending.wait())
+    over = asyncio.ensure_future(ending.wait())
     unplaced, placed = 0, monotonic()
     try:
-        await stream.begin()
-        await stream.event("place", {}, feed.position)
-        while not gone.done() and not feed.is_over:
-            if ending.is_set():
-                await stream.event("bye", {}, feed.position)
-                break
-            while feed.has_ready:
-                event = feed.pop()
-                unplaced += 1
-                is_due = unplaced >= PLACED_EVERY or monotonic() - placed >= PLACED_AFTER or not feed.has_ready
-                place = feed.position if is_due else None
-                if isinstance(event, Died):
-                    await stream.event("died", {"agent": event.agent_uuid, "reason": event.reason}, place)
-                else:
-                    await stream.event("message", message_as_json(event), place)
-                if is_due:
-                    unplaced, placed = 0, monotonic()
-                if feed.must_widen(event):
-                    await on_thread(feed.widen)
-            if await on_thread(feed.prepare):
-                continue
-            waiting = asyncio.ensure_future(_arrives(feed))
-            done, _ = await asyncio.wait((waiting, gone, over), timeout=quiet, return_when=asyncio.FIRST_COMPLETED)
-            waiting.cancel()
-            if not done:
-                await stream.comment()
-        await stream.finish()
-    except OSError:
-        pass  # the client has gone, or did not read
+        async with stream:
+            await stream.event({}, "place", feed.position)
+            while not stream.is_left and not feed.is_over:
+                if ending.is_set():
+                    await stream.event({}, "bye", feed.position)
+                    break
+                while feed.has_ready:
+                    event = feed.pop()
+                    unplaced += 1
+                    is_due = unplaced >= PLACED_EVERY or monotonic() - placed >= PLACED_AFTER or not feed.has_ready
+                    place = feed.position if is_due else None
+                    if isinstance(event, Died):
+                        await stream.event({"agent": event.agent_uuid, "reason": event.reason}, "died", place)
+                    else:
+                        await stream.event(message_as_json(event), "message", place)
+                    if is_due:
+                        unplaced, placed = 0, monotonic()
+                    if feed.must_widen(event):
+                        await on_thread(feed.widen)
+                if await on_thread(feed.prepare):
+                    continue
+                waiting = asyncio.ensure_future(_arrives(feed))
+                done, _ = await asyncio.wait(
+                    (waiting, stream.gone, over), timeout=quiet, return_when=asyncio.FIRST_COMPLETED
+                )
+                waiting.cancel()
+                if not done:
+                    await stream.comment()
     finally:
-        gone.cancel()
         over.cancel()
         await on_thread(partial(feed.close))
 

@@ -24,7 +24,7 @@ from textual_serve.server import Server, to_int
 
 from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
 from ikigai_actors.http_server.guard import TERMINAL_POLICY, PageGuard
-from ikigai_actors.http_server.serving import serving
+from ikigai_actors.shell.web.serving import serving_terminals
 from ikigai_actors.sight.served_pages import published
 
 _KEPT = 60.0
@@ -160,7 +160,7 @@ async def _serve(
         asyncio.get_running_loop().add_signal_handler(number, stop, number)
     pages = Pages(port)
     limits = ConnectionLimits.of_process()
-    async with serving(await pages.make_app(), guard, listening, limits, _ENDING, _KEPT):
+    async with serving_terminals(await pages.make_app(), guard, listening, limits, _ENDING, _KEPT):
         with published("serve", database, guard.link):
             tell(guard.link)
             status = await ended

@@ -3,7 +3,7 @@
     with ActorSystem.open("team.db", instruments=[Metering(metrics.get_meter("my-team"))]) as system:
         ...
 
-`sight/metrics.py` reads a database; a `Metering` hears one process. So it has how long requests and commits take, which
+`reach/metrics.py` reads a database; a `Metering` hears one process. So it has how long requests and commits take, which
 no row says, and it knows nothing of other hosts: their own meters report them.
 """
 

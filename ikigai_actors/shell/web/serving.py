@@ -1,17 +1,18 @@
-"""An application is served with its guard: `serving` puts the guard first, so that no server lacks it."""
+"""Serving the application of textual-serve, which is one of aiohttp, with the guard of every server."""
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
 from ikigai_actors.http_server.acceptor import Acceptor, ConnectionLimits
-from ikigai_actors.http_server.guard import Guard
+from ikigai_actors.http_server.guard import Guard, RequestHead
 
 KEPT = 3600.0
 """Seconds for which a connection is kept between two requests."""
@@ -43,7 +44,7 @@ class GuardedConnection(web.RequestHandler):
 
 
 @asynccontextmanager
-async def serving(
+async def serving_terminals(
     application: web.Application,
     guard: Guard,
     listening: socket.socket,
@@ -65,8 +66,11 @@ async def serving(
     def admit(transport: asyncio.BaseTransport | None) -> bool:
         return acceptor.admit(transport)  # there is one before the first request
 
-    application.middlewares.insert(0, guard.middleware(admit))
-    application.on_response_prepare.append(guard.harden)
+    async def harden(request: web.BaseRequest, response: web.StreamResponse) -> None:
+        response.headers.update(guard.rules)
+
+    application.middlewares.insert(0, guarding(guard, admit))
+    application.on_response_prepare.append(harden)
     # No access log: it would hold the link.
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=ending)
     await runner.setup()
@@ -79,3 +83,21 @@ async def serving(
     finally:
         await acceptor.close()
         await runner.cleanup()
+
+
+def guarding(guard: Guard, admit: Callable[[asyncio.BaseTransport | None], bool]) -> Middleware:
+    """The middleware before every handler. ``admit`` gets connections that may come in: see `Acceptor.admit`."""
+
+    @web.middleware
+    async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+        headers = {name.lower(): ", ".join(request.headers.getall(name)) for name in request.headers}
+        head = RequestHead(request.method, request.path, headers, request.query)
+        refused = guard.answer(head, lambda: admit(request.transport))
+        if refused is None:
+            return await handler(request)
+        answer = web.Response(status=refused.status, text=refused.text, headers=refused.headers)
+        if refused.headers.get("Connection") == "close":
+            answer.force_close()
+        return answer
+
+    return guarded

@@ -1,0 +1,89 @@
+"""Answers of ASGI: whole ones, and streams of server-sent events."""
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from ikigai_actors.http_server.requests import HttpRequest, SendEvent
+
+JSON, TEXT = "application/json", "text/plain; charset=utf-8"
+
+RETRY_MS = 1_000
+"""Milliseconds after which a client connects again whose stream has ended."""
+
+
+async def answer(
+    out: SendEvent, status: int, value: Any, headers: Mapping[str, str] | None = None, media: str = JSON
+) -> None:
+    """Send a whole answer: bytes as they are, all else as JSON."""
+    body = value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode()
+    fields = {"content-type": media, "content-length": str(len(body)), **(headers or {})}
+    await out({"type": "http.response.start", "status": status, "headers": asgi_headers(fields)})
+    await out({"type": "http.response.body", "body": body})
+
+
+def asgi_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Headers as ASGI has them."""
+    return [(name.lower().encode("latin-1"), text.encode("latin-1", "replace")) for name, text in headers.items()]
+
+
+def with_rules(out: SendEvent, rules: Iterable[tuple[bytes, bytes]]) -> SendEvent:
+    """The same, with these headers in each answer."""
+
+    async def ruled(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*rules, *message.get("headers", ())]}
+        await out(message)
+
+    return ruled
+
+
+class SentEventStream:
+    """An answer that is a stream of server-sent events, for the length of a block.
+
+    A call returns when the client has room for more, so nothing is kept for a slow one. Where the client goes away, the
+    block ends by a `ConnectionError` that goes no further.
+    """
+
+    def __init__(self, request: HttpRequest, out: SendEvent, retry_ms: int = RETRY_MS) -> None:
+        self._request, self._out, self._retry_ms = request, out, retry_ms
+        self.gone: asyncio.Future[None]
+        """Done when the client has gone."""
+
+    async def __aenter__(self) -> Self:
+        self.gone = asyncio.ensure_future(self._request.gone())
+        headers = [(b"content-type", b"text/event-stream"), (b"x-accel-buffering", b"no")]
+        await self._out({"type": "http.response.start", "status": 200, "headers": headers})
+        await self.write(f"retry: {self._retry_ms}\n\n")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        self.gone.cancel()
+        if error is None:
+            await self._out({"type": "http.response.body", "body": b""})
+        return isinstance(error, OSError)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the client has gone."""
+        return self.gone.done()
+
+    async def event(self, value: Any, kind: str = "", position: int | str | None = None) -> None:
+        """Send an event; a client can go on from one with a position. Raises `ConnectionError`."""
+        head = "" if position is None else f"id: {position}\n"
+        named = f"event: {kind}\n" if kind else ""
+        await self.write(f"{head}{named}data: {json.dumps(value)}\n\n")
+
+    async def comment(self) -> None:
+        """Send what no client sees, so that no proxy thinks that nobody is there. Raises `ConnectionError`."""
+        await self.write(":\n\n")
+
+    async def write(self, text: str) -> None:
+        """Send text as it is. Raises `ConnectionError`."""
+        if self.is_left:
+            raise ConnectionResetError("The client has gone.")
+        await self._out({"type": "http.response.body", "body": text.encode(), "more_body": True})

@@ -1,0 +1,106 @@
+"""MCP, AG-UI and metrics at the network API: by the same tokens, each with its rights and its branch."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+
+from ikigai_actors import FunctionProvider
+from ikigai_actors.api import Principal
+from tests.doors.test_agui import asks_once, launch
+from tests.doors.test_api import Stage, staged
+
+
+def tool_call(name: str, **given: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": given}}
+
+
+async def called(client: httpx2.AsyncClient, who: str, name: str, **given: Any) -> Any:
+    """What a tool gives to a principal; the text of its refusal."""
+    answer = await client.post("/mcp", json=tool_call(name, **given), headers={"Authorization": f"Bearer {who}"})
+    told = answer.json()
+    return told.get("error", {}).get("message") or told["result"].get("structuredContent", told["result"]["content"])
+
+
+def branch_of(stage: Stage, name: str, *roles: str) -> None:
+    """A principal of the same name as the topmost agent that it reaches."""
+    stage.principals[name] = Principal(name, name, frozenset(roles), stage.host.agent(name).uuid)
+
+
+def test_a_client_of_mcp_has_the_tools_of_its_right_and_the_agents_of_its_branch(durable: str) -> None:
+    with staged(durable) as stage:
+        branch_of(stage, "kid", "prompt")
+        branch_of(stage, "other", "prompt")
+
+        async def work(client: httpx2.AsyncClient) -> None:
+            listed = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+            offered = {}
+            for who in ("eve", "kid", "op"):
+                answer = await client.post("/mcp", json=listed, headers={"Authorization": f"Bearer {who}"})
+                offered[who] = {tool["name"] for tool in answer.json()["result"]["tools"]}
+            assert "history" in offered["eve"]
+            assert not {"prompt", "kill"} & offered["eve"]
+            assert {"prompt", "fork"} <= offered["kid"] - {"decide", "kill", "grant"}
+            assert {"decide", "kill", "grant"} <= offered["op"]
+            assert "Unknown tool" in await called(client, "eve", "prompt", agent="kid", text="tea")
+            assert "Unknown tool" in await called(client, "kid", "kill", agent="kid")
+            for who in ("kid", "other"):
+                told = await called(client, who, "prompt", agent=who, text=f"tea for {who}", key="k")
+                assert told["handle"].startswith(stage.host.agent(who).uuid)
+                assert told == await called(client, who, "prompt", agent=who, text=f"tea for {who}", key="k")
+            [refused] = await called(client, "kid", "prompt", agent="other", text="tea")
+            [unknown] = await called(client, "kid", "prompt", agent="nobody", text="tea")
+            assert refused["text"].replace("other", "nobody") == unknown["text"]
+            assert (await client.post("/mcp", json=listed, headers={"Authorization": "Bearer x"})).status_code == 401
+            assert (await client.get("/mcp")).status_code == 405
+
+        stage.run(work)
+        for who in ("kid", "other"):
+            stage.host.agent(who).prompt("and then?").get(timeout=60)
+            said = [one for one in stage.host.agent(who).history() if one.kind == "user"]
+            assert [one.content for one in said] == [f"tea for {who}", "and then?"]
+            assert said[0].data["principal"] == who
+
+
+def test_a_run_of_agui_needs_the_right_to_prompt_and_a_decision_the_right_to_approve(
+    new_sqlite: Callable[[], str],
+) -> None:
+    provider = FunctionProvider(asks_once)
+    with staged(new_sqlite(), provider, tools=[launch], approvals="ask") as stage:
+        branch_of(stage, "kid", "prompt")
+
+        async def run(client: httpx2.AsyncClient, who: str, **more: Any) -> tuple[int, list[dict[str, Any]]]:
+            asked = {"threadId": "t", "runId": "r1", "messages": [{"id": "1", "role": "user", "content": "go"}], **more}
+            answer = await client.post("/agui/kid", json=asked, headers={"Authorization": f"Bearer {who}"})
+            lines = [line[6:] for line in answer.text.splitlines() if line.startswith("data: ")]
+            return answer.status_code, [json.loads(line) for line in lines]
+
+        async def work(client: httpx2.AsyncClient) -> None:
+            assert (await run(client, "eve"))[0] == 403
+            status, heard = await run(client, "kid")
+            assert status == 200
+            [asks] = heard[-1]["outcome"]["interrupts"]
+            resume = [{"interruptId": asks["id"], "status": "resolved", "payload": {"approved": True}}]
+            assert (await run(client, "kid", runId="r2", resume=resume))[0] == 403
+            status, heard = await run(client, "op", runId="r2", resume=resume)
+            assert (status, heard[-1]["type"]) == (200, "RUN_FINISHED")
+            anna = {"Authorization": "Bearer kid"}
+            assert (await client.get("/agui/other", headers=anna)).status_code == 404
+            assert (await client.post("/agui/other", json={"runId": "r"}, headers=anna)).status_code == 400
+
+        stage.run(work)
+        assert [one.data["by"] for one in stage.host.agent("kid").history() if "by" in one.data] == ["op"]
+
+
+def test_metrics_are_for_who_reaches_all_agents(new_sqlite: Callable[[], str]) -> None:
+    with staged(new_sqlite()) as stage:
+        branch_of(stage, "kid", "operate")
+
+        async def work(client: httpx2.AsyncClient) -> None:
+            for who, status in (("eve", 200), ("kid", 403), ("x", 401)):
+                answer = await client.get("/metrics", headers={"Authorization": f"Bearer {who}"})
+                assert answer.status_code == status
+                assert ("ikigai_hosts{" in answer.text) is (status == 200)
+
+        stage.run(work)
