@@ -16,9 +16,9 @@ from typing import Any
 
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.providers.base import Reply, ToolCall, Usage
-from ikigai_actors.recordings.draft import Draft, picture
 from ikigai_actors.recordings.recording import RecordedLine, count_of, object_of, objects_in, parse_json
 from ikigai_actors.recordings.tree import LinePlace, LineTree
+from ikigai_actors.verbs.upkeep.draft import Draft, picture
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ikigai_actors.recordings.draft import picture
 from ikigai_actors.recordings.recording import count_of, object_of, objects_in
+from ikigai_actors.verbs.upkeep.draft import picture
 
 _QUEUED = (
     "The user sent a new message while you were working:\n{text}\n\nIMPORTANT: After completing your current task, you "

@@ -25,9 +25,9 @@ from typing import Any
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.providers.base import Reply, ToolCall, Usage
 from ikigai_actors.recordings.claude_attachments import attached_blocks, blocks_in, texts_of
-from ikigai_actors.recordings.draft import Draft, picture
 from ikigai_actors.recordings.recording import RecordedLine, Recording, count_of, object_of, time_of
 from ikigai_actors.recordings.tree import LinePlace, LineTree
+from ikigai_actors.verbs.upkeep.draft import Draft, picture
 
 _NEWEST = "2.1"
 """The latest known version of Claude Code. Lines of a later one are taken if they are understood."""

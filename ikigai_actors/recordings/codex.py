@@ -19,7 +19,6 @@ from typing import Any
 
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.providers.base import Reply, ToolCall, Usage
-from ikigai_actors.recordings.draft import Draft, picture
 from ikigai_actors.recordings.recording import (
     RecordedLine,
     Recording,
@@ -30,6 +29,7 @@ from ikigai_actors.recordings.recording import (
     time_of,
 )
 from ikigai_actors.recordings.tree import LinePlace, LineTree
+from ikigai_actors.verbs.upkeep.draft import Draft, picture
 
 _NEWEST = "0.171"
 """The latest known version of Codex. Lines of a later one are taken if they are understood."""

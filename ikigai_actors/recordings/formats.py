@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
 from ikigai_actors.arguments import check_choice, check_flag
 from ikigai_actors.errors import BadInput, ImportRefused
 from ikigai_actors.recordings import claude_code, codex, langfuse, openai_chats, otel, pi
-from ikigai_actors.recordings.draft import NO_CALLS, Draft
 from ikigai_actors.recordings.recording import LARGEST_FILE, Recording
-from ikigai_actors.recordings.records import records_of
 from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.records.transfer.format import RecordFile
+from ikigai_actors.verbs.upkeep.draft import NO_CALLS, Draft
+from ikigai_actors.verbs.upkeep.draft_records import records_of
 
 AUTO = "auto"
 _OURS = b'{"record":"header"'

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.recordings.chats import RecordedChat, answered, chat_drafts, messages_in, usage_in
-from ikigai_actors.recordings.draft import Draft
 from ikigai_actors.recordings.recording import RecordedLine, Recording, objects_in, time_of
+from ikigai_actors.verbs.upkeep.draft import Draft
 
 
 def is_langfuse(line: Mapping[str, Any]) -> bool:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.recordings.chats import ChatMessage, RecordedChat, answered, chat_drafts, messages_in, usage_in
-from ikigai_actors.recordings.draft import Draft
 from ikigai_actors.recordings.recording import RecordedLine, Recording, object_of, time_of
+from ikigai_actors.verbs.upkeep.draft import Draft
 
 
 def is_chat(line: Mapping[str, Any]) -> bool:

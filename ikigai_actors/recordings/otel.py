@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.recordings.chats import ChatMessage, RecordedChat, answered, chat_drafts, messages_in
-from ikigai_actors.recordings.draft import Draft
 from ikigai_actors.recordings.recording import RecordedLine, Recording, count_of, objects_in
+from ikigai_actors.verbs.upkeep.draft import Draft
 
 _INPUT = ("gen_ai.input.messages", "gen_ai.prompt", "gen_ai.request.messages")
 _OUTPUT = ("gen_ai.output.messages", "gen_ai.completion", "gen_ai.response.messages")

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ikigai_actors.recordings.draft import Draft
 from ikigai_actors.recordings.recording import RecordedLine
+from ikigai_actors.verbs.upkeep.draft import Draft
 
 
 class LinePlace(NamedTuple):

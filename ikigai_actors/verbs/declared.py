@@ -170,7 +170,7 @@ DECLARED = {
         False,
     ),
     "export": (
-        "verbs.files",
+        "recordings.verbs",
         "",
         "Write an agent, else the current one, and all below it to a new file, for /import or ikigai import.",
         1,
@@ -250,7 +250,7 @@ DECLARED = {
         False,
     ),
     "import": (
-        "verbs.files",
+        "recordings.verbs",
         "",
         "Bring the agents of a file of /export here: all of them, or none.",
         1,

@@ -18,12 +18,12 @@ from ikigai_actors.errors import ImportRefused
 from ikigai_actors.recordings import FORMATS, read_sessions
 from ikigai_actors.recordings.formats import importable, recorder_of
 from ikigai_actors.recordings.recording import LARGEST_FILE, Recording
-from ikigai_actors.recordings.records import records_of
 from ikigai_actors.recordings.session_files import WRITERS
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.transfer.manifest import Manifest
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.verbs.arguments import RECORDER, SESSIONS
+from ikigai_actors.verbs.upkeep.draft_records import records_of
 from tests.kit.imported import imported, importing, said
 from tests.kit.recordings import SAMPLES, ClaudeCode, Codex, Pi
 

@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from ikigai_actors import ActorSystem, AgentRef
-from ikigai_actors.recordings.session_files import WRITERS, export_session
+from ikigai_actors.reach.sessions import read_session
+from ikigai_actors.recordings.session_files import WRITERS, write_session
 from ikigai_actors.shell.cli.main import cli
 from tests.kit.imported import imported, importing, said
 from tests.kit.pictures import PNG
@@ -28,7 +29,8 @@ def exported(system: ActorSystem, agent: AgentRef, to: str, folder: Path) -> byt
     """An agent as a session."""
     file = folder / f"out-{agent.uuid[:6]}.jsonl"
     file.unlink(missing_ok=True)
-    export_session(system._store, agent.uuid, file, to)
+    session = read_session(system._store, agent.uuid, to, has_paths=WRITERS[to].has_paths)
+    write_session(session, str(file), to)
     return file.read_bytes()
 
 

@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ikigai_actors.recordings.writers.writer import SessionExport, SessionRow, SessionWriter
+from ikigai_actors.reach.sessions import SessionExport
+from ikigai_actors.recordings.writers.writer import SessionRow, SessionWriter
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.text import iso_time
 

@@ -5,43 +5,14 @@ import json
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ikigai_actors.recordings.draft import LINES
+from ikigai_actors.reach.sessions import LINES, SessionExport
 from ikigai_actors.recordings.recording import parse_json
-from ikigai_actors.records.messages.blob_references import blobs_of
 from ikigai_actors.records.messages.messages import Message
 
 SessionRow = dict[str, Any]
 """A line of a file, as JSON."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionExport:
-    """An agent that is written as a session of another program."""
-
-    agent: str
-    """By uuid."""
-    created_at: int
-    model: str
-    """The model that has answered last, as ``provider:model``."""
-    system: str
-    """The system prompt."""
-    logs: Sequence[Sequence[tuple[Message, bool]]]
-    """The messages that the agent sees, and those of each of its forks, and whether each must be written."""
-    data: bytes = b""
-    """The file that the agent was made of; empty for none."""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """The note of its import."""
-    since: int = 0
-    """The position of that note."""
-    undone: int = 0
-    """How many turns of that file count no more."""
-    blobs: Mapping[str, bytes] = field(default_factory=dict)
-    """The bytes of pictures and the like, by hash."""
-    folder: str = "."
-    """The directory to which the session belongs; programs look for sessions by it."""
 
 
 class SessionWriter(ABC):
@@ -143,5 +114,5 @@ class SessionWriter(ABC):
 
     def pictures(self, message: Message) -> list[tuple[str, str]]:
         """The media types and the base64 of what goes with a message."""
-        known = [(one.media, self.session.blobs.get(one.sha256)) for one in blobs_of(message)]
+        known = self.session.attached(message)
         return [(media, base64.b64encode(data).decode()) for media, data in known if data is not None]

@@ -258,7 +258,9 @@ def export(context: click.Context, agent: str, file: str, from_clear: bool, mark
         raise click.UsageError("--to goes with neither --markdown nor --from-clear.")
     with ended_early(context):
         if to is not None:
-            click.echo(harmless(transfer.export_as_session(context.obj.database, agent, file, to)))
+            from ikigai_actors.recordings.session_files import export_as_session
+
+            click.echo(harmless(export_as_session(context.obj.database, agent, file, to)))
             return
         told = transfer.export(context.obj.database, agent, file, from_clear, markdown, show_notice, progress_bar)
     click.echo(harmless(told))

@@ -10,14 +10,13 @@ from ikigai_actors.arguments import check_since
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.reach.agent_lists import branches_of
 from ikigai_actors.reach.turn_sources import TurnSources
-from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.sight.traces.otlp import batches, protobuf_encoder, spans_as_json
 from ikigai_actors.sight.traces.reading import FOREVER, TraceScope, ended_turns
 from ikigai_actors.sight.traces.sending import Collector, Delivery, SpanSender, address_in, patiently, resource_of
 from ikigai_actors.sight.traces.spans import BOTH, TraceSpan
-from ikigai_actors.store.new_file import new_file
 from ikigai_actors.system.remote.client import Client
 from ikigai_actors.verbs.text.words import counted
+from ikigai_actors.verbs.upkeep.transfer import writing
 
 _BATCH = 1_000
 """Spans of a request, and a few more."""
@@ -103,7 +102,7 @@ def _taking(
         return
     if form == PROTOBUF:
         raise BadInput("A file has lines of JSON: leave out --format protobuf, or give --to the URL of a collector.")
-    with new_file(as_path(target), "an export of spans") as file:
+    with writing(target, "an export of spans") as file:
 
         def write(turns: list[list[TraceSpan]]) -> Delivery:
             file.write(spans_as_json((span for turn in turns for span in turn), resource).encode() + b"\n")

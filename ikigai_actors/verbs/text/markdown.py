@@ -7,7 +7,7 @@ from typing import Any
 
 from ikigai_actors.reach.scrollback import Scrollback
 from ikigai_actors.records.messages.messages import Kind, Message, new_message
-from ikigai_actors.records.transfer.export import Branch
+from ikigai_actors.records.transfer.export import Branch, as_path
 from ikigai_actors.records.transfer.format import ORIGIN
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.new_file import new_file
@@ -34,13 +34,13 @@ def export_markdown(store: Store, agent: str, file: Path) -> int:
         return store.read(work)
 
 
-def export_talk(scrollback: Scrollback, name: str, called: NameOf, file: Path) -> int:
+def export_talk(scrollback: Scrollback, name: str, called: NameOf, file: str) -> int:
     """Write the history of one agent, with what it inherits, to a new file; return how many messages that are.
 
     Raises what `export_markdown` does.
     """
     count = 0
-    with new_file(file, "an export") as part:
+    with new_file(as_path(file), "an export") as part:
         part.write(f"# {name}\n\n".encode(errors="replace"))
         while messages := scrollback.between(count, count + _AT_ONCE):
             texts = (text for message in messages for text in _message_paragraphs(message, called))

@@ -1,9 +1,11 @@
 """Export and import of agents."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import IO
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreInUse
@@ -14,6 +16,7 @@ from ikigai_actors.records.transfer.graft import Imported, ImportFile
 from ikigai_actors.records.transfer.preview import ImportPreview
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing_to_read
+from ikigai_actors.store.new_file import new_file
 from ikigai_actors.verbs.text.harmless import as_json
 from ikigai_actors.verbs.text.words import counted
 from ikigai_actors.verbs.upkeep.progress import Bar, no_bar
@@ -48,15 +51,11 @@ def export(
     return f"Exported {counted(done.agents, 'agent')} with {', '.join(parts)} to {file}; budgets are not in it."
 
 
-def export_as_session(database: str | None, agent: str, file: str, to: str) -> str:
-    """Write an agent as a session of another program; return a line for a person.
-
-    Raises what `existing_to_read` and `export_session` do.
-    """
-    from ikigai_actors.recordings.session_files import export_session
-
-    with existing_to_read(database) as store:
-        return f"Wrote {counted(export_session(store, agent, as_path(file), to), 'line')} to {file}."
+@contextmanager
+def writing(file: str, what: str) -> Iterator[IO[bytes]]:
+    """A new file that a person has named, which is there whole, or not at all. Raises `BadInput`."""
+    with new_file(as_path(file), what) as part:
+        yield part
 
 
 def looked_at(file: Path | RecordFile, documents: str, stopped: bool, go: bool) -> ImportFile:

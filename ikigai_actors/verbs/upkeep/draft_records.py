@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ikigai_actors.recordings.draft import Draft
 from ikigai_actors.records.agents.identity import NAME_LENGTH
 from ikigai_actors.records.transfer.format import LEFT_OUT, RECORDS, Record, file_lines, read_lines
 from ikigai_actors.store.migrations import newest
+from ikigai_actors.verbs.upkeep.draft import Draft
 
 _FORMAT = 3
 """The latest version of the format whose messages need no hashes: the import makes them."""

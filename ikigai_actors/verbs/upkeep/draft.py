@@ -8,13 +8,13 @@ lines of that, as ``lines``; so an export knows what is new. A note has the file
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from ikigai_actors.attachments import LARGEST, Attachment, attachment
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.providers.checked import checked_reply
-from ikigai_actors.recordings.recording import RecordedLine, Recording
+from ikigai_actors.reach.sessions import LINES
 from ikigai_actors.records.agents.identity import NAME_LENGTH, check_name, new_agent_uuid
 from ikigai_actors.records.messages.blob_references import stored_in
 from ikigai_actors.records.messages.forms import problem_of
@@ -25,10 +25,31 @@ from ikigai_actors.text import storable
 
 PART_BYTES = 4 * 2**20
 """Bytes of a part of a recording, which is stored as a blob."""
-LINES = "lines"
-"""The key in a message's data that has the lines of the recording from which it comes."""
 NO_CALLS: Mapping[str, Any] = {"missing": "tell", IMPORTED: True}
 """The setting ``effects`` of an agent that was imported: no call runs, and its model reads that."""
+
+
+class SourceFile(Protocol):
+    """A file of which a draft is made."""
+
+    @property
+    def name(self) -> str:
+        """The place, as errors and the agents' notes name it."""
+
+    @property
+    def data(self) -> bytes:
+        """The bytes."""
+
+
+class SourceLine(Protocol):
+    """A line of such a file."""
+
+    @property
+    def number(self) -> int:
+        """The place in the file, from 1 on."""
+
+    def refuse(self, why: str) -> NoReturn:
+        """Raise an error that names the line."""
 
 
 class DraftMessage(NamedTuple):
@@ -99,7 +120,7 @@ class Draft:
         """The ids of the calls that have no result yet."""
         return list(self._waiting)
 
-    def begin(self, of: Recording | None, facts: Mapping[str, Any], settings: Mapping[str, Any], at: int) -> None:
+    def begin(self, of: SourceFile | None, facts: Mapping[str, Any], settings: Mapping[str, Any], at: int) -> None:
         """Write its settings, and the note with the recording that it is made of."""
         if settings:
             self._write(Kind.CONFIGURE, "", {name: _clean(value) for name, value in settings.items()}, at)
@@ -110,18 +131,18 @@ class Draft:
             data["attached"] = [self._keep(of.data[at : at + PART_BYTES]) for at in range(0, len(of.data), PART_BYTES)]
         self._write(Kind.NOTE, "", data, at)
 
-    def configure(self, line: RecordedLine, settings: Mapping[str, Any], at: int) -> None:
+    def configure(self, line: SourceLine, settings: Mapping[str, Any], at: int) -> None:
         """Change its settings."""
         self._write(Kind.CONFIGURE, "", {name: _clean(value) for name, value in settings.items()}, at, line)
 
-    def prompt(self, line: RecordedLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> int:
+    def prompt(self, line: SourceLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> int:
         """Open a turn; one that is in progress was interrupted. Returns the position."""
         self.interrupt(at)
         self.is_open = True
         self.prompts.append(self._said(Kind.USER, line, text, at, pictures))
         return self.prompts[-1]
 
-    def prompt_more(self, line: RecordedLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> None:
+    def prompt_more(self, line: SourceLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> None:
         """Add a text to the prompt that was just written; without one, it is a prompt."""
         if not self.messages or self.messages[-1].kind != Kind.USER:
             self.prompt(line, text, at, pictures)
@@ -130,7 +151,7 @@ class Draft:
         both = "\n\n".join(filter(str.strip, (last.content, text)))
         self._said(Kind.USER, line, both, last.at, pictures, last.data)
 
-    def word(self, line: RecordedLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> None:
+    def word(self, line: SourceLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> None:
         """Say something within a turn, after all results; without a turn it is a prompt."""
         if not self.is_open or self._waiting:
             self.prompt(line, text, at, pictures)
@@ -138,7 +159,7 @@ class Draft:
             self._said(Kind.STEER, line, text, at, pictures)
 
     def reply(
-        self, line: RecordedLine, reply: Reply, model: str, at: int, lines: Iterable[int] = (), usd: int = 0
+        self, line: SourceLine, reply: Reply, model: str, at: int, lines: Iterable[int] = (), usd: int = 0
     ) -> None:
         """Write a reply of a model. One without calls ends the turn."""
         try:
@@ -153,7 +174,7 @@ class Draft:
         self.is_open = bool(self._waiting)
 
     def result(
-        self, line: RecordedLine, call: str, text: str, at: int, is_error: bool, pictures: Sequence[Attachment] = ()
+        self, line: SourceLine, call: str, text: str, at: int, is_error: bool, pictures: Sequence[Attachment] = ()
     ) -> bool:
         """Write the result of a call; returns whether there was such a call without a result."""
         if (name := self._waiting.pop(call, None)) is None:
@@ -172,18 +193,18 @@ class Draft:
                     self.messages[place] = one._replace(data=data, tokens=usage.all_tokens)
                 return
 
-    def fail(self, line: RecordedLine, text: str, at: int) -> None:
+    def fail(self, line: SourceLine, text: str, at: int) -> None:
         """End the turn with an error."""
         self._end()
         self._write(Kind.ERROR, text, {}, at, line)
 
-    def interrupt(self, at: int, line: RecordedLine | None = None, text: str = "") -> None:
+    def interrupt(self, at: int, line: SourceLine | None = None, text: str = "") -> None:
         """End a turn that is in progress without an answer."""
         if self.is_open:
             self._end()
             self._write(Kind.INTERRUPTED, text, {}, at, line)
 
-    def summarise(self, line: RecordedLine, text: str, at: int, keep_from: int = 0, usd: int = 0) -> None:
+    def summarise(self, line: SourceLine, text: str, at: int, keep_from: int = 0, usd: int = 0) -> None:
         """Replace what was said before the first step from a position on by a text; the whole history for 0."""
         if self._waiting:
             self.interrupt(at)
@@ -216,13 +237,13 @@ class Draft:
             return None
         return draft.messages[position - draft.fork - 1]
 
-    def rewind(self, line: RecordedLine, prompt: int, at: int) -> None:
+    def rewind(self, line: SourceLine, prompt: int, at: int) -> None:
         """Go back to before a prompt."""
         self.interrupt(at)
         self.prompts = [one for one in self.prompts if one < prompt]
         self._write(Kind.REWIND, "", {"before": prompt}, at, line)
 
-    def note(self, line: RecordedLine, facts: Mapping[str, Any], at: int) -> None:
+    def note(self, line: SourceLine, facts: Mapping[str, Any], at: int) -> None:
         """Keep facts that no model sees."""
         self._write(Kind.NOTE, "", {name: _clean(value) for name, value in facts.items()}, at, line)
 
@@ -243,7 +264,7 @@ class Draft:
     def _said(
         self,
         kind: Kind,
-        line: RecordedLine,
+        line: SourceLine,
         text: str,
         at: int,
         pictures: Sequence[Attachment],
@@ -264,7 +285,7 @@ class Draft:
         content: str,
         data: Mapping[str, Any],
         at: int,
-        line: RecordedLine | None = None,
+        line: SourceLine | None = None,
         lines: Iterable[int] = (),
         usd: int = 0,
     ) -> int:

@@ -35,12 +35,11 @@ def export(shell: "ShellPlace", agent: "AgentRef", file: str, from_clear: bool) 
 
 def _export_talk(shell: "ShellPlace", agent: "AgentRef", file: str) -> None:
     from ikigai_actors.reach.views import scrollback_of
-    from ikigai_actors.records.transfer.export import as_path
     from ikigai_actors.verbs.text.markdown import export_talk
     from ikigai_actors.verbs.text.naming import shown_name_in
 
     called, scrollback = shown_name_in(shell.system), scrollback_of(shell.system, agent.uuid)
-    count = shell.wait_for(lambda: export_talk(scrollback, called(agent.uuid), called, as_path(file)))
+    count = shell.wait_for(lambda: export_talk(scrollback, called(agent.uuid), called, file))
     shell.screen.line(f"{words.named(agent)}: {words.counted(count, 'message')} to {file}")
 
 

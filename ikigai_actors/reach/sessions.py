@@ -1,0 +1,170 @@
+"""The part of a history that is written as a session of another program, read at one moment.
+
+An agent that was made of a session has a note with its file. What was said since is to be written, and what counts no
+more is counted. Of any other agent all is to be written that its model sees, with its forks.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.log.lineage import check_unpruned, read_lineage
+from ikigai_actors.records.log.stored_history import StoredHistory
+from ikigai_actors.records.messages.blob_references import blobs_of
+from ikigai_actors.records.messages.blobs import read_blobs
+from ikigai_actors.records.messages.messages import CONVERSATION, ENDINGS, Kind, Message
+from ikigai_actors.records.messages.settings import IMPORTED, is_trial
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.existing import existing_to_read
+
+LINES = "lines"
+"""The key in a message's data that has the lines of the file from which it comes."""
+
+_WRITTEN = CONVERSATION | ENDINGS | {Kind.SUMMARY.value}
+"""The records that have a line in a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionExport:
+    """An agent that is written as a session of another program."""
+
+    agent: str
+    """By uuid."""
+    created_at: int
+    model: str
+    """The model that has answered last, as ``provider:model``."""
+    system: str
+    """The system prompt."""
+    logs: Sequence[Sequence[tuple[Message, bool]]]
+    """The messages that the agent sees, and those of each of its forks, and whether each must be written."""
+    data: bytes = b""
+    """The file that the agent was made of; empty for none."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """The note of its import."""
+    since: int = 0
+    """The position of that note."""
+    undone: int = 0
+    """How many turns of that file count no more."""
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
+    """The bytes of pictures and the like, by hash."""
+    folder: str = "."
+    """The directory to which the session belongs; programs look for sessions by it."""
+
+    def attached(self, message: Message) -> list[tuple[str, bytes | None]]:
+        """The media type and the bytes of what is attached to a message; None for bytes that are gone."""
+        return [(one.media, self.blobs.get(one.sha256)) for one in blobs_of(message)]
+
+
+def read_session(store: Store, agent: str, to: str, *, has_paths: bool) -> SessionExport:
+    """Read an agent as a session.
+
+    Args:
+        store: the database; a host may go on.
+        agent: a uuid, name, or unique prefix of a uuid.
+        to: the format that is wanted. A file of another one does not count.
+        has_paths: whether forks are other paths of the file.
+
+    Raises:
+        AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
+        HistoryPruned: its messages were deleted.
+    """
+    return store.read(lambda tx: _session_of(tx, registry.find(tx, agent), to, has_paths))
+
+
+def stored_session(database: str | None, agent: str, to: str, *, has_paths: bool) -> SessionExport:
+    """The same of a database that is there. Raises what `existing_to_read` does, too."""
+    with existing_to_read(database) as store:
+        return read_session(store, agent, to, has_paths=has_paths)
+
+
+def _session_of(tx: Transaction, top: AgentRecord, to: str, has_paths: bool) -> SessionExport:
+    check_unpruned(top.uuid, top.pruned_at)
+    history = StoredHistory(tx, read_lineage(tx, top.uuid, whole=True))
+    note = next((one for one in history.backwards(history.head) if _is_note(one, to)), None)
+    since = note.id if note is not None else 0
+    logs = [_seen(history, since)]
+    if note is None and has_paths:
+        logs += [_seen(one, 0) for one in _forks(tx, top)]
+    written = [message for log in logs for message, is_new in log if is_new]
+    found = read_blobs(
+        tx, {blob.sha256 for message in (*written, *([note] if note else ())) for blob in blobs_of(message)}
+    )
+    replies = [message for message, _ in logs[0] if message.kind == Kind.ASSISTANT and message.data.get("model")]
+    settings = history.view(history.head).settings
+    facts = note.data[IMPORTED] if note is not None else {}
+    return SessionExport(
+        top.uuid,
+        top.created_at,
+        str(replies[-1].data["model"]) if replies else str(settings.get("model") or ""),
+        str(settings.get("system") or ""),
+        logs,
+        b"".join(found[blob.sha256] for blob in blobs_of(note)) if note is not None else b"",
+        facts,
+        since,
+        _undone(history, since),
+        found,
+        str(facts.get("folder") or Path.cwd()),
+    )
+
+
+def _is_note(message: Message, to: str) -> bool:
+    """Whether a message is the note with the file of a session of a format."""
+    told = message.data.get(IMPORTED) if message.kind == Kind.NOTE else None
+    return isinstance(told, dict) and told.get("format") == to and "file" in told
+
+
+def _forks(tx: Transaction, top: AgentRecord) -> Iterator[StoredHistory]:
+    """The histories of the forks of an agent, and of theirs, that are no trials."""
+    among = {top.uuid}
+    for one in registry.oldest_first(registry.some(tx, registry.uuids_descended(tx, top.uuid))):
+        if one.parent_uuid in among and not one.grafted and one.pruned_at is None:
+            history = StoredHistory(tx, read_lineage(tx, one.uuid, whole=True))
+            if not is_trial(history.view(history.head).settings):
+                among.add(one.uuid)
+                yield history
+
+
+def _seen(history: StoredHistory, since: int) -> list[tuple[Message, bool]]:
+    """The messages that a model sees at the end of a history, and whether each must be written.
+
+    Args:
+        history: the history.
+        since: the position of the note with the file; what names lines after that is in the file.
+    """
+    view = history.view(history.head)
+    ranges = view.visible(history.head)
+    shown = [
+        one
+        for one in history.between(0, history.head)
+        if one.kind in _WRITTEN and any(start < one.id <= end for start, end in ranges)
+    ]
+    seen = [(one, not _is_in_file(one, since)) for one in shown if one.kind != Kind.SUMMARY or _is_in_file(one, since)]
+    lens = view.lens
+    summary = next((one for one in history.between(0, history.head) if lens and one.id == lens.summary), None)
+    if lens is None or summary is None or _is_in_file(summary, since):
+        return seen
+    early = [two for two in seen if two[0].id < lens.keep_from]
+    prompt = [(one, True) for one, _ in early if one.id == lens.prompt]
+    return [*early, (summary, True), *prompt, *((one, True) for one, _ in seen if one.id >= lens.keep_from)]
+
+
+def _is_in_file(message: Message, since: int) -> bool:
+    return bool(since) and LINES in message.data
+
+
+def _undone(history: StoredHistory, since: int) -> int:
+    """How many turns of the file count no more."""
+    everything = history.between(0, history.head)
+    in_file = [one.id for one in everything if _is_in_file(one, since)]
+    prompts = {one.id for one in everything if one.kind == Kind.USER and one.id in set(in_file)}
+    if not prompts:
+        return 0
+
+    def counting(head: int) -> int:
+        view = history.view(head)
+        return sum(view.shows(one, head) for one in prompts)
+
+    return counting(max(in_file)) - counting(history.head)
