@@ -62,14 +62,9 @@ def replay_here(shell: "ShellPlace", change: tuple[str, ...]) -> None:
     from ikigai_actors.behaviour.trial_lines import same_or_different, trial_lines
     from ikigai_actors.behaviour.turns import recorded
     from ikigai_actors.errors import BadInput
-    from ikigai_actors.records.messages.settings import parse_setting
+    from ikigai_actors.verbs.opening import written_settings
 
-    changed = {}
-    for text in change:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise BadInput(f"Expected SETTING=VALUE, got {text!r}. For one: /replay model=openai:gpt-5")
-        changed[name] = parse_setting(name, value)
+    changed = written_settings(change, "SETTING=VALUE", "/replay model=openai:gpt-5")
     turns = recorded(shell.current)
     if not turns:
         raise BadInput(f"{words.named(shell.current)} has taken no turn that was answered.")

@@ -7,6 +7,7 @@ reading   the answers of the observer's page, as values for JSON
 views     readings of a system, a function each
 histories   readings of histories, a function each
 scrollback   any part of a history, without the rest of it
+sessions   the part of a history that goes into a file of another program
 agent_lists   some agents with everybody above them, or all in pages
 notebooks   the messages of experiments
 trials    what experiments read and ask of a system

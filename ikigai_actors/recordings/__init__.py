@@ -11,11 +11,10 @@ Its modules:
     pi            sessions of pi
     chats         conversations, from requests; openai_chats, otel, langfuse    recorders of requests
     tree          the lines of a session as a tree
-    draft         an agent that is being made, and its log
-    records       drafts as the records of an exported file
     session_files the way back: an agent as a session; writers/ has the form of each program
+    verbs         /export and /import
 
-All but `formats` and `session_files` is pure.
+All but `formats`, `session_files` and `verbs` is pure.
 """
 
 from ikigai_actors.recordings.formats import FORMATS, read_sessions

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @verb("export", slash="… [ID]", callers=Callers.PEOPLE)
 @click.argument("file", metavar="FILE", type=TEXT)
 @click.option("--from-clear", is_flag=True, help="Leave out what was cleared before the fork, which nobody there sees.")
-def export(shell: "ShellPlace", agent: "AgentRef", file: str, from_clear: bool) -> None:
+def export_here(shell: "ShellPlace", agent: "AgentRef", file: str, from_clear: bool) -> None:
     """Write an agent, else the current one, and all below it to a new file, for /import or ikigai import.
 
     Budgets are not in it. A FILE that ends with .md gets the talk with the agent alone, as Markdown for people to read;
@@ -52,7 +52,7 @@ def _export_talk(shell: "ShellPlace", agent: "AgentRef", file: str) -> None:
 @click.option("--documents", type=click.Choice(["keep", "append"]), help="For those that are here with other texts.")
 @click.option("--stopped", is_flag=True, help="Begin nothing before /signal CONT, also where nothing waits.")
 @click.option("--go", is_flag=True, help="Begin at once with the prompts that wait.")
-def import_agents(
+def import_here(
     shell: "ShellPlace",
     file: str,
     under: str | None,

@@ -4,7 +4,7 @@ import click
 import pytest
 
 from ikigai_actors.shell.cli import main
-from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.verbs.opening import Options
 
 GIVEN: tuple[list[str], ...] = (
     [],

@@ -39,12 +39,12 @@ class Ties(NamedTuple):
 
 
 WAIST: Mapping[str, Ties] = {
-    "behaviour": Ties(31, 0, 0, 0),
+    "behaviour": Ties(30, 0, 0, 0),
     "cluster": Ties(4, 0, 0, 0),
     "doors": Ties(13, 0, 0, 0),
     "guests": Ties(3, 0, 0, 0),
-    "recordings": Ties(27, 0, 0, 1),
-    "shell": Ties(55, 0, 0, 0),
+    "recordings": Ties(1, 0, 0, 0),
+    "shell": Ties(31, 0, 0, 0),
     "sight": Ties(12, 0, 0, 0),
 }
 

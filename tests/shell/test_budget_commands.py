@@ -10,8 +10,8 @@ from ikigai_actors.budgets import BudgetStatus
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.budget import parse_budget, parse_grant
 from ikigai_actors.shell.cli.main import cli
-from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.verbs.opening import Options
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.sessions import OpenSession
 

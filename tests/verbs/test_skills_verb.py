@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, BadInput, OfflineProvider
-from ikigai_actors.shell.cli.options import skill_notices
+from ikigai_actors.shell.cli.notices import skill_notices
 from ikigai_actors.tools.workspace import Workspace
 from tests.kit.sessions import Session
 from tests.system.test_skills import write_skill

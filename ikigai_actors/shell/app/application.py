@@ -36,7 +36,6 @@ from textual.theme import Theme
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.state import BETWEEN_TURNS, is_interrupted
 from ikigai_actors.errors import BadInput, IkigaiError
-from ikigai_actors.providers.prices import known_prices
 from ikigai_actors.reach.snapshots import Snapshot, Snapshots
 from ikigai_actors.reach.views import location_of, named_agents, workspace_of
 from ikigai_actors.records.spending import Expenses
@@ -69,11 +68,10 @@ from ikigai_actors.shell.app.widgets.tree_panel import Arranged
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.person_command import PersonCommand, TypedCommand, typed_command
 from ikigai_actors.shell.slash import commands
-from ikigai_actors.store.location import home
-from ikigai_actors.system.configuration import configuration
 from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.verbs.place import LEAVING_TAKES, last_active, note_visit
 from ikigai_actors.verbs.signals import interrupt_turn
+from ikigai_actors.verbs.upkeep.prices import trouble_with_prices
 
 if TYPE_CHECKING:
     from ikigai_actors.shell.app.driver import Ground  # not on Windows
@@ -155,7 +153,7 @@ class Application(App[int]):
             system, self.questions, self.words, first.uuid, self._prepare_to_show, self._fail, spent
         )
         self.events.changed = self._snapshots.poke
-        for notice in (*notices, *_trouble_with_prices(history, config)):
+        for notice in (*notices, *trouble_with_prices(history, config)):
             self.events.notice(notice)
         if first.turn and is_interrupted(system.state_of(first)):
             self.events.notice(_CUT_OFF)
@@ -623,11 +621,3 @@ class Application(App[int]):
 
     def _repaint(self, theme: Theme) -> None:
         self.main.paint()
-
-
-def _trouble_with_prices(history: Path | None, config: str | None) -> list[str]:
-    """The faults of the prices of ``ikigai.toml`` and of those beside a history."""
-    try:
-        return known_prices(home(), history, configuration(config).prices)[1]
-    except BadInput as error:
-        return [*known_prices(home(), history)[1], str(error)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ikigai_actors.shell.cli import program_log
-from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.verbs.opening import Options
 from ikigai_actors.verbs.text.harmless import as_json, harmless
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ikigai_actors.shell.cli.app import app_arguments, app_option
+from ikigai_actors.shell.cli.app import app_option
 from ikigai_actors.shell.cli.exit_status import ended_early
-from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.cli.progress import progress_bar, progress_line, show_notice
 from ikigai_actors.verbs.arguments import RECORDER, SESSIONS
+from ikigai_actors.verbs.opening import Options, app_arguments
 from ikigai_actors.verbs.text.harmless import as_json, harmless
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def doctor(context: click.Context, json: bool) -> None:
     Exit status: 0 for namespaces, 1 for Landlock alone, 2 for none. With --workspace and the options beside it before
     the command, for these.
     """
-    from ikigai_actors.shell.cli import doctor
+    from ikigai_actors.verbs.upkeep import doctor
 
     found = doctor.examination(context.obj)
     click.echo(as_json(doctor.as_fields(found)) if json else harmless("\n".join(doctor.report(found))))
@@ -174,7 +174,7 @@ def prices(context: click.Context, model: str | None, update: bool, to: str | No
 
     Budgets and figures in dollars go by them. What you write into prices.toml or ikigai.toml counts first.
     """
-    from ikigai_actors.shell.cli import prices
+    from ikigai_actors.verbs.upkeep import prices
 
     if to is not None and not update:
         raise click.UsageError("--to is for --update.")

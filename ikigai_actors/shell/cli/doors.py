@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ikigai_actors.shell.cli import program_log
-from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.verbs.opening import Options
 
 if TYPE_CHECKING:
     from ikigai_actors.doors.program import DoorOptions

@@ -28,11 +28,11 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.reach.views import census_of, is_idle, location_of, say_why_it_stopped, stand_in_notice
 from ikigai_actors.shell.cli.liveness import Liveness
-from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.store.hosts.host import LEASE
 from ikigai_actors.store.location import locate
 from ikigai_actors.system.system import ActorSystem
+from ikigai_actors.verbs.opening import Options
 from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.hosts import host_ended, hosts_differ
 from ikigai_actors.verbs.text.tree import summary

@@ -64,9 +64,9 @@ from ikigai_actors.shell.cli.cluster import cluster
 from ikigai_actors.shell.cli.completion import completion
 from ikigai_actors.shell.cli.doors import DOORS
 from ikigai_actors.shell.cli.experiments import EXPERIMENTS
+from ikigai_actors.shell.cli.notices import notices_of
 from ikigai_actors.shell.cli.one_command import subcommand
 from ikigai_actors.shell.cli.opening import opened
-from ikigai_actors.shell.cli.options import Options, notices_of
 from ikigai_actors.shell.cli.traces import trace
 from ikigai_actors.shell.front_end import (
     closed_output,
@@ -80,6 +80,7 @@ from ikigai_actors.shell.front_end import (
 )
 from ikigai_actors.shell.headings import COMMAND_LINE, EVERYTHING, MOST_COLUMNS, HeadedGroup
 from ikigai_actors.verbs import table
+from ikigai_actors.verbs.opening import Options
 from ikigai_actors.verbs.rights import Callers
 from ikigai_actors.verbs.text.harmless import harmless, one_line
 

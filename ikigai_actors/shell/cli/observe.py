@@ -8,11 +8,11 @@ import click
 
 from ikigai_actors.reach.views import location_of
 from ikigai_actors.shell.cli import program_log
-from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.sight.observer import OWN_ADDRESSES, observe
 from ikigai_actors.sight.served_pages import published
 from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.verbs.opening import Options
 from ikigai_actors.verbs.text.harmless import as_json
 
 

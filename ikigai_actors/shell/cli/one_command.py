@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ikigai_actors.shell.cli.exit_status import TIMED_OUT, ended_early
-from ikigai_actors.shell.cli.options import without_effect
+from ikigai_actors.shell.cli.notices import without_effect
 from ikigai_actors.shell.cli.progress import show_notice
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import TEXT

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from ikigai_actors.errors import StoreInUse
-from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.cli.progress import progress_line
+from ikigai_actors.verbs.opening import Options
 from ikigai_actors.verbs.text.harmless import harmless
 
 if TYPE_CHECKING:

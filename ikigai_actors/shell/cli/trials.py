@@ -30,13 +30,12 @@ from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialRun
 from ikigai_actors.behaviour.turns import ANSWERED, RecordedTurns, Turn, recorded
 from ikigai_actors.errors import BadInput
 from ikigai_actors.frozen import NO_DATA
-from ikigai_actors.providers.named import imported
 from ikigai_actors.records.agents.identity import check_name
-from ikigai_actors.records.messages.settings import parse_setting
+from ikigai_actors.shell.cli.notices import without_effect
 from ikigai_actors.shell.cli.opening import opened
-from ikigai_actors.shell.cli.options import Options, without_effect
 from ikigai_actors.shell.cli.progress import progress_bar
 from ikigai_actors.store.existing import open_existing
+from ikigai_actors.verbs.opening import Options, named_object, written_settings
 from ikigai_actors.verbs.text.naming import named
 
 if TYPE_CHECKING:
@@ -234,13 +233,7 @@ def parse_plan(text: str, enough: float | None) -> SearchPlan:
 
 def parse_change(texts: Sequence[str]) -> dict[str, Any]:
     """Settings as SETTING=VALUE. Raises `BadInput`."""
-    changed = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise BadInput(f"Expected --with SETTING=VALUE, got {text!r}. For one: --with system=@new.txt")
-        changed[name] = parse_setting(name, _read(value))
-    return changed
+    return written_settings(texts, "--with SETTING=VALUE", "--with system=@new.txt", _read)
 
 
 def parse_edits(texts: Sequence[str]) -> dict[int, str]:
@@ -271,7 +264,7 @@ def parse_check(text: str, timeout: float = PROGRAM_TIMEOUT) -> Check:
     if text == "text":
         return same_text
     if kind == "schema":
-        return schema(imported(rest, "--check schema", "TYPE", "Answer"))
+        return schema(named_object(rest, "--check schema", "TYPE", "Answer"))
 
     command = Program(parse_program(text, "--check"), timeout)
 

@@ -1,5 +1,8 @@
 """Work on a whole database, beside its agents: a module for each subject. Each gives lines for a person.
 
+draft, draft_records   an agent that is made of a file of another program, and the records of its import
+prices     what models cost, and where that is written
+doctor     the fence that holds on this machine
 prune      old histories are deleted
 copy       a database is copied to another one
 backup     and backed up to a file

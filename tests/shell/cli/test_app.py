@@ -15,7 +15,7 @@ import pytest
 from ikigai_actors import ActorSystem, BadInput, ScriptedProvider
 from ikigai_actors.shell import run as run_shell
 from ikigai_actors.shell.cli import main
-from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.verbs.opening import Options
 from tests.kit.blocking_provider import DEADLINE
 
 MODULE = '''

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ikigai_actors.shell.cli.doctor import STATUS
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.tools.fence.doctor import examined
 from ikigai_actors.tools.fence.policy import Network
 from ikigai_actors.tools.fence.tiers import TIER_VARIABLE, Kernel, Tier, candidates, shortfall
+from ikigai_actors.verbs.upkeep.doctor import STATUS
 
 FIELDS = {
     "tier": str, "landlock_abi": int, "errata": int, "namespaces": bool, "seccomp": bool, "network": list, "open": list,

@@ -14,11 +14,11 @@ from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import BadInput, Fenced, HostReplaced, IkigaiError, StoreUnavailable, SystemClosed
 from ikigai_actors.shell.cli import main
 from ikigai_actors.shell.cli.host import REPLACED, START_AGAIN, IdleWatch, run_host
-from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.forwarding import ForwardingStore
 from ikigai_actors.store.memory import open_with_tables
 from ikigai_actors.system.platform import SYSTEM_PLATFORM
+from ikigai_actors.verbs.opening import Options
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, eventually, sql
 from tests.kit.program import Program

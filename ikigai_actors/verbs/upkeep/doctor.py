@@ -3,11 +3,11 @@
 import os
 from dataclasses import asdict
 
-from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.system.configuration import host_paths
 from ikigai_actors.tools.fence.doctor import Examination, look_at_fence
 from ikigai_actors.tools.fence.policy import Fence
 from ikigai_actors.tools.fence.tiers import Tier
+from ikigai_actors.verbs.opening import Options
 
 STATUS = {Tier.NAMESPACES: 0, Tier.LANDLOCK: 1, Tier.SEATBELT: 1, Tier.NONE: 2}
 """The exit status, by the tier that holds."""

@@ -1,27 +1,23 @@
-"""The global options of the command line."""
+"""The words with which people open agents: the options of the command line, as arguments of `ActorSystem.open`."""
 
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from ikigai_actors.arguments import a_value, shown
 from ikigai_actors.errors import BadInput
+from ikigai_actors.verbs.text.harmless import harmless, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from ikigai_actors.providers.base import Provider
     from ikigai_actors.records.budgets.budget import Budget
-    from ikigai_actors.store.hosts.rows import HostRecord
-    from ikigai_actors.system.handles.ref import System
     from ikigai_actors.tools.base import Toolset
 
+_OURS = {"database", "join", "name", "on_renewal", "on_wait", "parts"}
+"""The options that an app does not decide."""
 
-ATTACHED = "Your commands are carried out there."
-"""The notice of an attached shell about its commands."""
-
-_MOST_NAMED = 3
-"""How many agents a notice names."""
-
-_OF_A_WORKSPACE = ("fence", "network", "read", "write", "on_fork", "keep_turns")
+OF_A_WORKSPACE = ("fence", "network", "read", "write", "on_fork", "keep_turns")
 """The options that say what bash may reach, and what a fork does to files."""
 
 
@@ -85,10 +81,8 @@ class Options:
 
     def of_app(self, app: str) -> dict[str, Any]:
         """The arguments that an app gives. Raises `BadInput`, also for an option beside it that the app decides."""
-        from ikigai_actors.shell.cli.app import app_arguments
-
         decided = "provider", "provider_url", "config", "model", "settings", "budget", "workspace", "mcp", "yes"
-        for name in (*decided, *_OF_A_WORKSPACE):
+        for name in (*decided, *OF_A_WORKSPACE):
             if getattr(self, name):
                 option = "set" if name == "settings" else name.replace("_", "-")
                 raise BadInput(f"Leave out --{option}: with --app the app decides.")
@@ -104,7 +98,7 @@ class Options:
         """The tools of agents beside those that they always have. Raises `BadInput`."""
         from ikigai_actors.tools.mcp.server import mcp_servers
 
-        given = {name: value for name in _OF_A_WORKSPACE if (value := getattr(self, name))}
+        given = {name: value for name in OF_A_WORKSPACE if (value := getattr(self, name))}
         if given and self.workspace is None:
             raise BadInput(f"--{next(iter(given)).replace('_', '-')} is about a workspace. Give --workspace DIR, too.")
         servers: list[Toolset] = [*mcp_servers(self.mcp)]
@@ -175,82 +169,63 @@ class Options:
 
     def default_settings(self) -> dict[str, Any]:
         """The settings for the models of agents that have not set them. Raises `BadInput`."""
-        from ikigai_actors.records.messages.settings import check_defaults, parse_setting
+        from ikigai_actors.records.messages.settings import check_defaults
 
-        given = {}
-        for each in self.settings:
-            name, equals, text = each.partition("=")
-            if not equals:
-                raise BadInput(f"Expected --set NAME=VALUE, got {each!r}. For one: --set max_tokens=4000")
-            given[name] = parse_setting(name, text)
-        return check_defaults(given)
+        return check_defaults(written_settings(self.settings, "--set NAME=VALUE", "--set max_tokens=4000"))
 
 
-def notices_of(system: "System", options: Options) -> list[str]:
-    """The notices for a person at the start of a shell."""
-    from ikigai_actors.reach.views import owners_of, stand_in_notice
-    from ikigai_actors.system.attached import AttachedSystem
+def written_settings(texts: Iterable[str], form: str, example: str, read: Callable[[str], str] = str) -> dict[str, Any]:
+    """Settings that a person has written as NAME=VALUE.
 
-    if isinstance(system, AttachedSystem):
-        return _attached_notices(owners_of(system), options)
-    return [*filter(None, [stand_in_notice(system)]), *_cut_off_notices(system), *skill_notices(system)]
+    Args:
+        texts: one for each.
+        form: what the error says was expected.
+        example: what the error shows.
+        read: makes the value of what was written.
 
+    Raises:
+        BadInput: a text has no value, or one that the setting cannot have.
+    """
+    from ikigai_actors.records.messages.settings import parse_setting
 
-def skill_notices(system: "System") -> list[str]:
-    """The notices about skills, instructions and kinds on this disk about which nobody has decided yet."""
-    from ikigai_actors.reach.views import undecided_kinds_of, undecided_skills_of
-    from ikigai_actors.verbs.place import last_active
-
-    agent = last_active(system).uuid
-    skills, kinds = undecided_skills_of(system, agent), undecided_kinds_of(system, agent)
-    return [*_undecided("skills", "Not in use here", skills), *_undecided("kinds", "Kinds not in use here", kinds)]
-
-
-def _undecided(verb: str, what: str, found: list[str]) -> list[str]:
-    from ikigai_actors.verbs.text.harmless import one_line
-
-    if not found:
-        return []
-    names = ", ".join(map(one_line, found[:_MOST_NAMED]))
-    more = f" and {len(found) - _MOST_NAMED} more" if found[_MOST_NAMED:] else ""
-    return [f"{what}: {names}{more}. /{verb} shows them, /{verb} use NAME or off NAME decides."]
+    made = {}
+    for each in texts:
+        name, equals, text = each.partition("=")
+        if not equals:
+            raise BadInput(f"Expected {form}, got {each!r}. For one: {example}")
+        made[name] = parse_setting(name, read(text))
+    return made
 
 
-def _cut_off_notices(system: "System") -> list[str]:
-    """The notice about turns that were cut off, if there are any: a person looks first, so nobody goes on with them."""
-    from ikigai_actors.reach.views import left_turns_of
+def named_object(reference: str, option: str, kind: str, example: str = "app") -> Any:
+    """The object of MODULE:NAME. Raises `BadInput` that names the option, the kind that it takes, and an example."""
+    from ikigai_actors.providers.named import imported
 
-    found = left_turns_of(system, _MOST_NAMED + 1)
-    names = [one.short for one in found[:_MOST_NAMED]] + ["more"] * (len(found) > _MOST_NAMED)
-    if not names:
-        return []
-    told = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-    how = "/switch NAME and /resume go on with one, `ikigai host` with all."
-    return [f"Cut off with the process before: the turn of {told}. {how}"]
+    return imported(reference, option, kind, example)
 
 
-def _attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[str]:
-    """The notices for a person at an attached shell: which hosts it follows, and which options have no effect there."""
-    who = " and ".join(str(host) for host in reversed(hosts)) if hosts else "no process now"
-    notices = [f"Attached: these agents are run by {who}. {ATTACHED}"]
-    return [*notices, *without_effect(options)]
+def app_arguments(app: str) -> dict[str, Any]:
+    """Call the user's function. Raises `BadInput` for what cannot be used, with the cause of it."""
+    from ikigai_actors.reach.apps import with_build
+    from ikigai_actors.system.system import ActorSystem
 
-
-def without_effect(options: Options) -> list[str]:
-    """The notice about options that were given and that only the process which runs the agents could follow."""
-    given = {
-        "--model": options.model,
-        "--provider": options.provider,
-        "--provider-url": options.provider_url,
-        "--config": options.config,
-        "--app": options.app,
-        "--workspace": options.workspace,
-        **{f"--{name}": getattr(options, name) for name in _OF_A_WORKSPACE},
-        "--set": options.settings,
-        "--budget": options.budget,
-        "--mcp": options.mcp,
-        "--yes": options.yes,
-    }
-    useless = [name.replace("_", "-") for name, value in given.items() if value]
-    told = f"Without effect here, since the process that runs the agents decides: {', '.join(useless)}."
-    return [told] if useless else []
+    named = named_object(app, "--app", "FUNCTION")
+    if not callable(named) or inspect.iscoroutinefunction(named):
+        what = "an async function" if callable(named) else f"{a_value(named)} and no function"
+        raise BadInput(f"--app {harmless(app)} is {what}. It names a function that returns a dict of arguments.")
+    try:
+        made = named()
+    except (Exception, SystemExit) as error:  # whatever the user's function does
+        raise BadInput(
+            f"--app {harmless(app)} could not be called: {type(error).__name__}: {one_line(str(error))}. It names a "
+            "function without arguments."
+        ) from error
+    if not isinstance(made, Mapping):
+        raise BadInput(f"Expected --app {harmless(app)} to return a dict of arguments; got {shown(made)}.")
+    known = inspect.signature(ActorSystem.open).parameters.keys() - _OURS
+    if wrong := [key for key in made if key not in known]:
+        raise BadInput(
+            f"--app {harmless(app)} returns an argument {harmless(str(wrong[0]))!r} that it cannot set. Those of "
+            f"ActorSystem.open: {', '.join(sorted(known))}."
+        )
+    return with_build(made, named)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.price_list import price_list
-from ikigai_actors.providers.prices import KNOWN_FILE, MICRO, PRICES_FILE, KnownPrices, Price, Prices
+from ikigai_actors.providers.prices import KNOWN_FILE, MICRO, PRICES_FILE, KnownPrices, Price, Prices, known_prices
 from ikigai_actors.store.location import home
 from ikigai_actors.system.configuration import configuration
 from ikigai_actors.system.options import usual_prices
@@ -48,6 +48,14 @@ def update(file: str | None) -> list[str]:
         f"; without {', '.join(made.left_out)}, whose prices depend on the hour or the request" if made.left_out else ""
     )
     return [f"{made.names} names of models are in {path}{left}"]
+
+
+def trouble_with_prices(history: Path | None, config: str | None) -> list[str]:
+    """The faults of the prices of ``ikigai.toml`` and of those beside a history."""
+    try:
+        return known_prices(home(), history, configuration(config).prices)[1]
+    except BadInput as error:
+        return [*known_prices(home(), history)[1], str(error)]
 
 
 def _amounts(price: Price) -> str:
