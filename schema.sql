@@ -125,6 +125,9 @@ CREATE TABLE agents (
                                                          -- cut off, and waits for a person
     resumes         BIGINT NOT NULL DEFAULT 0 CHECK (resumes >= 0),  -- how often a turn went on that was cut off, from the message
     resumed_at      BIGINT NOT NULL DEFAULT 0,           -- at this position: a turn that comes no further is left
+    parked          BIGINT NOT NULL DEFAULT 0 CHECK (parked >= -1),  -- a program that only waits, of which nothing is in memory:
+                                                         -- how many ends it lacks; -1: its host wakes it; 0: it is not parked
+    wake_at         BIGINT,                              -- when a parked one is woken at the latest; NULL: never
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))
 );
@@ -145,6 +148,10 @@ CREATE INDEX agents_shard ON agents (shard) WHERE status <> 'dead';
 
 -- Those at which a boot looks. The condition must not name the turn: then PostgreSQL would write all indexes at each turn.
 CREATE INDEX agents_awake ON agents (shard) WHERE awake = 1;
+-- Programs that only wait: their lists; those that are to be woken, looked for after commits; and whose time comes next.
+CREATE INDEX agents_parked ON agents (shard) WHERE parked > 0;
+CREATE INDEX agents_woken ON agents (shard) WHERE parked < 0;
+CREATE INDEX agents_due ON agents (wake_at) WHERE wake_at IS NOT NULL;
 
 -- Those that a person has looked at in a shell: few.
 CREATE INDEX agents_seen ON agents (active_at) WHERE active_at > 0;
@@ -222,6 +229,7 @@ CREATE TABLE asked (
     ended  BIGINT CHECK (ended > 0),                     -- NULL: it goes on. Counts per asker: the order of the ends
     detached  BIGINT NOT NULL DEFAULT 0 CHECK (detached IN (0, 1)),      -- 1: it goes on where the asker's turn is ended
     cancelled BIGINT NOT NULL DEFAULT 0 CHECK (cancelled IN (0, 1)),     -- 1: that turn was ended; the host of the agent ends this one
+    awaited   BIGINT NOT NULL DEFAULT 0 CHECK (awaited IN (0, 1)),       -- 1: its end is counted for the asker, which is parked
     PRIMARY KEY (agent, prompt, asker)
 );
 CREATE UNIQUE INDEX asked_ended ON asked (asker, ended);

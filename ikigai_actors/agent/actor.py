@@ -41,10 +41,12 @@ from ikigai_actors.agent.agent_log import AgentLog
 from ikigai_actors.agent.backlog import Backlog, wants_news
 from ikigai_actors.agent.boot import MOST_CUT_OFFS, Origin
 from ikigai_actors.agent.builtin_calls.mail import append_notice
+from ikigai_actors.agent.builtin_calls.programs import NEVER
 from ikigai_actors.agent.builtin_calls.table import append_call
 from ikigai_actors.agent.costs import Costs
-from ikigai_actors.agent.effects import Effects
+from ikigai_actors.agent.effects import Effects, begun_call
 from ikigai_actors.agent.messages import (
+    Awaken,
     Crashed,
     Dead,
     Departed,
@@ -55,6 +57,7 @@ from ikigai_actors.agent.messages import (
     LogRead,
     LookedUp,
     NewMail,
+    ParkIdle,
     Replayed,
     Reset,
     Rest,
@@ -73,7 +76,7 @@ from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.succession import Successor
 from ikigai_actors.agent.turn import compaction, machine
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.calls import FORK, Progress, waits
+from ikigai_actors.agent.turn.calls import FORK, WAIT, Progress, waits
 from ikigai_actors.agent.turn.fork import as_written
 from ikigai_actors.agent.turn.questions import with_questions
 from ikigai_actors.agent.turn.recorded_words import words_due
@@ -89,12 +92,15 @@ from ikigai_actors.agent.turn.state import (
     Effect,
     MailNotice,
     Merging,
+    Parking,
     Phase,
     PutAside,
     ReadChild,
     State,
     Step,
+    StepUnit,
     Summarise,
+    Unparking,
 )
 from ikigai_actors.agent.turn.tool_steps import placed
 from ikigai_actors.errors import (
@@ -121,10 +127,12 @@ from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.records.log.append import Append, AppendCompleted, CallAppended, FencingToken
 from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_unit import LogUnit
-from ikigai_actors.records.mail.asked import EndAsked
+from ikigai_actors.records.log.parking import Park, Parked, Unpark
+from ikigai_actors.records.mail.asked import AskedTurn, EndAsked, Woken
 from ikigai_actors.records.mail.prompts import KeepPrompt, Kept, PromptInterrupted
 from ikigai_actors.records.mail.words import WordsGone
 from ikigai_actors.records.once import Once
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.store.journal import CommitResult, Committed, Failed, Refused
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import described
@@ -173,6 +181,8 @@ class AgentActor(PooledActor):
         self._slices = 0
         self._sleeps = False
         self._replayed: Replayed | None = None  # of the turn that was cut off, with this error; None: not begun
+        self._perhaps_parked = origin.is_parked  # its row says so, or it is not known whether that does
+        self._parks = False
         self._unused = (-1, 0)  # the slices at the latest look, and how many looks have found no more
 
     def __str__(self) -> str:
@@ -211,6 +221,10 @@ class AgentActor(PooledActor):
     def sleep(self) -> None:
         """End soon, if nothing of the agent is open then: it sleeps until it is needed. Thread-safe; never waits."""
         self.actor_inbox.put_urgent(Sleep())
+
+    def park(self) -> None:
+        """End soon, if the turn only waits then: the agent is parked. Thread-safe; never waits."""
+        self.actor_inbox.put_urgent(ParkIdle())
 
     def rest(self) -> None:
         """Drop the log soon, if the agent is idle then. Thread-safe; never waits."""
@@ -268,6 +282,10 @@ class AgentActor(PooledActor):
 
     def on_receive(self, message: Any) -> None:
         """Handle one command, signal, completion or verdict; then do whatever can be done next."""
+        if self._perhaps_parked and not isinstance(message, Committed | Refused | Failed | Dead | Departed):
+            self.actor_inbox.put_urgent(message, first=True)
+            self._take(Step(self.state, Unparking()))
+            return
         match message:
             case Committed() | Refused() | Failed():
                 self._settle(message)
@@ -294,6 +312,12 @@ class AgentActor(PooledActor):
                 self._rest()
             case Sleep():
                 self._sleep()
+            case ParkIdle():
+                self._park()
+            case Awaken() if self.state.turn and self.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED):
+                self.backlog.add_first(on.Resume(Future(), on.Resumption.SUPERVISOR))
+            case Awaken():
+                pass
             case Dead():
                 self._exit_message = message.exit_message
                 self._stop()
@@ -574,8 +598,14 @@ class AgentActor(PooledActor):
             unit = CarryOut(caller.key, unit, value, self.runtime.clock.now_ms())
         self.runtime.journal.submit(unit, self.actor_inbox.release, self.dispatcher)
 
-    def _to_be_committed(self, unit: LogUnit | CallUnit | MailNotice | Departure | PutAside) -> Unit:
+    def _to_be_committed(self, unit: StepUnit) -> Unit:
         match unit:
+            case Parking():
+                return Park(
+                    self.state.uuid, self._fence, tuple(AskedTurn(*one) for one in unit.turns), unit.need, unit.wake_at
+                )
+            case Unparking():
+                return Unpark(self.state.uuid, self._fence)
             case PutAside():
                 known = self.backlog.latest_mail
                 now = self.runtime.clock.now_ms()
@@ -637,6 +667,13 @@ class AgentActor(PooledActor):
                 self._decide(self._continue())
             case Refused():
                 self._refused(step, verdict.error)
+            case Failed() if isinstance(unit, Parking):
+                self._perhaps_parked = True
+            case Failed() if isinstance(unit, Unparking):
+                self._abandon(step, verdict.error)
+                self.runtime.processes.drop(self)
+                self.runtime.processes.look_at_woken()
+                self._stop()
             case Failed():
                 self._abandon(step, verdict.error)
                 if isinstance(unit, LogUnit) and (unit.prompt or unit.words):
@@ -658,6 +695,8 @@ class AgentActor(PooledActor):
                 self.runtime.processes.watch(state.uuid)
 
     def _committed(self, step: Step, answer: Any) -> None:
+        if isinstance(answer, Woken):
+            answer = answer.answer
         if isinstance(answer, AppendCompleted):
             step, answer = as_written(step, answer.unit), answer.answer
             self._step = step
@@ -680,6 +719,10 @@ class AgentActor(PooledActor):
             step = placed(step, answer)
         self._enter(step)
         self._step = None
+        if isinstance(step.unit, Parking | Unparking):
+            self._perhaps_parked = False
+        if isinstance(answer, Parked):
+            self._leave_parked()
         if isinstance(waited, Paused) and not isinstance(answer, Paused):  # others that have waited for it may go on
             self.runtime.processes.serve((waited.budget,))
         if isinstance(answer, Held | Paused | Settled) and answer.freed:
@@ -748,6 +791,39 @@ class AgentActor(PooledActor):
             if self._successor is not None:
                 self._sleeps = True
                 self._stop()
+
+    def _park(self) -> None:
+        """Have the agent parked, if nothing of its turn is open but one wait for others, for a person or for a time."""
+        state, log = self.state, self._log.current
+        is_still = state.phase is Phase.RUNNING_TOOLS and state.status is Status.RUNNING and self._effects.only_wait
+        if not is_still or log is None or len(self.backlog) or self.backlog.words or self._step is not None:
+            return
+        left = [one for one in state.calls if one.progress is not Progress.DONE]
+        if len(left) != 1 or not self.runtime.toolbox.is_program(state.view.settings):
+            return
+        [call] = left
+        if call.name == WAIT and call.progress is Progress.RUNNING:
+            begun = begun_call(log, call.id).data
+            until = begun["deadline"] if begun["deadline"] < NEVER else None
+            turns = tuple((agent, prompt) for agent, prompt in begun["turns"])
+            self._take(Step(state, Parking(turns, begun["need"], until)))
+        elif call.name == ASK_PERSON and call.progress is Progress.ASKING:
+            self._take(Step(state, Parking((), 1, None)))
+
+    def _leave_parked(self) -> None:
+        """End, since the agent is parked. Where something has come meanwhile it goes on, and says so first."""
+        state = self.state
+        self._successor = self.runtime.processes.park(self, state.callers)
+        if self._successor is None:
+            self._perhaps_parked = True
+            return
+        self._parks = self._sleeps = True
+        self._become(replace(state, callers=()))
+        self._effects.cancel()
+        self._log.abandon()
+        self.backlog.discard_remote()
+        self.runtime.toolbox.drop_frame(state.uuid)
+        self._stop()
 
     @property
     def _may_rest(self) -> bool:
@@ -921,7 +997,8 @@ class AgentActor(PooledActor):
 
     def _end(self, error: IkigaiError) -> None:
         try:
-            self._abandon(self._step, error)
+            if not self._parks:  # else nothing is left of it here
+                self._abandon(self._step, error)
         finally:
             self._answer_waiting(error)
             if not self._sleeps:  # its shells stay as it has left them

@@ -55,11 +55,13 @@ class Origin(NamedTuple):
     """The labels, as one text (`records.agents.labels`)."""
     cut_offs: int = 1
     """How often its turn was cut off, with this time, since it came to its latest message."""
+    is_parked: bool = False
+    """Whether its turn waited only, and nothing of it was in memory: it was not cut off."""
 
     @property
     def is_cut_off(self) -> bool:
         """Whether its turn is cut off, and does not wait for a budget."""
-        return self.turn > 0 and self.paused is None
+        return self.turn > 0 and self.paused is None and not self.is_parked
 
 
 class Unrestorable(NamedTuple):
@@ -130,13 +132,14 @@ def survey_one(store: RowReader, host: str, shards: Collection[int], uuid: str, 
 
     Args:
         store: raises `StoreError` when it fails.
-        resting: whether to find it only when nothing of it is open.
+        resting: whether to find it only when nothing of it is open, or it is parked.
     """
 
     def read_it(tx: Transaction) -> Survey:
         version = tx.ask("tree_version")
         rows = registry.boot(tx, host, shards, (uuid,))
-        return Survey(version()[0][0], *_judge(tx, [row for row in rows if not (resting and (row[3] or row[13]))]))
+        found = [row for row in rows if row[16] or not (resting and (row[3] or row[13]))]
+        return Survey(version()[0][0], *_judge(tx, found))
 
     return store.read(read_it)
 
@@ -151,7 +154,7 @@ def _judge(tx: Transaction, rows: Sequence[Row]) -> tuple[list[Origin], list[Unr
         heads |= {head.uuid: head.last or head.fork_message_id for head in heads_of(tx, sorted(others))}
     for row in rows:
         uuid, name, epoch, turn, _, parent, _, status, ending, restart, _, interrupted, labels, _, *more = row
-        resumes, resumed_at, *paused = more
+        resumes, resumed_at, parked, *paused = more
         try:
             labels_in(labels)
             reason = _wrong(row, heads.get(parent))
@@ -162,7 +165,8 @@ def _judge(tx: Transaction, rows: Sequence[Row]) -> tuple[list[Origin], list[Unr
             waits = Paused(paused[0], paused[1], "", at=paused[2]) if paused[0] is not None else None
             told = 0 < turn == interrupted
             cut_offs = 1 + (resumes if resumed_at == heads[uuid] else 0)
-            restored.append(Origin(uuid, name, epoch, heads[uuid], turn, lifecycle, told, waits, labels, cut_offs))
+            place = (uuid, name, epoch, heads[uuid], turn)
+            restored.append(Origin(*place, lifecycle, told, waits, labels, cut_offs, parked != 0))
         elif parent is None:
             raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. {AGENT_0_REMEDY}")
         else:

@@ -64,7 +64,7 @@ from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_unit import Birth
 from ikigai_actors.records.mail.asked import AskedTurn
-from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.outputs import expected_in
 from ikigai_actors.records.messages.replies import counts_as_request
 from ikigai_actors.records.messages.settings import complaint
@@ -165,6 +165,13 @@ class Effects:
     def is_asking(self) -> bool:
         """Whether a model request is in flight."""
         return self._request is not None
+
+    @property
+    def only_wait(self) -> bool:
+        """Whether nothing runs or is to be performed but a ``wait``, and everything might begin."""
+        if self.waiting or self._postponed or self._request or self._questions or self._finished is not None:
+            return False
+        return all(isinstance(run, Waiter) for run in (self._runs or {}).values())
 
     def rename(self, name: str | None) -> None:
         """Use another name from the next model request on. Thread-safe."""
@@ -304,6 +311,7 @@ class Effects:
             for hook in self._runtime.instruments.tool_ends:
                 hook(self._tally, run.tool, call, result)
         else:
+            self._runtime.processes.ends_wait(self._uuid)
             for waited in self._runtime.instruments.wait_ends:
                 waited(self._tally, call)
 
@@ -612,9 +620,7 @@ class Effects:
     def _wait(self, request: int, call: Call, log: Log) -> None:
         """Register the ``wait`` of a call whose ``tool_call`` is committed. Its end is a message to the agent."""
         inbox = self._inbox
-        begun = next(
-            one for one in log.newest_first() if one.kind == Kind.TOOL_CALL and one.data["tool_use_id"] == call.id
-        )
+        begun = begun_call(log, call.id)
         named: list[tuple[str, str | None]] | None = begun.data.get("agents")
         known = None if named is None else tuple(dict.fromkeys(uuid for _, uuid in named if uuid is not None))
 
@@ -640,6 +646,7 @@ class Effects:
             self._keep(call, self._runtime.waits.begin(wait, over))
         else:
             asked = [AskedTurn(*one) for one in turns]
+            self._runtime.processes.begins_wait(self._uuid)
             self._keep(call, self._runtime.waits.begin_turns(wait, asked, begun.data["need"], ended))
 
     def _keep(self, call: Call, run: ToolRun | Waiter) -> None:
@@ -675,6 +682,8 @@ class Effects:
         """Ask the program's approver about a call. Without one, a person decides in the shell."""
         approver = self._runtime.approver
         if approver is None or call.name == ASK_PERSON:
+            if call.name == ASK_PERSON:
+                self._runtime.processes.begins_wait(self._uuid)
             return
         inbox, asked = self._inbox, pending(self._uuid, call)
 
@@ -700,6 +709,11 @@ class Effects:
 
     def _wake(self) -> None:
         self._inbox.put_urgent(Wake())
+
+
+def begun_call(log: Log, call: str) -> Message:
+    """The ``tool_call`` of a call that was begun."""
+    return next(one for one in log.newest_first() if one.kind == Kind.TOOL_CALL and one.data["tool_use_id"] == call)
 
 
 def held_output(state: State) -> int | None:

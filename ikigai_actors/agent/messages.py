@@ -64,6 +64,16 @@ class Sleep:
 
 
 @dataclass(frozen=True, slots=True)
+class ParkIdle:
+    """Park the agent, if its turn only waits: it has done so for long, or many others do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Awaken:
+    """Go on, if the agent is parked: something has come for which its turn waits."""
+
+
+@dataclass(frozen=True, slots=True)
 class TakenIn:
     """The sender learns that all commands before this message were handled, or wait in the backlog."""
 

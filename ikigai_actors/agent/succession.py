@@ -96,6 +96,26 @@ class Processes(Protocol):
             What takes the messages that still come to that actor; None when it must not end.
         """
 
+    def park(self, old: Predecessor, callers: Iterable[Any]) -> Successor | None:
+        """Let an agent go that is parked: its actor is about to end.
+
+        Args:
+            old: its actor, whose turn only waits.
+            callers: who waits for the outcome of that turn; the next actor gets them.
+
+        Returns:
+            As `sleep`.
+        """
+
+    def begins_wait(self, uuid: str) -> None:
+        """Note that a program only waits from now on, so that it is parked after some time. Never waits."""
+
+    def ends_wait(self, uuid: str) -> None:
+        """Note that an agent waits no more. Never waits."""
+
+    def look_at_woken(self) -> None:
+        """Look later, once more, which of the parked are to go on: one could not, since the store failed."""
+
     def on_failed_start(self, uuid: str, restarted: "Restarted", error: Exception) -> bool:
         """Hold a restarted agent whose log could not be read, until its start is tried again or its supervisor decides.
 

@@ -60,6 +60,9 @@ class ProgramTools(Protocol):
     def replay(self, model: str, me: Any) -> str:
         """Let the function of an agent replay while calls are in progress; return why that is wrong, or nothing."""
 
+    def drop(self, agent: str) -> None:
+        """Unwind the function of an agent, which begins again when the agent goes on."""
+
 
 class Toolbox:
     """The tools of a system."""
@@ -138,6 +141,11 @@ class Toolbox:
         """As `ProgramTools.replay`."""
         assert self._programs is not None
         return self._programs.replay(settings["model"], me)
+
+    def drop_frame(self, agent: str) -> None:
+        """As `ProgramTools.drop`."""
+        if self._programs is not None:
+            self._programs.drop(agent)
 
     def tool_of(self, settings: Mapping[str, Any], name: str) -> Tool:
         """A tool of an agent, by its name."""

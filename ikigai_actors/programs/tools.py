@@ -42,6 +42,11 @@ class Programs(Instrument):
             return str(error)
         return ""
 
+    def drop(self, agent: str) -> None:
+        """Unwind the function of an agent, which begins again when the agent goes on."""
+        for one in self._programs.values():
+            one.drop(agent)
+
     def state_changes(self, agent: Tally, state: str, turn: int) -> None:
         """Unwind functions whose turns are over."""
         for one in self._programs.values():

@@ -10,7 +10,7 @@ a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a
        a.ended_at, a.active_at, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.on_orphan, a.strategy,
        a.intensity, a.period, a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard, a.born, a.budget,
        a.spent_tokens, a.spent_usd, a.timed, (SELECT w.unit FROM pauses w WHERE w.agent_uuid = a.uuid) AS waits_for, a.imported_at,
-       a.pruned_at, a.branch, a.cut_off, a.labels
+       a.pruned_at, a.branch, a.cut_off, a.parked, a.labels
 
 -- columns: called_so
 -- Whether an agent is called so: a part of its name, or of the two words of one without a name, as words_having gives them.
@@ -34,7 +34,7 @@ a.uuid, a.supervisor_uuid, a.created_at, a.born, a.name, a.row_key, a.status <> 
 
 -- columns: buried
 -- What a death writes. The epoch grows, so whatever they still do is fenced. Their logs are left as they are.
-status = 'dead', turn = 0, cut_off = 0, awake = 0, epoch = epoch + 1, deadline = NULL, ended_at = :now, exit_reason = :reason,
+status = 'dead', turn = 0, cut_off = 0, awake = 0, parked = 0, wake_at = NULL, epoch = epoch + 1, deadline = NULL, ended_at = :now, exit_reason = :reason,
        exit_cause = CAST(:cause AS TEXT), exit_sender = :sender, changed = (SELECT version FROM tree WHERE one = 1)
 
 -- columns: ruling
@@ -249,10 +249,10 @@ SELECT COUNT(*) FROM below JOIN agents a ON a.uuid = below.uuid WHERE below.is_t
 
 -- name: census
 -- How many agents there are; of the living all, and those that are stopped or terminate; and how many turns are open. By agents_shard,
--- agents_paused and agents_awake, whose conditions stand here word for word: no row of one that rests is read.
+-- agents_paused, agents_awake and agents_parked, whose conditions stand here word for word: no row of one that rests is read.
 SELECT (SELECT COUNT(*) FROM agents), (SELECT COUNT(*) FROM agents a WHERE a.status <> 'dead'),
        (SELECT COUNT(*) FROM agents a WHERE a.status = 'stopped'), (SELECT COUNT(*) FROM agents a WHERE a.status = 'terminating'),
-       (SELECT COUNT(*) FROM agents a WHERE a.awake = 1 AND a.turn > 0)
+       (SELECT COUNT(*) FROM agents a WHERE a.awake = 1 AND a.turn > 0) + (SELECT COUNT(*) FROM agents a WHERE a.parked > 0)
 
 -- name: latest_used
 -- Up to :most of each kind of the living: those that wait for a budget, those in a turn, those that a person has seen last, and the
@@ -260,6 +260,7 @@ SELECT (SELECT COUNT(*) FROM agents), (SELECT COUNT(*) FROM agents a WHERE a.sta
 SELECT {agent} FROM agents a WHERE a.uuid IN (
     SELECT p.agent_uuid FROM (SELECT w.agent_uuid FROM pauses w LIMIT CAST(:most AS BIGINT)) p
     UNION SELECT t.uuid FROM (SELECT b.uuid FROM agents b WHERE b.awake = 1 AND b.turn > 0 LIMIT CAST(:most AS BIGINT)) t
+    UNION SELECT w.uuid FROM (SELECT b.uuid FROM agents b WHERE b.parked > 0 LIMIT CAST(:most AS BIGINT)) w
     UNION SELECT s.uuid FROM (SELECT b.uuid FROM agents b WHERE b.active_at > 0 AND b.status <> 'dead'
                                ORDER BY b.active_at DESC LIMIT CAST(:most AS BIGINT)) s
     UNION SELECT n.uuid FROM (SELECT b.uuid FROM agents b WHERE b.status <> 'dead'
@@ -523,7 +524,7 @@ UNION SELECT a.uuid FROM agents a WHERE a.parent_uuid IS NULL
 SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
        (SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.status, a.exit_reason, a.restart,
        (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.interrupted, a.labels, a.held_at, a.resumes, a.resumed_at,
-       w.budget, w.unit, w.at
+       a.parked, w.budget, w.unit, w.at
   FROM agents a JOIN shards s ON s.id = a.shard LEFT JOIN pauses w ON w.agent_uuid = a.uuid
  WHERE a.uuid = ANY(:uuids) AND a.status <> 'dead' AND s.host = :host AND CAST(s.id AS TEXT) = ANY(:shards)
 
@@ -548,13 +549,16 @@ UPDATE agents SET cut_off = 0, resumes = CASE WHEN resumed_at = :at THEN resumes
 -- name: wrongly_asleep
 -- Those at which a boot would not look though it must, and the dead at which it would: for fsck.
 SELECT uuid, status, turn, held_at FROM agents
- WHERE (status = 'dead' AND awake = 1) OR (status <> 'dead' AND awake = 0 AND (turn > 0 OR held_at > 0))
+ WHERE (status = 'dead' AND awake = 1) OR (status <> 'dead' AND awake = 0 AND parked <= 0 AND (turn > 0 OR held_at > 0))
 
 -- name: turns_that_asked
--- The open turns in which a call asked for approval, decided since or not. By agents_awake and the index of these messages: no dead
--- agent is awake, and to ask for the living once more would have SQLite go through all of these.
+-- The open turns in which a call asked for approval, decided since or not. By agents_awake, agents_parked and the index of these
+-- messages: no dead agent is awake, and to ask for the living once more would have SQLite go through all of these.
 SELECT a.uuid, a.turn FROM agents a
  WHERE a.awake = 1 AND a.turn > 0
+   AND EXISTS (SELECT 1 FROM messages m WHERE m.agent_uuid = a.uuid AND m.id > a.turn AND m.kind = 'approval')
+UNION SELECT a.uuid, a.turn FROM agents a
+ WHERE a.parked > 0
    AND EXISTS (SELECT 1 FROM messages m WHERE m.agent_uuid = a.uuid AND m.id > a.turn AND m.kind = 'approval')
 
 -- name: counts
@@ -860,7 +864,8 @@ SELECT COUNT(*) FROM mail WHERE recipient = :recipient AND read_at IS NULL AND k
 -- What agents of a host, or all, were prompted by mail, and nobody has taken up. By mail_prompt.
 SELECT m.recipient, m.id, m.body, m.data, m.interrupted, m.created_at AS heard FROM mail m JOIN agents a ON a.uuid = m.recipient
   JOIN shards s ON s.id = a.shard
- WHERE m.kind = 'prompt' AND m.read_at IS NULL AND a.status <> 'dead' AND (CAST(:host AS TEXT) IS NULL OR s.host = :host) ORDER BY m.id
+ WHERE m.kind = 'prompt' AND m.read_at IS NULL AND a.status <> 'dead' AND (CAST(:host AS TEXT) IS NULL OR s.host = :host)
+   AND (a.parked <= 0 OR m.data LIKE '%"steer":%') ORDER BY m.id
 
 -- name: prompts_between
 -- Those of an agent that nobody has taken up. By mail_prompt.
@@ -2316,7 +2321,49 @@ SELECT asker, agent, prompt FROM asked WHERE agent = ANY(:agents) AND ended IS N
 -- name: end_asked
 -- Under the row of who has asked, which orders the ends of all that it has asked.
 UPDATE asked SET ended = (SELECT COALESCE(MAX(o.ended), 0) + 1 FROM asked o WHERE o.asker = :asker)
- WHERE agent = :agent AND prompt = :prompt AND asker = :asker AND ended IS NULL
+ WHERE agent = :agent AND prompt = :prompt AND asker = :asker AND ended IS NULL RETURNING awaited
+
+-- name: count_end
+-- Of one that is parked, under the lock of its row: the last end that it lacks wakes it.
+UPDATE agents SET parked = CASE WHEN parked > 1 THEN parked - 1 ELSE -1 END, awake = CASE WHEN parked > 1 THEN awake ELSE 1 END
+ WHERE uuid = :uuid AND parked > 0 RETURNING parked
+
+-- name: await_asked
+-- In the unit that parks the asker: the end of this one is counted for it.
+UPDATE asked SET awaited = 1 WHERE asker = :asker AND agent = :agent AND prompt = :prompt AND ended IS NULL
+
+-- name: await_no_more
+UPDATE asked SET awaited = 0 WHERE asker = :asker AND awaited = 1
+
+-- name: park
+-- Not one whose turn another process has interrupted, which nobody would hear of.
+UPDATE agents SET parked = :lack, wake_at = CAST(:at AS BIGINT), awake = 0 WHERE uuid = :uuid AND interrupted <> turn RETURNING uuid
+
+-- name: unpark
+UPDATE agents SET parked = 0, wake_at = NULL, awake = 1 WHERE uuid = :uuid AND parked <> 0
+
+-- name: parked_among
+SELECT uuid FROM agents WHERE uuid = ANY(:uuids) AND parked <> 0
+
+-- name: every_parked
+-- For fsck: also those who are not, and for whom ends count all the same.
+SELECT a.uuid, a.parked, a.turn, a.awake, a.wake_at, c.ends, c.counted
+  FROM agents a LEFT JOIN (SELECT k.asker, COUNT(*) AS ends, SUM(CASE WHEN k.ended IS NULL THEN 1 ELSE 0 END) AS counted
+                             FROM asked k WHERE k.awaited = 1 GROUP BY k.asker) c ON c.asker = a.uuid
+ WHERE a.parked <> 0 OR a.wake_at IS NOT NULL OR c.ends IS NOT NULL
+
+-- name: wake_parked
+-- Under the locks of their rows.
+UPDATE agents SET parked = -1, awake = 1 WHERE uuid = ANY(:uuids) AND parked > 0 RETURNING uuid
+
+-- name: to_be_woken
+-- The parked of a host for which something has come. By agents_woken.
+SELECT a.uuid FROM agents a WHERE a.parked < 0 AND a.shard IN (SELECT s.id FROM shards s WHERE s.host = :host)
+
+-- name: next_waits
+-- Whose time comes next, of the parked of a host. By agents_due.
+SELECT a.uuid, a.wake_at FROM agents a JOIN shards s ON s.id = a.shard
+ WHERE a.wake_at IS NOT NULL AND a.parked > 0 AND s.host = :host ORDER BY a.wake_at LIMIT CAST(:most AS BIGINT)
 
 -- name: cancel_asked
 -- In the unit that ends the turn of a program without an answer.

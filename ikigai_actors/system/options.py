@@ -156,6 +156,7 @@ class HostOptions:
     lease: float
     in_memory: int
     sleep_after: float | None
+    park_after: float | None
     allow_private: AllowedAddresses
     build: Build
     parts: Platform
@@ -182,6 +183,7 @@ def check_options(
     lease: float,
     in_memory: int,
     sleep_after: float | None,
+    park_after: float | None,
     parts: Platform,
     instruments: Iterable[Instrument],
     budget: Budget | Mapping[str, Any] | None,
@@ -213,6 +215,8 @@ def check_options(
     check_count(in_memory, "in_memory", least=1, most=2**62)
     if sleep_after is not None:
         check_seconds(sleep_after, "sleep_after", zero=False)
+    if park_after is not None:
+        check_seconds(park_after, "park_after", zero=False)
     check_flag(join, "join")
     if resume is not None:
         check_flag(resume, "resume")
@@ -252,6 +256,7 @@ def check_options(
         lease=lease,
         in_memory=in_memory,
         sleep_after=sleep_after,
+        park_after=park_after,
         allow_private=allowed_addresses(allow_private),
         build=built,
         parts=replace(parts, instruments=(*parts.instruments, *heard)),

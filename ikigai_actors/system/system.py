@@ -83,6 +83,8 @@ from ikigai_actors.records.lives.membership import GroupSent
 from ikigai_actors.records.lives.moves import UNSHARED
 from ikigai_actors.records.log.append import AppendCompleted, CallAppended
 from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.parking import Parked, Unparked
+from ikigai_actors.records.mail.asked import Woken
 from ikigai_actors.records.mail.mail import PROMPT, Mail
 from ikigai_actors.records.mail.timers import Fired, Timer
 from ikigai_actors.records.mail.words import KeptWord
@@ -102,6 +104,7 @@ from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.configuration import host_paths
 from ikigai_actors.system.directory import SystemPart
 from ikigai_actors.system.handles.ref import AgentRef, System
+from ikigai_actors.system.host.park_watch import PARK_AFTER
 from ikigai_actors.system.host.rebalancer import BALANCE, LEAVING, Rebalancer
 from ikigai_actors.system.host.reply_streams import ReplyStreams
 from ikigai_actors.system.host.sleep_watch import SLEEP_AFTER
@@ -160,7 +163,8 @@ class ActorSystem(System):
         self._streams = ReplyStreams(lambda: self._runtime.executor.requests(), journal, host.id, clock, threads)
         self._link = options.parts.link(options.allow_private, threads)
         self._supervision = SupervisionLoop(
-            store, journal, processes, host.id, clock, threads, self._streams.listen, self._link, options.sleep_after
+            *(store, journal, processes, host.id, clock, threads, self._streams.listen, self._link),
+            *(options.sleep_after, options.park_after),
         )
         self._supervision.remote_commands.handle(ListTools, self._tell_tools)
         whereabouts = self._whereabouts = Whereabouts(processes)
@@ -248,8 +252,8 @@ class ActorSystem(System):
         if self._rebalancer is not None:
             host.count = self._rebalancer.count
         host.on_outdated = self._leave
-        receipts = ("who waits for words", processes.close_receipts)
-        self._actors = Closing(threads, lambda: [*((str(actor), actor.close) for actor in processes.shut()), receipts])
+        waiting = ("who waits for words and parked turns", processes.close_waiting)
+        self._actors = Closing(threads, lambda: [*((str(actor), actor.close) for actor in processes.shut()), waiting])
 
     @classmethod
     def open(
@@ -277,6 +281,7 @@ class ActorSystem(System):
         lease: float = LEASE,
         in_memory: int = MOST_MESSAGES,
         sleep_after: float | None = SLEEP_AFTER,
+        park_after: float | None = PARK_AFTER,
         instruments: Iterable[Instrument] = (),
         labels: Mapping[str, str] | None = None,
         rules: Iterable[tuple[str, ...]] = (),
@@ -332,6 +337,9 @@ class ActorSystem(System):
                 that were idle for longest; these logs are read again when they are needed.
             sleep_after: seconds after which agents that nobody has used give up their actors, while there are a
                 thousand of these or more; they are made again when they are needed. None keeps all.
+            park_after: seconds after which a program whose turn only waits gives up its actor and its function's frame,
+                at once where 256 others have begun to wait since; it replays when what it waits for comes. None keeps
+                all.
             instruments: hear when requests, tools, waits, commits and restarts of agents begin and end.
             labels: on whose account agent 0 works, as ``{"team": "sales"}``, and all that it forks from now on; at most
                 16 short texts, which are stored; see `spending`. None leaves those that it has.
@@ -358,8 +366,8 @@ class ActorSystem(System):
         """
         options = check_options(
             database, provider, providers, tools, approvals, on_orphan, resume, settings, config, limits, join, name,
-            on_wait, on_renewal, balance, workers, patience, lease, in_memory, sleep_after, parts, instruments,
-            budget, prices, labels, rules, programs, hooks, allow_private, build,
+            on_wait, on_renewal, balance, workers, patience, lease, in_memory, sleep_after, park_after, parts,
+            instruments, budget, prices, labels, rules, programs, hooks, allow_private, build,
         )  # fmt: skip
         with says_if_slow(database), ExitStack() as undone:
             store = parts.open_store(database)
@@ -489,6 +497,13 @@ class ActorSystem(System):
                 self._on_commit(answer.answer)
             case CallAppended() | AppendCompleted():
                 self._on_commit(answer.answer)
+            case Woken():
+                self._supervision.look_at_woken()
+                self._on_commit(answer.answer)
+            case Parked() if answer.wake_at is not None:
+                self._supervision.look_at_timers()
+            case Unparked():
+                self._supervision.look_at_rows()  # prompts were left as rows
             case Received():
                 self._on_commit(answer.done)
                 self._supervision.look_at_rows()

@@ -335,6 +335,10 @@ CASES: list[Case] = [
     (Invariant.ASKED, "a", "INSERT INTO asked (agent, prompt, asker) VALUES ('c', 999, 'a')"),
     (Invariant.ASKED, "a", "INSERT INTO asked (agent, prompt, asker) VALUES ('b', 1, 'a')"),  # who is dead
     (Invariant.ASKED, "a", [WORD[0], "INSERT INTO asked (agent, prompt, asker, ended) VALUES ('root', 1, 'a', 2)"]),
+    (Invariant.PARKED, "a", agent("a", "parked = 1")),  # who is in no turn
+    (Invariant.PARKED, "root", agent("root", "parked = 1")),  # and awake
+    (Invariant.PARKED, "root", agent("root", "parked = 2, awake = 0")),
+    (Invariant.PARKED, "a", agent("a", "wake_at = 9")),
     (Invariant.TIMER, "a", "UPDATE timers SET id = 3"),
     (Invariant.TIMER, "a", "UPDATE timers SET latest = 9"),
     (Invariant.TIMER, "a", "UPDATE timers SET missed = 9"),

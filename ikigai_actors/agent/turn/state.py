@@ -439,6 +439,23 @@ class PutAside:
 
 
 @dataclass(frozen=True, slots=True)
+class Parking:
+    """The end of what a turn that only waits has in memory, as a unit (`ikigai_actors.records.log.parking`)."""
+
+    turns: tuple[tuple[str, int], ...]
+    """The turns, by agent and prompt, for whose ends it waits; none where it waits for a decision, or for a time."""
+    need: int
+    """How many of them are enough."""
+    wake_at: int | None
+    """When it waits no more, in milliseconds since 1970; None for never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unparking:
+    """The return of an agent that is parked, or may be, as a unit: nothing else is committed before it."""
+
+
+@dataclass(frozen=True, slots=True)
 class CallUnit:
     """The act of a built-in call, and the message that reports it, as one unit."""
 
@@ -473,12 +490,16 @@ class MailNotice:
         return new_message(self.agent, self.id, Kind.MAIL.value, content, data, self.created_at)
 
 
+StepUnit = LogUnit | CallUnit | MailNotice | Departure | PutAside | Parking | Unparking
+"""The units that a step commits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """A decision: commit the unit (if any), take the state, perform the effects."""
 
     state: State
-    unit: LogUnit | CallUnit | MailNotice | Departure | PutAside | None = None
+    unit: StepUnit | None = None
     effects: tuple[Effect, ...] = ()
     caller: Caller | None = None
     """The caller that gets the refusal of the unit; the state then stays as it was."""

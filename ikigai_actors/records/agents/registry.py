@@ -108,6 +108,8 @@ class AgentRecord:
     """The child of agent 0 that it comes from, by uuid; its own for a child of agent 0, None for agent 0."""
     cut_off: int = 0
     """The turn in progress, when it was cut off and its host does not go on with it; else 0."""
+    parked: int = 0
+    """How many ends a program lacks that only waits and of which nothing is in memory; -1 while it is woken, else 0."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """On whose account it works: what its fork said, over what was in force for its parent."""
 

@@ -23,3 +23,19 @@ def check_asked(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator
             text = f"expected end {ends[asker]} next, got {ended}"
         if text:
             yield Violation(Invariant.ASKED, asker, text)
+
+
+def check_parked(tx: Transaction) -> Iterator[Violation]:
+    """The faults of agents that are parked, and of ends that count for agents."""
+    for agent, parked, turn, awake, wake_at, ends, counted in tx.run("every_parked"):
+        text = ""
+        if not parked:
+            text = f"expected no end to count, and no time to wake it, since it is not parked; got {ends}, {wake_at}"
+        elif not turn:
+            text = "expected a parked agent to have an open turn, got none"
+        elif awake != (parked < 0):
+            text = f"expected column awake to be {int(parked < 0)} of one that is parked {parked}, got {awake}"
+        elif parked > max(counted or 0, 0 if ends else 1):
+            text = f"expected {parked} ends to count for it, got {counted or 0}"
+        if text:
+            yield Violation(Invariant.PARKED, agent, text)

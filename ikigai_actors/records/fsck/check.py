@@ -63,6 +63,7 @@
     group              a member of a group lives
     monitor            who monitors an agent lives, and so does that agent, which is another one
     asked              what a program asks is a prompt; both agents live until it ends, and its ends are numbered
+    parked             a parked agent has an open turn, and no boot looks at it; enough ends count that it lacks
     pieces             pieces of replies on their way can be read, and are of an agent and a host that are known
     experiment         births in an experiment are numbered from 1 without holes; so are verdicts, each after its birth
 
@@ -88,7 +89,7 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import same_name
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.fsck.arrivals import check_arrivals
-from ikigai_actors.records.fsck.asked import check_asked
+from ikigai_actors.records.fsck.asked import check_asked, check_parked
 from ikigai_actors.records.fsck.blobs import check_blobs
 from ikigai_actors.records.fsck.budgets import check_budgets, note_budgets
 from ikigai_actors.records.fsck.cuts import check_fork_points, check_lenses
@@ -232,7 +233,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found += check_questions(tx, records)
     found += [*check_rule_rows(tx, records), *check_keyed_calls(tx, records), *check_arrivals(tx), *check_guests(tx)]
     found += check_deliveries(tx)
-    found += check_asked(tx, records)
+    found += [*check_asked(tx, records), *check_parked(tx)]
     found += check_trees(tx, records, lambda above: climb(above)[0])
     found += check_pieces(tx, records, [host.id for host in hosts])
     return Report(len(records), logs.messages, found, [*note_budgets(tx)])

@@ -70,6 +70,7 @@ class Invariant(StrEnum):
     GROUP = "group"
     MONITOR = "monitor"
     ASKED = "asked"
+    PARKED = "parked"
     PIECES = "pieces"
     EXPERIMENT = "experiment"
 

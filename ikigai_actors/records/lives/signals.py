@@ -148,12 +148,15 @@ class SendSignal(Unit):
         """
         hosts = hosts_of(tx, hit)
         remote = [one.uuid for one in hit if self._host is None or hosts.get(one.shard) != self._host]
+        parked = [uuid for (uuid,) in tx.run("parked_among", uuids=[one.uuid for one in hit])]  # these have no actors
+        remote = list(dict.fromkeys((*remote, *parked)))
         locked.lock(tx, (*remote, self._target))
         marked = [uuid for uuid in remote if locked[uuid].turn and self._turn in (0, locked[uuid].turn)]
         if between_turns := [uuid for uuid in remote if not (locked[uuid].turn or self._turn)]:
             marked += [uuid for (uuid,) in tx.run("interrupt_prompts", uuids=between_turns)]
         if marked:
             tx.run("interrupt", uuids=marked)
+            tx.run("wake_parked", uuids=marked)
 
     def _by(self, family: Family, doomed: Doomed | None = None) -> str:
         """The sender in words, with its name if it is of the family or dies itself."""

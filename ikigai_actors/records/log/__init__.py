@@ -10,6 +10,7 @@
     heads, stored_history, diff   parts of logs, read from the database
     moments                     how far logs had come at a time, and what a timeline shows of them
     merges, merge_source        what one agent takes over of another one's history
+    parking                     when a turn that only waits is a row, and who wakes it
     pruning                     what is deleted of the dead
 
 Nothing in the middle of a log is ever changed or deleted: undo, rewind, clear, summaries and merges are appended.

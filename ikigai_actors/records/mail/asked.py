@@ -17,7 +17,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.identity import is_agent_uuid
@@ -70,15 +70,30 @@ class Ask(Send):
         return mail
 
 
+class Woken(NamedTuple):
+    """The answer of a unit that has woken parked agents (`records.log.parking`), with that of its act."""
+
+    answer: Any
+
+
 class EndAsked(Around):
-    """The last unit of a turn that a program has asked for, and the end of what it has asked. Answered as its act."""
+    """The last unit of a turn that a program has asked for, and the end of what it has asked.
+
+    Answered as its act, within `Woken` where a program was parked that lacked this end alone.
+    """
 
     __slots__ = ("_agent", "_askers", "_prompts")
 
     def __init__(self, act: Unit, agent: str, prompts: Sequence[int]) -> None:
         """Make the unit; ``prompts`` are those of the agent whose turns end with it, by their numbers."""
         super().__init__(act)
+        self.concerns_others = True
         self._agent, self._prompts, self._askers = agent, tuple(prompts), set[str]()
+
+    def around(self, act: Unit) -> Self:
+        again = super().around(act)
+        again.concerns_others = True
+        return again
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -96,9 +111,8 @@ class EndAsked(Around):
             done = self._act.write(tx, locked)
         except RunAlone as alone:
             raise RunAlone(self.around(alone.unit)) from None
-        for prompt in self._prompts:
-            end_asked(tx, ((asker, self._agent, prompt) for asker in askers))
-        return done
+        ends = [(asker, self._agent, prompt) for prompt in self._prompts for asker in sorted(askers)]
+        return Woken(done) if end_asked(tx, ends) else done
 
     def _asking(self, tx: Transaction) -> set[str]:
         found = set[str]()
@@ -137,10 +151,17 @@ def cancelled_of(tx: Transaction, host: str) -> list[EndCancelled]:
     return [EndCancelled(agent, prompt, asker) for agent, prompt, asker in tx.run("cancelled", host=host)]
 
 
-def end_asked(tx: Transaction, rows: Iterable[tuple[str, str, int]]) -> None:
-    """End what programs ask for: asker, agent and prompt of each. The rows of the askers are locked."""
+def end_asked(tx: Transaction, rows: Iterable[tuple[str, str, int]]) -> bool:
+    """End what programs ask for: asker, agent and prompt of each. The rows of the askers are locked.
+
+    Returns whether one of them was parked, and is woken by that.
+    """
+    woken = False
     for asker, agent, prompt in rows:
-        tx.run("end_asked", asker=asker, agent=agent, prompt=prompt)
+        ended = tx.run("end_asked", asker=asker, agent=agent, prompt=prompt)
+        if any(awaited for (awaited,) in ended):
+            woken |= any(lack < 0 for (lack,) in tx.run("count_end", uuid=asker))
+    return woken
 
 
 def asked_of(tx: Transaction, agents: Collection[str]) -> list[tuple[str, str, int]]:

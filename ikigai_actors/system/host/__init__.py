@@ -13,6 +13,7 @@ Its modules:
     stuck_watch         agents in a turn that send no heartbeat
     sign_board          the signs of those that do, for other processes
     sleep_watch         who has rested for long, and gives up its actor
+    park_watch          which program waits for long, and gives up its actor
     importing           an import while no agents run
     wait_board          which agents wait for which, for other hosts
     whereabouts         which agents are here, those that sleep too, for who follows the log

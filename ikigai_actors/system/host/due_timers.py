@@ -1,6 +1,6 @@
 """Timers and questions of the agents that a host runs: it looks what comes next, and has it done when it is due.
 
-Timers fire so, and questions that nobody answers take their next step.
+Timers fire so, questions that nobody answers take their next step, and parked agents are woken whose wait is over.
 
     asleep    the next time is known, or there is none: a commit, a hint, new agents or that time wake it
     looking   what is due is given to the journal, some at a time
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.records.hosts.question_steps import StepQuestion, next_questions
+from ikigai_actors.records.log.parking import WakeParked, next_waits
 from ikigai_actors.records.mail.timers import Fire, next_timers
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.journal import CommitResult, Committed, Journal
@@ -59,6 +60,7 @@ class DueKind(NamedTuple):
 
 TIMERS = DueKind("Timer", next_timers, Fire)
 QUESTIONS = DueKind("Question", next_questions, StepQuestion)
+WAITS = DueKind("Wait", next_waits, WakeParked)
 
 
 class DueTimers:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ikigai_actors.actors.futures import Future, may_block
 from ikigai_actors.agent.messages import (
+    Awaken,
     Dead,
     Departed,
     Finish,
@@ -126,6 +127,15 @@ class Supervision(Protocol):
     def hand_on(self, uuid: str, message: object) -> None:
         """Wake an agent, and give it a message. Never waits."""
 
+    def begins_wait(self, uuid: str) -> None:
+        """Note that a program only waits from now on. Never waits."""
+
+    def ends_wait(self, uuid: str) -> None:
+        """Note that an agent waits no more. Never waits."""
+
+    def look_at_woken_later(self) -> None:
+        """Look in a while which of the parked are to go on. Never waits."""
+
     def crowded(self) -> None:
         """Let agents sleep after some time that nobody has used, since there are many actors. Never waits."""
 
@@ -155,6 +165,7 @@ class ProcessTable(Processes):
         self._lock = threading.RLock()  # of those above: the journal, the supervision loop and the workers change them
         self._asking: set[str] = set()  # the agents that have asked about calls in their turns
         self._receipts: dict[str, dict[int, list[Receipt]]] = {}  # of words that wait, by agent and mail
+        self._parked: dict[str, tuple[Origin, tuple[Any, ...]]] = {}  # with who waits for the outcome of a parked turn
         self._runtime: Runtime | None = None
         self._supervision: Supervision | None = None
 
@@ -254,10 +265,14 @@ class ProcessTable(Processes):
         with self._lock:
             if agent.uuid in self._actors:  # it was born into the shard after that was taken
                 return
-            actor = self._actors[agent.uuid] = self._new_actor(agent)
+            _, callers = self._parked.pop(agent.uuid, (agent, ()))
+            left = Handover(agent.head, agent.turn, agent.lifecycle, callers, paused=agent.paused) if callers else None
+            actor = self._actors[agent.uuid] = self._new_actor(agent, left)
             self._note_crowd()
             if agent.lifecycle.status is not Status.RUNNING:
                 self._last_status[agent.uuid] = agent.lifecycle.status
+        if agent.is_parked:  # its turn was not cut off: it goes on, before all that waits for its end
+            actor.actor_inbox.put_urgent(Restarted(agent.turn, agent.lifecycle.status, born=True))
         if agent.lifecycle.status is Status.TERMINATING:
             actor.actor_inbox.put_urgent(on.StatusChanged(agent.lifecycle.status, agent.lifecycle.ending))
         if agent.interrupted:
@@ -281,6 +296,9 @@ class ProcessTable(Processes):
             self._has_changed(uuid)
             actor, held = self._actors.get(uuid), uuid in self._held
             self._held.discard(uuid)
+            origin, callers = self._parked.pop(uuid, (None, ()))
+        if origin is not None:
+            self._remote(uuid).inherit(Handover(origin.head, origin.turn, origin.lifecycle, callers))
         if actor is None:
             done.settle(None)
         else:
@@ -288,18 +306,49 @@ class ProcessTable(Processes):
         return done
 
     def sleep(self, old: Predecessor) -> Successor | None:
+        with self._lock:
+            if (successor := self._take_out(old)) is not None:
+                self._slept.append(old.origin.uuid)
+        return successor
+
+    def park(self, old: Predecessor, callers: Iterable[Any]) -> Successor | None:
+        waiting = tuple(callers)
+        with self._lock:
+            if (successor := self._take_out(old)) is not None and waiting:
+                self._parked[old.origin.uuid] = old.origin, waiting
+        return successor
+
+    def _take_out(self, old: Predecessor) -> Successor | None:
+        """Take an actor out of the table that is about to end; None when it must not. Under the lock."""
         uuid = old.origin.uuid
         assert self._supervision is not None
-        with self._lock:
-            actor = self._actors.get(uuid)
-            if actor is not old or actor is None or uuid in self._held or uuid in self._receipts:
-                return None
-            if not actor.actor_inbox.empty():
-                return None
-            del self._actors[uuid]
-            self._last_status.pop(uuid, None)
-            self._slept.append(uuid)
+        actor = self._actors.get(uuid)
+        if actor is not old or actor is None or uuid in self._held or uuid in self._receipts:
+            return None
+        if not actor.actor_inbox.empty():
+            return None
+        del self._actors[uuid]
+        self._last_status.pop(uuid, None)
         return _Sleeper(uuid, self._supervision.hand_on)
+
+    def begins_wait(self, uuid: str) -> None:
+        assert self._supervision is not None
+        self._supervision.begins_wait(uuid)
+
+    def ends_wait(self, uuid: str) -> None:
+        assert self._supervision is not None
+        self._supervision.ends_wait(uuid)
+
+    def look_at_woken(self) -> None:
+        assert self._supervision is not None
+        self._supervision.look_at_woken_later()
+
+    def awaken(self, uuid: str, store: "RowReader") -> None:
+        """Let a parked agent go on, for which something has come. Raises `StoreError`."""
+        if (actor := self._actors.get(uuid)) is not None:
+            actor.actor_inbox.put_urgent(Awaken())
+        else:
+            self.wake(uuid, store)
 
     def take_slept(self) -> list[str]:
         """The agents that have fallen asleep since the last call."""
@@ -331,8 +380,8 @@ class ProcessTable(Processes):
         return iter(list(self._actors.values()))
 
     def uuids(self) -> list[str]:
-        """The agents that have actors."""
-        return list(self._actors)
+        """The agents that have actors, and the parked ones for whose outcome somebody waits here."""
+        return [*self._actors, *self._parked]
 
     def get(self, uuid: str) -> "AgentActor | None":
         """The actor of an agent; None when it sleeps, or this host does not run it. Reads nothing."""
@@ -453,10 +502,18 @@ class ProcessTable(Processes):
             mail, steered = found
             self._settle(message.agent_uuid, steered, mail)
 
-    def close_receipts(self) -> None:
-        """Settle the receipts that wait for a word to enter with `SystemClosed`; the words stay in the database."""
+    def close_waiting(self) -> None:
+        """Settle with `SystemClosed` who waits for a parked turn, or for a word to enter: the database has both."""
+        for uuid in tuple(self._parked):
+            self._answer_parked(uuid, SystemClosed("The system was closed before this was answered; the turn goes on."))
         for uuid in tuple(self._receipts):
             self._settle(uuid, SystemClosed("The system was closed before the word was read; the next one reads it."))
+
+    def _answer_parked(self, uuid: str, error: IkigaiError) -> None:
+        """Settle who waits for the outcome of a parked turn."""
+        _, callers = self._parked.pop(uuid, (None, ()))
+        for caller in callers:
+            caller.settle(error)
 
     def _settle(self, uuid: str, value: Steered | IkigaiError, mail: int | None = None) -> None:
         """Settle the receipt of a word, or of all words of an agent."""
@@ -714,7 +771,8 @@ class ProcessTable(Processes):
         """End the actors of agents that died, and the waits for them; those that sleep have none here."""
         with self._lock:
             self.changes += len(dead)
-            here = [uuid for uuid in dead if uuid in self._actors or uuid in self._looks or uuid in self._receipts]
+            known = (self._actors, self._looks, self._receipts, self._parked)
+            here = [uuid for uuid in dead if any(uuid in some for some in known)]
         for uuid in here:
             self._end_actor(uuid, dead[uuid])
         if self._parts.publisher.is_heard_of_agents:
@@ -732,6 +790,7 @@ class ProcessTable(Processes):
         name = actor.called if actor is not None else called(uuid, None)
         dead = Dead(f"Agent {name} is dead: {end.cause}: {end.reason}")
         self._settle(uuid, AgentDead(dead.exit_message, uuid))
+        self._answer_parked(uuid, AgentDead(dead.exit_message, uuid))
         if actor is not None:
             (actor.actor_inbox.release if held else actor.actor_inbox.put_urgent)(dead)
 

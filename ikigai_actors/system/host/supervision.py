@@ -53,13 +53,15 @@ from ikigai_actors.records.lives.supervision import (
     StopChildren,
     restarts_of,
 )
+from ikigai_actors.records.log.parking import to_be_woken
 from ikigai_actors.records.mail.asked import cancelled_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
 from ikigai_actors.system.host.crash_log import note_decision, on_one_line, restarts_so_far, span
 from ikigai_actors.system.host.deliveries import Deliveries, ReceiverLink
-from ikigai_actors.system.host.due_timers import QUESTIONS, TIMERS, DueTimers
+from ikigai_actors.system.host.due_timers import QUESTIONS, TIMERS, WAITS, DueTimers
+from ikigai_actors.system.host.park_watch import ParkWatch
 from ikigai_actors.system.host.processes import ProcessTable, Supervision
 from ikigai_actors.system.host.remote_commands import RemoteCommands
 from ikigai_actors.system.host.sign_board import SignBoard
@@ -123,6 +125,7 @@ class SupervisionLoop(Worker, Supervision):
         listen: Callable[[float], object],
         link: ReceiverLink,
         sleep_after: float | None = None,
+        park_after: float | None = None,
     ) -> None:
         """Make the loop of a host; `start` starts its thread.
 
@@ -134,6 +137,7 @@ class SupervisionLoop(Worker, Supervision):
             listen: see `RemoteCommands`.
             link: sends to receivers outside.
             sleep_after: seconds after which agents sleep that nobody has used; None for never.
+            park_after: seconds after which programs are parked that only wait; None for never.
         """
         super().__init__("ikigai-supervision", threads, clock)
         self._reader, self._journal, self._processes = RetryingReader(store, threads), journal, processes
@@ -148,6 +152,8 @@ class SupervisionLoop(Worker, Supervision):
         """Sends events of the agents of this host to receivers outside."""
         self._due_timers = DueTimers(TIMERS, self._reader, journal, host, clock, self.post, self.after)
         self._due_questions = DueTimers(QUESTIONS, self._reader, journal, host, clock, self.post, self.after)
+        self._due_waits = DueTimers(WAITS, self._reader, journal, host, clock, self.post, self.after)
+        self._park_watch = ParkWatch(processes, clock, self.post, self.after, park_after)
         self._stuck_watch = StuckWatch(processes, journal, clock, self.after)
         self._sleep_watch = SleepWatch(processes, journal, host, self.after, sleep_after)
         self.sign_board = SignBoard(processes, journal, host, clock, self.post, self.after)
@@ -157,6 +163,7 @@ class SupervisionLoop(Worker, Supervision):
         self._time_lines: dict[str, int] = {}  # by owner of a budget whose time has a timer
         self._to_serve: set[str] = set()  # budgets, by their owners, that will be looked at
         self._retrying = False  # whether a timer will hand over prompts again
+        self._looks_at_woken = False  # whether a look is on its way
 
     def restore(self, found: Survey) -> None:
         """Do what is to be done for the agents that a boot has found, once the thread is started."""
@@ -178,6 +185,7 @@ class SupervisionLoop(Worker, Supervision):
         self.watch_time()
         self.deliveries.look_soon()
         self.look_at_cancelled()
+        self.look_at_woken()
         self.post(lambda: self._follow_others(found.version))
         self.look_at_timers()
 
@@ -231,6 +239,7 @@ class SupervisionLoop(Worker, Supervision):
         self.watch_time()
         self.look_at_timers()
         self.look_at_cancelled()
+        self.look_at_woken()
         self.deliveries.look_soon()
 
     def look_at_rows(self) -> None:
@@ -248,10 +257,31 @@ class SupervisionLoop(Worker, Supervision):
                 if turn and (actor := self._wake(one.agent)) is not None:
                     actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=turn))
 
+    def look_at_woken(self) -> None:
+        """Let the parked agents go on for which something has come. Never waits."""
+        if not self._looks_at_woken:
+            self._looks_at_woken = True
+            self.post(self._wake_parked)
+
+    def look_at_woken_later(self) -> None:
+        self.post(lambda: self.after(PROMPT_RETRY, self.look_at_woken))
+
+    def _wake_parked(self) -> None:
+        self._looks_at_woken = False  # before: what is committed meanwhile is looked for again
+        for uuid in self._reader.read(lambda tx: to_be_woken(tx, self._host)):
+            self._processes.awaken(uuid, self._reader)
+
+    def begins_wait(self, uuid: str) -> None:
+        self._park_watch.begins(uuid)
+
+    def ends_wait(self, uuid: str) -> None:
+        self._park_watch.ends(uuid)
+
     def look_at_timers(self) -> None:
-        """Look which timers fire next, and which questions take a step. Never waits."""
+        """Look which timers fire next, which questions take a step, and which waits are over. Never waits."""
         self.post(self._due_timers.fire_due)
         self.post(self._due_questions.fire_due)
+        self.post(self._due_waits.fire_due)
 
     def look_at_questions(self) -> None:
         """Look which questions take a step next. Never waits."""
@@ -285,6 +315,7 @@ class SupervisionLoop(Worker, Supervision):
     def on_lifecycle_change(self, change: LifecycleChange) -> None:
         """Watch the deadlines of agents that terminate since a commit, and look at the budgets of the dead."""
         self.serve(change.freed)
+        self.look_at_woken()
         if self._processes.asking:
             self.look_at_rows()  # an agent that has another supervisor has other rules
         if Status.TERMINATING in change.status.values():

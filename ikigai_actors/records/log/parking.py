@@ -1,0 +1,129 @@
+"""Parking: a program that only waits is a row, until what it waits for has come.
+
+    at work   parked 0, awake 1: its host has an actor for it, and perhaps a frame of its function
+    parked    parked n, awake 0: it lacks n ends of turns, or the one decision or time that it waits for. No boot looks
+              at it. ``wake_at`` is when it is woken at the latest, and ``asked.awaited`` marks the ends that count
+    woken     parked -1, awake 1: its host makes an actor, which goes on with the turn
+    at work   the first unit of that actor; the wait that it goes on with looks at the rows by itself
+
+    what comes                        what its unit does
+    an end that counts                one less is lacking; the last one wakes
+    its time                          `WakeParked` of its host wakes
+    INT                               wakes: there is no actor that could be interrupted
+    a decision, a command, a word     nothing: who brings it has an actor made
+    death                             it is parked no more
+
+The unit that parks looks what has come, and counts what lacks, under the agent's own row. Each end is written under
+that row, too. So an end comes before the look, which counts it, or after it, and counts down. A signal holds the tree,
+which the unit shares: an INT comes before it, and refuses it, or after it, and wakes.
+
+A crash leaves a row in one of these states, and each has somebody who looks: a boot at those with ``awake``, the host
+at times and at those to be woken, and the units above at the others. An actor whose row may say that its agent is
+parked commits `Unpark` before anything else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ikigai_actors.records.log.append import FencingToken, check_fence
+from ikigai_actors.records.mail.asked import AskedTurn, Woken, turns_over
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
+
+
+class Parked(NamedTuple):
+    """The answer of a `Park`: the agent is parked."""
+
+    wake_at: int | None
+    """When it is woken at the latest, in milliseconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class Park(Unit):
+    """Park an agent whose turn only waits; answered with `Parked`, or with None where it need not wait any more."""
+
+    agent: str
+    fence: FencingToken
+    turns: tuple[AskedTurn, ...]
+    """The turns for whose ends it waits; none where it waits for a decision, or for a time."""
+    need: int
+    """How many of them are enough."""
+    wake_at: int | None
+    """When it is woken at the latest, in milliseconds since 1970; None for never."""
+
+    locks = ("agent",)
+    tree = TreeLock.SHARED
+    concerns_others = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Parked | None:
+        row = locked.existing(self.agent)
+        check_fence(tx, row, self.fence)
+        lack = self.need - len(turns_over(tx, self.agent, self.turns)) if self.turns else 1
+        if lack < 1 or row.status != "running" or not row.turn:
+            return None
+        if not tx.run("park", uuid=self.agent, lack=lack, at=self.wake_at):
+            return None
+        for one in self.turns:
+            tx.run("await_asked", asker=self.agent, agent=one.agent, prompt=one.prompt)
+        return Parked(self.wake_at)
+
+
+class Unparked(NamedTuple):
+    """The answer of an `Unpark`."""
+
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unpark(Unit):
+    """Let a parked agent go on, as the first unit of its actor. It may be parked no more, or never have been."""
+
+    agent: str
+    fence: FencingToken
+
+    locks = ("agent",)
+    concerns_others = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Unparked:
+        check_fence(tx, locked.existing(self.agent), self.fence)
+        tx.run("await_no_more", asker=self.agent)
+        tx.run("unpark", uuid=self.agent)
+        return Unparked(self.agent)
+
+
+class DueWait(NamedTuple):
+    """A wait of a parked agent that ends at a time."""
+
+    agent: str
+    due_at: int
+    """In milliseconds since 1970."""
+
+
+class WakeParked(Unit):
+    """Wake a parked agent whose time has come, unless it has been woken before."""
+
+    __slots__ = ("_wait",)
+
+    concerns_others = True
+
+    def __init__(self, wait: DueWait, now: int) -> None:
+        self._wait = wait
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self._wait.agent,)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Woken:
+        tx.run("wake_parked", uuids=[self._wait.agent])
+        return Woken(None)
+
+
+def next_waits(tx: Transaction, host: str, most: int) -> Sequence[DueWait]:
+    """The waits of a host's parked agents that end next, this many at most."""
+    return [DueWait(*row) for row in tx.run("next_waits", host=host, most=most)]
+
+
+def to_be_woken(tx: Transaction, host: str) -> list[str]:
+    """The parked agents of a host for which something has come, by uuid."""
+    return [uuid for (uuid,) in tx.run("to_be_woken", host=host)]

@@ -1,0 +1,248 @@
+"""Parking: a program that only waits is a row, and goes on when what it waits for has come, whoever runs it then."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentDead,
+    AgentRef,
+    ScriptedProvider,
+    Signal,
+    SystemClosed,
+    TurnInterrupted,
+    current_agent,
+)
+from ikigai_actors.errors import StepFailed
+from ikigai_actors.programs import Program, first, gather, program, step
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.store import open_store
+from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
+from tests.kit.databases import eventually
+from tests.system.test_cut_off import prompted
+
+SOON = 0.05
+"""Seconds after which programs are parked here."""
+
+DONE: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_done() -> None:
+    DONE.clear()
+
+
+def do(what: str) -> str:
+    DONE.append(what)
+    return what.upper()
+
+
+@program
+def lead(task: str) -> str:
+    """Waits for two children, then for one."""
+    me = current_agent()
+    kids = [me.fork(name=name, model=name) for name in ("mast", "sail")]
+    begun = step(do, "begin")
+    replies = gather(*(kid.prompt(task) for kid in kids))
+    return f"{begun} {' '.join(one.text for one in replies)}"
+
+
+@contextmanager
+def gated(database: str, model: Program = lead, **options: Any) -> Iterator[tuple[ActorSystem, AgentRef, Gate, Gate]]:
+    """A system with a program, and the gates of its two children, whose requests wait for a test."""
+    mast, sail = Gate("mast"), Gate("sail")
+    given = {"mast": mast.provider, "sail": sail.provider, "script": ScriptedProvider(prompted)}
+    options = {"park_after": SOON, "provider": "offline", "providers": given, **options}
+    with ActorSystem.open(database, programs=[model], **options) as system:
+        try:
+            yield system, system.root.fork(name="boss", model=model, key="boss"), mast, sail
+        finally:
+            mast.open()
+            sail.open()
+
+
+def parks(boss: AgentRef, lack: int) -> None:
+    """Wait until a program is parked, and lacks so much."""
+    eventually(lambda: boss.record.parked == lack and not at_work(boss), f"{lack} that it lacks")
+    name = f"program {boss.uuid}"
+    eventually(lambda: name not in [one.name for one in threading.enumerate()], "the end of its thread")
+
+
+def at_work(agent: AgentRef) -> bool:
+    return agent.system._processes.get(agent.uuid) is not None
+
+
+def is_sound(database: str) -> None:
+    with closing(open_store(database)) as store:
+        assert check(store) == []
+
+
+def test_a_program_that_only_waits_has_no_actor_and_no_thread_and_answers_when_the_last_end_has_come(
+    durable: str,
+) -> None:
+    with gated(durable) as (_, boss, mast, sail):
+        reply = boss.prompt("go")
+        parks(boss, 2)
+        sail.open()
+        parks(boss, 1)
+        is_sound(durable)
+        mast.open()
+        assert reply.get(timeout=DEADLINE).text == "BEGIN mast sail"
+        assert boss.record.parked == 0
+    assert DONE == ["begin"]
+    is_sound(durable)
+
+
+@program
+def chooses(task: str) -> str:
+    me = current_agent()
+    mast, sail = (me.fork(name=name, model=name).prompt(task) for name in ("mast", "sail"))
+    quick, reply = first(mast, sail)
+    return f"{reply.text} {quick is sail} {mast.get().text}"
+
+
+def test_the_first_of_several_wakes_a_parked_program(durable: str) -> None:
+    with gated(durable, chooses) as (_, boss, mast, sail):
+        reply = boss.prompt("go")
+        parks(boss, 1)
+        sail.open()
+        eventually(
+            lambda: sum(one.kind == "tool_result" and one.data["name"] == "wait" for one in boss.history()), "it"
+        )
+        parks(boss, 1)
+        mast.open()
+        assert reply.get(timeout=DEADLINE).text == "sail True mast"
+
+
+@program
+def asks(task: str) -> str:
+    return f"{current_agent().ask('Sail?')} {step(do, 'end')}"
+
+
+def test_a_program_that_waits_for_a_person_is_parked_and_its_question_stays_open(durable: str) -> None:
+    with gated(durable, asks) as (system, boss, _, _):
+        boss.prompt("go")
+        parks(boss, 1)
+        assert [one.agent for one in system.questions.pending()] == [boss.uuid]
+    with gated(durable, asks) as (system, boss, _, _):
+        assert not at_work(boss)
+        [question] = system.questions.pending()
+        assert system.questions.answer(question.id, True)
+        assert boss.reply(timeout=DEADLINE).text == "True END"
+    is_sound(durable)
+
+
+@program
+def sleeps(task: str) -> str:
+    current_agent().sleep(float(task))
+    return "awake"
+
+
+def test_a_parked_program_goes_on_when_its_time_has_come_also_on_another_host(durable: str) -> None:
+    with gated(durable, sleeps) as (_, boss, _, _):
+        reply = boss.prompt("0.5")
+        parks(boss, 1)
+        assert reply.get(timeout=DEADLINE).text == "awake"
+        boss.prompt("1")
+        parks(boss, 1)
+    with gated(durable, sleeps) as (_, boss, _, _):
+        assert boss.reply(timeout=DEADLINE).text == "awake"
+    is_sound(durable)
+
+
+@program
+def catches(task: str) -> str:
+    kid = current_agent().fork(name="mast", model="mast")
+    try:
+        return str(kid.prompt(task).get().text)
+    except StepFailed as error:
+        return str(error)
+
+
+def test_the_death_of_who_was_asked_wakes_a_parked_program(durable: str) -> None:
+    with gated(durable, catches) as (system, boss, _, _):
+        reply = boss.prompt("go")
+        parks(boss, 1)
+        system.agent("mast").signal(Signal.KILL)
+        assert "is dead" in reply.get(timeout=DEADLINE).text
+    is_sound(durable)
+
+
+HANGS = {"mast": Hanging(""), "sail": Hanging("")}
+
+
+def test_a_boot_looks_at_no_parked_program_and_what_it_waits_for_wakes_it(durable: str) -> None:
+    with gated(durable, providers=HANGS) as (_, boss, _, _):
+        boss.prompt("go")
+        parks(boss, 2)
+    with gated(durable, resume=False) as (system, boss, mast, sail):
+        assert not at_work(boss)
+        assert boss.record.cut_off == 0
+        for name in ("mast", "sail"):
+            system.agent(name).resume()
+        mast.open()
+        sail.open()
+        assert boss.reply(timeout=DEADLINE).text == "BEGIN mast sail"
+    assert DONE == ["begin"]
+    is_sound(durable)
+
+
+def test_an_int_ends_the_turn_of_a_parked_program_and_what_it_has_asked_for(durable: str) -> None:
+    with gated(durable) as (system, boss, mast, _):
+        reply = boss.prompt("go")
+        parks(boss, 2)
+        mast.wait_until_asked()
+        boss.signal(Signal.INT)
+        with pytest.raises(TurnInterrupted):
+            reply.get(timeout=DEADLINE)
+        assert boss.record.turn == boss.record.parked == 0
+        kid = system.agent("mast")
+        eventually(lambda: kid.history()[-1].kind == "interrupted", "the end of what it has asked for")
+        boss.prompt("again").cancel()
+    is_sound(durable)
+
+
+def test_a_parked_program_that_is_stopped_goes_no_further_until_it_is_continued(durable: str) -> None:
+    with gated(durable) as (_, boss, mast, sail):
+        reply = boss.prompt("go")
+        parks(boss, 2)
+        boss.signal(Signal.STOP)
+        mast.open()
+        sail.open()
+        eventually(lambda: boss.record.parked <= 0, "the ends")
+        assert boss.state == "stopped"
+        assert not reply.done()
+        boss.signal(Signal.CONT)
+        assert reply.get(timeout=DEADLINE).text == "BEGIN mast sail"
+    is_sound(durable)
+
+
+def test_who_waits_for_a_parked_turn_hears_of_the_death_of_its_agent_and_of_the_end_of_the_system(durable: str) -> None:
+    with gated(durable) as (system, boss, _, _):
+        reply = boss.prompt("go")
+        parks(boss, 2)
+        boss.signal(Signal.KILL)
+        with pytest.raises(AgentDead):
+            reply.get(timeout=DEADLINE)
+        other = system.root.fork(name="other", model=lead)
+        reply = other.prompt("go")
+    with pytest.raises(SystemClosed):
+        reply.get(timeout=DEADLINE)
+    is_sound(durable)
+
+
+def test_a_prompt_to_a_parked_program_waits_for_the_end_of_its_turn(durable: str) -> None:
+    with gated(durable) as (_, boss, mast, sail):
+        one = boss.prompt("go")
+        parks(boss, 2)
+        two = boss.prompt("on")
+        mast.open()
+        sail.open()
+        assert one.get(timeout=DEADLINE).text == "BEGIN mast sail"
+        with pytest.raises(Exception, match="mast"):  # the names of its children are taken
+            two.get(timeout=DEADLINE)
+    is_sound(durable)
