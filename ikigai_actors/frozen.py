@@ -14,7 +14,7 @@ named tuple. That matters where millions of rows become records; other code call
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, field, fields, make_dataclass
+from dataclasses import MISSING, Field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 NO_DATA: Mapping[str, Any] = {}
@@ -34,6 +34,9 @@ else:
 
 T = TypeVar("T")
 
+_MISSING = object()
+"""A field that a caller does not give."""
+
 
 def maker(record: type[T]) -> Callable[..., T]:
     """Make a fast constructor for a dataclass.
@@ -42,30 +45,28 @@ def maker(record: type[T]) -> Callable[..., T]:
     gives that object the record's class. It does not call ``__post_init__`` of the record.
 
     Args:
-        record: a frozen dataclass with slots.
+        record: a frozen dataclass with slots, and without a base.
 
     Returns:
         A function that takes the same arguments as the class itself, and returns a record.
     """
     known: tuple[Field[Any], ...] = fields(record)  # type: ignore[arg-type]  # any dataclass; its protocol is not public
-
-    def become_the_record(made: Any) -> None:
-        made.__class__ = record
-
-    return make_dataclass(
-        f"_Loose{record.__name__}",
-        [(one.name, Any, _default(one)) for one in known],
-        namespace={"__post_init__": become_the_record},
-        eq=False,
-        repr=False,
-        slots=True,
-    )
+    by_place, by_name = [one for one in known if not one.kw_only], [one for one in known if one.kw_only]
+    taken = ", ".join([*map(_parameter, by_place), *(["*"] if by_name else []), *map(_parameter, by_name)])
+    made = {one.name: one.name for one in known}
+    made |= {one.name: f"_new_{one.name}() if {one.name} is _missing else {one.name}" for one in known if _is_made(one)}
+    defaults = {f"_default_{one.name}": one.default for one in known}
+    return _function(record, taken, made, defaults | {f"_new_{one.name}": one.default_factory for one in known})
 
 
-def _default(of: Field[Any]) -> Any:
-    if of.default_factory is not MISSING:
-        return field(default_factory=of.default_factory)
-    return field() if of.default is MISSING else field(default=of.default)
+def _is_made(of: Field[Any]) -> bool:
+    return of.default_factory is not MISSING
+
+
+def _parameter(of: Field[Any]) -> str:
+    if _is_made(of):
+        return f"{of.name}=_missing"
+    return of.name if of.default is MISSING else f"{of.name}=_default_{of.name}"
 
 
 _copiers: dict[type, Callable[..., Any]] = {}
@@ -73,18 +74,23 @@ _copiers: dict[type, Callable[..., Any]] = {}
 
 def _copier(record: type) -> Callable[..., Any]:
     """The function that `replace` calls for a record of this class; its code names each field once."""
-    if hasattr(record, "__post_init__") or not all(one.init for one in fields(record)):
+    alone = record.__bases__ == (object,) and "__slots__" in vars(record)  # else its objects have another layout
+    if not alone or hasattr(record, "__post_init__") or not all(one.init for one in fields(record)):
         return dataclasses.replace
     names = [one.name for one in fields(record)]
-    taken = ", ".join(f"{name}=_same" for name in names)
-    given = ", ".join(f"{name}=_record.{name} if {name} is _same else {name}" for name in names)
-    code = f"lambda _record, /, *, {taken}: _new({given})" if names else "lambda _record, /: _new()"
-    alone = record.__bases__ == (object,) and "__slots__" in vars(
-        record
-    )  # else its objects are laid out in another way
-    needed = any(one.kw_only and one.default is one.default_factory is MISSING for one in fields(record))
-    new = maker(record) if alone and not needed else record
-    made: Callable[..., Any] = eval(code, {"_same": object(), "_new": new})  # it holds names of fields alone
+    taken = ", ".join(["_record", "/", *(["*"] if names else []), *(f"{name}=_missing" for name in names)])
+    return _function(record, taken, {name: f"_record.{name} if {name} is _missing else {name}" for name in names}, {})
+
+
+def _function(record: type, parameters: str, values: Mapping[str, str], names: Mapping[str, Any]) -> Callable[..., Any]:
+    """A function that makes a record: all in one call, since a turn makes many."""
+    lines = [f"def make({parameters}):", " _made = _new(_twin)"]
+    lines += [f" _made.{name} = {value}" for name, value in values.items()]
+    lines += [" _made.__class__ = _class", " return _made"]
+    twin = type(f"_Loose{record.__name__}", (), {"__slots__": vars(record)["__slots__"]})
+    known = {**names, "_new": object.__new__, "_twin": twin, "_class": record, "_missing": _MISSING}
+    exec("\n".join(lines), known)  # it holds names of fields alone
+    made: Callable[..., Any] = known["make"]
     return made
 
 

@@ -69,7 +69,7 @@ from ikigai_actors.agent.messages import (
     Wake,
     WholeRead,
 )
-from ikigai_actors.agent.remote_commands import keyed_of, remote_command_of, step_by_principal
+from ikigai_actors.agent.remote_commands import RemoteCaller, keyed_of, remote_command_of, step_by_principal
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import AgentStatistics, Tally
 from ikigai_actors.agent.subscriptions import PromptKept
@@ -254,7 +254,7 @@ class AgentActor(PooledActor):
         """Handle messages, as `PooledActor.run_slice` does; notify `Waits` when the agent may have become idle."""
         self._slices += 1
         again = super().run_slice(quantum)
-        if not again:
+        if not (again or self.actor_inbox.held):  # a held one is not idle, and has a slice after that
             self.runtime.waits.became_idle(self.state.uuid)
         return again
 
@@ -439,7 +439,8 @@ class AgentActor(PooledActor):
         elif self._log.current is not None:
             try:
                 event = machine.completed(self.state, event, self._log.current)
-                again = words_due(self.state, event, self._log.current)
+                if "effects" in self.state.view.settings:
+                    again = words_due(self.state, event, self._log.current)
             except NotHeld:
                 self._read_whole(event, asked)
                 return True
@@ -462,8 +463,11 @@ class AgentActor(PooledActor):
             self.state = replace(self.state, steps=1)  # it acts as often as it likes
         tools = self.runtime.toolbox.traits(self.state.view.settings, typed=self.state.output is not None)
         step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools, (*again, *self.backlog.words))
-        step = step_by_principal(self._costs.filled(self.state, step, event, asked))
-        step = with_questions(self.state, event, step)
+        step = self._costs.filled(self.state, step, event, asked)
+        if isinstance(step.caller, RemoteCaller):
+            step = step_by_principal(step)
+        if self.state.calls or step.state.calls:
+            step = with_questions(self.state, event, step)
         by_mail = isinstance(step.unit, LogUnit) and (step.unit.words or step.unit.prompt)
         self._decided = (event, asked, again) if by_mail else None
         something = step.unit is not None or step.state is not self.state or bool(step.effects)
@@ -513,8 +517,9 @@ class AgentActor(PooledActor):
             if isinstance(command, on.Resume) and (again := self._replays(command)) is not command:
                 return again
             caller = getattr(command, "caller", None)
-            kept = isinstance(command, on.Prompt) and machine.puts_aside(state, command)
-            if state.status is Status.STOPPED or kept or not isinstance(caller, Future) or caller.refusal is None:
+            if state.status is Status.STOPPED or not isinstance(caller, Future) or caller.refusal is None:
+                return command
+            if isinstance(command, on.Prompt) and machine.puts_aside(state, command):
                 return command
             caller.settle(caller.refusal)  # who asked may not wait for it: as if it had not asked
         if state.phase is Phase.UNLOADED and self.backlog.needs_log(state.status):
@@ -576,7 +581,7 @@ class AgentActor(PooledActor):
         self._stop()
 
     def _take(self, step: Step) -> None:
-        if step.effects and any(isinstance(effect, AskApproval) for effect in step.effects):
+        if step.effects and AskApproval in map(type, step.effects):
             self.runtime.processes.asks(self.state.uuid)  # before the commit, which a rule may follow at once
         if isinstance(step.unit, LogUnit) and step.unit.births and self.runtime.toolbox.copied:
             step = replace(step, unit=replace(step.unit, copied=self.runtime.toolbox.copied))
@@ -589,13 +594,12 @@ class AgentActor(PooledActor):
             hook(self.tally)
         for birth in step.unit.births if isinstance(step.unit, LogUnit) else ():
             self.runtime.processes.expect(birth)
-        unit = self._to_be_committed(step.unit)
-        if (keyed := keyed_of(step)) is not None:
+        unit, caller = self._to_be_committed(step.unit), step.caller
+        if isinstance(caller, Future) and caller.keyed is not None and (keyed := keyed_of(step)) is not None:
             call, gave = keyed[0], {**keyed[0].names, "value": keyed[1]}
             unit = Once(unit, call, self.runtime.clock.now_ms(), lambda done: gave)
-        if (asked := remote_command_of(step)) is not None:
-            caller, value = asked
-            unit = CarryOut(caller.key, unit, value, self.runtime.clock.now_ms())
+        if isinstance(caller, RemoteCaller) and (asked := remote_command_of(step)) is not None:
+            unit = CarryOut(caller.key, unit, asked[1], self.runtime.clock.now_ms())
         self.runtime.journal.submit(unit, self.actor_inbox.release, self.dispatcher)
 
     def _to_be_committed(self, unit: StepUnit) -> Unit:
@@ -706,11 +710,11 @@ class AgentActor(PooledActor):
                 self.backlog.drop_words(step.unit.words)
                 for message in step.unit.messages:
                     self.runtime.processes.entered(message)
-            if any(one.next_at is not None for one in step.unit.questions):
+            if step.unit.questions and any(one.next_at is not None for one in step.unit.questions):
                 self.runtime.processes.look_at_questions()
         elif isinstance(answer, CallAppended):
             self._log.grow((answer.message,))
-        if (asked := remote_command_of(step)) is not None:
+        if isinstance(step.caller, RemoteCaller) and (asked := remote_command_of(step)) is not None:
             caller, value = asked
             caller.committed(value)
         before = self.state.hold

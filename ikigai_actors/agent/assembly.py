@@ -134,8 +134,7 @@ def shared_blocks(
     calls, among them of the fork itself. An agent with a summary of its own shares none, nor does one that shows more
     attachments by reference (``hidden``) than it did then.
     """
-    lens = log.view(head).lens
-    if not log.fork or (lens is not None and lens.id > log.fork):
+    if not log.fork or ((lens := log.view(head).lens) is not None and lens.id > log.fork):
         return 0
     key = _key(log, head, model, limits, gone)
     for spoken in log.conversation(head, log.fork):

@@ -53,7 +53,7 @@ class RequestBlobs(Mapping[str, bytes]):
 
     def __init__(self, cache: BlobCache, mentioned: Sequence[Blob]) -> None:
         """Make it for a conversation that mentions these."""
-        self._cache, self._hashes = cache, tuple(dict.fromkeys(blob.sha256 for blob in mentioned))
+        self._cache, self._hashes = cache, tuple({blob.sha256: None for blob in mentioned})
         self._bytes: dict[str, bytes] | None = None if self._hashes else {}
 
     @property

@@ -40,7 +40,6 @@ from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
 from ikigai_actors.records.messages.outputs import expected_in
-from ikigai_actors.records.messages.replies import spent_of
 
 USUAL_MAX_TOKENS = 16_000
 """The most tokens of a reply, where neither a setting nor the provider says."""
@@ -104,15 +103,12 @@ class Costs:
             refused = event.charge if isinstance(event, on.SummaryFailed) else None
             charge = refused or self._charge(before, event, asked)
         told = charge if asked and isinstance(event, on.ReplyReceived) else None  # of the one message with a usage
-        spent = tuple(
-            self._row(before, message, told)
-            for message in unit.messages
-            if message.kind in SPENDING and message.data.get("usage") is not None
-        )
-        if charge is not unit.charge or spent:
-            unit = replace(unit, charge=charge, spent=spent)
+        used = [one for one in unit.messages if one.kind in SPENDING and one.data.get("usage") is not None]
+        spent = tuple([self._row(before, message, told) for message in used])
         if unit.asks:
-            unit = replace(unit, need=self._need(step.state, unit))
+            unit = replace(unit, charge=charge, spent=spent or unit.spent, need=self._need(step.state, unit))
+        elif charge is not unit.charge or spent:
+            unit = replace(unit, charge=charge, spent=spent)
         return step if unit is step.unit else replace(step, unit=unit)
 
     def forget(self) -> None:
@@ -122,12 +118,12 @@ class Costs:
     def _need(self, state: State, unit: LogUnit) -> Need:
         turn, asked = unit.turn or state.turn, self._asked(state)
         found = self._found(asked, unit.messages)
-        model, side = self._model(asked, found), state.side
-        if side is not None and model is not None and model.own_code:
+        model, is_beside = self._model(asked, found), _is_beside(state)
+        if is_beside and model is not None and model.own_code:
             model = None
         if model is None:  # the request will fail before it leaves
             return Need(state.head, turn, Amount(0, 0), Amount(0, 0))
-        further = talk_behind(asked) if side is not None else ()
+        further = talk_behind(asked) if is_beside else ()
         known, added, blocks = self._input(asked, unit.messages, further, model, found)
         tools = _OF_TOOLS if model.overhead else 0
         base = 0 if known is None else known.all_tokens
@@ -170,14 +166,14 @@ class Costs:
     def _model(self, state: State, found: FoundTools = NOTHING_FOUND) -> Model | None:
         """The model that will be asked, with the tools that it has found; None when none can be asked."""
         runtime = self._runtime
-        settings, side = {**runtime.providers.settings, **state.view.settings}, state.side
+        settings, is_beside = {**runtime.providers.settings, **state.view.settings}, _is_beside(state)
         try:
-            models = runtime.providers.asked(settings, summary=side is not None)
+            models = runtime.providers.asked(settings, summary=is_beside)
             chosen = models[min(state.passed, len(models) - 1)]
             counts, own_code, name = chosen.counts, chosen.own_code, str(chosen)
             by_reference = chosen.refers_to_tools
             overhead = 0 if counts is False else self._overhead(settings, state.output, found, by_reference)
-            most = usual_output(settings, chosen.provider) if side is None else answer_tokens(settings)
+            most = answer_tokens(settings) if is_beside else usual_output(settings, chosen.provider)
         except BaseException:  # other people's code; the request reports it
             return None
         price = runtime.prices.of_model(name)
@@ -200,7 +196,7 @@ class Costs:
         """Whether the model that was asked bills by tokens, and its name; nothing where it is not there any more."""
         providers = self._runtime.providers
         try:
-            models = providers.asked({**providers.settings, **state.view.settings}, summary=state.side is not None)
+            models = providers.asked({**providers.settings, **state.view.settings}, summary=_is_beside(state))
             chosen = models[min(state.passed, len(models) - 1)]
             return chosen.counts, str(chosen)
         except BaseException:  # other people's code
@@ -245,7 +241,7 @@ class Costs:
             message = spoken.message
             own = message.kind == Kind.ASSISTANT and message.data.get("model") == model.name
             own = own and log.is_shown_as(head, message.id)
-            spent = spent_of(message) if own else None
+            spent = message.spent if own else None
             if spent is not None:
                 grown = 0 if model.counts is False else self._grown(log, message, state, model, found)
                 return spent.usage, size + grown, blocks
@@ -261,7 +257,7 @@ class Costs:
             log = self._log.current
             spoken = (one.message for one in log.conversation(log.head)) if log is not None else iter(())
             for reply in islice((one for one in spoken if one.kind == Kind.ASSISTANT), REPLIES):
-                if (spent := spent_of(reply)) is not None:
+                if (spent := reply.spent) is not None:
                     self._outputs.appendleft(spent.usage.output_tokens)
         return self._outputs
 
@@ -305,7 +301,7 @@ class Costs:
     def _row(self, state: State, message: Message, charge: Charge | None) -> SpendingRow:
         """The row of a request whose message reports what a service has counted; ``charge`` is its cost, if known."""
         if charge is None:
-            spent, model = spent_of(message), str(message.data.get("model", ""))
+            spent, model = message.spent, str(message.data.get("model", ""))
             assert spent is not None  # as it has a usage
             if not model and (asked := self._model(self._asked(state))) is not None:
                 model = asked.name
@@ -347,8 +343,14 @@ def _cost(tokens: int, price: int) -> int:
     return -(-tokens * price // 1_000_000)
 
 
+def _is_beside(state: State) -> bool:
+    """Whether the model is asked for something beside the steps of a turn."""
+    return state.compaction is not None or state.merging is not None
+
+
 def _bytes(message: Message, elide: int = 0) -> int:
-    size = len(text_to_model(message, elide).encode(errors="replace"))
+    verbatim = message.kind == Kind.USER or message.kind == Kind.ASSISTANT
+    size = len((message.content if verbatim else text_to_model(message, elide)).encode(errors="replace"))
     if message.kind == Kind.ASSISTANT and (blocks := message.data.get("blocks") or message.data.get("tool_calls")):
         size += size_as_json(blocks)
     return size

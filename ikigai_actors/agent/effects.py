@@ -727,8 +727,9 @@ def _with_limit(reply: Reply, cut_by_budget: bool) -> Reply:
 
 
 def _is_due(effect: RequestModel | Summarise | RunTool | AskApproval | AskHooks | BeginWait, state: State) -> bool:
-    is_summary = isinstance(effect, Summarise)
-    return effect.request == state.request and state.phase in WORKING and is_summary is (state.side is not None)
+    is_beside = state.compaction is not None or state.merging is not None
+    is_due = effect.request == state.request and state.phase in WORKING
+    return is_due and isinstance(effect, Summarise) is is_beside
 
 
 def _call(state: State, call_id: str) -> Call:

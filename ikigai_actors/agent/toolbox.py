@@ -161,14 +161,14 @@ class Toolbox:
 
         Raises `ProviderError` when the setting names a tool that is not registered.
         """
-        without = {FIND_TOOLS} if loadable(settings) else {FIND_TOOLS, LOAD_SKILL}
+        without = {FIND_TOOLS} if settings.get("skills") and loadable(settings) else {FIND_TOOLS, LOAD_SKILL}
         without |= set() if self._ask is Policy.ASK else {ASK_PERSON}
         known = sorted({*self._tools, *BUILTIN_CALLS} - without)
         allowed = settings.get("tools")
-        if (wrong := complaint({"tools": allowed})) is not None:
-            raise ProviderError(wrong)
         if allowed is None:
             return known
+        if (wrong := complaint({"tools": allowed})) is not None:
+            raise ProviderError(wrong)
         if missing := sorted(set(allowed) - {FIND_TOOLS, LOAD_SKILL, ASK_PERSON} - set(known) - self._left_out):
             raise ProviderError(
                 f"The setting tools names {', '.join(missing)}, not registered now. Registered: {', '.join(known)}. "

@@ -147,7 +147,8 @@ class Providers:
         name, ask = str(choice), getattr(choice.provider, "window", None)
         usual: object = ask(choice.model) if callable(ask) else 0
         known = usual if isinstance(usual, int) and usual > 0 else 0
-        return known_window(self.configured.windows.get(name, 0), self._learned.get(name, 0), known)
+        configured, learned = self.configured.windows.get(name, 0), self._learned.get(name, 0)
+        return known_window(configured, learned, known) if configured or learned else known
 
     def learn_window(self, model: str, tokens: int) -> None:
         """Note how many tokens a model, ``provider:model``, takes, as long as this process runs. Thread-safe."""

@@ -120,6 +120,9 @@ class Transaction(Protocol):
         On a server that saves a round trip for each. Parameters are those of `run`.
         """
 
+    def run_all(self, query: str, each: Sequence[dict[str, Any]]) -> None:
+        """Run the named statement with each of these parameters, all in one go. Rows that it gives are dropped."""
+
     def require(self, query: str, otherwise: Callable[["Transaction"], Exception], **parameters: Any) -> None:
         """Run the named statement last of all, and commit only if it gives a row; once per transaction.
 

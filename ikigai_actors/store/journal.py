@@ -204,7 +204,7 @@ class Journal(Service, Writer):
 
     def _is_left_to(self, workers: Dispatcher, entry: _Entry) -> bool:
         """Let the calling worker write a unit, if nobody writes and no actor waits that may add to the transaction."""
-        if self._writing or self._entries or workers.ready or not self.started:
+        if self._writing or self._entries or not self.started or workers.ready:
             return False
         self._writing = workers.step_aside(lambda: self._write_aside(entry), "ikigai-commit")
         return self._writing

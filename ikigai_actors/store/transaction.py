@@ -121,6 +121,9 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
         rows = self.run(query, **parameters)
         return lambda: rows
 
+    def run_all(self, query: str, each: Sequence[Parameters]) -> None:
+        self._guard(self._run_many, query, list(each))
+
     def require(self, query: str, otherwise: Callable[[Transaction], Exception], **parameters: Any) -> None:
         if query not in queries():
             check(query)

@@ -692,7 +692,9 @@ class Directory(OfOneProcess, ABC):
         Raises `SystemClosed`, `AgentNotFound` and `AgentDead`.
         """
         self._check_open()
-        actor = self._processes.get(check_type(uuid, str, "uuid", "text"))
+        if type(uuid) is not str:
+            check_type(uuid, str, "uuid", "text")
+        actor = self._processes.get(uuid)
         if actor is not None:
             return actor
         record = self._store.read(lambda tx: registry.get(tx, uuid))

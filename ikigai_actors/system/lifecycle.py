@@ -250,8 +250,10 @@ def data_of(output: object, attach: object) -> tuple[Mapping[str, Any], tuple[At
     """
     from ikigai_actors.records.messages.outputs import expected
 
-    given = attachments(attach)
     typed = {} if output is None else {"output": expected(output).stored()}
+    if attach == ():
+        return typed, ()
+    given = attachments(attach)
     return {**typed, **stored_in(given)}, given
 
 

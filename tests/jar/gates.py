@@ -78,6 +78,9 @@ class _Forwarding(Transaction, Protocol):
     def ask(self, query: str, **parameters: Any) -> Callable[[], list[Row]]:
         return self._tx.ask(query, **parameters)
 
+    def run_all(self, query: str, each: Sequence[dict[str, Any]]) -> None:
+        self._tx.run_all(query, each)
+
     def require(self, query: str, otherwise: Callable[[Transaction], Exception], **parameters: Any) -> None:
         self._tx.require(query, otherwise, **parameters)
 

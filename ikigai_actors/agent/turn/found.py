@@ -99,7 +99,7 @@ def found_in(log: Findings, head: int, new: Iterable[Message] = ()) -> FoundTool
         head: the position of its latest message.
         new: messages that follow it, and are not in the log yet.
     """
-    if log.finds_nothing and log.view(head).lens is None and not any(FOUND_NAMES in message.data for message in new):
+    if log.finds_nothing and not any(FOUND_NAMES in message.data for message in new) and log.view(head).lens is None:
         return NOTHING_FOUND
     summary, _ = log.opening(head)
     recall = [RECALL] if log.view(head).lens is not None else []

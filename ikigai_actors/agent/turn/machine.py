@@ -503,7 +503,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         unit = replace(unit, labels=after.turn_labels)
     if state.turn:
         unit = replace(unit, asked=(state.asked,) if state.asked else (), cancels=True)
-    told: tuple[Effect, ...] = (*answers_of_cut_off(state), *_stored(event))
+    told: tuple[Effect, ...] = (*(answers_of_cut_off(state) if state.turn else ()), *_stored(event))
     if event.interrupted:
         return _end_at_once(after, unit, told, event, now)
     return Step(after, unit, (*told, RequestModel(request)), event.caller)

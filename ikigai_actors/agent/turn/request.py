@@ -48,10 +48,9 @@ from ikigai_actors.providers.blocks import (
 from ikigai_actors.providers.conversation import MessageForms, Passage, extended
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY, blobs_of
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.records.messages.reply_data import INTERRUPTED, new_call_id
 from ikigai_actors.records.messages.settings import SETTINGS
-from ikigai_actors.records.messages.skills_beside import skills_beside
+from ikigai_actors.records.messages.skills_beside import SKILLS, skills_beside
 from ikigai_actors.records.messages.steered import as_word, words_beside
 
 NO_BLOBS: Mapping[str, bytes] = {}
@@ -184,7 +183,8 @@ class Turns:
                     self._said += attachments_of(message)
                 if message.content.strip():
                     self._said.append((message, TextBlock(message.content)))
-                self._said += _skills_of(message)
+                if SKILLS in message.data:
+                    self._said += _skills_of(message)
             case Kind.CONTEXT:
                 told = tagged("context", {"from": str(message.data.get("hook") or "hook")}, message.content)
                 self._said.append((message, TextBlock(told)))
@@ -209,7 +209,7 @@ class Turns:
         return self.last
 
     def _add_reply(self, message: Message) -> None:
-        calls = calls_in(message)
+        calls = message.calls
         sent = self._ids_to_send(message.id, calls)
         blocks = self._blocks_to_send(message, calls, sent)
         if not blocks:

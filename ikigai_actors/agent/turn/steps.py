@@ -35,10 +35,11 @@ INTERRUPTION: PendingMessage = (Kind.INTERRUPTED, "", NO_DATA)
 
 def messages_of(uuid: str, head: int, now: int, drafts: tuple[PendingMessage, ...]) -> tuple[Message, ...]:
     """Number drafts as the next messages of an agent whose head is given."""
-    return tuple(
+    made = [
         new_message(uuid, head + place, kind._value_, content, data, now)
         for place, (kind, content, data) in enumerate(drafts, start=1)
-    )
+    ]
+    return tuple(made)
 
 
 def advance(state: State, messages: tuple[Message, ...], **changes: Any) -> State:
@@ -130,7 +131,7 @@ def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMess
 
 def answers_of_cut_off(state: State) -> tuple[Answer, ...]:
     """Answers for callers of an interrupted turn that a new command supersedes."""
-    return tuple(Answer(caller, _superseded(state)) for caller in state.callers) if state.turn else ()
+    return tuple(Answer(caller, _superseded(state)) for caller in state.callers)
 
 
 def _superseded(state: State) -> TurnInterrupted:

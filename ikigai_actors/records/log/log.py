@@ -172,7 +172,7 @@ class Log:
         """
         with _growing:
             head = self.head
-            self._extend(message for message in messages if message.id > head)
+            self._extend([message for message in messages if message.id > head])
 
     def _extend(self, messages: Iterable[Message]) -> None:
         following = self.head + 1

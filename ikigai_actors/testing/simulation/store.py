@@ -365,6 +365,11 @@ class Observed(Transaction):
         self._remember(query, parameters)
         return self._inner.ask(query, **parameters)
 
+    def run_all(self, query: str, each: Sequence[dict[str, Any]]) -> None:
+        for parameters in each:
+            self._remember(query, parameters)
+        self._inner.run_all(query, each)
+
     def require(self, query: str, otherwise: Callable[[Transaction], Exception], **parameters: Any) -> None:
         self._remember(query, parameters)
         self._inner.require(query, otherwise, **parameters)

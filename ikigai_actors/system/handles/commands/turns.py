@@ -103,9 +103,10 @@ class TurnCommands(CommandBase[H]):
             AgentDead: the agent is dead.
             InboxFull: 10,000 commands wait for it; the future raises it, or the call.
         """
-        if check_flag(detached, "detached") and acting_frame.get() is None:
+        frame = acting_frame.get()
+        if detached is not False and check_flag(detached, "detached") and frame is None:
             raise BadInput("Expected detached=True in a program alone: elsewhere no prompt ends with another turn.")
-        if (frame := acting_frame.get()) is not None:
+        if frame is not None:
             if (tuple(attach), labels, tuple(skills), key) != ((), None, (), None):
                 raise BadInput("Expected a text and an output for the prompt of a program, and nothing else.")
             given = {"agent": self.uuid, "text": prompt_text(text), **data_of(output, ())[0]}
@@ -127,12 +128,14 @@ class TurnCommands(CommandBase[H]):
         data, blobs = data_of(output, attach)
         if labels is not None and (over := labels_over(self.system._labels_of(self.uuid), labels)):
             data = {**data, "labels": over}
-        future, named = self._reply_of(output), check_names(skills)
-        asked = {"text": text, **data, **({"skills": named} if named else {})}  # whatever their texts are then
-        command = on.Prompt(text, future, data={**data, **self._skill_texts(named)}, blobs=blobs)
+        future, asked = self._reply_of(output), {"text": text, **data}
+        if skills != () and (named := check_names(skills)):
+            asked["skills"] = named  # whatever their texts are then
+            data = {**data, **self._skill_texts(named)}
+        command = on.Prompt(text, future, data=data, blobs=blobs)
         if key is not None and (call := self._call(key, "prompt", asked, text)) is not None:
             return lambda: self._look_up(partial(self._prompt_once, call, command), future)
-        return lambda: self._go(lambda: self.system._tell(self.uuid, command), future, checks=False)
+        return lambda: self._go(partial(self.system._tell, self.uuid, command), future, checks=False)
 
     def _prompt_once(self, call: KeyedCall, command: on.Prompt) -> None:
         try:
