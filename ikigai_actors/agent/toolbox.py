@@ -233,7 +233,7 @@ class Toolbox:
         Raises:
             ProviderError: as for `names`.
         """
-        names, kinds = self.names(settings), bool(kinds_in(settings))
+        names, kinds = self.names(settings), bool(settings.get("kinds") and kinds_in(settings))
         if found is None:
             every = self._typed(self._described(names, kinds), wanted)
             return Offer(every, every)

@@ -37,12 +37,12 @@ def system_of(settings: Mapping[str, Any]) -> str:
     read = [one for one in given if not one.get("off")] if isinstance(given, list) else []
     system = "\n\n".join([settings.get("system") or "", *map(_instructions, read)])
     system = system.removeprefix("\n\n")
-    parts = [system, _catalogue(settings), kinds_catalogue(settings)]
+    parts = [system, _catalogue(settings), kinds_catalogue(settings) if settings.get("kinds") else ""]
     return "\n\n".join(filter(None, parts))
 
 
 def _catalogue(settings: Mapping[str, Any]) -> str:
-    if not has_tool(settings, LOAD_SKILL):
+    if not settings.get("skills") or not has_tool(settings, LOAD_SKILL):
         return ""
     lines = [
         f"- {in_catalogue(one['name'], SKILLS)}: {in_catalogue(one['description'], SKILLS)}"
