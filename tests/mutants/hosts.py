@@ -64,9 +64,9 @@ HOST_MUTANTS = (
     Mutant(
         "a remote command is answered in a transaction of its own",
         "agent/actor.py",
-        "            unit = CarryOut(caller.key, unit, value, self.runtime.clock.now_ms())\n",
+        "            unit = CarryOut(caller.key, unit, asked[1], self.runtime.clock.now_ms())\n",
         "            from ikigai_actors.records.hosts.remote_commands import AnswerRemoteCommand\n"
-        "            later = AnswerRemoteCommand(caller.key, value, self.runtime.clock.now_ms())\n"
+        "            later = AnswerRemoteCommand(caller.key, asked[1], self.runtime.clock.now_ms())\n"
         "            submit, release = self.runtime.journal.submit, self.actor_inbox.release\n"
         "            submit(unit, lambda done: (submit(later, lambda _: None), release(done)))\n"
         "            return\n",
@@ -74,9 +74,9 @@ HOST_MUTANTS = (
     Mutant(
         "a remote command is answered before it is carried out",
         "agent/actor.py",
-        "            unit = CarryOut(caller.key, unit, value, self.runtime.clock.now_ms())\n",
+        "            unit = CarryOut(caller.key, unit, asked[1], self.runtime.clock.now_ms())\n",
         "            from ikigai_actors.records.hosts.remote_commands import AnswerRemoteCommand\n"
-        "            first = AnswerRemoteCommand(caller.key, value, self.runtime.clock.now_ms())\n"
+        "            first = AnswerRemoteCommand(caller.key, asked[1], self.runtime.clock.now_ms())\n"
         "            submit, release, then = self.runtime.journal.submit, self.actor_inbox.release, unit\n"
         "            submit(first, lambda _: submit(then, release))\n"
         "            return\n",

@@ -117,7 +117,7 @@ MEMORY_MUTANTS = (
     Mutant(
         "an agent with its own summary counts as sharing blocks",
         "agent/assembly.py",
-        "    if not log.fork or (lens is not None and lens.id > log.fork):",
+        "    if not log.fork or ((lens := log.view(head).lens) is not None and lens.id > log.fork):",
         "    if not log.fork:",
     ),
     Mutant(
