@@ -95,5 +95,11 @@ def _function(record: type, parameters: str, values: Mapping[str, str], names: M
 
 
 def as_dict(record: Any) -> dict[str, Any]:
-    """The fields of a record by name. The values are not copied, unlike by `dataclasses.asdict`, which takes longer."""
+    """The fields of a record, a dataclass or a named tuple, by name.
+
+    The values are not copied, unlike by `dataclasses.asdict`, which takes longer.
+    """
+    if isinstance(record, tuple):
+        named: dict[str, Any] = record._asdict()  # type: ignore[attr-defined]
+        return named
     return {one.name: getattr(record, one.name) for one in fields(record)}

@@ -53,3 +53,4 @@ from ikigai_actors.tools.signature import Signature as Signature
 from supervisors.orphans import OrphanPolicy as OrphanPolicy
 
 __all__: list[str]
+from ikigai_actors.system.teams import TeamLine as TeamLine

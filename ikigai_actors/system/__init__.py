@@ -18,6 +18,7 @@ Its modules:
     lateness                        why an agent has not answered in time
     skills                          skills on the disk, and how they are pinned
     kinds, kind_files               kinds of agents: how they are pinned, and what their files say
+    teams                           a team as a file
     agents_tool, configuration      the tool that lists agents; where ``ikigai.toml`` is
     stored_trees                    what the database says of files that fork, for toolsets
     host/                           runs agents, supervises them, shares them

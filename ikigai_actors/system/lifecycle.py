@@ -209,8 +209,6 @@ def new_fork(
     told = "" if kind is None else check_text(kind, "kind")
     if told and at is not None:
         raise BadInput("Expected kind or at: a child of a kind begins without the history; got both.")
-    if told and any(child.prompt is None for child in children):
-        raise BadInput(f"Expected a prompt for a child of kind {told}; got none.")
     if (output is not None or attach != () or skills) and any(child.prompt is None for child in children):
         raise BadInput("Expected a prompt for the child, to go with its output, attachments or skills; got none.")
     check_choice(restart, "restart", _RESTART_TYPES)

@@ -25,6 +25,7 @@ _WAYS = ("result", "summary", "pick")
 @click.option("--name", type=TEXT, help="A name for the child, unique among the living.")
 @click.option("--model", metavar="PROVIDER:MODEL", type=TEXT, help="Its model; else the one of the agent.")
 @click.option("--system", metavar="TEXT", type=TEXT, help="Its system prompt; else the one of the agent.")
+@click.option("--kind", metavar="NAME", type=TEXT, help="One of the agent's kinds; /kinds lists them.")
 @click.option(
     "--restart",
     type=TEXT,
@@ -57,6 +58,7 @@ def fork(
     name: str | None,
     model: str | None,
     system: str | None,
+    kind: str | None,
     restart: str,
     on_orphan: str | None,
     at: int | None,
@@ -77,7 +79,7 @@ def fork(
 
     said = " ".join(prompt) if prompt else None
     how: ForkOptions = {"model": model, "system": system, "restart": restart, "on_orphan": on_orphan, "at": at}
-    how["key"] = key
+    how["key"], how["kind"] = key, kind
     how["budget"] = None if budget is None else parse_budget(budget)
     if count is None:
         return place.make_child(agent, said, name, how, follow)

@@ -561,6 +561,14 @@ DECLARED = {
         1,
         False,
     ),
+    "up": (
+        "verbs.teams",
+        "FILE",
+        "Make the agents of a team file that were never made, and show where the others differ from it.",
+        3,
+        3,
+        False,
+    ),
     "wait": (
         "verbs.mail",
         "AGENT SECONDS [ID…]",

@@ -124,8 +124,9 @@ def test_a_child_of_a_kind_begins_with_its_text_alone_and_has_no_tool_that_its_p
         assert results(lead)[-1].startswith("Forked: the child is ")
         with pytest.raises(BadInput, match=r"There is no kind 'nobody'\. Kinds: reviewer\."):
             lead.fork("x", kind="nobody")
-        with pytest.raises(BadInput, match="Expected a prompt for a child of kind reviewer"):
-            lead.fork(kind="reviewer")
+        waiting = lead.fork(name="waiting", kind="reviewer")
+        say(waiting, "Look at y.")
+        assert tools_of(model.asked_by("waiting")[-1]) == ["read"]
         assert check(system._store) == []
 
 
@@ -183,6 +184,9 @@ def test_a_kind_brings_skills_a_budget_a_type_and_may_keep_the_history(tmp_path:
             lead.use_kinds(tmp_path)
         lead.use_skills(tmp_path / "skills")
         lead.use_kinds(tmp_path, only=["full", "heir"])
+        for name in ("full", "heir"):
+            with pytest.raises(BadInput, match=f"Expected a prompt for a child of kind {name}"):
+                lead.fork(kind=name)
         say(lead, "SECRET of the lead")
         full = lead.fork("Go.", name="full", kind="full", budget=Budget(tokens=90_000, agents=3))
         assert full.reply(timeout=DEADLINE).output == {"worst": "none"}

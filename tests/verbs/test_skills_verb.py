@@ -36,6 +36,7 @@ def test_a_person_is_told_of_each_skill_until_it_is_taken_or_refused_and_again_w
     shown = session("/skills")
     assert "instructions   new   of the directory" in shown
     assert any(line.startswith("csv   new   1 files, ") for line in shown)
+    assert not any(line.startswith("error") for line in shown)
     session("/skills use csv instructions", "/skills off pdf")
     settings = root.context().settings
     assert [(one["name"], one.get("off", False)) for one in settings["skills"]] == [("csv", False), ("pdf", True)]

@@ -1,8 +1,9 @@
 """The built-in call fork, which is Unix fork: parent and child both return from the same call.
 
-The parent's result names the child, the child's result is the news that it is the child. The turn goes on in both.
-A child of a
-kind begins without the history (`ikigai_actors.agent.turn.kinds`), and its prompt says how its result comes back.
+The parent's result names the child, the child's result is the news that it is the child. The turn goes on in both. A
+child of a kind begins without the history (`ikigai_actors.agent.turn.kinds`), and its prompt says how its result comes
+back.
+
 Calls of one reply that follow one another are one unit. When it is refused, each is carried out by itself, so that the
 one that cannot be gets the reason.
 """
@@ -99,7 +100,9 @@ class ForkCall(BuiltinCall):
         if kind_name := text(call.input, "kind"):
             kind = kind_named(state.view.settings, kind_name)
             budget, restart = budget_of_kind(kind, budget), restart_of_kind(kind, restart)
-            asked = f"{prompt}\n\n{_reporting(state, child, named, tools)}" if prompt else ""
+            if not prompt:
+                raise BadInput(f"Expected a prompt for a child of kind {kind_name}; got none.")
+            asked = f"{prompt}\n\n{_reporting(state, child, named, tools)}"
             own = messages_of_kind(kind, state.view.settings, tools, asked, NO_DATA, NO_DATA, (EXIT,))
         elif prompt:
             own.append((Kind.USER, prompt, NO_DATA))

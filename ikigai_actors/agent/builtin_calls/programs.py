@@ -61,7 +61,7 @@ class ProgramFork(ForkCall):
         if kind_name := text(call.input, "kind"):
             kind = kind_named(state.view.settings, kind_name)
             restart, budget = restart_of_kind(kind, restart), budget_of_kind(kind, None)
-            own = messages_of_kind(kind, state.view.settings, tools, prompt, _typed(call.input), settings)
+            own = messages_of_kind(kind, state.view.settings, tools, prompt or None, _typed(call.input), settings)
         result = (Kind.TOOL_RESULT, child, call.data)
         named, at = check_name(name) if name else None, state.turn - 1
         return Childbed(child, named, restart, own, (result,), opens=bool(prompt), at=at, budget=budget)

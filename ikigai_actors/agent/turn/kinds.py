@@ -68,10 +68,11 @@ def messages_of_kind(
         over: settings that were asked for beside the kind.
         further: tools that it has beside those of its kind, where its parent has them.
 
-    Raises `BadInput` where there is no prompt, or the kind takes tools away that are not known here.
+    Without a prompt the child waits for one. Raises `BadInput` where the kind brings what goes with a prompt and there
+    is none, or takes tools away that are not known here.
     """
-    if not prompt:
-        raise BadInput(f"Expected a prompt for a child of kind {kind['name']}; got none.")
+    if prompt is None and (kind.get("history") == INHERIT or "skills" in kind or "output" in kind):
+        raise BadInput(f"Expected a prompt for a child of kind {kind['name']}, which brings a text with it; got none.")
     own = {name: kind[name] for name in ("system", "model") if kind.get(name)}
     if _OF_PROGRAMS in tools and not {"model"} & (own.keys() | over.keys()):
         raise BadInput(
@@ -84,17 +85,17 @@ def messages_of_kind(
         own["tools"] = wanted
     about = {KIND: {"name": kind["name"], "sha256": kind["sha256"]}}
     data = _with_kind(kind, data)
-    if kind.get("history") == INHERIT:
+    if prompt is not None and kind.get("history") == INHERIT:
         system = own.pop("system", "")
         text = f"{system}\n\n{prompt}" if system else prompt
         changed = {**own, **over}
         begin: list[tuple[Kind, str, Any]] = [(Kind.CONFIGURE, "", changed)] if changed else []
         return [*begin, (Kind.USER, text, {**data, **about})]
-    return [
+    fresh: list[tuple[Kind, str, Any]] = [
         (Kind.CLEAR, "", about),
         (Kind.CONFIGURE, "", {**settings, **own, **over}),
-        (Kind.USER, prompt, data),
     ]
+    return fresh if prompt is None else [*fresh, (Kind.USER, prompt, data)]
 
 
 def budget_of_kind(kind: PinnedKind, given: Budget | None) -> Budget | None:

@@ -37,6 +37,11 @@ def read_whole(tx: Transaction, uuid: str) -> list[Message]:
     return [message for part in reversed(parts) for message in part]
 
 
+def read_section(tx: Transaction, uuid: str, start: int, end: int) -> list[Message]:
+    """The messages that an agent itself has written after a position and up to another. Raises `HistoryError`."""
+    return [Message.from_row(row) for row in tx.run("log_section", uuid=uuid, start=start, end=end)]
+
+
 LAST = 2**63 - 1
 """No position is greater."""
 

@@ -24,9 +24,10 @@ from functools import wraps
 from inspect import Signature, formatannotation, signature
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, overload
 
+from ikigai_actors import types
 from ikigai_actors.actors.futures import Future, current_acting_agent
 from ikigai_actors.agent.subscriptions import Event, check_events
-from ikigai_actors.arguments import check_callable, check_timeout, check_type, shown
+from ikigai_actors.arguments import check_callable, check_flag, check_timeout, check_type, shown
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import BadInput, HostElsewhere, NoHost
 from ikigai_actors.programs.acts import ProgramAct
@@ -389,6 +390,31 @@ class System(Directory):
 
     def _handle(self, uuid: str) -> AgentRef:
         return AgentRef(self, uuid)
+
+    def up(self, file: str | os.PathLike[str], *, plan: bool = False) -> "list[types.TeamLine]":
+        """Make the agents of a team file that were never made, each once, and say where the others differ from it.
+
+        Nothing is changed of an agent that is there, and none is ended. Agent 0 gets the kinds that the file's agents
+        name and it does not have: to name their directory in the file is to allow their texts.
+
+        Args:
+            file: a TOML file; `ikigai_actors.system.teams` shows one.
+            plan: whether nothing is done: the lines say what would be.
+
+        Returns:
+            A line for each agent of the file, parents first.
+
+        Raises:
+            BadInput: the file cannot be read, or says what cannot be.
+            NameTaken: another agent has a name of the file.
+        """
+        from ikigai_actors.system.teams import raise_team
+
+        self._check_open()
+        check_flag(plan, "plan")
+        if not isinstance(file, str | os.PathLike):
+            raise BadInput(f"Expected the path of a team file; got {shown(file)}.")
+        return raise_team(self._store, self._log_cache, self.handle, self.root.uuid, file, plan)
 
     def import_(
         self,

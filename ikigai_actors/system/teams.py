@@ -1,0 +1,235 @@
+"""A team as a file: which agents there are to be, each with its kind, budget and first prompt.
+
+    kinds = ".claude/agents"        # beside the file; agent 0 gets those that the agents name, as their files say now
+
+    [agents.lead]
+    kind = "lead"
+    prompt = "Plan the ship."
+    budget = "usd=5"
+
+    [agents.reviewer]
+    under = "lead"
+    kind = "reviewer"
+    restart = "permanent"
+
+`up` makes the agents that were never made, parents first, and each once: its fork has the key ``up NAME`` of its
+parent. So a crash between two of them is mended by a second run, two runs at once make each once, and an agent that has
+died is not made again. It changes and ends none: where an agent differs from the file, a line says so.
+"""
+
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ikigai_actors.agent.turn.kinds import KIND
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import check_name
+from ikigai_actors.records.agents.labels import check_labels
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.budgets.budget import Budget, by_unit, parse_budget
+from ikigai_actors.records.budgets.status import budget_of
+from ikigai_actors.records.log.lineage import read_section
+from ikigai_actors.records.log.log_cache import LogCache
+from ikigai_actors.records.messages.kinds import kinds_in
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.store.base import Store
+from supervisors.children import RestartType
+
+_KEYS = ("under", "kind", "model", "system", "prompt", "budget", "labels", "restart")
+_BEGINNING = 4
+"""How many messages of its own an agent of a kind begins with."""
+
+
+class TeamAgent(NamedTuple):
+    """An agent of a team, as its file says."""
+
+    name: str
+    under: str | None
+    """The agent of the file that forks it; None for agent 0."""
+    kind: str | None
+    model: str | None
+    system: str | None
+    prompt: str | None
+    budget: Budget | None
+    labels: Mapping[str, str]
+    restart: str
+
+
+class Team(NamedTuple):
+    """The content of such a file."""
+
+    agents: tuple[TeamAgent, ...]
+    """Parents come before their children."""
+    kinds: Path | None
+    """Where the files of kinds are."""
+
+
+class TeamLine(NamedTuple):
+    """An agent of a team, and what has become of it."""
+
+    name: str
+    state: str
+    """``new``: it is to be made, or was made now; ``there``, ``differs`` or ``dead``."""
+    differs: tuple[str, ...] = ()
+    """Where it is not as the file says."""
+    uuid: str | None = None
+
+
+def read_team(file: str | os.PathLike[str]) -> Team:
+    """Read such a file. Raises `BadInput`, which names what is wrong."""
+    try:
+        place = Path(file)
+        said = tomllib.loads(place.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"The team in {os.fspath(file)} cannot be read: {error}.") from error
+    agents = said.get("agents")
+    if not isinstance(agents, dict) or not agents:
+        raise BadInput(f"Expected agents in {os.fspath(file)}, each as [agents.NAME]; got none.")
+    if unknown := sorted(said.keys() - {"agents", "kinds"}):
+        raise BadInput(f"There is no {', '.join(unknown)} in a team file; expected kinds, and [agents.NAME].")
+    kinds = said.get("kinds")
+    if kinds is not None and not isinstance(kinds, str):
+        raise BadInput(f"Expected kinds to be a directory beside the file; got {shown(kinds)}.")
+    team = {name: _agent(name, given) for name, given in agents.items()}
+    return Team(tuple(_in_order(team)), None if kinds is None else place.absolute().parent / kinds)
+
+
+def _agent(name: str, given: object) -> TeamAgent:
+    where = f"[agents.{name}]"
+    check_name(name)
+    if not isinstance(given, dict):
+        raise BadInput(f"Expected {where} to be a table; got {shown(given)}.")
+    if unknown := sorted(given.keys() - set(_KEYS)):
+        raise BadInput(f"There is no {', '.join(unknown)} in {where}; expected some of {', '.join(_KEYS)}.")
+    for key, value in given.items():
+        if key != "labels" and not (isinstance(value, str) and value.strip()):
+            raise BadInput(f"Expected {key} in {where} to be text; got {shown(value)}.")
+    restart = given.get("restart", str(RestartType.TRANSIENT))
+    if restart not in tuple(RestartType):
+        raise BadInput(f"Expected restart in {where} to be {', '.join(RestartType)}; got {shown(restart)}.")
+    budget = parse_budget(given["budget"]) if "budget" in given else None
+    if "system" in given and "kind" in given:
+        raise BadInput(f"Expected kind or system in {where}; got both.")
+    return TeamAgent(
+        name,
+        under=given.get("under"),
+        kind=given.get("kind"),
+        model=given.get("model"),
+        system=given.get("system"),
+        prompt=given.get("prompt"),
+        budget=budget,
+        labels=check_labels(given.get("labels")),
+        restart=restart,
+    )
+
+
+def _in_order(team: Mapping[str, TeamAgent]) -> Iterator[TeamAgent]:
+    """The agents, parents first. Raises `BadInput` where one is under nobody of the file, or under itself."""
+    left = dict(team)
+    while left:
+        free = [one for one in left.values() if one.under not in left]
+        for one in free:
+            if one.under is not None and one.under not in team:
+                raise BadInput(f"[agents.{one.name}] is under {one.under}, which the file does not have.")
+            yield left.pop(one.name)
+        if not free:
+            raise BadInput(f"{', '.join(left)} are under one another: one of them must be under agent 0, or another.")
+
+
+def raise_team(
+    store: Store,
+    logs: LogCache,
+    handle: Callable[[str], Any],
+    root: str,
+    file: str | os.PathLike[str],
+    plan: bool,
+) -> list[TeamLine]:
+    """Make the agents of a file that were never made, and say what has become of each.
+
+    Args:
+        store: has the agents.
+        logs: reads them.
+        handle: gives the handle of an agent, by uuid.
+        root: agent 0.
+        file: the file.
+        plan: whether nothing is made, and the lines say what would be.
+    """
+    team = read_team(file)
+    log = logs.load(root)
+    pinned = {one["name"] for one in kinds_in(log.view(log.head).settings)}
+    wanted = sorted({one.kind for one in team.agents if one.kind} - pinned)
+    if team.kinds is not None and wanted and not plan:
+        handle(root).use_kinds(team.kinds, only=wanted)
+    elif team.kinds is None and wanted:
+        raise BadInput(
+            f'Agent 0 has no kind {", ".join(wanted)}: name their directory in the file, as kinds = "agents".'
+        )
+    uuids: dict[str | None, str | None] = {None: root}
+    lines = []
+    for one in team.agents:
+        parent = uuids[one.under]
+        line = _told_of(store, logs, one, parent)
+        if line.state == "new" and not plan:
+            assert parent is not None
+            line = TeamLine(one.name, "new", (), _make(handle(parent), one))
+        uuids[one.name] = line.uuid
+        lines.append(line)
+    return lines
+
+
+def _make(parent: Any, one: TeamAgent) -> str:
+    made: str = parent.fork(
+        one.prompt,
+        name=one.name,
+        kind=one.kind,
+        model=one.model,
+        system=one.system,
+        restart=one.restart,
+        budget=one.budget,
+        labels=one.labels or None,
+        key=f"up {one.name}",
+    ).uuid
+    return made
+
+
+def _told_of(store: Store, logs: LogCache, one: TeamAgent, parent: str | None) -> TeamLine:
+    """The line about an agent as it is now; ``parent``: the agent under which it is to be, None if that is not made."""
+    if parent is None:
+        return TeamLine(one.name, "new")
+    called = [each for each in store.read(lambda tx: registry.children(tx, parent)) if each.name == one.name]
+    living = [each for each in called if each.living]
+    if not called:
+        return TeamLine(one.name, "new")
+    if not living:
+        return TeamLine(one.name, "dead", (), called[-1].uuid)
+    differs = tuple(_differences(store, logs, one, living[0]))
+    return TeamLine(one.name, "differs" if differs else "there", differs, living[0].uuid)
+
+
+def _differences(store: Store, logs: LogCache, one: TeamAgent, record: AgentRecord) -> Iterator[str]:
+    log = logs.load(record.uuid)
+    fork = record.fork_message_id
+    begin = store.read(lambda tx: read_section(tx, record.uuid, fork, fork + _BEGINNING))
+    settings = log.view(log.head).settings
+    status = store.read(lambda tx: budget_of(tx, record.uuid))
+    limits = dict(status.granted) if status is not None and status.owner == record.uuid else {}
+    found: Mapping[str, tuple[object, object]] = {
+        "kind": (one.kind, _kind_of(begin)),
+        "prompt": (one.prompt, next((each.content for each in begin if each.kind == Kind.USER), None)),
+        "model": (one.model, settings.get("model")),
+        "system": (one.system, settings.get("system")),
+        "restart": (one.restart, record.restart),
+        "labels": (dict(one.labels) or None, {name: record.labels.get(name) for name in one.labels}),
+        "budget": (by_unit(one.budget.limits()) if one.budget is not None else None, limits),
+    }
+    for what, (wanted, has) in found.items():
+        if wanted is not None and wanted != has:
+            yield f"{what} is {has!s:.60}, and the file says {wanted!s:.60}"
+
+
+def _kind_of(begin: list[Message]) -> object:
+    return next((each.data[KIND]["name"] for each in begin if KIND in each.data), None)
