@@ -244,6 +244,18 @@ CREATE TABLE blobs (
     bytes  BYTEA NOT NULL
 );
 
+-- Files that principals have given through the network, before a message refers to them (ikigai_actors/records/uploads.py). A row
+-- keeps its blob from a prune for a day.
+CREATE TABLE uploads (
+    sha256    TEXT NOT NULL,                             -- blobs.sha256
+    principal TEXT NOT NULL,
+    name      TEXT NOT NULL,
+    size      BIGINT NOT NULL,                           -- bytes
+    at        BIGINT NOT NULL,                           -- its latest upload
+    PRIMARY KEY (sha256, principal)
+);
+CREATE INDEX uploads_of ON uploads (principal, at);
+
 -- Definitions of tools: the data of messages about calls refer to them by "definition", builds and hosts by name. Rows are never
 -- changed. A prune deletes those that nobody names any more.
 CREATE TABLE definitions (

@@ -23,6 +23,7 @@ guest_logs   the logs of other libraries, a transaction a method
 following   what hosts commit, for a command on its own thread
 asked     a request below the verbs, and what came of it
 metrics   what Prometheus scrapes
+files     uploads of a principal, and files of messages in reach
 keys      requests that are done once under a key of their principal
 readable   what views take: a system, or a client
 apps      the build of a function that gives the arguments of `open`

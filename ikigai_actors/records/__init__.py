@@ -10,6 +10,7 @@
     documents, spending, figures   documents by path and version; what was spent; how much there is of everything
     guests       what other libraries keep here
     once         calls that are done once under a key
+    uploads      files that principals have given, before a message refers to them
     tokens       secrets by which principals come in through the network
     transfer/    branches of agents as files, to other databases
     fsck/        what must hold of all that

@@ -1310,6 +1310,24 @@ SELECT recipient, data FROM mail WHERE data LIKE '%"attached":%' AND read_at IS 
 UNION ALL
 SELECT agent_uuid, body FROM requests WHERE body LIKE '%"attached":%' AND answer IS NULL
 
+-- name: add_upload
+INSERT INTO uploads (sha256, principal, name, size, at) VALUES (:sha256, :principal, :name, :size, :now)
+    ON CONFLICT (sha256, principal) DO UPDATE SET name = excluded.name, at = excluded.at
+
+-- name: upload
+SELECT uploads.name, blobs.media FROM uploads JOIN blobs ON blobs.sha256 = uploads.sha256
+ WHERE uploads.sha256 = :sha256 AND uploads.principal = :principal
+
+-- name: size_of_uploads
+-- The bytes that a principal has uploaded since then, but for one file.
+SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM uploads WHERE principal = :principal AND at > :since AND sha256 <> :but
+
+-- name: uploaded_blobs
+SELECT DISTINCT sha256 FROM uploads ORDER BY sha256
+
+-- name: drop_uploads
+DELETE FROM uploads WHERE at < :before
+
 -- name: drop_blobs
 DELETE FROM blobs WHERE sha256 = ANY(:hashes)
 

@@ -11,6 +11,7 @@ from ikigai_actors.verbs.rights import Callers, Right
 from ikigai_actors.verbs.verb import LocalOption, ShellOption, verb
 
 if TYPE_CHECKING:
+    from ikigai_actors.attachments import Attachable
     from ikigai_actors.system.handles.commands.forks import ForkOptions
     from ikigai_actors.system.handles.outcomes import Merged
     from ikigai_actors.system.handles.ref import AgentRef
@@ -104,6 +105,13 @@ def fork(
     type=TEXT,
     help="A picture, PDF or sound for the model; may be repeated.",
 )
+@click.option(
+    "--files",
+    multiple=True,
+    metavar="SHA256",
+    type=TEXT,
+    help="A file that was uploaded to the network API, by its hash; may be repeated.",
+)
 @click.option("--steer", is_flag=True, help="Say it into the turn in progress, which reads it before its next step.")
 @click.option("--now", is_flag=True, help="With --steer: cut the step in progress off.")
 @keyed
@@ -113,6 +121,7 @@ def prompt(
     text: tuple[str, ...],
     steer: bool,
     now: bool,
+    files: tuple[str, ...] = (),
     attach: tuple[str, ...] = (),
     key: str | None = None,
 ) -> object:
@@ -122,8 +131,9 @@ def prompt(
     idle: now, or when it is started. With --wait the exit status is 1 when the turn ended without an answer.
     """
     if not steer and not now:
-        return place.leave_prompt(agent, " ".join(text), attach, key)
-    if attach or not steer:
+        given: list[Attachable] = [*attach, *map(place.uploaded, files)]
+        return place.leave_prompt(agent, " ".join(text), given, key)
+    if attach or files or not steer:
         raise click.UsageError("--now is for --steer." if now and not steer else "Nothing is attached with --steer.")
     return place.leave_word(agent, " ".join(text), now=now, key=key)
 

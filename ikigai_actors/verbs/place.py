@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
+    from ikigai_actors.attachments import Attachable, Attachment
     from ikigai_actors.reach.conversation import Questions, Words
     from ikigai_actors.records.agents.registry import AgentRecord
     from ikigai_actors.system.handles.commands.forks import ForkOptions
@@ -184,8 +185,13 @@ class ShellPlace(Place, Protocol):
 class ScriptPlace(Place, Protocol):
     """Where a script or a program gives one command."""
 
-    def leave_prompt(self, agent: "AgentRef", text: str, attach: Sequence[str], key: str | None = None) -> object:
-        """Store a prompt, with the files at these paths; once under its key.
+    def uploaded(self, sha256: str) -> "Attachment":
+        """A file that the principal has uploaded. Raises `BadInput` for any other one."""
+
+    def leave_prompt(
+        self, agent: "AgentRef", text: str, attach: "Sequence[Attachable]", key: str | None = None
+    ) -> object:
+        """Store a prompt, with these files, as paths too; once under its key.
 
         Returns:
             Its number, and its answer where that was waited for, as JSON.

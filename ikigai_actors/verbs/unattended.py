@@ -12,6 +12,7 @@ from ikigai_actors.verbs.place import Printer, ScriptPlace
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
+    from ikigai_actors.attachments import Attachable, Attachment
     from ikigai_actors.records.agents.registry import AgentRecord
     from ikigai_actors.system.handles.commands.forks import ForkOptions
     from ikigai_actors.system.handles.ref import AgentRef, System
@@ -61,7 +62,14 @@ class Unattended(ScriptPlace):
         self.screen.line(f"{words.named(child)}: forked from {words.named(agent)}; inherits {words.inherited(child)}")
         return words.agent_row(child) | {"parent_uuid": agent.uuid}
 
-    def leave_prompt(self, agent: "AgentRef", text: str, attach: Sequence[str], key: str | None = None) -> object:
+    def uploaded(self, sha256: str) -> "Attachment":
+        from ikigai_actors.reach.files import uploaded_file
+
+        return uploaded_file(self._client(), self.principal.id, sha256)
+
+    def leave_prompt(
+        self, agent: "AgentRef", text: str, attach: "Sequence[Attachable]", key: str | None = None
+    ) -> object:
         client, record = self._client(), agent.record
         mail = self._store_prompt(client, record, text, attach, key)
         self._note_delay(record, is_hosted=client.host() is not None)
@@ -92,7 +100,7 @@ class Unattended(ScriptPlace):
         return Client(self.system._store, self.system._clock)
 
     def _store_prompt(
-        self, client: "Client", to: "AgentRecord", text: str, attach: Sequence[str], key: str | None
+        self, client: "Client", to: "AgentRecord", text: str, attach: "Sequence[Attachable]", key: str | None
     ) -> int:
         """Store a prompt, once under its key; return the number of its mail."""
         from ikigai_actors.attachments import attachments

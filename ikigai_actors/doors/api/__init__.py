@@ -4,12 +4,13 @@
     await serve_api(system, listening, stop)            # by itself: ``ikigai api``
 
     application          the routes
-    requests, answers    ASGI without a framework: requests, whole answers, streams of events
+    requests, answers    the arguments of requests, and refusals
+    files                uploads, and files of messages
     feeds                the stream of all agents in reach
     problems             refusals, by their codes
     operations, openapi  the verbs as paths, and the page that lists them
     limits               how much one principal, or one address, may ask for
-    serving              uvicorn with the acceptor of this machine's servers
+    serving              until a signal comes
 
 It works through the rows of an attached system alone. So any number of such processes run beside any number of hosts,
 and one that is killed takes nothing with it that was answered. What it asks of rows is in `ikigai_actors.reach`: keys,

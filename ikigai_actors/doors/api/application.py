@@ -20,6 +20,7 @@ from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.arguments import check_callable, check_type
 from ikigai_actors.doors.api.answers import API_RULES, answer_problem
 from ikigai_actors.doors.api.feeds import stream_feed
+from ikigai_actors.doors.api.files import ApiFiles
 from ikigai_actors.doors.api.limits import OpenPlaces, RequestRates
 from ikigai_actors.doors.api.openapi import openapi_page
 from ikigai_actors.doors.api.operations import Operation, operations
@@ -296,6 +297,10 @@ class Api:
                 uuid = await self._on_thread(partial(access.check, agent))
                 did = {"agent": uuid, "request": number_in(number, "the number of the request")}
                 await self._request(did, seconds(request.query.get("wait", "0"), "wait"), out)
+            case "POST", ["files"]:
+                await ApiFiles(access, principal, self._on_thread).upload(request, out)
+            case "GET", ["files", sha256]:
+                await ApiFiles(access, principal, self._on_thread).download(sha256, request, out)
             case _, ["agents", agent, *words] if (found := operations().get("/".join(words))) and found.of_agent:
                 await self._verb(request, principal, access, found, agent, out)
             case _, words if (found := operations().get("/".join(words))) and not found.of_agent:

@@ -56,6 +56,7 @@ def openapi_page(server: str) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = dict(_lists())
     for operation in operations().values():
         paths[operation.path] = _verb(operation)
+    paths |= _files()
     return {
         "openapi": "3.1.0",
         "info": {
@@ -132,6 +133,33 @@ def _lists() -> Mapping[str, dict[str, Any]]:
         },
         "/healthz": {"get": {**_get("health", "Whether the server answers.", "Status", []), "security": []}},
         "/readyz": {"get": {**_get("ready", "Whether a host runs the agents.", "Status", []), "security": []}},
+    }
+
+
+def _files() -> Mapping[str, dict[str, Any]]:
+    raw = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
+    named = {"name": "name", "in": "query", "description": "The name for models.", "schema": _TEXT}
+    of_agent = {"name": "agent", "in": "query", "description": "An agent that has it in a message.", "schema": _TEXT}
+    of_message = {"name": "message", "in": "query", "description": "The id of that message.", "schema": _NUMBER}
+    return {
+        "/v1/files": {
+            "post": {
+                "operationId": "upload",
+                "summary": "Upload a picture, PDF or sound, as its bytes are.",
+                "parameters": [{"$ref": "#/components/parameters/Key"}, named],
+                "requestBody": {"required": True, "content": raw},
+                "responses": {"200": _gives("File"), "201": _gives("File"), "default": _PROBLEM},
+            }
+        },
+        "/v1/files/{sha256}": {
+            "parameters": [_path("sha256", "The hash of the bytes.")],
+            "get": {
+                "operationId": "download",
+                "summary": "Give the bytes of an upload, or of a file of a message.",
+                "parameters": [of_agent, of_message],
+                "responses": {"200": {"description": "The bytes.", "content": raw}, "default": _PROBLEM},
+            },
+        },
     }
 
 
@@ -216,6 +244,9 @@ def _components() -> dict[str, Any]:
             "Request": _object(
                 "agent request status", agent=_TEXT, request=_NUMBER, status={"enum": ["working", "done", "failed"]},
                 error=_TEXT, answer={},
+            ),
+            "File": _object(
+                "sha256 media size name", sha256=_TEXT, media=_TEXT, size=_NUMBER, name=_TEXT, pixels=_NUMBER
             ),
             "Status": _object("status", status=_TEXT),
             "Problem": _object(

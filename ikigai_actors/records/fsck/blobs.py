@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.records.messages.blobs import uploaded_blobs
 from ikigai_actors.store.base import Transaction
 
 
@@ -19,6 +20,8 @@ def check_blobs(tx: Transaction, referenced: Mapping[str, tuple[str, int]]) -> I
             if sha256(data).hexdigest() != name:
                 text = f"expected the bytes of blob {name} to have this hash; they were changed"
                 yield Violation(Invariant.BLOB, None, text)
+    for name in sorted({*uploaded_blobs(tx)} - set(stored)):
+        yield Violation(Invariant.BLOB, None, f"expected blob {name}, which was uploaded; there is none")
     for name in sorted(referenced.keys() - set(stored)):
         agent, position = referenced[name]
         yield Violation(

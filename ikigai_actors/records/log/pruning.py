@@ -27,6 +27,7 @@ from ikigai_actors.records.messages.blobs import drop_unreferenced, unreferenced
 from ikigai_actors.records.once import KEPT_MS
 from ikigai_actors.records.outbox.deliveries import prune_deliveries
 from ikigai_actors.records.questions.questions import prune_questions
+from ikigai_actors.records.uploads import prune_uploads
 from ikigai_actors.store.base import Store, Transaction
 
 BATCH = 5_000
@@ -98,6 +99,7 @@ def prune_logs(
             while _delete(store, table, some, batch) == batch:
                 pass
         advance(start + len(some), len(left))
+    store.write(lambda tx: prune_uploads(tx, now))
     store.write(drop_unreferenced)
     store.write(prune_definitions)
     store.write(lambda tx: prune_arrivals(tx, now))

@@ -48,8 +48,13 @@ def referenced(tx: Transaction, but: Collection[str] = ()) -> Iterator[str]:
 def unreferenced(tx: Transaction, but: Collection[str] = ()) -> list[str]:
     """The blobs to which nothing refers; ``but``: agents that do not count."""
     stored = [sha256 for (sha256,) in tx.run("all_blobs")]
-    kept = set(referenced(tx, but)) if stored else set[str]()
+    kept = {*referenced(tx, but), *uploaded_blobs(tx)} if stored else set[str]()
     return [sha256 for sha256 in stored if sha256 not in kept]
+
+
+def uploaded_blobs(tx: Transaction) -> list[str]:
+    """The blobs that uploads keep, by hash (`ikigai_actors.records.uploads`)."""
+    return [sha256 for (sha256,) in tx.run("uploaded_blobs")]
 
 
 def drop_unreferenced(tx: Transaction) -> int:

@@ -24,6 +24,7 @@ from ikigai_actors.verbs.verb import ACTS, Verb, VerbGroup
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
+    from ikigai_actors.attachments import Attachable
     from ikigai_actors.providers.base import Reply
     from ikigai_actors.reach.following import CommitFeed
     from ikigai_actors.system.handles.commands.forks import ForkOptions
@@ -102,7 +103,9 @@ class OneCommand(Unattended):
             raise click.UsageError("--wait is for one child, not for --count.")
         return super().change(agent, what, ask, text)
 
-    def leave_prompt(self, agent: "AgentRef", text: str, attach: Sequence[str], key: str | None = None) -> object:
+    def leave_prompt(
+        self, agent: "AgentRef", text: str, attach: "Sequence[Attachable]", key: str | None = None
+    ) -> object:
         from ikigai_actors.reach.following import commits_of, prompted_turn
 
         if not self._awaits_answer:

@@ -1,0 +1,52 @@
+"""Files that come in and go out through the network: uploads of a principal, and attachments of messages.
+
+    keep_upload(client, "anna", file, keyed)            # whether it was done before under its key
+    uploaded_file(client, "anna", sha256)
+    attached_file(access, "kid", 7, sha256)             # of message 7 of an agent in reach
+
+A hash alone opens nothing: its bytes are given to who has uploaded them, and to who reaches a message with them.
+"""
+
+from ikigai_actors.attachments import Attachment
+from ikigai_actors.errors import BadInput
+from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.asked import AskedRequest
+from ikigai_actors.reach.keys import RequestRepeated, known_request
+from ikigai_actors.reach.views import scrollback_of
+from ikigai_actors.records.messages.blob_references import blobs_of
+from ikigai_actors.records.messages.blobs import read_blobs
+from ikigai_actors.records.once import KeyedCall
+from ikigai_actors.records.uploads import AddUpload, upload_of
+from ikigai_actors.store.asker import acting_for
+from ikigai_actors.system.remote.client import Client
+
+
+def keep_upload(client: Client, principal: str, file: Attachment, keyed: KeyedCall | None) -> bool:
+    """Keep a file of a principal, once under its key; return whether it was kept before under that.
+
+    Raises `KeyTaken`, and `NotAllowed` for more than a principal may upload.
+    """
+    if known_request(client, keyed) is not None:
+        return True
+    try:
+        with acting_for(AskedRequest(keyed, client.now_ms, principal)):
+            client.write(AddUpload(principal, file, client.now_ms()))
+    except RequestRepeated:  # of two at once the other one was faster
+        return True
+    return False
+
+
+def uploaded_file(client: Client, principal: str, sha256: str) -> Attachment:
+    """A file that a principal has uploaded. Raises `BadInput` for any other one."""
+    return client.read(lambda tx: upload_of(tx, principal, sha256))
+
+
+def attached_file(access: Access, agent: str, position: int, sha256: str) -> Attachment:
+    """A file of a message of an agent in reach. Raises `AgentNotFound`, and `BadInput` for a message without it."""
+    history = scrollback_of(access.client, access.find(agent).uuid)
+    for blob in (blob for message in history.between(position - 1, position) for blob in blobs_of(message)):
+        if blob.sha256 == sha256:
+            data = access.client.read(lambda tx: read_blobs(tx, [sha256])).get(sha256)
+            if data is not None:
+                return Attachment(data, blob.media, sha256, blob.name)
+    raise BadInput(f"Message {position} of {agent} has no file {sha256[:80]!r}.")
