@@ -30,6 +30,7 @@ meanwhile. No effect starts while the host may have lost its lease.
 """
 
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -76,6 +77,7 @@ from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.succession import Successor
 from ikigai_actors.agent.turn import compaction, machine
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.ahead import Ahead, with_beginnings, with_reply
 from ikigai_actors.agent.turn.calls import FORK, WAIT, Progress, waits
 from ikigai_actors.agent.turn.fork import as_written
 from ikigai_actors.agent.turn.questions import with_questions
@@ -131,11 +133,13 @@ from ikigai_actors.records.log.parking import Park, Parked, Unpark
 from ikigai_actors.records.mail.asked import AskedTurn, EndAsked, Woken
 from ikigai_actors.records.mail.prompts import KeepPrompt, Kept, PromptInterrupted
 from ikigai_actors.records.mail.words import WordsGone
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.once import Once
 from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.store.journal import CommitResult, Committed, Failed, Refused
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import described
+from ikigai_actors.tools.policy import ToolTraits
 from supervisors.causes import Cause
 from supervisors.signals import Status
 
@@ -462,19 +466,51 @@ class AgentActor(PooledActor):
         if self.state.steps > 1 and self.runtime.toolbox.is_program(self.state.view.settings):
             self.state = replace(self.state, steps=1)  # it acts as often as it likes
         tools = self.runtime.toolbox.traits(self.state.view.settings, typed=self.state.output is not None)
-        step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools, (*again, *self.backlog.words))
+        may_follow = isinstance(event, on.ReplyReceived | on.ToolFinished)
+        may_follow = may_follow and self.runtime.toolbox.is_program(self.state.view.settings)
+        ahead = self._went_ahead(event) if may_follow else None
+        now, words = self.runtime.clock.now_ms() if ahead is None else ahead.at, (*again, *self.backlog.words)
+        step = machine.step(self.state, event, now, tools, words)
+        is_more = False
+        if may_follow and not words and self.backlog.is_empty:
+            step, alone = self._with_what_follows(step, event, ahead, now, tools), step
+            is_more = step is not alone
         step = self._costs.filled(self.state, step, event, asked)
         if isinstance(step.caller, RemoteCaller):
             step = step_by_principal(step)
         if self.state.calls or step.state.calls:
             step = with_questions(self.state, event, step)
         by_mail = isinstance(step.unit, LogUnit) and (step.unit.words or step.unit.prompt)
-        self._decided = (event, asked, again) if by_mail else None
+        self._decided = (event, asked, again) if by_mail or is_more else None
         something = step.unit is not None or step.state is not self.state or bool(step.effects)
         self._take(step)
         if isinstance(event, on.StatusChanged) and isinstance(self.state.hold, Paused):
             self.runtime.processes.serve((self.state.hold.budget,))  # CONT: it may go on again
         return something
+
+    def _went_ahead(self, event: on.TurnEvent) -> Ahead | None:
+        """How far the function of a program has gone on with a result, if it has."""
+        log = self._log.current
+        if not isinstance(event, on.ToolFinished) or event.request != self.state.request or log is None:
+            return None
+        ahead = self.runtime.toolbox.went_ahead(self.state.view.settings, self.state.uuid, event.call)
+        # A message that came meanwhile is not later than the result: the function begins again with the time of that.
+        return None if ahead is None or next(log.newest_first()).created_at > ahead.at else ahead
+
+    def _with_what_follows(
+        self, step: Step, event: on.TurnEvent, ahead: Ahead | None, now: int, tools: Mapping[str, ToolTraits]
+    ) -> Step:
+        """The step of a program, with what follows from it in the same unit."""
+
+        def decide(state: State, event: on.TurnEvent | None) -> Step:
+            return machine.step(state, event or self._continue(state), now, tools)
+
+        if isinstance(event, on.ReplyReceived):
+            return with_beginnings(step, decide)
+        if ahead is None or ahead.reply is None or self._log.current is None:
+            return step
+        before = next(one for one in self._log.current.newest_first() if one.kind == Kind.ASSISTANT)
+        return with_reply(step, ahead.reply, before.data["model"], decide)
 
     def _read_whole(self, event: on.TurnEvent | None = None, asked: bool = False) -> None:
         """Read all of the log, and then decide on an event, if there is one. Meanwhile nothing else is done.
@@ -525,7 +561,7 @@ class AgentActor(PooledActor):
         if state.phase is Phase.UNLOADED and self.backlog.needs_log(state.status):
             self._log.load()
         if state.phase is Phase.RUNNING_TOOLS:
-            return self._continue()
+            return self._continue(state)
         return None
 
     def _replays(self, resume: on.Resume) -> on.TurnEvent | None:
@@ -553,12 +589,12 @@ class AgentActor(PooledActor):
             )
         return None
 
-    def _continue(self, one_by_one: bool = False) -> on.Continue:
-        forks = sum(call.name == FORK and call.progress is not Progress.DONE for call in self.state.calls)
+    def _continue(self, state: State, one_by_one: bool = False) -> on.Continue:
+        forks = sum(call.name == FORK and call.progress is not Progress.DONE for call in state.calls)
         fresh = [new_agent_uuid(self.runtime.random_bytes) for _ in range(forks)]
-        patterns = any(rule.pattern for rule in self.state.rules or ())
-        asked = self.runtime.toolbox.asked(self.state.uuid, self.state.calls) if patterns else {}
-        hooks = self.runtime.hooks.due(self.state.view.settings, self.state.calls)
+        patterns = any(rule.pattern for rule in state.rules or ())
+        asked = self.runtime.toolbox.asked(state.uuid, state.calls) if patterns else {}
+        hooks = self.runtime.hooks.due(state.view.settings, state.calls)
         return on.Continue(fresh, one_by_one=one_by_one, asked=asked, hooks=hooks)
 
     def _perform(self, effect: Effect) -> None:
@@ -657,18 +693,18 @@ class AgentActor(PooledActor):
                 self._stop()
             case Refused(error=WordsGone() as error) if self._decided is not None:
                 self.backlog.drop_words(error.mails)
-                self._deciding, asked, again = self._decided
-                self._decide_on(self._deciding, asked, again)  # it has happened all the same: nothing of it may be lost
-                self._deciding = None
+                self._decide_again()
             case Refused(error=PromptInterrupted()) if self._decided is not None:
                 prompt, asked, again = self._decided
                 assert isinstance(prompt, on.Prompt)
-                self._deciding = replace(prompt, interrupted=True)
-                self._decide_on(self._deciding, asked, again)
-                self._deciding = None
+                self._decided = replace(prompt, interrupted=True), asked, again
+                self._decide_again()
             case Refused(error=RulesChanged() as error):
                 self._become(replace(self.state, rules=error.rules))
-                self._decide(self._continue())
+                if self._decided is not None and not isinstance(self._decided[0], on.Continue):
+                    self._decide_again()
+                else:
+                    self._decide(self._continue(self.state))
             case Refused():
                 self._refused(step, verdict.error)
             case Failed() if isinstance(unit, Parking):
@@ -682,6 +718,13 @@ class AgentActor(PooledActor):
                 self._abandon(step, verdict.error)
                 if isinstance(unit, LogUnit) and (unit.prompt or unit.words):
                     self._leave_prompts(verdict.error)
+
+    def _decide_again(self) -> None:
+        """Decide on an event whose unit was refused. It has happened all the same: nothing of it may be lost."""
+        assert self._decided is not None
+        self._deciding, asked, again = self._decided
+        self._decide_on(self._deciding, asked, again)
+        self._deciding = None
 
     def _become(self, state: State) -> None:
         before = self.state
@@ -763,7 +806,7 @@ class AgentActor(PooledActor):
         if step.caller is not None:
             step.caller.settle(error)
         if step.together:
-            self._decide(self._continue(one_by_one=True))
+            self._decide(self._continue(self.state, one_by_one=True))
         elif step.call is not None:
             self._decide(on.CallRefused(step.call, str(error)))
         elif self.state.phase in BESIDE_STEPS:  # withdrawn by who asked for it, too dear, or a merge that cannot be

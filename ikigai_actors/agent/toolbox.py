@@ -9,6 +9,7 @@ from ikigai_actors.agent.builtin_calls.base import BuiltinCall
 from ikigai_actors.agent.builtin_calls.fork import FORK_CALL
 from ikigai_actors.agent.builtin_calls.programs import PROGRAM_CALLS
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
+from ikigai_actors.agent.turn.ahead import Ahead
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call
 from ikigai_actors.agent.turn.found import ALWAYS_THERE, FoundTools, words_about
@@ -56,6 +57,9 @@ class ProgramTools(Protocol):
 
     def tool(self, model: str, name: str) -> Tool:
         """The tool of this name, as agents have it whose model is this program."""
+
+    def went_ahead(self, model: str, agent: str, call: str) -> Ahead | None:
+        """How far the function of an agent has gone on with the result of a call; None where it has not."""
 
     def replay(self, model: str, me: Any) -> str:
         """Let the function of an agent replay while calls are in progress; return why that is wrong, or nothing."""
@@ -146,6 +150,12 @@ class Toolbox:
         """As `ProgramTools.drop`."""
         if self._programs is not None:
             self._programs.drop(agent)
+
+    def went_ahead(self, settings: Mapping[str, Any], agent: str, call: str) -> Ahead | None:
+        """As `ProgramTools.went_ahead`; None for an agent that is no program."""
+        if self._programs is None or not self.is_program(settings):
+            return None
+        return self._programs.went_ahead(settings["model"], agent, call)
 
     def tool_of(self, settings: Mapping[str, Any], name: str) -> Tool:
         """A tool of an agent, by its name."""

@@ -16,8 +16,8 @@
         print(boss.prompt("Plan the ship.", key="monday").get().text)
 
 The function is the model of its agent. What it does are its calls: they are committed before they are done, and their
-results before the function sees them. After a crash the function is called again, and what the log holds is given at
-once. So no child is forked twice, nobody is prompted twice, and a step is done once at most.
+results before anything leaves that follows from them. After a crash the function is called again, and what the log
+holds is given at once. So no child is forked twice, nobody is prompted twice, and a step is done once at most.
 
 Its modules:
 

@@ -20,10 +20,11 @@ import inspect
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Generator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from datetime import datetime
+from queue import Empty
 from random import Random
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -74,6 +75,19 @@ class _TurnOver(BaseException):
 Reached = AskedCalls | FunctionAnswer | BaseException
 """The next that a function comes to: acts for which it waits, its answer, or what it raises."""
 
+AHEAD_FOR = 0.1
+"""The most seconds that a result waits for what its function asks for next, so that both are one unit."""
+
+
+class FrameAhead(NamedTuple):
+    """The result with which a function has gone on before it is committed."""
+
+    call: str
+    outcome: ActOutcome
+    reached: Reached | None
+    """The next that it has come to; None while it has not."""
+
+
 ActWaiting = Generator["ProgramFrame", None, T]
 """A piece of code that yields its frame wherever it waits for acts; see `ProgramFrame.waited`."""
 
@@ -116,6 +130,8 @@ class ProgramFrame:
         self._fresh: list[FrameAct] = []
         self._unknown: dict[str, FrameAct] = {}  # those that have no outcome yet
         self._awaited: set[str] = set()
+        self.ahead: FrameAhead | None = None
+        """The result with which the function has gone on before it is committed."""
         self._over = False
         self._changed: StepChanged | None = None
         self._thread = 0  # the one that runs the function
@@ -132,16 +148,36 @@ class ProgramFrame:
 
     def next(self) -> Reached:
         """Wait for what the function asks for next: calls; or for its answer, or what it has raised."""
+        ahead, self.ahead = self.ahead, None
+        if ahead is not None and ahead.reached is not None:
+            return ahead.reached
         found: Reached = self._drive() if self.is_driven else self._replies.get()
         return found
 
-    @property
-    def waits(self) -> bool:
-        """Whether the function waits for results."""
-        return bool(self._awaited)
+    def waits_for(self, calls: Collection[str]) -> bool:
+        """Whether the function waits for results, and of these calls alone."""
+        return bool(self._awaited) and self._awaited <= set(calls)
+
+    def go_ahead(self, call: str, outcome: ActOutcome) -> None:
+        """Give the function a result that is not committed yet, and wait a moment for what it asks for next.
+
+        So both are one unit. A function that takes longer goes on beside: the result is committed by itself. One that
+        waits for more, and a coroutine, which would keep this thread, get the result once it is committed.
+        """
+        if self.is_driven or self._awaited != {call}:
+            return
+        self._awaited = set()
+        self.ahead = FrameAhead(call, outcome, None)
+        self._results.put({call: outcome})
+        with suppress(Empty):
+            self.ahead = FrameAhead(call, outcome, self._replies.get(timeout=AHEAD_FOR))
 
     def takes(self, came: Mapping[str, ActOutcome]) -> bool:
         """Give the function results, if these are what it waits for; return whether they are."""
+        ahead = self.ahead
+        if ahead is not None and (known := came.get(ahead.call)) is not None:  # it has gone on with that
+            return known._replace(place=0) == ahead.outcome
+        self.ahead = None
         if not self._awaited or not self._awaited <= came.keys():
             return False
         self._awaited = set()

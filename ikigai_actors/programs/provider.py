@@ -18,19 +18,22 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterable
 from itertools import takewhile
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from ikigai_actors.actors.futures import current_acting_agent
 from ikigai_actors.actors.threads import current_threads, in_thread
+from ikigai_actors.agent.turn.ahead import Ahead
 from ikigai_actors.arguments import check_callable
 from ikigai_actors.errors import ProviderError, StepChanged, StepFailed
 from ikigai_actors.programs.changes import BEGINS_AGAIN, FAIL, RESTART, check_on_change, since_restart, way_of_turn
 from ikigai_actors.programs.frames import AskedCalls, FunctionAnswer, ProgramFrame, Reached
-from ikigai_actors.programs.records import TurnRecords, latest_results
+from ikigai_actors.programs.records import TurnRecords, latest_calls, latest_results
 from ikigai_actors.providers.base import OnDelta, Reply, Request
 from ikigai_actors.providers.shorthand import as_reply
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.text import described
+
+T = TypeVar("T")
 
 
 @overload
@@ -103,7 +106,7 @@ class Program:
         """
         with self._making:
             frame = self._frames.get(me.uuid)
-            if frame is not None and frame.waits:
+            if frame is not None and frame.waits_for(self._in_log(me, latest_calls)):
                 return
             frame = self._begin(me, is_open=True)
             reached = frame.next()
@@ -137,8 +140,21 @@ class Program:
         frame = self._frames[me.uuid] = ProgramFrame(me, mine[0], self.function, self._file, records, way)
         return frame
 
+    def went_ahead(self, agent: str, call: str) -> Ahead | None:
+        """How far the function of an agent has gone on with the result of a call; None where it has not."""
+        frame = self._frames.get(agent)
+        if frame is None or frame.ahead is None or frame.ahead.call != call:
+            return None
+        reached = frame.ahead.reached
+        reply = self._asks(reached) if isinstance(reached, AskedCalls) else None
+        return Ahead(frame.ahead.outcome.at, reply)
+
+    def _in_log(self, me: Any, find: Callable[[Iterable[Message]], T]) -> T:
+        found: T = me.system._log_cache.find_in(me.uuid, lambda log: find(log.newest_first()))
+        return found
+
     def _next(self, me: Any) -> Reply:
-        came = me.system._log_cache.find_in(me.uuid, lambda log: latest_results(log.newest_first()))
+        came = self._in_log(me, latest_results)
         with self._making:
             frame = self._frames.get(me.uuid)
             if frame is None or not frame.takes(came):
@@ -152,13 +168,16 @@ class Program:
 
     def _reply(self, me: Any, frame: ProgramFrame, reached: Reached, text: str = "") -> Reply:
         if isinstance(reached, AskedCalls):
-            return Reply(text or reached.note, reached.calls, model=self.version, stop_reason="tool_use")
+            return self._asks(reached, text)
         if self._frames.get(me.uuid) is frame:
             self._frames.pop(me.uuid, None)
         frame.drop()
         if isinstance(reached, FunctionAnswer):
             return as_reply(reached.value)
         raise _failure(reached) from reached
+
+    def _asks(self, reached: AskedCalls, text: str = "") -> Reply:
+        return Reply(text or reached.note, reached.calls, model=self.version, stop_reason="tool_use")
 
 
 def messages_of_turn(me: Any) -> list[Message]:

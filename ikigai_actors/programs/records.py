@@ -115,6 +115,12 @@ def latest_results(newest_first: Iterable[Message]) -> dict[str, ActOutcome]:
     return found
 
 
+def latest_calls(newest_first: Iterable[Message]) -> set[str]:
+    """The calls of the latest reply, by their ids."""
+    reply = next((one for one in newest_first if one.kind == Kind.ASSISTANT), None)
+    return set() if reply is None else {call["id"] for call in calls_made(reply)}
+
+
 def shown_call(name: str, given: Mapping[str, Any]) -> str:
     """A call in words: ``step(publish, ["tea"])``."""
     if name in (STEP_ONCE, STEP_AGAIN, STEP_BY_KEY):

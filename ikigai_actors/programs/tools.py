@@ -7,10 +7,11 @@ from typing import Any
 from ikigai_actors.actors.futures import current_acting_agent
 from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.agent.statistics import Tally
+from ikigai_actors.agent.turn.ahead import Ahead
 from ikigai_actors.errors import BadInput
 from ikigai_actors.programs.provider import Program
-from ikigai_actors.programs.records import STEP_AGAIN, STEP_BY_KEY, STEP_ONCE, as_recorded
-from ikigai_actors.text import described
+from ikigai_actors.programs.records import STEP_AGAIN, STEP_BY_KEY, STEP_ONCE, ActOutcome, as_recorded
+from ikigai_actors.text import described, storable
 from ikigai_actors.tools.effect_keys import acting_call, current_call, effect_key
 from ikigai_actors.tools.function import Result, Tool
 from ikigai_actors.tools.policy import ToolTraits
@@ -33,6 +34,10 @@ class Programs(Instrument):
     def tool(self, model: str, name: str) -> Tool:
         """The tool of this name, as agents have it whose model is this program."""
         return StepTool(name, self.traits[name], partial(_do_step, self._programs[model]))
+
+    def went_ahead(self, model: str, agent: str, call: str) -> Ahead | None:
+        """How far the function of an agent has gone on with the result of a call; None where it has not."""
+        return self._programs[model].went_ahead(agent, call)
 
     def replay(self, model: str, me: Any) -> str:
         """Let the function of an agent replay while calls are in progress; return why that is wrong, or nothing."""
@@ -61,7 +66,9 @@ def _do_step(program: Program, given: Mapping[str, Any]) -> str:
         raise BadInput(f"{call.id} is no step.")
     key = effect_key(me.uuid, frame.turn, call.id)
     acting_call.set(type(call)(key, call.attempt, call.agent, call.id, call.reply, call.own_files))
-    return as_recorded(act.run())
+    result = as_recorded(act.run())
+    frame.go_ahead(call.id, ActOutcome(storable(result), False, at=me.system._clock.now_ms()))
+    return result
 
 
 class StepTool:

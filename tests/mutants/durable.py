@@ -261,5 +261,19 @@ DURABLE_MUTANTS = (
         "        records = TurnRecords(mine",
         test=_PROGRAM_CHANGES,
     ),
+    Mutant(
+        "a call begins without its record, as it is one unit with its reply",
+        "agent/turn/ahead.py",
+        "    together = replace(unit, messages=(*unit.messages, *begun.unit.messages), rules=begun.unit.rules)\n",
+        "    together = replace(unit, rules=begun.unit.rules)\n",
+        test=_PROGRAMS,
+    ),
+    Mutant(
+        "the time of a result with which a program goes on is another one in the log",
+        "agent/actor.py",
+        "self.runtime.clock.now_ms() if ahead is None else ahead.at",
+        "self.runtime.clock.now_ms() + 1",
+        test=_PROGRAMS,
+    ),
 )
 """All of them."""

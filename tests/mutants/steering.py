@@ -104,8 +104,8 @@ STEERING_MUTANTS = (
     Mutant(
         "an event is not decided again where a word was withdrawn",
         "agent/actor.py",
-        "                self._decide_on(self._deciding, asked, again)  # it",
-        "                # it",
+        "        self._decide_on(self._deciding, asked, again)\n",
+        "        pass\n",
     ),
     Mutant(
         "a receipt comes before the commit",

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,12 +22,15 @@ from ikigai_actors import (
     TurnInterrupted,
     current_agent,
 )
+from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.errors import BadInput, StepFailed
+from ikigai_actors.events import Instrument
 from ikigai_actors.programs import Program, first, gather, now, program, random, step
 from ikigai_actors.providers.base import OnDelta
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import open_store
 from ikigai_actors.system.questions import WaitingQuestion
+from ikigai_actors.text import utc_time
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.databases import eventually
 from tests.kit.program import completed
@@ -140,6 +144,40 @@ def long(task: str) -> str:
 def test_acts_are_no_steps_of_a_turn_that_are_counted() -> None:
     with ActorSystem.open(":memory:", programs=[long], provider="offline") as system:
         assert boss_in(system, long).prompt("go").get(timeout=DEADLINE).text == str(sum(range(60)))
+
+
+@program
+def dated(task: str) -> str:
+    """Three steps, and the times at which their results came."""
+    times = []
+    for place in range(3):
+        step(do, f"step {place}")
+        times.append(now().isoformat())
+    step(do, " ".join(times))
+    return " ".join(times)
+
+
+class Commits(Instrument):
+    """Counts the commits of agents."""
+
+    def __init__(self) -> None:
+        self.begun = Counter[str]()
+
+    def commit_begins(self, agent: Tally) -> None:
+        self.begun[agent.uuid] += 1
+
+
+def test_a_result_is_one_unit_with_the_reply_that_follows_and_its_time_is_the_same_in_a_replay(durable: str) -> None:
+    commits = Commits()
+    with ActorSystem.open(durable, programs=[dated], provider="offline", instruments=[commits]) as system:
+        boss = boss_in(system, dated)
+        times = boss.prompt("go").get(timeout=DEADLINE).text
+        assert commits.begun[boss.uuid] <= 7, "birth, prompt, first step, each result, answer"
+        assert ["step 0", "step 1", "step 2", times] == DONE
+        kinds = [one.kind for one in boss.history() if one.kind not in ("fork", "configure")]
+        assert kinds == ["user", *["assistant", "tool_call", "tool_result"] * 4, "assistant"]
+        results = [utc_time(one.created_at).isoformat() for one in boss.history() if one.kind == "tool_result"]
+        assert times.split() == results[:3]
 
 
 @program

@@ -5,6 +5,7 @@ Its modules:
     machine, steps      what an agent does next, at each event; how a step is written
     state, events       what that is decided on, and what it decides; what can happen: commands and completions
     tool_steps, calls   the calls of a reply: which run, wait, are asked about; what a crash leaves of them
+    ahead               several steps of a program's turn in one unit
     questions           which questions a step opens and closes
     builtin             how a call begins that the runtime carries out itself
     found               which tools the model has found, and which are always before it
