@@ -53,4 +53,5 @@ from ikigai_actors.tools.signature import Signature as Signature
 from supervisors.orphans import OrphanPolicy as OrphanPolicy
 
 __all__: list[str]
+from ikigai_actors.records.log.words import FoundMessage as FoundMessage
 from ikigai_actors.system.teams import TeamLine as TeamLine

@@ -451,6 +451,12 @@ SELECT agent_uuid, id, kind, content, data, created_at FROM messages
 SELECT agent_uuid, id, kind, content, data, created_at FROM messages
  WHERE agent_uuid = :uuid AND id > :start AND id <= :end ORDER BY id
 
+-- name: messages_saying
+-- The latest messages of some agents that have a text, in capitals or not: of the letters of English at least.
+SELECT agent_uuid, id, kind, content FROM messages
+ WHERE agent_uuid = ANY(:uuids) AND kind = ANY(:kinds) AND lower(content) LIKE :pattern
+ ORDER BY created_at DESC, agent_uuid, id DESC LIMIT :most
+
 -- name: log_head
 SELECT MAX(id) FROM messages WHERE agent_uuid = :uuid
 

@@ -198,6 +198,7 @@ class AsyncSystem(_Beside[_System]):
     import_ = _gives(System.import_, _aio)
     verify = _asks(System.verify)
     checkpoint = _asks(System.checkpoint)
+    find = _asks(System.find)
     up = _asks(System.up)
     subscribe = _asks(System.subscribe)
 

@@ -465,6 +465,14 @@ DECLARED = {
         3,
         False,
     ),
+    "skill": (
+        "verbs.skills",
+        "",
+        "Prompt an agent with the text of one of its skills, also of one that its model may not load by itself.",
+        1,
+        3,
+        False,
+    ),
     "skills": (
         "verbs.skills",
         "AGENT [use|off|look] [NAME]...",

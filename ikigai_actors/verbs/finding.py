@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, NotRequired, TypedDict
 
 import click
 
@@ -31,6 +31,7 @@ class TextHit(TypedDict):
     id: int
     kind: str
     text: Annotated[str, "The text around it."]
+    agent_uuid: NotRequired[Annotated[str, "The agent that has written it, with --below."]]
 
 
 class FoundText(TypedDict):
@@ -46,12 +47,16 @@ class FoundText(TypedDict):
 @verb("find", needs=Right.LOOK, gives=FoundText)
 @click.argument("text", type=TEXT, nargs=-1)
 @click.option("--number", "-n", metavar="N", type=click.IntRange(min=1), default=20, help="List at most N messages.")
-def find_text(place: "Place", agent: "AgentRef", text: tuple[str, ...], number: int) -> FoundText | None:
+@click.option("--below", is_flag=True, help="By words, of the agent and all below it, best first.")
+def find_text(place: "Place", agent: "AgentRef", text: tuple[str, ...], number: int, below: bool) -> FoundText | None:
     """Find a TEXT in what was said, in capitals or not.
 
     On the whole screen it marks the hits, as Ctrl+F does. In lines it lists the latest messages that have the TEXT.
+    With --below it lists the messages that say most of the words in it, of all agents below this one, too.
     """
     wanted = " ".join(text)
+    if below:
+        return _find_below(place, agent, wanted, number)
     if isinstance(place, ShellPlace) and place.find(wanted):
         return None
     if not wanted.strip():
@@ -78,6 +83,21 @@ def find_text(place: "Place", agent: "AgentRef", text: tuple[str, ...], number: 
         "found": listed,
         "more": more,
     }
+
+
+def _find_below(place: "Place", agent: "AgentRef", wanted: str, number: int) -> FoundText:
+    from ikigai_actors.verbs.text.naming import shown_name_in
+
+    called, found = shown_name_in(place.system), place.system.find(wanted, under=agent, most=number + 1)
+    listed: list[TextHit] = []
+    for hit in found[:number]:
+        place.screen.block(f"{called(hit.agent_uuid)} {hit.position}  {hit.kind}  {hit.text}")
+        listed.append({"id": hit.position, "kind": hit.kind, "text": hit.text, "agent_uuid": hit.agent_uuid})
+    if not found:
+        place.screen.line(f"Nothing that was said has words of “{one_line(wanted)}”.")
+    row = words.agent_row(agent)
+    about = {"agent_uuid": row["agent_uuid"], "name": row["name"], "label": row["label"]}
+    return FoundText(**about, found=listed, more=len(found) > number)
 
 
 def _backwards(agent: "AgentRef") -> "Iterator[Message]":

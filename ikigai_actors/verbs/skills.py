@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ikigai_actors.system.handles.ref import AgentRef
-    from ikigai_actors.verbs.place import Place
+    from ikigai_actors.verbs.place import Place, ShellPlace
 
 
 @verb(
@@ -51,6 +51,19 @@ def skills(place: "Place", agent: "AgentRef", what: str | None, names: tuple[str
         told = f"instructions: {'refused' if off else 'in use'}"
         place.change(agent, "the instructions", lambda: agent.aio.use_instructions(there, user=user, off=off), told)
     return words.agent_row(agent) | {"skills": list(names), "off": off}
+
+
+@verb("skill", slash="--of", script="", is_free=True, callers=Callers.PEOPLE)
+@click.argument("name", metavar="NAME", type=TEXT)
+@click.argument("text", metavar="[TEXT]...", type=TEXT, nargs=-1)
+def skill(shell: "ShellPlace", agent: "AgentRef", name: str, text: tuple[str, ...]) -> None:
+    """Prompt an agent with the text of one of its skills, also of one that its model may not load by itself.
+
+    Without a TEXT the agent does what the skill says. /skills lists them, and /skills use NAME gives it one.
+    """
+    said = " ".join(text) or f"Do what the skill {name} says."
+    shell.wait_for(lambda: agent.prompt(said, skills=[name]))
+    shell.screen.line(f"{words.named(agent)} has the text of {one_line(name)} with: {one_line(said)}", dim=True)
 
 
 def _list_skills(place: "Place", agent: "AgentRef") -> object:

@@ -325,4 +325,18 @@ MEMORY_MUTANTS = (
         'FOREIGN = ("options", "instructions", "skills", "questions")',
         test="tests/records/test_imported_rights.py",
     ),
+    Mutant(
+        "words of what was cleared or taken back are found",
+        "records/log/words.py",
+        "        if readers.shows(hit):",
+        "        if hit.score:",
+        test="tests/system/test_words.py",
+    ),
+    Mutant(
+        "a query finds what the parent has said after the fork",
+        "records/log/words.py",
+        "        end = one.fork_message_id if end is None else min(end, one.fork_message_id)",
+        "        end = None",
+        test="tests/system/test_words.py",
+    ),
 )

@@ -153,7 +153,7 @@ class Subject:
             "decision": "deny", "group": "team", "model": "offline", "tool": "bash",
             "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "other": kid, "output": int,
             "path": "plan.md", "place": "docs", "question": "0" * 24, "answer": "allow", "seconds": 1,
-            "recipient": kid, "full_name": "3/call_0/1a2b3c4d",
+            "recipient": kid, "full_name": "3/call_0/1a2b3c4d", "query": "mast",
             "settings": {"model": "offline"},
             "record": kid.record, "replies": ["text"], "scenario": print, "signal": Signal.STOP, "source": PNG,
             "text": kid.uuid, "uuid": kid.uuid, "watched": running.root, "writers": ["offline:"],

@@ -241,8 +241,8 @@ def test_both_faces_of_a_handle_have_the_same_methods_with_the_same_arguments_an
 
 SYSTEM = {
     "agent", "agents", "approvals", "attached", "checkpoint", "close", "documents", "endpoints", "events", "export",
-    "groups", "handle", "hosts", "import_", "iter_agents", "kinds", "move", "questions", "root", "send", "skills",
-    "spending", "state_of", "statistics", "subscribe", "subscriptions", "up", "verify",
+    "find", "groups", "handle", "hosts", "import_", "iter_agents", "kinds", "move", "questions", "root", "send",
+    "skills", "spending", "state_of", "statistics", "subscribe", "subscriptions", "up", "verify",
 }  # fmt: skip
 HOST = {"open", "attach", "drain", "resume"}
 AGENT = {

@@ -65,3 +65,13 @@ def test_what_was_refused_is_before_no_model(disk: Path) -> None:
             root.use_skills()
         with pytest.raises(BadInput, match="got neither"):
             root.use_instructions()
+
+
+def test_a_person_prompts_with_the_text_of_a_skill(disk: Path, session: Session) -> None:
+    assert any("The agent has no skill pdf" in line for line in session("/skill pdf Fill it in."))
+    session("/skills use pdf")
+    session("/skill pdf Fill it in.", "/skill pdf")
+    root = session.system.root
+    prompts = [one for one in root.history() if one.kind == "user"]
+    assert [one.content for one in prompts] == ["Fill it in.", "Do what the skill pdf says."]
+    assert [[each["name"] for each in one.data.get("skills", ())] for one in prompts] == [["pdf"], []]

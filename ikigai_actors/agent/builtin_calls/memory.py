@@ -11,9 +11,13 @@ from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import advance, messages_of
 from ikigai_actors.errors import BadInput
+from ikigai_actors.frozen import NO_DATA
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.log.lineage import read_lineage
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.log.stored_history import StoredHistory
+from ikigai_actors.records.log.words import FoundMessage, find_in_history, find_words
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
@@ -22,6 +26,8 @@ from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.tools.function import LIMIT
 from ikigai_actors.tools.policy import ToolTraits
 
+MOST_FOUND = 10
+"""How many messages a query finds at most."""
 _SHOWN = CONVERSATION | {Kind.SUMMARY.value}
 """The kinds that have a text which a model may have seen."""
 
@@ -38,16 +44,26 @@ class Recalled(NamedTuple):
     """The attachments, as the message refers to them."""
 
 
+class FoundByWords(NamedTuple):
+    """The messages that a query has found."""
+
+    found: Sequence[FoundMessage]
+    names: Mapping[str, str]
+    """The names of the agents that have written them, by uuid, as a model knows them."""
+
+
 class RecallCall(BuiltinCall):
-    """Show a message of the agent's own history."""
+    """Show a message of the agent's own history, or find messages by words."""
 
     name = RECALL
     description = (
         "Show a message of your own history again that is now summarised, or shown by reference. Everything that a "
-        "summary replaces is still stored."
+        "summary replaces is still stored. Or find messages by words."
     )
     arguments: ClassVar = {
-        "message": Argument("integer", "Its position, as given in a reference or a summary.", required=True),
+        "message": Argument("integer", "Its position, as given in a reference or a summary."),
+        "query": Argument("string", "In place of message: words to find, several for one thing."),
+        "agents": Argument("string", "For query: self, or below for all agents below you."),
         "offset": Argument("integer", "How many characters of it to skip, where it is too long for one result."),
     }
 
@@ -55,18 +71,29 @@ class RecallCall(BuiltinCall):
         super().check(given)
         if (given.get("offset") or 0) < 0:
             raise BadInput(f"recall wants offset to be 0 or more, got {given['offset']!r}.")
+        if (given.get("message") is None) is (not given.get("query")):
+            raise BadInput("recall needs message, the position of one, or query, the words to find.")
+        if given.get("agents") not in (None, "", "self", "below"):
+            raise BadInput(f"recall wants agents to be self or below, got {given['agents']!r}.")
 
-    def act(self, agent: str, given: Given, now: int) -> "ReadMessage":
+    def act(self, agent: str, given: Given, now: int) -> Unit:
+        if query := text(given, "query"):
+            return FindMessages(agent, query, given.get("agents") == "below")
         return ReadMessage(agent, given["message"], given.get("offset") or 0)
 
-    def to_model(self, answer: Recalled) -> str:
+    def to_model(self, answer: "Recalled | FoundByWords") -> str:
+        if isinstance(answer, FoundByWords):
+            lines = [f"[{answer.names[one.agent_uuid]} {one.position}] {one.text}" for one in answer.found]
+            return "\n".join(lines) or "No message has these words. Try others for the same thing."
         end = answer.offset + LIMIT
         if not (more := len(answer.text) - end) > 0:
             return answer.text[answer.offset :]
         told = f"[cut: {more:,} more characters; {RECALL}({answer.position}, offset={end}) goes on]"
         return f"{answer.text[answer.offset : end]}\n{told}"
 
-    def noted(self, answer: Recalled) -> Mapping[str, Any]:
+    def noted(self, answer: "Recalled | FoundByWords") -> Mapping[str, Any]:
+        if isinstance(answer, FoundByWords):
+            return NO_DATA
         attached = {ATTACHMENTS_KEY: list(answer.attached)} if answer.attached else {}
         return {"recalled": answer.position, **attached}
 
@@ -95,6 +122,27 @@ class CompactCall(BuiltinCall):
 
 
 CALLS = (RecallCall(), CompactCall())
+
+
+@dataclass(frozen=True, slots=True)
+class FindMessages(Unit):
+    """Find messages by words, in the agent's own history or in those of all agents below it.
+
+    Answered with `FoundByWords`. Raises `BadInput` for a query without words.
+    """
+
+    agent: str
+    query: str
+    below: bool
+
+    def write(self, tx: Transaction, locked: LockedRows) -> FoundByWords:
+        if self.below:
+            found = find_words(tx, registry.uuids_below(tx, self.agent), self.query, MOST_FOUND)
+        else:  # what the turn in progress says is before the model
+            turn = registry.get(tx, self.agent).turn
+            found = find_in_history(tx, self.agent, self.query, MOST_FOUND, turn - 1 if turn else None)
+        writers = registry.some(tx, {one.agent_uuid for one in found})
+        return FoundByWords(found, {one.uuid: called(one.uuid, one.name) for one in writers})
 
 
 @dataclass(frozen=True, slots=True)

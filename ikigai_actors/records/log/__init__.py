@@ -7,6 +7,7 @@
     log, log_cache, log_plan    a log in memory, all that are in use, and how far back each is held
     lineage, fork_point         the ancestors from which a log is inherited, and up to where
     history, boundaries, left   what a log means: clears, marks, summaries; where it may be cut; what is left
+    words                         the messages that have words of a query
     heads, stored_history, diff   parts of logs, read from the database
     moments                     how far logs had come at a time, and what a timeline shows of them
     merges, merge_source        what one agent takes over of another one's history

@@ -90,4 +90,4 @@ def _file_of(what: object) -> Path | None:
     if not isinstance(what, str | os.PathLike):
         return None
     path = as_path(what)
-    return path if isinstance(what, os.PathLike) or path.is_file() else None
+    return path if isinstance(what, os.PathLike) or os.path.isfile(path) else None  # noqa: PTH113 - of a path that cannot be, Path.is_file raises

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, ov
 from ikigai_actors import types
 from ikigai_actors.actors.futures import Future, current_acting_agent
 from ikigai_actors.agent.subscriptions import Event, check_events
-from ikigai_actors.arguments import check_callable, check_flag, check_timeout, check_type, shown
+from ikigai_actors.arguments import check_callable, check_count, check_flag, check_timeout, check_type, shown
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import BadInput, HostElsewhere, NoHost
 from ikigai_actors.programs.acts import ProgramAct
@@ -46,6 +46,8 @@ from ikigai_actors.system.reply_stream import AsyncReplyStream, ReplyStream
 if TYPE_CHECKING:
     from ikigai_actors.records.transfer.graft import ImportFile
 
+MOST_FOUND_AT_ONCE = 1_000
+"""How many messages `System.find` gives at most."""
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -390,6 +392,29 @@ class System(Directory):
 
     def _handle(self, uuid: str) -> AgentRef:
         return AgentRef(self, uuid)
+
+    def find(self, query: str, under: Handle | str | None = None, most: int = 20) -> "list[types.FoundMessage]":
+        """The messages that say most of a query, of an agent and all below it, best first.
+
+        What was cleared or taken back does not count. A word finds those that begin with it, in capitals or not; a
+        message with a rare one comes before one with a common one. Give several words for one thing.
+
+        Args:
+            query: words; 12 of them count.
+            under: the agent; None is agent 0.
+            most: how many messages at most.
+
+        Raises:
+            BadInput: the query has no word.
+            AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
+        """
+        from ikigai_actors.records.log.words import find_words
+
+        self._check_open()
+        check_type(query, str, "query", "text")
+        count = check_count(most, "most", most=MOST_FOUND_AT_ONCE)
+        top = self.root.uuid if under is None else uuid_of(self._store, under)
+        return self._store.read(lambda tx: find_words(tx, [top, *registry.uuids_below(tx, top)], query, count))
 
     def up(self, file: str | os.PathLike[str], *, plan: bool = False) -> "list[types.TeamLine]":
         """Make the agents of a team file that were never made, each once, and say where the others differ from it.
