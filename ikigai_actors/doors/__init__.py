@@ -6,7 +6,8 @@
     agui                AG-UI, for web applications
     api                 the network API: every verb by HTTP
     hosting             the host that runs the agents
-    json_rpc, lines, mcp_http    messages; standard input and output; HTTP
+    lines, json_rpc     standard input and output; the messages of editors
+    mcp_lines, mcp_http MCP by lines and by HTTP
     protocols           MCP and AG-UI by HTTP
     call_title          a call as one line, for a question of a client
 

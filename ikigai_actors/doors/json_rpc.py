@@ -1,7 +1,7 @@
 """JSON-RPC 2.0: what a line says, and a connection that answers its requests and asks some of its own.
 
     connection = RpcConnection(server, send=lines.write)
-    connection.receive(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
+    connection.receive_line(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
     await connection.ask("session/request_permission", {...})
 
 Whatever comes in, there is an answer, and the connection goes on: a line that is no message has an error without an id.
@@ -24,8 +24,8 @@ CANCELLED = -32800
 INTERNAL = "Internal error, see doors.log."
 """The text that a client reads of a defect of ours."""
 
-CANCELLING = ("notifications/cancelled", "$/cancel_request")
-"""The notifications by which a request is given up."""
+CANCEL = "$/cancel_request"
+"""The notification by which a request is given up."""
 
 Params = Mapping[str, Any]
 SendMessage = Callable[[Mapping[str, Any]], object]
@@ -53,9 +53,8 @@ class RpcRequest(NamedTuple):
 
 
 class GivenUp(Enum):
-    """The answer to a request that its client has given up; the protocols differ."""
+    """The answer to a request that its client has given up."""
 
-    SILENT = "it has no answer"
     REFUSED = "an error says that it was cancelled"
     ANSWERED = "the server ends its work, and answers"
 
@@ -115,7 +114,7 @@ class RpcConnection:
         self._asked: dict[RequestId, asyncio.Future[Any]] = {}
         self._numbers = 0
 
-    def receive(self, line: bytes) -> None:
+    def receive_line(self, line: bytes) -> None:
         """Take a line from the client."""
         try:
             message = parsed(line)
@@ -124,7 +123,7 @@ class RpcConnection:
             return
         if isinstance(message, RpcResponse):
             self._settle(message)
-        elif message.id is None and message.method in CANCELLING:
+        elif message.id is None and message.method == CANCEL:
             self.cancel(message.params.get("requestId"))
         elif message.id is None:
             self._server.notified(message)
@@ -132,7 +131,7 @@ class RpcConnection:
             told = f"Invalid request: request {message.id!r} is not answered yet. Use another id."
             self._answer(message.id, error=RpcError(INVALID_REQUEST, told).as_json())
         else:
-            task = asyncio.get_running_loop().create_task(self.answer(message))
+            task = asyncio.get_running_loop().create_task(self._carry_out(message))
             self._tasks[message.id], self._requests[message.id] = task, message
 
     def refuse(self, code: int, text: str) -> None:
@@ -152,7 +151,7 @@ class RpcConnection:
         try:
             return await future
         except asyncio.CancelledError:
-            self.notify("$/cancel_request", {"requestId": number})
+            self.notify(CANCEL, {"requestId": number})
             raise
         finally:
             self._asked.pop(number, None)
@@ -162,10 +161,9 @@ class RpcConnection:
         if not isinstance(number, str | int) or number not in self._tasks:
             return
         how = self._server.give_up(self._requests[number])
-        if how is not GivenUp.ANSWERED:
+        if how is GivenUp.REFUSED:
             self._tasks.pop(number).cancel()
             del self._requests[number]
-        if how is GivenUp.REFUSED:
             self._answer(number, error=RpcError(CANCELLED, "Request cancelled").as_json())
 
     def close(self) -> None:
@@ -184,7 +182,7 @@ class RpcConnection:
         else:
             future.set_exception(RpcError(INTERNAL_ERROR, str(response.error.get("message", "refused"))))
 
-    async def answer(self, request: RpcRequest) -> None:
+    async def _carry_out(self, request: RpcRequest) -> None:
         """Carry out a request, and send its answer."""
         number = request.id
         try:

@@ -1,27 +1,35 @@
 """``ikigai mcp``: the Model Context Protocol, in both of its eras, for a client by lines or by HTTP.
 
-Written by hand: the usual library takes a second of processor to import, and clients give up early. Its client and its
-types are the oracle of the tests. For the same reason the tools are imported when they are first asked for.
+The package ``mcp`` speaks the protocol: versions, handshakes, validation, cancelled calls and reports of progress. The
+tools are ours, and are imported when they are first asked for. The package has no batches, which 2025-03-26 alone
+wants; no client is known that sends one.
 """
 
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from ikigai_actors.doors.json_rpc import (
-    INTERNAL,
+from mcp.server import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
     INVALID_PARAMS,
-    METHOD_NOT_FOUND,
-    GivenUp,
-    Params,
-    RpcError,
-    RpcRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    RequestParams,
+    TextContent,
+    Tool,
 )
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from ikigai_actors.doors.json_rpc import INTERNAL
 from ikigai_actors.errors import IkigaiError, NoHost
 
 if TYPE_CHECKING:
@@ -34,21 +42,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-"""The versions of the protocol that begin with ``initialize``, the latest first."""
-
-STATELESS = ("2026-07-28",)
-"""The versions in which each request says its version."""
-
-UNSUPPORTED_VERSION = -32022
-
-VERSION_KEY, SERVER_KEY = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/serverInfo"
-
 TASKS, CAPABILITIES_KEY = "io.modelcontextprotocol/tasks", "io.modelcontextprotocol/clientCapabilities"
 """The extension by which a call gives a task, and where a client says that it knows it."""
-
-CACHED = {"ttlMs": 0, "cacheScope": "private"}
-"""How long a client keeps an answer of the later era."""
 
 PROGRESS = 5.0
 """Seconds between two reports of progress."""
@@ -80,8 +75,15 @@ INSTRUCTIONS = (
 )
 
 
+ReportProgress = Callable[[float, float, str], Awaitable[object]]
+
+
+class TaskParams(RequestParams, extra="allow"):
+    """The parameters of a request about a task."""
+
+
 class McpDoor:
-    """Answers the requests of MCP clients. It remembers nothing of them."""
+    """Answers the calls of MCP clients. It remembers nothing of them."""
 
     def __init__(
         self,
@@ -106,6 +108,16 @@ class McpDoor:
         self._access, self._read_only, self._tasks = access, read_only, tasks
         self._principal, self._feed = principal, news
         self._pool = pool or ThreadPoolExecutor(THREADS, thread_name_prefix="ikigai-door")
+        self.server: Server[Any] = Server(
+            "ikigai", version=version("ikigai-actors"), title="ikigai", instructions=INSTRUCTIONS
+        )
+        """Speaks the protocol."""
+        self.server.add_request_handler("tools/list", PaginatedRequestParams, self._list)
+        self.server.add_request_handler("tools/call", CallToolRequestParams, self._call)
+        if tasks:
+            self.server.extensions[TASKS] = {}
+            for name in ("get", "update", "cancel"):
+                self.server.add_request_handler(f"tasks/{name}", TaskParams, self._about_task)
 
     @cached_property
     def _news(self) -> "NewsFeed":
@@ -142,118 +154,71 @@ class McpDoor:
         with acting_as(self._principal, self._reach, reads=tool.reads):
             return tool.call(self._reach, given, by_model=True)
 
+    async def _on_thread(self, work: Callable[..., Any], *given: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *given)
+
     async def _offered(self) -> "dict[str, Act | VerbTool]":
         """The tools, by name; they are imported on another thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: self._tools)
+        tools: dict[str, Act | VerbTool] = await self._on_thread(lambda: self._tools)
+        return tools
 
-    async def request(self, request: RpcRequest, notify: Callable[[str, Params], object]) -> Any:
-        """The result of a request. Raises `RpcError`."""
-        meta = request.params.get("_meta")
-        asked = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
-        if asked is not None and asked not in STATELESS:
-            told = {"supported": [*STATELESS], "requested": asked}
-            raise RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", told)
-        result = await self._result(request, notify, meta if isinstance(meta, dict) else {})
-        if asked is None:
-            return result
-        kept = CACHED if request.method in ("server/discover", "tools/list") else {}
-        return {"resultType": "complete", **result, **kept, "_meta": {SERVER_KEY: self._info}}
+    async def _list(self, context: ServerRequestContext, params: PaginatedRequestParams) -> ListToolsResult:
+        offered = (await self._offered()).values()
+        return ListToolsResult(tools=[Tool.model_validate(tool.listed()) for tool in offered])
 
-    def notified(self, request: RpcRequest) -> None:
-        """Nothing that a client reports changes anything here."""
-
-    def give_up(self, request: RpcRequest) -> GivenUp:
-        """End the request without an answer, as the protocol wants it."""
-        return GivenUp.SILENT
-
-    async def _result(
-        self, request: RpcRequest, notify: Callable[[str, Params], object], meta: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        match request.method:
-            case "initialize":
-                wanted = request.params.get("protocolVersion")
-                return {
-                    "protocolVersion": wanted if wanted in HANDSHAKE else HANDSHAKE[0],
-                    "capabilities": {"tools": {}},
-                    "serverInfo": self._info,
-                    "instructions": INSTRUCTIONS,
-                }
-            case "server/discover":
-                return {
-                    "supportedVersions": [*STATELESS],
-                    "capabilities": {"tools": {}, **({"extensions": {TASKS: {}}} if self._tasks else {})},
-                    "instructions": INSTRUCTIONS,
-                }
-            case "ping":
-                return {}
-            case "tools/list":
-                return {"tools": [tool.listed() for tool in (await self._offered()).values()]}
-            case "tools/call":
-                as_task = self._tasks and knows_tasks(meta)
-                return await self._call(request.params, notify, meta.get("progressToken"), as_task=as_task)
-            case "tasks/get" | "tasks/update" | "tasks/cancel" if self._tasks:
-                return await self._about_task(request)
-        raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
-
-    @cached_property
-    def _info(self) -> dict[str, str]:
-        return {"name": "ikigai", "title": "ikigai", "version": version("ikigai-actors")}
-
-    async def _about_task(self, request: RpcRequest) -> dict[str, Any]:
+    async def _about_task(self, context: ServerRequestContext, params: TaskParams) -> dict[str, Any]:
         from ikigai_actors.doors import mcp_tasks
 
         works = {"get": mcp_tasks.task_at, "update": mcp_tasks.answer_task, "cancel": mcp_tasks.cancel_task}
-        work = works[request.method.removeprefix("tasks/")]
-        told = await asyncio.get_running_loop().run_in_executor(self._pool, work, self._reach, request.params)
-        return {**told, "result": _result_of(told["result"])} if "result" in told else told
+        work = works[context.method.removeprefix("tasks/")]
+        try:
+            task: dict[str, Any] = await self._on_thread(work, self._reach, params.model_extra or {})
+        except IkigaiError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from error
+        if "result" not in task:
+            return task
+        return {**task, "result": _result_of(task["result"]).model_dump(by_alias=True, exclude_none=True)}
 
     async def _call(
-        self, params: Params, notify: Callable[[str, Params], object], token: object, *, as_task: bool
-    ) -> dict[str, Any]:
-        tool, given = (await self._offered()).get(str(params.get("name"))), params.get("arguments", {})
+        self, context: ServerRequestContext, params: CallToolRequestParams
+    ) -> CallToolResult | dict[str, Any]:
+        tool = (await self._offered()).get(params.name)
         if tool is None:
-            raise RpcError(INVALID_PARAMS, f"Unknown tool: {params.get('name')!r}. tools/list names those there are.")
-        progress = partial(_report, notify, token) if isinstance(token, str | int) else None
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name!r}. tools/list names those there are.")
+        as_task = self._tasks and context.protocol_version in MODERN_PROTOCOL_VERSIONS and knows_tasks(context.meta)
         try:
-            value = await self._value(tool, given, progress, as_task=as_task)
+            value = await self._value(tool, params.arguments or {}, context.session.report_progress, as_task=as_task)
         except IkigaiError as error:
             again = " Call again with the same key." if isinstance(error, NoHost) else ""
-            return {"content": [_text(f"{error}{again}")], "isError": True}
+            return _error_of(f"{error}{again}")
         except Exception:
             logger.exception("Tool %s failed", tool.name)
-            return {"content": [_text(INTERNAL)], "isError": True}
+            return _error_of(INTERNAL)
         return value if isinstance(value, dict) and value.get("resultType") == "task" else _result_of(value)
 
-    async def _value(
-        self,
-        tool: "Act | VerbTool",
-        given: object,
-        progress: Callable[[float, float, str], object] | None,
-        *,
-        as_task: bool,
-    ) -> Any:
+    async def _value(self, tool: "Act | VerbTool", given: object, progress: ReportProgress, *, as_task: bool) -> Any:
         from ikigai_actors.doors.mcp_tasks import task_of
         from ikigai_actors.verbs.acts.turns import Begun
 
         loop = asyncio.get_running_loop()
-        value = await loop.run_in_executor(self._pool, self._called, tool, given)
+        value = await self._on_thread(self._called, tool, given)
         if not isinstance(value, Begun):
             return value
         if as_task and value.is_task:
-            return await loop.run_in_executor(self._pool, task_of, self._reach, value.handles[0])
+            return await self._on_thread(task_of, self._reach, value.handles[0])
         begun, seen = loop.time(), list[dict[str, Any]]()
         reported = begun
         async with self._news.watch() as watch:  # before the first look, so that nothing is missed
             while True:
-                seen = await loop.run_in_executor(self._pool, self._look, value, seen)
+                seen = await self._on_thread(self._look, value, seen)
                 over = [is_over(one) for one in seen]
                 now = loop.time()
                 left = begun + value.seconds - now
                 if left <= 0 or self._news.ending.is_set() or (any(over) if value.any else all(over)):
-                    return await loop.run_in_executor(self._pool, value.give, seen)
-                if progress is not None and now - reported >= PROGRESS:
+                    return await self._on_thread(value.give, seen)
+                if now - reported >= PROGRESS:
                     reported = now
-                    progress(now - begun, value.seconds, f"{sum(over)} of {len(over)} turns are over")
+                    await progress(round(now - begun, 1), value.seconds, f"{sum(over)} of {len(over)} turns are over")
                 if await watch.news(min(left, value.seconds / 16, _LOOK)):
                     await asyncio.sleep(min(left, _SETTLES))
 
@@ -269,23 +234,19 @@ def is_over(turn: Mapping[str, Any]) -> bool:
     return bool(turn["status"] != "working")
 
 
-def _result_of(value: Any) -> dict[str, Any]:
+def _result_of(value: Any) -> CallToolResult:
     """The result of a call."""
     told = value if isinstance(value, dict) else {"result": value}
-    return {"content": [_text(json.dumps(told, ensure_ascii=False))], "structuredContent": told, "isError": False}
+    text = TextContent(text=json.dumps(told, ensure_ascii=False))
+    return CallToolResult(content=[text], structured_content=told, is_error=False)
 
 
-def knows_tasks(meta: Mapping[str, Any]) -> bool:
+def _error_of(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+
+
+def knows_tasks(meta: Mapping[str, Any] | None) -> bool:
     """Whether a client says with a request that it knows tasks."""
-    capabilities = meta.get(CAPABILITIES_KEY)
+    capabilities = (meta or {}).get(CAPABILITIES_KEY)
     extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
     return isinstance(extensions, dict) and TASKS in extensions
-
-
-def _text(text: str) -> dict[str, str]:
-    return {"type": "text", "text": text}
-
-
-def _report(notify: Callable[[str, Params], object], token: str | int, done: float, total: float, text: str) -> None:
-    told = {"progressToken": token, "progress": round(done, 1), "total": total, "message": text}
-    notify("notifications/progress", told)

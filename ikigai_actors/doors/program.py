@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ikigai_actors.doors.json_rpc import INVALID_REQUEST, RpcConnection
 from ikigai_actors.doors.lines import LONGEST_MESSAGE, StandardLines
@@ -22,8 +22,9 @@ from ikigai_actors.errors import IkigaiError
 from ikigai_actors.extras import NeedsExtra
 
 if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
     from ikigai_actors.doors.hosting import Hosting
-    from ikigai_actors.doors.mcp import McpDoor
     from ikigai_actors.reach.access import Access
 
 TO_CLOSE = 1.0
@@ -79,7 +80,8 @@ class DoorOpening:
             handler = logging.FileHandler(log, encoding="utf-8", delay=True)
             text = logging.Formatter("%(asctime)s door: %(message)s")
             handler.setFormatter(JsonFormatter() if self._options.json_log else text)
-            logging.getLogger("ikigai_actors").addHandler(handler)
+            for name in ("ikigai_actors", "mcp"):
+                logging.getLogger(name).addHandler(handler)
             named = place.url or str(place.path)
             environ = {**os.environ, "IKIGAI_DATABASE_URL": named}
             start = partial(start_host, self._options.words, environ, log)
@@ -93,20 +95,27 @@ class DoorOpening:
 
 def serve_mcp(options: DoorOptions) -> int:
     """Serve MCP by standard input and output, until the input ends; return the exit status."""
-    lines, opening = StandardLines(), DoorOpening(options)
-    asyncio.run(_serve_lines(lines, lambda: _mcp_connection(options, opening, lines)))
+    lines = StandardLines()
+    with NeedsExtra("mcp", "ikigai mcp"):
+        from ikigai_actors.doors.mcp import McpDoor
+        from ikigai_actors.doors.mcp_lines import McpLines
+
+    opening = DoorOpening(options)
+    door = McpDoor(opening.access, read_only=options.read_only, tasks=options.tasks)
+    asyncio.run(_serve_lines(lines, lambda end: McpLines(door.server, lines.write, end)))
     _close(opening, lines)
     return 0
 
 
 def serve_acp(options: DoorOptions) -> int:
     """Serve ACP by standard input and output, until the input ends; return the exit status."""
+    lines = StandardLines()
     with NeedsExtra("acp", "ikigai acp"):
         from ikigai_actors.doors.acp.door import AcpDoor
 
-    lines, opening = StandardLines(), DoorOpening(options)
+    opening = DoorOpening(options)
 
-    def connected() -> RpcConnection:
+    def connected(end: Callable[[], object]) -> RpcConnection:
         door = AcpDoor(opening.access(), options.workspace, lambda: lines.waiting)
         connection = RpcConnection(door, lines.write)
         door.begin(connection)
@@ -122,8 +131,12 @@ def serve_mcp_by_http(options: DoorOptions, port: int, show: Callable[[str], obj
 
     Raises `BadInput`.
     """
+    with NeedsExtra("mcp", "ikigai mcp"):
+        from ikigai_actors.doors.mcp import McpDoor
+
     opening = DoorOpening(options)
-    asyncio.run(_serve_http(options, opening, port, show))
+    mcp = McpDoor(opening.access, read_only=options.read_only, tasks=options.tasks).server
+    asyncio.run(_serve_http(options, opening, mcp, port, show))
     _close(opening, None)
     return 0
 
@@ -138,33 +151,38 @@ def _close(opening: DoorOpening, lines: StandardLines | None) -> None:
     opening.close()
 
 
-def _mcp(options: DoorOptions, opening: DoorOpening) -> "McpDoor":
-    from ikigai_actors.doors.mcp import McpDoor
+class Connected(Protocol):
+    """A client that is served by lines."""
 
-    return McpDoor(opening.access, read_only=options.read_only, tasks=options.tasks)
+    def receive_line(self, line: bytes) -> None:
+        """Take a line from the client."""
+
+    def refuse(self, code: int, text: str) -> None:
+        """Send an error for something that is no message."""
+
+    def close(self) -> None:
+        """End all that the client waits for."""
 
 
-def _mcp_connection(options: DoorOptions, opening: DoorOpening, lines: StandardLines) -> RpcConnection:
-    return RpcConnection(_mcp(options, opening), lines.write)
-
-
-async def _serve_lines(lines: StandardLines, connect: Callable[[], RpcConnection]) -> None:
+async def _serve_lines(lines: StandardLines, connect: Callable[[Callable[[], object]], Connected]) -> None:
     over = asyncio.Event()
     _end_by_signals(over)
-    connection = connect()
+    connection = connect(over.set)
 
     def receive(line: bytes | None) -> None:
         if line is None:
             connection.refuse(INVALID_REQUEST, f"Expected a line of at most {LONGEST_MESSAGE:,} bytes.")
         else:
-            connection.receive(line)
+            connection.receive_line(line)
 
     lines.read(receive, over.set)
     await over.wait()
     connection.close()
 
 
-async def _serve_http(options: DoorOptions, opening: DoorOpening, port: int, show: Callable[[str], object]) -> None:
+async def _serve_http(
+    options: DoorOptions, opening: DoorOpening, mcp: "Server[Any]", port: int, show: Callable[[str], object]
+) -> None:
     from ikigai_actors.doors.protocols import DoorApplication
     from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
     from ikigai_actors.http_server.guard import Guard
@@ -177,7 +195,7 @@ async def _serve_http(options: DoorOptions, opening: DoorOpening, port: int, sho
     token = token_in(home() / "door-token")
     listening = listen("127.0.0.1", port)
     port = listening.getsockname()[1]
-    application = DoorApplication(_mcp(options, opening), opening.access(), read_only=options.read_only)
+    application = DoorApplication(mcp, opening.access(), read_only=options.read_only)
     guard = Guard(f"127.0.0.1:{port}", f"localhost:{port}", token=token)
     limits = replace(ConnectionLimits.of_process(), guests=sys.maxsize)  # one client may have many runs
     command = "claude mcp add --transport http ikigai"

@@ -7,10 +7,9 @@ The API has the same handlers for its principals (`ikigai_actors.doors.api.appli
 """
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ikigai_actors.doors.mcp import McpDoor
-from ikigai_actors.doors.mcp_http import answer_mcp
 from ikigai_actors.errors import BadInput
 from ikigai_actors.extras import NeedsExtra
 from ikigai_actors.http_server.answers import TEXT, answer
@@ -20,13 +19,17 @@ from ikigai_actors.reach.news import NewsFeed
 from ikigai_actors.verbs.principal import Principal
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from mcp.server.lowlevel import Server
+
     from ikigai_actors.doors.agui.runs import WebRuns
 
 
 class DoorApplication:
     """The application of ``ikigai mcp --http``. Its client may do everything: a guard has let it in."""
 
-    def __init__(self, mcp: McpDoor, access: Access, *, read_only: bool = False) -> None:
+    def __init__(self, mcp: "Server[Any]", access: Access, *, read_only: bool = False) -> None:
         """Put the parts together; nothing that only reads has AG-UI."""
         self._mcp, self._access, self._read_only = mcp, access, read_only
         self._news = NewsFeed(lambda: access.system)
@@ -41,7 +44,7 @@ class DoorApplication:
         try:
             match request.method, request.parts:
                 case "POST", ["mcp"]:
-                    await answer_mcp(self._mcp, request, out)
+                    await answer_mcp_client(lambda: self._mcp, request, out)
                 case "GET" | "POST", ["agui", agent] if not self._read_only:
                     await AguiClient(self._access, self._news).answer(agent, request, out)
                 case _, ["mcp"]:
@@ -52,6 +55,22 @@ class DoorApplication:
             await answer(out, error.status, f"{error.text}\n".encode(), {"Connection": "close"}, TEXT)
         except UnicodeDecodeError:
             await answer(out, 400, b"Expected a path in UTF-8.\n", media=TEXT)
+
+
+async def answer_mcp_client(server: "Callable[[], Server[Any]]", request: HttpRequest, out: SendEvent) -> None:
+    """Answer a message of MCP, or say what is missing here. Raises `RequestRefused`."""
+    try:
+        mcp_http = await asyncio.to_thread(_mcp_http)
+    except BadInput as error:
+        await answer(out, 501, {"error": str(error)})
+        return
+    await mcp_http.answer_mcp(server(), request, out)
+
+
+def _mcp_http() -> "ModuleType":
+    with NeedsExtra("mcp", "MCP"):
+        from ikigai_actors.doors import mcp_http
+    return mcp_http
 
 
 class AguiClient(NamedTuple):

@@ -94,6 +94,15 @@ class HttpRequest:
             raise RequestRefused(408, "too-slow", text) from None
         return bytes(body)
 
+    def handed_on(self, body: bytes) -> tuple[AsgiScope, Receive]:
+        """The request for another application, with the body that was read."""
+        unread = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> MutableMapping[str, Any]:
+            return unread.pop() if unread else await self._receive()
+
+        return self._scope, receive
+
     async def gone(self) -> None:
         """Return when the client has gone. For a request without a body, or after it."""
         while (await self._receive())["type"] != "http.disconnect":

@@ -52,12 +52,12 @@ class Editor(RawClient):
     """An ACP client: what it hears is checked by the official schema, but for what that lacks."""
 
     def __init__(self, door: AcpDoor) -> None:
-        super().__init__(door)
         self.updates: list[tuple[str, Mapping[str, Any]]] = []
         self.asked: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
         self.loop = asyncio.get_running_loop()
-        self.connection = RpcConnection(door, lambda message: self.loop.call_soon_threadsafe(self.hear, message))
-        door.begin(self.connection)
+        super().__init__(lambda hear: RpcConnection(door, lambda told: self.loop.call_soon_threadsafe(hear, told)))
+        assert isinstance(self.connected, RpcConnection)
+        door.begin(self.connected)
 
     def hear(self, message: Mapping[str, Any]) -> None:
         match message.get("method"):

@@ -105,7 +105,7 @@ def play(database: str, scene: Scene, provider: Any = None, **more: Any) -> None
 
         async def run() -> None:
             listening = listen("127.0.0.1", 0)
-            application = DoorApplication(mcp_server(access), access)
+            application = DoorApplication(mcp_server(access).server, access)
             place = f"127.0.0.1:{listening.getsockname()[1]}"
             guard = Guard(place, token=TOKEN)
             headers = {"Authorization": f"Bearer {TOKEN}"}

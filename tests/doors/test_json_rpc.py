@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from ikigai_actors.doors.json_rpc import (
     INTERNAL,
     GivenUp,
     Params,
+    RpcConnection,
     RpcError,
     RpcRequest,
     RpcResponse,
@@ -46,7 +47,7 @@ class Echo:
     def __init__(self) -> None:
         self.noted: list[str] = []
         self.hangs = asyncio.Event()
-        self.given_up = GivenUp.SILENT
+        self.given_up = GivenUp.REFUSED
 
     async def request(self, request: RpcRequest, notify: Callable[[str, Params], object]) -> Any:
         match request.method:
@@ -67,6 +68,20 @@ class Echo:
         if self.given_up is GivenUp.ANSWERED:
             self.hangs.set()
         return self.given_up
+
+
+class RpcClient(RawClient):
+    """A client of a server by JSON-RPC."""
+
+    def __init__(self, server: Echo) -> None:
+        super().__init__(self._connected(server))
+
+    def _connected(self, server: Echo) -> Callable[[Callable[[Mapping[str, Any]], object]], RpcConnection]:
+        def connect(hear: Callable[[Mapping[str, Any]], object]) -> RpcConnection:
+            self.connection = RpcConnection(server, hear)
+            return self.connection
+
+        return connect
 
 
 def said(read: Callable[[], object]) -> object:
@@ -95,7 +110,7 @@ def test_lines_that_no_parser_likes_are_refused(line: bytes) -> None:
 
 def test_a_connection_answers_after_each_kind_of_trouble() -> None:
     async def scenario() -> None:
-        client = RawClient(echo := Echo())
+        client = RpcClient(echo := Echo())
         client.say(b"no json")
         assert (await client.heard.get())["error"]["code"] == -32700
         client.say({"id": 1, "method": 7})
@@ -111,19 +126,6 @@ def test_a_connection_answers_after_each_kind_of_trouble() -> None:
     asyncio.run(scenario())
 
 
-def test_a_request_that_is_cancelled_has_no_answer_and_its_id_is_free_again() -> None:
-    async def scenario() -> None:
-        client = RawClient(Echo())
-        client.say({"id": 5, "method": "hang"})
-        client.say({"id": 5, "method": "hang"})
-        assert "is not answered yet" in (await client.heard.get())["error"]["message"]
-        client.say({"method": "notifications/cancelled", "params": {"requestId": 5}})
-        client.say({"id": 5, "method": "fine"})
-        assert await client.heard.get() == {"jsonrpc": "2.0", "id": 5, "result": {"was": "fine"}}
-
-    asyncio.run(scenario())
-
-
 @pytest.mark.parametrize(
     ("how", "answer"),
     [
@@ -135,8 +137,10 @@ def test_a_server_says_what_a_request_gets_that_its_client_gives_up(how: GivenUp
     async def scenario() -> None:
         echo = Echo()
         echo.given_up = how
-        client = RawClient(echo)
+        client = RpcClient(echo)
         client.say({"id": 5, "method": "hang"})
+        client.say({"id": 5, "method": "hang"})
+        assert "is not answered yet" in (await client.heard.get())["error"]["message"]
         client.say({"method": "$/cancel_request", "params": {"requestId": 5}})
         client.say({"method": "$/cancel_request", "params": {"requestId": "another"}})
         assert await client.heard.get() == {"jsonrpc": "2.0", "id": 5, **answer}
@@ -148,7 +152,7 @@ def test_a_server_says_what_a_request_gets_that_its_client_gives_up(how: GivenUp
 
 def test_the_client_is_asked_and_answers_or_refuses() -> None:
     async def scenario() -> None:
-        client = RawClient(Echo())
+        client = RpcClient(Echo())
         loop = asyncio.get_running_loop()
         for answer, end in (({"result": 7}, 7), ({"error": {"code": 1, "message": "no"}}, "no")):
             asked = loop.create_task(client.connection.ask("question", {}))

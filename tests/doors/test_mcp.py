@@ -8,19 +8,21 @@ from threading import Event
 from typing import Any
 
 import pytest
+from mcp_types import PROTOCOL_VERSION_META_KEY as VERSION_KEY
 from mcp_types import CallToolResult, DiscoverResult, InitializeResult, ListToolsResult
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, tool
-from ikigai_actors.doors.mcp import HANDSHAKE, INSTRUCTIONS, STATELESS, VERSION_KEY, McpDoor
+from ikigai_actors.doors.mcp import INSTRUCTIONS, McpDoor
 from ikigai_actors.doors.mcp import OFFERED as TOOLS
 from ikigai_actors.reach.access import QUICK, Access
 from ikigai_actors.tools import ToolError
 from ikigai_actors.verbs.tools import tools_for_models
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually
-from tests.kit.doors import RawClient, mcp_server, official, opened, unhosted
+from tests.kit.doors import HELLO, STATELESS_META, McpClient, mcp_server, official, opened, unhosted
 
-Scene = Callable[[ActorSystem, RawClient], Awaitable[None]]
+Scene = Callable[[ActorSystem, McpClient], Awaitable[None]]
 
 
 def play(database: str, scene: Scene, provider: Any = None, under: str | None = None, **options: Any) -> None:
@@ -28,7 +30,7 @@ def play(database: str, scene: Scene, provider: Any = None, under: str | None = 
     with opened(database, provider or OfflineProvider(), under, **options) as (host, access):
 
         async def run() -> None:
-            await scene(host, RawClient(mcp_server(access)))
+            await scene(host, McpClient(mcp_server(access)))
 
         asyncio.run(run())
 
@@ -72,28 +74,68 @@ async def with_server(access: Access, scene: Callable[[McpDoor], Awaitable[None]
     await scene(mcp_server(access))
 
 
-@pytest.mark.parametrize("version", [*HANDSHAKE, "1999-01-01"])
+@pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, "1999-01-01"])
 def test_a_client_that_shakes_hands_gets_its_version_or_the_latest(new_sqlite: Callable[[], str], version: str) -> None:
-    async def scene(host: ActorSystem, client: RawClient) -> None:
-        told = await client.ask("initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "x"})
+    async def scene(host: ActorSystem, client: McpClient) -> None:
+        told = await client.ask("initialize", **(HELLO | {"protocolVersion": version}))
         InitializeResult.model_validate(told)
-        assert told["protocolVersion"] == (version if version in HANDSHAKE else HANDSHAKE[0])
+        known = version in HANDSHAKE_PROTOCOL_VERSIONS
+        assert told["protocolVersion"] == (version if known else LATEST_HANDSHAKE_VERSION)
         assert (await client.ask("ping"), len(INSTRUCTIONS) <= 1_200) == ({}, True)
         assert (await client.ask("resources/list"))["error"]["code"] == -32601
 
     play(new_sqlite(), scene)
 
 
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b"no json", -32700),
+        (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', -32600),
+        (b'{"id": 1, "method": "ping"}', -32600),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": 7}', -32600),
+    ],
+)
+def test_a_line_that_is_no_message_has_an_error_and_the_next_one_an_answer(
+    new_sqlite: Callable[[], str], line: bytes, code: int
+) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
+        client.say(line)
+        refused = await client.heard.get()
+        assert (refused["id"], refused["error"]["code"]) == (None, code)
+        assert await client.ask("ping") == {}
+
+    play(new_sqlite(), scene)
+
+
+def test_a_call_that_is_given_up_has_no_answer_and_its_turn_goes_on(new_sqlite: Callable[[], str]) -> None:
+    gate = Gate("tea")
+
+    async def scene(host: ActorSystem, client: McpClient) -> None:
+        turn = await client.call("fork", prompt="work", name="kid", key="k1")
+        waiting = asyncio.get_running_loop().create_task(client.call("wait", handles=[turn["handle"]]))
+        await asyncio.to_thread(gate.wait_until_asked)
+        given_up = {"requestId": client.latest, "reason": "no time"}
+        client.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": given_up})
+        gate.open()
+        assert (await client.call("wait", handles=[turn["handle"]]))[0]["text"] == "tea"
+        assert (waiting.done(), client.heard.empty()) == (False, True)
+        waiting.cancel()
+
+    play(new_sqlite(), scene, gate.provider, quick=QUICK)
+
+
 def test_a_client_of_the_stateless_era_says_its_version_with_each_request(new_sqlite: Callable[[], str]) -> None:
-    async def scene(host: ActorSystem, client: RawClient) -> None:
-        meta = {"_meta": {VERSION_KEY: STATELESS[0]}}
+    async def scene(host: ActorSystem, client: McpClient) -> None:
+        meta = {"_meta": STATELESS_META}
         DiscoverResult.model_validate(found := await client.ask("server/discover", **meta))
-        assert found["supportedVersions"] == [*STATELESS]
+        assert found["supportedVersions"] == [*MODERN_PROTOCOL_VERSIONS]
         ListToolsResult.model_validate(listed := await client.ask("tools/list", **meta))
         CallToolResult.model_validate(called := await client.ask("tools/call", name="agents", arguments={}, **meta))
         assert [one["resultType"] for one in (found, listed, called)] == ["complete"] * 3
-        refused = await client.ask("ping", _meta={VERSION_KEY: "2031-01-01"})
-        assert (refused["error"]["code"], refused["error"]["data"]["supported"]) == (-32022, [*STATELESS])
+        refused = await client.ask("tools/list", _meta={**STATELESS_META, VERSION_KEY: "2031-01-01"})
+        supported = refused["error"]["data"]["supported"]
+        assert (refused["error"]["code"], supported) == (-32022, [*MODERN_PROTOCOL_VERSIONS])
 
     play(new_sqlite(), scene)
 
@@ -101,7 +143,7 @@ def test_a_client_of_the_stateless_era_says_its_version_with_each_request(new_sq
 def test_a_turn_is_waited_for_by_its_handle_and_reports_its_progress(durable: str) -> None:
     gate = Gate("tea")
 
-    async def scene(host: ActorSystem, client: RawClient) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
         turn = await client.call("fork", prompt="work", name="kid", key="k1")
         assert (turn["status"], turn["name"]) == ("working", "kid")
         assert await client.call("fork", prompt="work", name="kid", key="k1") == turn
@@ -116,7 +158,7 @@ def test_a_turn_is_waited_for_by_its_handle_and_reports_its_progress(durable: st
 
 
 def test_children_of_one_call_have_a_handle_each_and_a_refused_fork_is_an_error(durable: str) -> None:
-    async def scene(host: ActorSystem, client: RawClient) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
         turns = await client.call("fork", prompt="tea", count=3, key="k1")
         assert len({one["agent"] for one in turns}) == 3
         again = await client.call("fork", prompt="tea", count=3, key="k1")
@@ -142,7 +184,7 @@ def test_a_fork_of_a_busy_agent_has_a_handle_before_the_child_is_born(durable: s
     def answer(request: Any) -> Reply | str:
         return "done" if len(request.messages) > 1 else Reply(tool_calls=(ToolCall("look", {}),))
 
-    async def scene(host: ActorSystem, client: RawClient) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
         await client.call("prompt", agent=host.root.uuid, text="look")
         turn = await client.call("fork", prompt="later", key="k1")
         assert (turn["status"], turn["agent"]) == ("working", host.root.uuid)
@@ -157,7 +199,7 @@ def test_a_fork_of_a_busy_agent_has_a_handle_before_the_child_is_born(durable: s
 
 def test_what_needs_a_host_is_not_asked_without_one(durable: str) -> None:
     async def scene(server: McpDoor) -> None:
-        client = RawClient(server)
+        client = McpClient(server)
         for name, given in (("fork", {"prompt": "tea"}), ("merge", {"agent": "kid", "child": "kid"})):
             assert "nothing was done" in await client.call(name, **given, key="k1")
 
@@ -178,7 +220,7 @@ def test_a_decision_that_comes_again_decides_on_no_other_call_of_the_same_id(dur
 
     replies = [Reply(tool_calls=(ToolCall("shell", {"command": text}, "call_0"),)) for text in ("ls", "rm -rf /")]
 
-    async def scene(host: ActorSystem, client: RawClient) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
         turn = await client.call("prompt", agent=host.root.uuid, text="go")
         decided = {"agent": host.root.uuid, "call": turn["asks"][0]["call"], "allow": True}
         assert await client.call("decide", **decided) is True
@@ -204,7 +246,7 @@ def test_a_call_that_waits_for_a_decision_is_shown_and_decided(durable: str) -> 
     def answer(request: Any) -> Reply | str:
         return "done" if len(request.messages) > 1 else Reply(tool_calls=(ToolCall("launch", {"what": "tea"}),))
 
-    async def scene(host: ActorSystem, client: RawClient) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
         turn = await client.call("prompt", agent=host.root.uuid, text="go")
         [asks] = turn["asks"]
         assert (turn["status"], asks["tool"], asks["arguments"]) == ("asks", "launch", {"what": "tea"})
@@ -230,7 +272,7 @@ def test_a_history_and_a_difference_show_what_was_called_and_how_it_ended(durabl
         asked = request.messages[-1]["content"][-1]["type"] == "text"
         return Reply(tool_calls=(ToolCall("weigh", {"what": "tea" * 2_000}),)) if asked else "done"
 
-    async def scene(host: ActorSystem, client: RawClient) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
         kid = await client.call("fork", prompt="go", name="kid")
         await client.call("wait", handles=[kid["handle"]])
         found = await client.call("diff", a=host.root.uuid, b="kid")
@@ -246,7 +288,7 @@ def test_a_history_and_a_difference_show_what_was_called_and_how_it_ended(durabl
 
 
 def test_a_turn_that_a_budget_holds_goes_on_with_a_grant(durable: str) -> None:
-    async def scene(host: ActorSystem, client: RawClient) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
         turn = await client.call("fork", prompt="tea", budget={"tokens": 0})
         assert turn["status"] == "waiting_for_budget"
         for _ in range(2):
@@ -260,7 +302,7 @@ def test_a_turn_that_a_budget_holds_goes_on_with_a_grant(durable: str) -> None:
 
 
 def test_what_is_said_is_merged_once_under_a_key(durable: str) -> None:
-    async def scene(host: ActorSystem, client: RawClient) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
         kid = await client.call("fork", prompt="tea", name="kid")
         merge = {"agent": host.root.uuid, "child": "kid", "key": "k1"}
         assert [await client.call("merge", **merge) for _ in range(2)] == [await client.call("merge", **merge)] * 2
@@ -272,7 +314,7 @@ def test_what_is_said_is_merged_once_under_a_key(durable: str) -> None:
 
 
 def test_only_agents_below_can_be_reached_and_others_are_as_strangers(durable: str) -> None:
-    async def scene(host: ActorSystem, client: RawClient) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
         listed = (await client.call("agents"))["result"]
         assert [(one["name"], one["parent"]) for one in listed] == [("team", None), ("kid", host.agent("team").uuid)]
         turn = await client.call("fork", prompt="tea")
@@ -298,7 +340,7 @@ def test_only_agents_below_can_be_reached_and_others_are_as_strangers(durable: s
         host.root.fork(name="team").fork(name="kid")
 
         async def run(server: McpDoor) -> None:
-            await scene(host, RawClient(server))
+            await scene(host, McpClient(server))
 
         asyncio.run(with_server(access, run))
 
@@ -307,7 +349,7 @@ def test_a_door_that_only_reads_offers_nothing_else(new_sqlite: Callable[[], str
     with opened(new_sqlite(), OfflineProvider()) as (_, access):
 
         async def run() -> None:
-            client = RawClient(mcp_server(access, read_only=True))
+            client = McpClient(mcp_server(access, read_only=True))
             names = {one["name"] for one in (await client.ask("tools/list"))["tools"]}
             assert names == {"wait", "agents", "history", "diff", "find"}
             assert "Unknown tool" in (await client.ask("tools/call", name="kill", arguments={}))["error"]["message"]
@@ -331,13 +373,12 @@ WRONG: tuple[tuple[str, Any], ...] = (
     ("documents", {"do": "read"}),
     ("documents", {"do": "write", "path": "../x", "text": "x"}),
     ("grant", {"agent": "kid"}),
-    ("agents", []),
     ("agents", {"of": 1}),
 )
 
 
 def test_wrong_arguments_are_errors_that_change_nothing(new_sqlite: Callable[[], str]) -> None:
-    async def scene(host: ActorSystem, client: RawClient) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
         host.root.fork(name="kid")
         for name, given in WRONG:
             answer = await client.ask("tools/call", name=name, arguments=given)
@@ -350,7 +391,7 @@ def test_wrong_arguments_are_errors_that_change_nothing(new_sqlite: Callable[[],
 
 
 def test_lists_numbers_and_flags_that_a_client_gives_as_texts_are_what_they_say(new_sqlite: Callable[[], str]) -> None:
-    async def scene(host: ActorSystem, client: RawClient) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
         turn = await client.call("fork", prompt="2", name="7", key="[1]")  # a text stays one
         assert turn["name"] == "7"
         [waited] = await client.call("wait", handles=json.dumps([turn["handle"]]), seconds="40", any="true")
@@ -366,7 +407,7 @@ def test_of_calls_whose_answers_are_lost_each_is_done_once(durable: str) -> None
     chance = random.Random(5)
 
     async def scene(host: ActorSystem, access: Access) -> None:
-        client, lost, heard = RawClient(mcp_server(access)), 0, dict[int, Any]()
+        client, lost, heard = McpClient(mcp_server(access)), 0, dict[int, Any]()
         for number in range(24):
             name, given = ("prompt", {"agent": "kid", "text": f"p{number}"})
             if number % 3 == 0:
@@ -378,7 +419,7 @@ def test_of_calls_whose_answers_are_lost_each_is_done_once(durable: str) -> None
                     continue
                 lost += 1
                 if chance.random() < 0.2:
-                    client = RawClient(mcp_server(access))
+                    client = McpClient(mcp_server(access))
         assert (lost > 8, len(set(heard.values()))) == (True, 24)
         waiting = [each["status"] for each in await client.call("wait", handles=list(heard.values()))]
         assert waiting == ["done"] * 24

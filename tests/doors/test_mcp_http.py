@@ -8,10 +8,10 @@ from typing import Any
 
 import aiohttp
 import pytest
+from mcp_types import METHOD_NOT_FOUND
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from ikigai_actors import OfflineProvider
-from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND
-from ikigai_actors.doors.mcp import HANDSHAKE, STATELESS
 from ikigai_actors.doors.protocols import DoorApplication
 from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
 from ikigai_actors.http_server.guard import Guard
@@ -19,7 +19,7 @@ from ikigai_actors.http_server.requests import MOST_BODY
 from ikigai_actors.http_server.server import serving
 from ikigai_actors.reach.access import QUICK
 from tests.kit.blocking_provider import DEADLINE, Gate
-from tests.kit.doors import mcp_server, opened
+from tests.kit.doors import STATELESS_META, mcp_server, opened
 
 TOKEN = "t" * 43
 
@@ -31,7 +31,7 @@ def play(database: str, scene: Scene, provider: Any = None, *, quick: float = DE
     with opened(database, provider or OfflineProvider(), quick=quick) as (_, access):
 
         async def run() -> None:
-            application = DoorApplication(mcp_server(access), access)
+            application = DoorApplication(mcp_server(access).server, access)
             listening = listen("127.0.0.1", 0)
             place = f"127.0.0.1:{listening.getsockname()[1]}"
             guard = Guard(place, token=TOKEN)
@@ -49,7 +49,8 @@ def request(method: str, **params: Any) -> dict[str, Any]:
 
 
 def headers(**more: str) -> Mapping[str, str]:
-    return {"Authorization": f"Bearer {TOKEN}", **more}
+    accepted = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    return {"Authorization": f"Bearer {TOKEN}", **accepted, **more}
 
 
 def test_a_request_is_answered_by_its_response(durable: str) -> None:
@@ -61,10 +62,14 @@ def test_a_request_is_answered_by_its_response(durable: str) -> None:
 
         status, told = await post(request("tools/call", name="agents", arguments={}))
         assert (status, told["id"], len(told["result"]["structuredContent"]["result"])) == (200, 1, 1)
-        assert (await post(b"no json"))[0] == 400
-        for version, expected in (("1999-01-01", 400), ("2025-06-18", 200), ("2026-07-28", 200)):
+        for wrong in (b"no json", [request("ping")]):  # no known client sends a batch, which one version allows
+            assert (await post(wrong))[0] == 400
+        for version, expected in (("1999-01-01", 400), (LATEST_HANDSHAKE_VERSION, 200)):
             status, told = await post(request("ping"), **{"MCP-Protocol-Version": version})
             assert (status, "error" in told) == (expected, expected == 400)
+        modern = {"MCP-Protocol-Version": LATEST_MODERN_VERSION, "Mcp-Method": "tools/list"}
+        status, told = await post(request("tools/list", _meta=STATELESS_META), **modern)
+        assert (status, told["result"]["resultType"]) == (200, "complete")
         assert (await post({"jsonrpc": "2.0", "method": "notifications/initialized"})) == (202, None)
         assert (await post(b" " * (MOST_BODY + 1)))[0] == 413
         for refused, foreign in ((401, {"Authorization": "Bearer no"}), (403, {"Origin": "http://evil.example"})):
@@ -79,14 +84,16 @@ def test_a_request_is_answered_by_its_response(durable: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "status"), [*((one, 200) for one in HANDSHAKE), ("", 200), *((one, 404) for one in STATELESS)]
+    ("version", "status"),
+    [*((one, 200) for one in HANDSHAKE_PROTOCOL_VERSIONS), ("", 200), (LATEST_MODERN_VERSION, 404)],
 )
 def test_a_method_that_nobody_knows_is_an_error_in_an_answer_for_clients_that_shook_hands(
     new_sqlite: Callable[[], str], version: str, status: int
 ) -> None:
     async def scene(client: aiohttp.ClientSession, url: str) -> None:
-        named = headers(**{"MCP-Protocol-Version": version} if version else {})
-        async with client.post(url, json=request("prompts/list"), headers=named) as response:
+        named = headers(**{"MCP-Protocol-Version": version, "Mcp-Method": "prompts/list"} if version else {})
+        meta = {"_meta": STATELESS_META} if status == 404 else {}
+        async with client.post(url, json=request("prompts/list", **meta), headers=named) as response:
             assert (response.status, (await response.json())["error"]["code"]) == (status, METHOD_NOT_FOUND)
 
     play(new_sqlite(), scene)
@@ -119,10 +126,10 @@ def test_a_client_that_goes_away_while_it_waits_ends_its_stream_alone(
         async with client.post(url, json=asked, headers=headers()) as response:
             handle = (await response.json())["result"]["structuredContent"]["handle"]
         wait = request("tools/call", name="wait", arguments={"handles": [handle]}, _meta={"progressToken": "p"})
-        async with client.post(url, json=wait, headers=headers(Accept="text/event-stream")):
+        async with client.post(url, json=wait, headers=headers()):
             await asyncio.to_thread(gate.wait_until_asked)
         gate.open()
-        async with client.post(url, json=wait, headers=headers()) as response:
+        async with client.post(url, json=wait, headers=headers(Accept="application/json")) as response:
             assert (await response.json())["result"]["structuredContent"]["result"][0]["status"] == "done"
 
     play(new_sqlite(), scene, gate.provider, quick=QUICK)

@@ -1,5 +1,6 @@
 """The list of tools that clients of ``ikigai mcp`` have learned: no name, word or limit of it changes by the way."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from ikigai_actors.reach.access import Access
 from ikigai_actors.verbs.acts import ACTS
 from ikigai_actors.verbs.tools import tools_for_models
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.doors import McpClient, mcp_server
+
+VERBS = tools_for_models().values()
 
 LISTED = Path(__file__).with_name("mcp_tools.json")
 
@@ -30,12 +34,21 @@ def test_a_verb_that_says_what_it_gives_is_a_tool_with_both_schemas() -> None:
     with ActorSystem.open(":memory:", OfflineProvider()) as system:
         kid = system.root.fork("Where is the tea?", name="kid")
         kid.reply(timeout=DEADLINE)
-        [find] = tools_for_models().values()
+        [find] = VERBS
         assert find.listed()["inputSchema"]["required"] == ["agent"]
         found = find.call(Access.of(system), {"agent": "kid", "text": "TEA"})
         assert [hit["kind"] for hit in found["value"]["found"]] == ["user", "assistant"]
         assert "Where is the tea?" in found["text"]
         Draft202012Validator(find.listed()["outputSchema"]).validate(found)
+
+
+def test_the_list_comes_to_a_client_as_the_tools_say_it() -> None:
+    async def scene() -> list[dict[str, Any]]:
+        with ActorSystem.open(":memory:", OfflineProvider()) as system:
+            found = await McpClient(mcp_server(Access.of(system))).ask("tools/list")
+        return list(found["tools"])
+
+    assert asyncio.run(scene()) == [*(ACTS[name].listed() for name in OFFERED), *(verb.listed() for verb in VERBS)]
 
 
 def test_the_tools_are_listed_as_clients_know_them() -> None:

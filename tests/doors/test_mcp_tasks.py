@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ikigai_actors import ActorSystem, Reply, ScriptedProvider, ToolCall, tool
-from ikigai_actors.doors.mcp import CAPABILITIES_KEY, STATELESS, TASKS, VERSION_KEY
+from ikigai_actors.doors.mcp import CAPABILITIES_KEY, TASKS
 from tests.kit.blocking_provider import Gate
-from tests.kit.doors import RawClient, mcp_server, opened
+from tests.kit.doors import STATELESS_META, McpClient, mcp_server, opened
 
-META = {VERSION_KEY: STATELESS[0], CAPABILITIES_KEY: {"extensions": {TASKS: {}}}}
-Scene = Callable[[ActorSystem, RawClient], Awaitable[None]]
+META = {**STATELESS_META, CAPABILITIES_KEY: {"extensions": {TASKS: {}}}}
+Scene = Callable[[ActorSystem, McpClient], Awaitable[None]]
 
 
 @tool(policy="ask")
@@ -24,17 +24,17 @@ def play(database: str, scene: Scene, provider: Any, *, tasks: bool = True) -> N
     with opened(database, provider, tools=[saw], approvals="ask") as (host, access):
 
         async def run() -> None:
-            await scene(host, RawClient(mcp_server(access, tasks=tasks)))
+            await scene(host, McpClient(mcp_server(access, tasks=tasks)))
 
         asyncio.run(run())
 
 
-async def fork(client: RawClient, prompt: str, **meta: Any) -> Any:
+async def fork(client: McpClient, prompt: str, **meta: Any) -> Any:
     """The result of a call that forks."""
     return await client.ask("tools/call", name="fork", arguments={"prompt": prompt}, _meta=meta or META)
 
 
-async def over(client: RawClient, task: str) -> Any:
+async def over(client: McpClient, task: str) -> Any:
     """A task once it is no more at work."""
     while (told := await client.ask("tasks/get", taskId=task, _meta=META))["status"] == "working":
         await asyncio.sleep(0.01)
@@ -44,7 +44,7 @@ async def over(client: RawClient, task: str) -> Any:
 def test_the_id_of_a_task_is_the_handle_of_its_turn(new_sqlite: Callable[[], str]) -> None:
     gate = Gate("built")
 
-    async def scene(host: ActorSystem, client: RawClient) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
         found = await client.ask("server/discover", _meta=META)
         assert found["capabilities"]["extensions"] == {TASKS: {}}
         task = await fork(client, "Build.")
@@ -67,7 +67,7 @@ def test_a_call_that_asks_is_a_question_which_the_client_may_answer(new_sqlite: 
         is_done = "tool_result" in str(request.messages[-1])
         return "done" if is_done else Reply("", (ToolCall("saw", {}, "c1"),))
 
-    async def scene(host: ActorSystem, client: RawClient) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
         task = (await fork(client, "Saw."))["taskId"]
         asks = await over(client, task)
         [(call, question)] = asks["inputRequests"].items()
@@ -87,7 +87,7 @@ def test_a_call_that_asks_is_a_question_which_the_client_may_answer(new_sqlite: 
 def test_a_task_that_is_cancelled_interrupts_its_turn(new_sqlite: Callable[[], str]) -> None:
     gate = Gate()
 
-    async def scene(host: ActorSystem, client: RawClient) -> None:
+    async def scene(host: ActorSystem, client: McpClient) -> None:
         task = (await fork(client, "Build."))["taskId"]
         await asyncio.to_thread(gate.wait_until_asked)
         cancelled = await client.ask("tasks/cancel", taskId=task, _meta=META)
@@ -101,11 +101,11 @@ def test_a_task_that_is_cancelled_interrupts_its_turn(new_sqlite: Callable[[], s
 def test_a_client_that_does_not_say_so_gets_a_turn_and_so_does_each_without_the_flag(
     new_sqlite: Callable[[], str],
 ) -> None:
-    async def scene(host: ActorSystem, client: RawClient) -> None:
-        told = await fork(client, "Build.", **{VERSION_KEY: STATELESS[0]})
+    async def scene(host: ActorSystem, client: McpClient) -> None:
+        told = await fork(client, "Build.", **STATELESS_META)
         assert told["structuredContent"]["status"] == "done"
 
-    async def without(host: ActorSystem, client: RawClient) -> None:
+    async def without(host: ActorSystem, client: McpClient) -> None:
         assert "structuredContent" in await fork(client, "Build.")
         assert "error" in await client.ask("tasks/get", taskId="x", _meta=META)
 

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+import acp
 import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -20,6 +21,7 @@ from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.records.agents import registry
 from ikigai_actors.system.remote.client import Client
 from tests.kit.databases import eventually
+from tests.kit.doors import HELLO
 from tests.kit.program import COMMAND, PATIENCE, environment
 from tests.kit.zygote import popen
 
@@ -106,8 +108,10 @@ class Door:
         pipe.flush()
 
     def call(self, tool: str, /, **given: Any) -> Any:
+        if not self._number:
+            self.ask("initialize", **HELLO)
         answer = self.ask("tools/call", name=tool, arguments=given)
-        assert not answer["isError"], answer
+        assert not answer.get("isError"), answer
         told = answer["structuredContent"]
         return told["result"] if set(told) == {"result"} else told
 
@@ -179,7 +183,7 @@ def test_a_call_whose_door_is_killed_is_done_once(home: Home) -> None:
     for number in range(3):
         for place in range(2):  # killed in the middle of a call, and begun again
             with door(home) as client:
-                client.ask("ping")
+                client.ask("initialize", **HELLO)
                 asked = {"agent": "kid", "text": f"p{number}", "key": f"k{number}"}
                 client.say(
                     {
@@ -197,6 +201,7 @@ def test_a_call_whose_door_is_killed_is_done_once(home: Home) -> None:
 def test_two_doors_that_start_at_once_have_one_host(home: Home) -> None:
     with door(home) as one, door(home) as other:
         for each in (one, other):
+            each.say({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": HELLO})
             each.say({"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": {"name": "agents", "arguments": {}}})
         roots = [each.call("agents")["result"][0]["agent"] for each in (one, other)]
         assert roots[0] == roots[1]
@@ -244,10 +249,9 @@ class Silent:
 
 
 def test_the_official_editor_prompts_a_session_and_the_next_one_loads_it(home: Home) -> None:
-    acp = pytest.importorskip("acp", reason="agent-client-protocol is not installed")
-
     async def edit(session: str | None, text: str) -> tuple[str, str]:
-        editor, (command, *words) = Silent(), [*COMMAND, *home.words("acp")]
+        editor: Any = Silent()  # of the methods of a client it has one
+        command, *words = [*COMMAND, *home.words("acp")]
         spawned = acp.spawn_agent_process(editor, command, *words, env=home.environ)
         async with spawned as (connection, _):
             await connection.initialize(protocol_version=1)

@@ -9,12 +9,28 @@ Its requests take the same way as those of `ikigai mcp --http`; the guard lets p
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NoReturn
 
-from ikigai_actors.doors.json_rpc import INVALID_PARAMS, Params, RpcError, RpcRequest
-from ikigai_actors.doors.mcp import McpDoor
+from mcp.server import ServerRequestContext as Context
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+)
+
 from ikigai_actors.doors.protocols import DoorApplication
 from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
 from ikigai_actors.http_server.guard import Guard, RequestHead
@@ -99,68 +115,75 @@ def prompted(name: str, given: Mapping[str, str]) -> list[Content]:
             return [embedded, text("Please process the embedded resource above.")]
         case "test_prompt_with_image":
             return [IMAGE, text("Please analyze the image above.")]
-    raise RpcError(INVALID_PARAMS, f"Unknown prompt: {name!r}.")
+    raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name!r}.")
 
 
-class ConformanceDoor(McpDoor):
-    """The door of a client whose agents are asked nothing: it has the tools of the suite, and resources and prompts."""
+class ConformanceDoor:
+    """What the suite calls: it has tools, resources and prompts."""
 
-    async def _result(
-        self, request: RpcRequest, notify: Callable[[str, Params], object], meta: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        match request.method:
-            case "initialize":
-                found = await super()._result(request, notify, meta)
-                return {**found, "capabilities": {"tools": {}, "resources": {}, "prompts": {}}}
-            case "tools/list":
-                return {"tools": await self._listed()}
-            case "tools/call":
-                return await self._given(request.params, notify, meta.get("progressToken"))
-            case "resources/list":
-                return {"resources": [{"uri": uri, "name": uri, "description": uri} for uri in RESOURCES]}
-            case "resources/templates/list":
-                return {"resourceTemplates": [{"uriTemplate": "test://template/{id}/data", "name": "template"}]}
-            case "resources/read":
-                return {"contents": [self._read(str(request.params.get("uri")))]}
-            case "prompts/list":
-                return {
-                    "prompts": [
-                        {
-                            "name": name,
-                            "description": name,
-                            "arguments": [{"name": one, "description": one, "required": True} for one in given],
-                        }
-                        for name, given in PROMPTS.items()
-                    ]
-                }
-            case "prompts/get":
-                said = prompted(str(request.params.get("name")), request.params.get("arguments", {}))
-                return {"messages": [{"role": "user", "content": one} for one in said]}
-        return await super()._result(request, notify, meta)
+    def __init__(self) -> None:
+        self.server = Server(
+            "conformance",
+            on_list_tools=self._tools,
+            on_call_tool=self._call,
+            on_list_resources=self._resources,
+            on_list_resource_templates=self._templates,
+            on_read_resource=self._read,
+            on_list_prompts=self._prompts,
+            on_get_prompt=self._prompt,
+        )
 
-    async def _listed(self) -> list[dict[str, Any]]:
+    async def _tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         plain = {"type": "object", "properties": {}}
-        return [{"name": one, "description": one, "inputSchema": SCHEMAS.get(one, plain)} for one in TOOLS]
+        tools = [{"name": one, "description": one, "inputSchema": SCHEMAS.get(one, plain)} for one in TOOLS]
+        return ListToolsResult.model_validate({"tools": tools})
 
-    async def _given(self, params: Params, notify: Callable[[str, Params], object], token: object) -> dict[str, Any]:
-        name = str(params.get("name"))
+    async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
+        name = params.name
         if name not in TOOLS:
-            raise RpcError(INVALID_PARAMS, f"Unknown tool: {name!r}.")
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {name!r}.")
         if name == "test_error_handling":
-            return {"content": [text("This tool intentionally returns an error for testing")], "isError": True}
-        for done in (0, 50, 100) if name == "test_tool_with_progress" and token is not None else ():
-            notify("notifications/progress", {"progressToken": token, "progress": done, "total": 100})
+            said = "This tool intentionally returns an error for testing"
+            return CallToolResult.model_validate({"content": [text(said)], "isError": True})
+        for done in (0, 50, 100) if name == "test_tool_with_progress" else ():
+            await context.session.report_progress(done, 100)
             await asyncio.sleep(0.05)
-        return {"content": TOOLS[name], "isError": False}
+        return CallToolResult.model_validate({"content": TOOLS[name], "isError": False})
 
-    def _read(self, uri: str) -> Content:
+    async def _resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
+        found = [{"uri": uri, "name": uri, "description": uri} for uri in RESOURCES]
+        return ListResourcesResult.model_validate({"resources": found})
+
+    async def _templates(self, context: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+        template = {"uriTemplate": "test://template/{id}/data", "name": "template"}
+        return ListResourceTemplatesResult.model_validate({"resourceTemplates": [template]})
+
+    async def _read(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        return ReadResourceResult.model_validate({"contents": [self._content(str(params.uri))]})
+
+    def _content(self, uri: str) -> Content:
         if uri.startswith("test://template/") and uri.endswith("/data"):
             number = uri.split("/")[3]
             said = {"id": number, "templateTest": True, "data": f"Data for ID: {number}"}
             return {"uri": uri, "mimeType": "application/json", "text": json.dumps(said)}
         if uri not in RESOURCES:
-            raise RpcError(-32002, f"Resource not found: {uri}")
+            raise MCPError(-32002, f"Resource not found: {uri}")
         return {"uri": uri, **RESOURCES[uri]}
+
+    async def _prompts(self, context: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
+        found = [
+            {
+                "name": name,
+                "description": name,
+                "arguments": [{"name": one, "description": one, "required": True} for one in given],
+            }
+            for name, given in PROMPTS.items()
+        ]
+        return ListPromptsResult.model_validate({"prompts": found})
+
+    async def _prompt(self, context: Context, params: GetPromptRequestParams) -> GetPromptResult:
+        said = prompted(params.name, params.arguments or {})
+        return GetPromptResult.model_validate({"messages": [{"role": "user", "content": one} for one in said]})
 
 
 class OpenGuard(Guard):
@@ -178,7 +201,7 @@ def refuse(timeout: float = 0.0) -> NoReturn:
 @asynccontextmanager
 async def conformance_door() -> AsyncIterator[str]:
     """A door for the length of a block; gives its address."""
-    application = DoorApplication(ConformanceDoor(refuse), Access(refuse, refuse, None))
+    application = DoorApplication(ConformanceDoor().server, Access(refuse, refuse, None))
     listening = listen("127.0.0.1", 0)
     place = f"127.0.0.1:{listening.getsockname()[1]}"
     async with serving(application, OpenGuard(place), listening, ConnectionLimits(), DEADLINE):

@@ -53,7 +53,7 @@ def without(package: str, *words: str) -> "subprocess.CompletedProcess[str]":
 
 DOORS = {
     "acp": ("acp", ("acp",)),
-    "mcp": ("mcp", ("--mcp", "cat")),
+    "mcp": ("mcp", ("mcp",)),
     "otel": ("opentelemetry.proto", ("trace", "export", "--to", "http://127.0.0.1:1")),
 }
 """The package of each extra, and a command that needs it."""

@@ -37,7 +37,7 @@ LIBRARIES = {
     "aiohttp": {"providers", "shell", "system"},
     "httpx2": {"providers", "shell", "doors"},
     "acp ag_ui": {"doors"},
-    "mcp anyio": {"tools"},
+    "mcp anyio": {"tools", "doors"},
     "uvicorn": {"http_server"},
     "agents claude_agent_sdk langchain_core langgraph": {"guests"},
     "click": {"shell", "verbs", "behaviour", "recordings"},

@@ -26,9 +26,7 @@ from ikigai_actors.doors.api.openapi import openapi_page
 from ikigai_actors.doors.api.operations import Operation, operations
 from ikigai_actors.doors.api.problems import ApiProblem, api_problem
 from ikigai_actors.doors.api.requests import ApiRequest, check_storable, number_in, seconds
-from ikigai_actors.doors.mcp import McpDoor
-from ikigai_actors.doors.mcp_http import answer_mcp
-from ikigai_actors.doors.protocols import AguiClient
+from ikigai_actors.doors.protocols import AguiClient, answer_mcp_client
 from ikigai_actors.errors import EndpointNotFound, Forged, IkigaiError
 from ikigai_actors.http_server.answers import SentEventStream, answer, with_rules
 from ikigai_actors.http_server.requests import AsgiScope, Receive, RequestRefused, SendEvent, check_headers
@@ -50,6 +48,8 @@ from ikigai_actors.verbs.text.rows import as_value
 from ikigai_actors.verbs.tools import CalledPlace, call
 
 if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
     from ikigai_actors.actors.futures import Future
 
 T = TypeVar("T")
@@ -188,7 +188,7 @@ class Api:
             case "POST", ["in", name]:
                 await self._arrival(request, name, out)
             case "POST", ["mcp"]:
-                await answer_mcp(self._mcp(await self._admitted(request)), request, out)
+                await answer_mcp_client(partial(self._mcp, await self._admitted(request)), request, out)
             case _, ["mcp"]:
                 raise ApiProblem("no-method", "Expected POST.", {"Allow": "POST"})
             case "GET" | "POST", ["agui", agent]:
@@ -204,9 +204,11 @@ class Api:
             case _:
                 raise ApiProblem("no-method", "Expected GET or POST.", {"Allow": "GET, POST"})
 
-    def _mcp(self, principal: Principal) -> McpDoor:
+    def _mcp(self, principal: Principal) -> "Server[Any]":
+        from ikigai_actors.doors.mcp import McpDoor
+
         access = self._access_of(principal)
-        return McpDoor(lambda: access, principal=principal, news=self.news, pool=self._threads)
+        return McpDoor(lambda: access, principal=principal, news=self.news, pool=self._threads).server
 
     def _access_of(self, principal: Principal) -> Access:
         """The reach of a principal for acts: it is named by what they write, and has keys of its own."""

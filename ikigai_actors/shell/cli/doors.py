@@ -39,7 +39,8 @@ def mcp(context: click.Context, port: int | None, under: str | None, read_only: 
     """Offer the agents as tools of MCP, to Claude Code, Codex, Zed and others.
 
     Speaks by standard input and output until the input ends, or by HTTP with a token until Ctrl-C. A host that runs the
-    agents is started when none does, with the options before the command, and ends when nobody needs it.
+    agents is started when none does, with the options before the command, and ends when nobody needs it. Needs: pip
+    install 'ikigai-actors[mcp]'.
     """
     from ikigai_actors.doors import program
     from ikigai_actors.shell.cli.parent_watchdog import end_with_parent
@@ -58,7 +59,8 @@ def acp(context: click.Context, under: str | None) -> None:
     """Let an editor such as Zed drive agents by ACP.
 
     Each of its sessions is an agent. Speaks by standard input and output until the input ends. A host that runs the
-    agents is started when none does, with the options before the command, and ends when nobody needs it.
+    agents is started when none does, with the options before the command, and ends when nobody needs it. Needs: pip
+    install 'ikigai-actors[acp]'.
     """
     from ikigai_actors.doors import program
     from ikigai_actors.shell.cli.parent_watchdog import end_with_parent

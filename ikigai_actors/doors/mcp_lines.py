@@ -1,0 +1,101 @@
+"""A client of MCP by lines: the streams between which the server of the package runs.
+
+The package has such streams for standard input and output too. They set no limit to a line, and pass over a line that
+is no message, so that its sender waits forever; here it has an error without an id.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from anyio import EndOfStream
+from mcp.server.lowlevel import Server
+from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from ikigai_actors.doors.json_rpc import INVALID_REQUEST, PARSE_ERROR, RpcError, message_of
+
+logger = logging.getLogger(__name__)
+
+
+class McpLines:
+    """One client, and the server that answers it. Of one event loop."""
+
+    def __init__(
+        self, server: Server[Any], send: Callable[[Mapping[str, Any]], object], end: Callable[[], object] | None = None
+    ) -> None:
+        """Serve a client by sending messages; ``end`` is called when the server has ended."""
+        self._send, self._end = send, end
+        self._messages: asyncio.Queue[SessionMessage | None] = asyncio.Queue()
+        self._serving = asyncio.get_running_loop().create_task(self._serve(server))
+
+    def receive_line(self, line: bytes) -> None:
+        """Take a line from the client."""
+        try:
+            self._messages.put_nowait(_message_in(line))
+        except RpcError as error:
+            self.refuse(error.code, str(error))
+
+    def refuse(self, code: int, text: str) -> None:
+        """Send an error for something that is no message."""
+        self._send({"jsonrpc": "2.0", "id": None, "error": RpcError(code, text).as_json()})
+
+    def close(self) -> None:
+        """End all that the client waits for."""
+        self._messages.put_nowait(None)
+
+    async def _serve(self, server: Server[Any]) -> None:
+        try:
+            await server.run(self, self, server.create_initialization_options())
+        except Exception:
+            logger.exception("The server of a client has failed")
+        if self._end is not None:
+            self._end()
+
+    async def receive(self) -> SessionMessage:
+        """The next message of the client, for the package."""
+        if (message := await self._messages.get()) is None:
+            raise EndOfStream
+        return message
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Send a message of the package."""
+        self._send(item.message.model_dump(by_alias=True, mode="json", exclude_unset=True))
+
+    async def aclose(self) -> None:
+        """Hold nothing."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        try:
+            return await self.receive()
+        except EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Hold nothing."""
+
+
+def _message_in(line: bytes) -> SessionMessage:
+    """The message of a line. Raises `RpcError`."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise RpcError(PARSE_ERROR, "Parse error: expected one JSON object on each line.") from error
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
+    except ValidationError as error:
+        message_of(value)  # says what is wrong, if it is not the version
+        told = 'Invalid request: expected a message of JSON-RPC 2.0, with "jsonrpc": "2.0".'
+        raise RpcError(INVALID_REQUEST, told) from error
