@@ -45,7 +45,7 @@ from ikigai_actors.agent.subscriptions import AS_EVENT, Mailed, StoreTrouble, To
 from ikigai_actors.agent.toolbox import Toolbox, finds
 from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.turn.found import found_in
-from ikigai_actors.agent.turn.state import Phase, waits_for
+from ikigai_actors.agent.turn.state import Phase, waits_for, waits_for_person
 from ikigai_actors.arguments import check_optional, check_timeout, check_type
 from ikigai_actors.errors import (
     BadInput,
@@ -692,7 +692,9 @@ class ActorSystem(System):
             if self._rebalancer is None or not self._rebalancer.lives(record.owner):
                 return turn_state(record, hosted=False)
             return shown_state(record, self._rebalancer.hosts)
-        return self._waits_for(record.uuid) or actor.state.shown.value
+        if (shown := actor.state.shown) is Phase.WAITING_FOR_APPROVAL:
+            return waits_for_person(record.asks or ())
+        return self._waits_for(record.uuid) or shown.value
 
     def _abandoned(self) -> int:
         return self._runtime.executor.abandoned

@@ -19,8 +19,12 @@ from ikigai_actors import (
 )
 from ikigai_actors.errors import StepFailed
 from ikigai_actors.programs import Program, first, gather, program, step
+from ikigai_actors.records.agents import registry
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import open_store
+from ikigai_actors.store.base import Store
+from ikigai_actors.store.hosts.rows import open_hosts
+from ikigai_actors.system.remote.client import shown_state
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.databases import eventually
 from tests.system.test_cut_off import prompted
@@ -246,3 +250,49 @@ def test_a_prompt_to_a_parked_program_waits_for_the_end_of_its_turn(durable: str
         with pytest.raises(Exception, match="mast"):  # the names of its children are taken
             two.get(timeout=DEADLINE)
     is_sound(durable)
+
+
+def elsewhere(store: Store, agent: AgentRef) -> str:
+    """The state of an agent as a process says it that runs nobody."""
+    return store.read(lambda tx: shown_state(registry.get(tx, agent.uuid), open_hosts(tx)))
+
+
+def test_every_process_says_for_whom_a_program_waits(durable: str) -> None:
+    with gated(durable) as (_, boss, mast, sail), closing(open_store(durable)) as store:
+        boss.prompt("go")
+        parks(boss, 2)
+        assert boss.state == "waits for mast, sail"
+        assert elsewhere(store, boss) == boss.state
+        sail.open()
+        parks(boss, 1)
+        assert elsewhere(store, boss) == "waits for mast"
+        mast.open()
+        boss.reply(timeout=DEADLINE)
+
+
+def test_a_program_that_waits_for_a_time_says_so() -> None:
+    with gated(":memory:", sleeps) as (_, boss, _, _):
+        boss.prompt("99")
+        parks(boss, 1)
+        assert boss.state == "waits for its time"
+
+
+@program
+def asks_captain(task: str) -> str:
+    return str(current_agent().ask("Sail?", to=["role:captain"] if task == "captain" else None))
+
+
+@pytest.mark.parametrize(("task", "whom"), [("captain", " by role:captain"), ("anybody", "")])
+@pytest.mark.parametrize("seconds", [SOON, None])
+def test_every_process_says_that_an_agent_waits_for_a_person_and_for_whom(
+    durable: str, task: str, whom: str, seconds: float | None
+) -> None:
+    with (
+        gated(durable, asks_captain, park_after=seconds) as (system, boss, _, _),
+        closing(open_store(durable)) as store,
+    ):
+        boss.prompt(task)
+        eventually(lambda: system.questions.pending() and at_work(boss) == (seconds is None), "the question")
+        said = f"waiting for approval{whom}"
+        assert boss.state == said
+        assert elsewhere(store, boss) == said

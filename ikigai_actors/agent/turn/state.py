@@ -20,6 +20,7 @@ from ikigai_actors.records.log.history import EMPTY, View
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.log.merge_source import MergeSource
 from ikigai_actors.records.messages.messages import Kind, Message, new_message
+from ikigai_actors.records.messages.question_terms import APPROVERS
 from ikigai_actors.tools.rules.rule import Rules
 from supervisors.causes import Cause
 from supervisors.children import RestartType
@@ -82,6 +83,21 @@ def waits_for(names: Sequence[str]) -> str:
         return ""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return f"{WAITS_FOR}{', '.join(names[:MOST_NAMED])}{more}"
+
+
+WAITS_FOR_TIME = f"{WAITS_FOR}its time"
+"""The state of a program that is parked, and waits for a time."""
+
+
+def waits_for_person(asks: Sequence[str]) -> str:
+    """The state of an agent whose turn asks people, by their addresses; who may approve at all is not named."""
+    named = [one for one in asks if one != APPROVERS]
+    return f"{Phase.WAITING_FOR_APPROVAL} by {', '.join(named)}" if named else Phase.WAITING_FOR_APPROVAL.value
+
+
+def asks_person(state: str) -> bool:
+    """Whether a state, as people see it, is one of a turn that waits for a person's decision."""
+    return state.startswith(Phase.WAITING_FOR_APPROVAL)
 
 
 def is_working(state: str) -> bool:

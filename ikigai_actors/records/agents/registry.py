@@ -4,10 +4,11 @@ Every function takes a transaction, so several look-ups of one answer see one mo
 (`ikigai_actors.records.log.append`).
 """
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError, NameTaken
@@ -110,6 +111,10 @@ class AgentRecord:
     """The turn in progress, when it was cut off and its host does not go on with it; else 0."""
     parked: int = 0
     """How many ends a program lacks that only waits and of which nothing is in memory; -1 while it is woken, else 0."""
+    awaits: tuple[str, ...] = ()
+    """The agents for whose turns it waits while it is parked, as people call them."""
+    asks: tuple[str, ...] | None = None
+    """The addresses of those that its turn asks; empty where nobody is named, None while it asks nobody."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """On whose account it works: what its fork said, over what was in force for its parent."""
 
@@ -155,7 +160,25 @@ _record = maker(AgentRecord)
 
 
 def _records(rows: list[tuple[object, ...]]) -> list[AgentRecord]:
-    return [_record(*given, labels_of_row(text)) for *given, text in rows]
+    return [
+        _record(*given, _names(awaits), _addresses(asks), labels_of_row(text)) for *given, awaits, asks, text in rows
+    ]
+
+
+def _names(text: Any) -> tuple[str, ...]:
+    """The names of agents in a row, each after its uuid."""
+    pairs = (one.partition(" ") for one in json.loads(text or "[]"))
+    return tuple(called(uuid, name or None) for uuid, _, name in pairs)
+
+
+def _addresses(text: Any) -> tuple[str, ...] | None:
+    """The addresses in a row of a question; fsck reports what is none."""
+    if text is None:
+        return None
+    try:
+        return tuple(map(str, json.loads(text)))
+    except (ValueError, TypeError):
+        return ()
 
 
 def rows_of(tx: Transaction, query: str, **parameters: object) -> list[AgentRecord]:

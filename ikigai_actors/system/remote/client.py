@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.actors.closing import ClosedByBlock
-from ikigai_actors.agent.turn.state import HOSTLESS, IN_A_TURN, Phase
+from ikigai_actors.agent.turn.state import HOSTLESS, IN_A_TURN, WAITS_FOR_TIME, Phase, waits_for, waits_for_person
 from ikigai_actors.arguments import check_since
 from ikigai_actors.errors import IkigaiError, NoHost
 from ikigai_actors.frozen import NO_DATA
@@ -61,6 +61,10 @@ def turn_state(record: AgentRecord, hosted: bool) -> str:
         return Phase.IDLE
     if record.cut_off:
         return Phase.INTERRUPTED
+    if record.asks is not None and (hosted or record.parked):
+        return waits_for_person(record.asks)
+    if record.parked > 0:
+        return waits_for(record.awaits) or WAITS_FOR_TIME
     return IN_A_TURN if hosted else HOSTLESS
 
 

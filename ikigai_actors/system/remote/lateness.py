@@ -7,7 +7,7 @@ buyer asks about bash: approve or deny it.
 from collections.abc import Iterable
 
 from ikigai_actors.agent.turn.calls import Call, asking, recover
-from ikigai_actors.agent.turn.state import HOSTLESS, WAITS_FOR, Phase
+from ikigai_actors.agent.turn.state import HOSTLESS, WAITS_FOR, Phase, asks_person
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.holds import pauses_of
@@ -39,7 +39,7 @@ def why_late_in(name: str, state: str, lender: str, asked: Iterable[Call]) -> st
             return ""
         case Phase.WAITING_FOR_BUDGET:
             return f"{name} waits for budget of {lender}: grant more."
-        case Phase.WAITING_FOR_APPROVAL:
+        case _ if asks_person(state):
             tools = ", ".join(dict.fromkeys(call.name for call in asked))
             return f"{name} asks about {tools}: approve or deny it (system.approvals; /approve in a shell)."
         case _ if state == HOSTLESS:

@@ -5,7 +5,7 @@ The sign of each kind of state is the same everywhere, too.
 
 from typing import NamedTuple
 
-from ikigai_actors.agent.turn.state import HOSTLESS, IN_A_TURN, WAITS_FOR, Phase
+from ikigai_actors.agent.turn.state import HOSTLESS, IN_A_TURN, WAITS_FOR, Phase, asks_person
 from supervisors.signals import Status
 
 SIGNS = {
@@ -63,6 +63,8 @@ def activity(state: str, answering: bool = False) -> Activity:
         return Activity("answering", "answering")
     if (known := _ACTIVITIES.get(state)) is not None:
         return known
+    if asks_person(state):
+        return Activity("asks", f"asks {state.removeprefix(Phase.WAITING_FOR_APPROVAL).removeprefix(' by ')}")
     if state.startswith(RUNS):
         return Activity("tool", f"running {state.removeprefix(RUNS)}")
     if state.startswith(SUMMARISING):
