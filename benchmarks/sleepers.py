@@ -78,7 +78,7 @@ def sleepers(database: Database, count: int) -> list[str]:
                     f"WITH RECURSIVE n (at) AS (SELECT {number} UNION ALL SELECT at + 1 FROM n"
                     f" WHERE at + 1 < {number + here})"
                 )
-                uuid = _uuid("at")
+                uuid = copied_uuid("at")
                 if here:
                     connection.execute(
                         f"INSERT INTO agents (uuid, {others}) {numbers}"
@@ -96,7 +96,7 @@ def sleepers(database: Database, count: int) -> list[str]:
     return [member.uuid for member in members]
 
 
-def _uuid(number: str) -> str:
+def copied_uuid(number: str) -> str:
     """SQL for a uuid of 22 characters that is made of a number: the last digits first, as real ones spread."""
     digits = f"CAST({number} + 1000000000 AS TEXT)"
     last_first = " || ".join(f"substr({digits}, {place}, 1)" for place in (10, 9, 8))
@@ -108,9 +108,9 @@ def _measure(url: str, some: list[str]) -> tuple[float, ...]:
     with _open(":memory:") as system:
         _turns(system, [system.root.uuid])  # what is imported is imported
     memory = process_memory()
-    started, worked = time.perf_counter(), _processor()
+    started, worked = time.perf_counter(), processor_seconds()
     system = _open(url)
-    opened, opening = time.perf_counter() - started, _processor() - worked
+    opened, opening = time.perf_counter() - started, processor_seconds() - worked
     held = process_memory() - memory
     if (awake := len(system.approvals.pending())) != TEAMS:
         raise AssertionError(f"Expected {TEAMS} agents that wait for a decision, got {awake}.")
@@ -126,12 +126,13 @@ def _open(url: str) -> ActorSystem:
 
 def _turns(system: ActorSystem, agents: list[str]) -> float:
     """The processor's seconds for a turn of each of these agents, in the mean."""
-    worked = _processor()
+    worked = processor_seconds()
     for one in agents:
         system.handle(one).prompt("What is there?").get()
-    return (_processor() - worked) / len(agents)
+    return (processor_seconds() - worked) / len(agents)
 
 
-def _processor() -> float:
+def processor_seconds() -> float:
+    """The time of the processor that this process has used."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime

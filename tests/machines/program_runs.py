@@ -9,7 +9,8 @@ The laws, which each run is judged by:
     child       each child that the plan forks is there once
     prompt      each prompt stands in one history, once
     over        nothing of an interrupted turn runs on: no effect comes, and no message but those that end it
-    wakes       what the program waits for comes: no run hangs, as the agenda would be empty
+    wakes       what the program waits for comes, and it goes on: no run hangs, as the agenda would be empty
+    parked      a program that only waits is parked in time: it has no actor then
     fsck        the database is sound after each commit, as in every simulation
 """
 
@@ -19,12 +20,15 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple
 
-from ikigai_actors import AgentRef, Reply, Request, ScriptedProvider, Signal, TurnInterrupted, current_agent
+from ikigai_actors import AgentRef, Reply, Request, ScriptedProvider, Signal, Stream, TurnInterrupted, current_agent
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import StepFailed
-from ikigai_actors.programs import Program, gather, step
+from ikigai_actors.programs import Program, first, gather, step
 from ikigai_actors.testing import Broken, ProcessCrashed, Schedule, Simulation, simulated
 from ikigai_actors.tools import current_call
+
+PARK_AFTER, SLOW, NAP = 0.5, 1.0, 2.0
+"""Seconds: a program is parked before its children answer, and in each nap."""
 
 UNKNOWN = "?"
 """The value of a step of which nobody knows whether it was done."""
@@ -34,7 +38,9 @@ class Act(NamedTuple):
     """One act of a plan."""
 
     kind: str
-    """``fork``, ``prompt``, ``wait`` for all prompts so far, or ``once``, ``again``, ``by_key`` for a step."""
+    """``fork``, ``prompt``, ``wait`` for all prompts so far, ``first`` for one of them, ``nap`` for a time, or
+    ``once``, ``again``, ``by_key`` for a step.
+    """
     text: str = ""
     child: int = 0
     """Which of the children so far is prompted."""
@@ -48,7 +54,7 @@ def drawn_plan(chance: Random, acts: int) -> Plan:
     plan = [Act("fork", "kid-0")]
     children = 1
     while len(plan) < acts:
-        match chance.choice(["fork", "prompt", "prompt", "wait", "once", "again", "by_key", "by_key"]):
+        match chance.choice(["fork", "prompt", "prompt", "wait", "first", "nap", "once", "again", "by_key", "by_key"]):
             case "fork":
                 plan.append(Act("fork", f"kid-{children}"))
                 children += 1
@@ -100,6 +106,12 @@ def lead(task: str) -> str:
             case "wait":
                 told += [reply.text for reply in gather(*waiting)]
                 waiting = []
+            case "first" if waiting:
+                first(*waiting)  # which one it is, is not the same in each run
+            case "nap":
+                me.sleep(NAP)
+            case "first":
+                pass
             case kind:
                 how: Any = {"once": False, "again": True, "by_key": "by_key"}[kind]
                 try:
@@ -135,9 +147,9 @@ class _Fresh:
         return iter([Program(lead)])
 
 
-def answered(request: Request) -> str:
-    """The model of the children."""
-    return f"heard-{request.messages[-1]['content'][-1]['text']}"
+def answered(request: Request) -> Stream:
+    """The model of the children, which takes its time."""
+    return Stream((f"heard-{request.messages[-1]['content'][-1]['text']}",), delay=SLOW)
 
 
 class Blow(NamedTuple):
@@ -155,8 +167,8 @@ BLOWS = ("kill", "kill", "stop", "jump", "int")
 class Run:
     """A run of a plan, to which blows are done."""
 
-    def __init__(self, plan: Plan, hosts: int = 1, schedule: int = 0) -> None:
-        self.plan, self._hosts, self._schedule = plan, hosts, schedule
+    def __init__(self, plan: Plan, hosts: int = 1, schedule: int = 0, park_after: float | None = PARK_AFTER) -> None:
+        self.plan, self._hosts, self._schedule, self._park_after = plan, hosts, schedule, park_after
         self.outside = Outside()
         self.choices = 0
         """How many choices the agenda had from the prompt to the answer."""
@@ -179,13 +191,24 @@ class Run:
             self._judge(world)
             return told
 
+    def parked_for(self) -> int:
+        """At how many choices the program was parked, in a run to which nothing is done. It has no actor then."""
+        with self._world() as world:
+            boss, found = self._asked(world), 0
+            while self._goes_on(world, 1):
+                found += boss.record.parked > 0 and boss.uuid not in {
+                    one.origin.uuid for one in world.system._processes
+                }
+            return found
+
     @contextmanager
     def _world(self) -> Iterator[Simulation]:
         global OUTSIDE
         OUTSIDE = self.outside = Outside()
         schedule = Schedule.seeded(self._schedule) if self._schedule else Schedule({})
         with simulated(schedule, hosts=self._hosts, steps=1_000_000) as world:
-            world.open(ScriptedProvider([]), {"script": ScriptedProvider(answered)}, programs=_Fresh())
+            given = {"script": ScriptedProvider(answered)}
+            world.open(ScriptedProvider([]), given, programs=_Fresh(), park_after=self._park_after)
             if self._hosts > 1:
                 world.sleep(5)
             yield world

@@ -29,6 +29,14 @@ def test_a_program_that_is_killed_stopped_and_interrupted_answers_the_same_and_d
         judged(plan, plain, drawn_blows(chance, whole.choices, 3), schedule=seed)
 
 
+@pytest.mark.slow("a simulation for each wait")
+@pytest.mark.parametrize("wait", ["wait", "first", "nap"])
+def test_a_program_is_parked_while_it_waits_and_never_where_its_system_says_so(wait: str) -> None:
+    plan = (Act("fork", "kid-0"), Act("prompt", "a"), Act(wait), Act("wait"))
+    assert Run(plan).parked_for() > 0
+    assert Run(plan, park_after=None).parked_for() == 0
+
+
 @pytest.mark.slow("a simulation for each kill")
 @cheaper("apart", 90, 1, "a kill at each choice of the agenda")
 def test_a_program_that_is_killed_at_any_moment_answers_the_same(apart: int) -> None:
