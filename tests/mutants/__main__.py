@@ -2,7 +2,7 @@
 
 python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --rules | --spending | --steering |
                          --hashes | --sleep | --interleavings | --killing | --decisions | --durable | --street |
-                         --builds]
+                         --questions | --builds]
                         [--examples N] [--seconds S] [NAME …]
 """
 
@@ -30,6 +30,7 @@ from tests.mutants.interleavings import INTERLEAVING_MUTANTS
 from tests.mutants.killing import KILLING_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
+from tests.mutants.questions import QUESTION_MUTANTS
 from tests.mutants.rules import RULE_MUTANTS
 from tests.mutants.sleep import SLEEP_MUTANTS
 from tests.mutants.spending import SPENDING_MUTANTS
@@ -157,6 +158,7 @@ def main() -> None:
     )
     parser.add_argument("--durable", action="store_true", help="those of INT in order, turns that go on, and keys")
     parser.add_argument("--street", action="store_true", help="those of the network API")
+    parser.add_argument("--questions", action="store_true", help="those of questions to people")
     parser.add_argument("--builds", action="store_true", help="those of builds and versions beside one another")
     given = parser.parse_args()
     kinds = {
@@ -174,6 +176,7 @@ def main() -> None:
         "decisions": DECISION_MUTANTS,
         "durable": DURABLE_MUTANTS,
         "street": STREET_MUTANTS,
+        "questions": QUESTION_MUTANTS,
         "builds": BUILD_MUTANTS,
         "steering": (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),
     }

@@ -17,6 +17,7 @@ from tests.mutants.interleavings import INTERLEAVING_MUTANTS
 from tests.mutants.killing import KILLING_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
+from tests.mutants.questions import QUESTION_MUTANTS
 from tests.mutants.rules import RULE_MUTANTS
 from tests.mutants.sleep import SLEEP_MUTANTS
 from tests.mutants.spending import SPENDING_MUTANTS
@@ -30,7 +31,15 @@ def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
     others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS, *BEHAVIOUR_MUTANTS, *SPENDING_MUTANTS)
     decisions = (*INTERLEAVING_MUTANTS, *KILLING_MUTANTS, *DECISION_MUTANTS)
     steering = (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS, *decisions)
-    subjects = (*HASH_MUTANTS, *RULE_MUTANTS, *SLEEP_MUTANTS, *DURABLE_MUTANTS, *STREET_MUTANTS, *BUILD_MUTANTS)
+    subjects = (
+        *HASH_MUTANTS,
+        *RULE_MUTANTS,
+        *SLEEP_MUTANTS,
+        *DURABLE_MUTANTS,
+        *STREET_MUTANTS,
+        *QUESTION_MUTANTS,
+        *BUILD_MUTANTS,
+    )
     assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering, *subjects))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
@@ -109,6 +118,7 @@ def test_the_page_says_of_every_mutant_of_what_comes_later_which_test_finds_it()
         ("Decisions", DECISION_MUTANTS),
         ("Durable programs", DURABLE_MUTANTS),
         ("The network API", STREET_MUTANTS),
+        ("Questions", QUESTION_MUTANTS),
         ("Builds and versions", BUILD_MUTANTS),
     ],
 )

@@ -103,6 +103,21 @@ def test_a_question_that_no_person_could_answer_is_refused_at_once(database: str
         assert system.questions.pending() == []
 
 
+def test_an_answer_holds_for_exactly_what_was_shown(database: str) -> None:
+    changes: list[str] = []
+    script = scripted([calling(("change", {"what": "a"}), ("change", {"what": "b"})), "done"])
+    with ActorSystem.open(database, script, tools=[change_tool(changes)], approvals="ask") as system:
+        reply = system.root.prompt("go")
+        first, second = waiting(system, 2)
+        with pytest.raises(BadInput, match="look at it again"):
+            system.questions.answer(second.id, "allow", digest=first.digest)
+        assert system.questions.get(second.id).is_open
+        assert system.questions.answer(second.id, "allow", digest=second.digest)
+        assert system.questions.answer(first.id, "deny", digest=first.digest)
+        reply.get(timeout=DEADLINE)
+        assert changes == [second.call.input["what"]]
+
+
 @pytest.mark.parametrize("approvals", ["deny", "allow"])
 def test_where_nobody_can_be_asked_no_question_waits(approvals: str) -> None:
     script = scripted([calling(asks()), "done"])

@@ -67,6 +67,26 @@ def test_an_agent_that_asks_a_model_behind_an_int_is_found(machine: AgentTreeMac
         machine.world.settle()
 
 
+def test_a_question_is_answered_once_whoever_crashes_and_expires_where_nobody_answers(
+    machine: AgentTreeMachine,
+) -> None:
+    steps = {"remind": "20s", "escalate": ["role:lead", "above"]}
+    for commit in range(1, 5):
+        machine.ask_person(who=0, within="5m", default=True, steps=steps)
+        machine.answer_question(back=1, answers=[False, True], crash=(commit, commit % 2 == 0))
+        machine.answer_question(back=1, answers=[None], crash=None)
+        machine.comes_to_rest()
+    machine.ask_person(who=0, within="45s", default=True, steps=steps)
+    for seconds in (10, 50):
+        machine.nobody_answers(seconds=seconds)
+    machine.answer_question(back=1, answers=[False], crash=None)
+    machine.ask_person(who=0, within="3s", default=None, steps=None)
+    machine.comes_to_rest()
+    rows = [machine.system.questions.get(name) for name in machine.questions.to_people]
+    assert [one.how for one in rows[:4]] == ["answered"] * 4
+    assert [(one.how, one.level) for one in rows[4:]] == [("expired", 3), ("expired", 1)]
+
+
 def test_what_is_asked_for_under_a_key_is_done_once_whatever_crashes_between(machine: AgentTreeMachine) -> None:
     for _ in range(3):
         machine.prompt_under_keys(who=0, keys=["k1", "k2", "k1"])

@@ -42,6 +42,7 @@ from ikigai_actors.testing.machine.key_oracle import KeyOracle, keyed_text
 from ikigai_actors.testing.machine.memory_check import MemoryCheck
 from ikigai_actors.testing.machine.merge_oracle import MergeOracle
 from ikigai_actors.testing.machine.model import Ledger, check_wait
+from ikigai_actors.testing.machine.question_oracle import QuestionOracle
 from ikigai_actors.testing.machine.rule_oracle import RuleOracle
 from ikigai_actors.testing.machine.span_oracle import SpanOracle
 from ikigai_actors.testing.machine.stamp_oracle import StampOracle
@@ -108,6 +109,9 @@ class Stage(RuleBasedStateMachine):
     arrivals: ArrivalOracle
     """Follows what comes from outside."""
 
+    questions: QuestionOracle
+    """Follows its questions to people."""
+
     upkeep: UpkeepOracle
     """Knows what was pruned."""
 
@@ -159,7 +163,7 @@ class Stage(RuleBasedStateMachine):
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         """The checks after each commit of the world."""
         followed = (self.timers, self.groups, self.merges, self.upkeep, self.hashes, self.spans, self.ruled, self.trees)
-        outside = (self.deliveries, self.arrivals)
+        outside = (self.deliveries, self.arrivals, self.questions)
         oracles = (self.memory, self.ledger.oracle, self.commits, self.words, self.keys, *followed, *outside)
         return (*(oracle.committed for oracle in oracles), StampOracle(self.world).committed)
 
@@ -199,6 +203,7 @@ class Stage(RuleBasedStateMachine):
         self.interrupts = InterruptOracle(self.world)
         self.keys = KeyOracle()
         self.deliveries, self.arrivals = DeliveryOracle(self.world), ArrivalOracle()
+        self.questions = QuestionOracle(self.world)
         self.upkeep = UpkeepOracle(
             self.ledger.oracle, self.commits, self.ruled, self.keys, lambda what: self.world.process.broken(what)
         )
@@ -214,7 +219,7 @@ class Stage(RuleBasedStateMachine):
         )
         self.world.askers += [self.memory.asked, self.words.asked, self.interrupts.asked]
         self.world.watchers += self.watchers()
-        options = {"instruments": [self.spans.places], **self.options()}
+        options = {"instruments": [self.spans.places], "approvals": lambda call: True, **self.options()}
         self.world.open(self.provider(), self.providers(), [*self.tools(), Files()], **options)
         self.ledger.known[self.system.root.uuid] = None
 

@@ -10,7 +10,7 @@ has, and
     remote-command        what an agent is asked to do on another host it does once, and answers
     acknowledged          what was acknowledged is there: agents, mails, marks, deaths
     history               every agent's history in the database is what copying at each fork gives
-    once, mail, rule, timer, delivery, arrival, group, monitor, cascade, supervised, quiescence
+    once, mail, rule, timer, delivery, arrival, question, group, monitor, cascade, supervised, quiescence
                           as `AgentTreeMachine` has them
     former                as `AgentTreeMachine` has it
     together              siblings that are restarted together live in the shard of their supervisor
@@ -35,6 +35,7 @@ from ikigai_actors.testing.machine.base import AGENTS, PATIENCE
 from ikigai_actors.testing.machine.fixtures import SLOW, WORK
 from ikigai_actors.testing.machine.fleet_base import HOSTS
 from ikigai_actors.testing.machine.fleet_targeted_rules import AimedFleetRules
+from ikigai_actors.testing.machine.question_rules import QuestionRules
 from ikigai_actors.testing.machine.rules import AgentRules
 from ikigai_actors.testing.machine.street_rules import StreetRules
 from ikigai_actors.testing.machine.version_rules import VersionRules
@@ -45,7 +46,7 @@ from ikigai_actors.testing.simulation.process import LEAP
 from supervisors.signals import Signal
 
 
-class FleetMachine(AimedFleetRules, VersionRules, StreetRules, AgentRules):
+class FleetMachine(AimedFleetRules, VersionRules, StreetRules, QuestionRules, AgentRules):
     """Drives agents that several hosts share; subclass it to add rules, tools and invariants."""
 
     # Rules for agents

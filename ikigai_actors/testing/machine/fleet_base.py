@@ -64,7 +64,7 @@ class FleetStage(Stage):
         """Of several hosts none has the time of another one."""
         for host, apart, build in zip(self.world.hosts, CLOCKS_APART, BUILDS, strict=False):
             host.apart, host.build = apart, build
-        return {**super().options(), "approvals": lambda call: True}
+        return super().options()
 
     def watchers(self) -> tuple[Callable[[Sequence[StoredChange]], None], ...]:
         self.facts, self.versions = FleetLedger(self.world), VersionOracle(self.world)
@@ -204,6 +204,7 @@ class FleetStage(Stage):
         self.facts.check_rest(self.living())
         self.timers.check_rest()
         self.deliveries.check_rest()
+        self.questions.check_rest()
         self.hashes.check_rest()
         self.spans.check_rest()
         self.former.check(CLOCKS_DIFFER)

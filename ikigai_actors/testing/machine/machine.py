@@ -42,6 +42,8 @@ After every rule, and at rest:
     delivery              an event is posted by the commit that makes it true, received under one id, in order, and
                           recorded by the host that has the agent
     arrival               what comes from outside is done once, by the commit that takes it
+    question              a question takes its steps in order, and ends once: with an answer that somebody has given,
+                          with its default when its time is over, or with its call
     once                  a tool that is not idempotent runs once for each call
     mail                  every mail that was sent is read once at most, in order, by programs and by models
     wait                  what ends a wait has happened, and what has happened ends it
@@ -57,6 +59,7 @@ from hypothesis.stateful import initialize, invariant, precondition, rule
 from ikigai_actors.testing.machine.base import AGENTS, MOST_PERIODS, PERIOD
 from ikigai_actors.testing.machine.former_oracle import CLOCKS_DIFFER
 from ikigai_actors.testing.machine.model import at_work
+from ikigai_actors.testing.machine.question_rules import QuestionRules
 from ikigai_actors.testing.machine.rules import AgentRules
 from ikigai_actors.testing.machine.street_rules import StreetRules
 from ikigai_actors.testing.machine.upkeep_rules import UpkeepRules
@@ -66,7 +69,7 @@ from ikigai_actors.testing.simulation.world import simulated
 from ikigai_actors.testing.strategies import faults, schedules
 
 
-class AgentTreeMachine(UpkeepRules, StreetRules, AgentRules):
+class AgentTreeMachine(UpkeepRules, StreetRules, QuestionRules, AgentRules):
     """Drives a tree of agents; subclass it to add rules, tools and invariants."""
 
     MOST_FAULTS: Faults = ALL
@@ -143,6 +146,7 @@ class AgentTreeMachine(UpkeepRules, StreetRules, AgentRules):
         self.ledger.check_rest(self.world)
         self.timers.check_rest()
         self.deliveries.check_rest()
+        self.questions.check_rest()
         self.hashes.check_rest()
         self.spans.check_rest()
         self.former.check(CLOCKS_DIFFER)

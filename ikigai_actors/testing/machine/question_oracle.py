@@ -1,0 +1,158 @@
+"""Questions to people, by the commits: the law ``question``.
+
+A question is asked once, and takes the steps of its terms in order, each once and while it is open. The commit that
+takes the last one also leaves its default for the agent, not before its time. It ends once: with the answer that
+somebody has given, by the name of that one; with its default, after the last step; or with its call. The commit of an
+answer or a default posts that event. Who hears to be first has given the answer that counts.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.question_terms import DEFAULT, QuestionTerms
+from ikigai_actors.records.outbox.events import QUESTION_ANSWERED, QUESTION_EXPIRED
+from ikigai_actors.records.questions.asked import ASK, EXPIRED, RUNTIME, VOID
+from ikigai_actors.records.questions.questions import open_questions
+from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange, Written
+from ikigai_actors.testing.simulation.process import Broken
+
+if TYPE_CHECKING:
+    from ikigai_actors.testing.simulation.world import Simulation
+
+_DECISIONS = (QUESTION_ANSWERED, QUESTION_EXPIRED)
+
+
+@dataclass(slots=True)
+class ExpectedQuestion:
+    """A question that was asked."""
+
+    agent: str
+    call: str
+    kind: str
+    terms: QuestionTerms
+    asked_at: int
+    level: int = 0
+    how: str = ""
+    """How it ended; empty while it is open."""
+    by: str = ""
+
+
+class QuestionOracle:
+    """Follows the questions of a run, and who answers them."""
+
+    def __init__(self, world: "Simulation") -> None:
+        """Make one for a world without any commit yet."""
+        self._world = world
+        self._known: dict[str, ExpectedQuestion] = {}
+        self._offers: dict[str, bool | None] = {}
+        self._first: dict[str, str] = {}
+
+    @property
+    def to_people(self) -> list[str]:
+        """The ids of the questions that models have asked, in order, open or not."""
+        return [name for name, one in self._known.items() if one.kind == ASK]
+
+    def offered(self, answer: bool | None) -> str:
+        """Note that somebody is about to answer; return the name of that one."""
+        by = f"person {len(self._offers) + 1}"
+        self._offers[by] = answer
+        return by
+
+    def heard(self, name: str, by: str, *, first: bool) -> None:
+        """Check what somebody has heard: whether the answer was the first."""
+        known = self._known[name]
+        if first != (known.by == by) or not known.how:
+            raise Broken(f"question: {by} heard to be {'first' if first else 'late'}, and {name} is {known}")
+
+    def committed(self, changes: Sequence[StoredChange]) -> None:
+        """Check one commit."""
+        decided: set[tuple[str, str]] = set()
+        posted: set[tuple[str, str]] = set()
+        for change in changes:
+            if not isinstance(change, RanStatement):
+                continue
+            given = change.parameters
+            match change.query:
+                case "add_question":
+                    self._asked(given)
+                case "step_question":
+                    self._steps(given, changes)
+                case "settle_question":
+                    decided |= self._ends(given, changes)
+                case "bury_questions":
+                    self._bury(given["agents"])
+                case "post_event" if given["kind"] in _DECISIONS:
+                    posted.add((given["kind"], given["about"]))
+        if posted != decided:
+            self._broken(f"a commit posts {posted}, and decides {decided}")
+
+    def check_rest(self) -> None:
+        """Check that no step is left that is due; called when nothing can happen any more."""
+        now = self._world.clock.now_ms()
+        for row in self._world.process.looked_at.read(open_questions):
+            if row.next_at is not None and row.next_at <= now:
+                raise Broken(f"question: the step {row.next} of {row.id} was due at {row.next_at}; it is {now}")
+
+    def _asked(self, given: Any) -> None:
+        if given["id"] in self._known:
+            self._broken(f"{given['id']} is asked twice")
+        terms = QuestionTerms.decoded(given["terms"])
+        self._known[given["id"]] = ExpectedQuestion(given["agent"], given["call"], given["kind"], terms, given["now"])
+
+    def _steps(self, given: Any, changes: Sequence[StoredChange]) -> None:
+        known = self._known[given["id"]]
+        steps = known.terms.steps()
+        if known.how or given["level"] != known.level + 1 or known.level >= len(steps):
+            self._broken(f"{given['id']} takes step {given['level']}, and is {known}")
+            return
+        step, known.level = steps[known.level], given["level"]
+        left = [one for one in _decisions_left(changes) if one[1]["question"] == given["id"]]
+        if len(left) != (step.what == DEFAULT) or any(at < known.asked_at + step.after for at, _ in left):
+            self._broken(f"{given['id']}, {known}, takes the step {step}, and leaves {left}")
+
+    def _ends(self, given: Any, changes: Sequence[StoredChange]) -> set[tuple[str, str]]:
+        """Note the end of a question; return the event that this is."""
+        name, how, by = given["id"], given["how"], given["by"] or ""
+        known = self._known[name]
+        if known.how:
+            self._broken(f"{name} ends as {how} by {by}, and is {known}")
+        known.how, known.by = how, by
+        if how == VOID:
+            return set()
+        expired = how == EXPIRED
+        if expired != (by == RUNTIME) or (expired and known.level < len(known.terms.steps())):
+            self._broken(f"{name} ends as {how} by {by}, and is {known}")
+        if known.kind == ASK:
+            default = None if known.terms.default == "deny" else known.terms.default
+            wanted = default if expired else self._offers.get(by)
+            if (result := _answer_in(changes, known)) != wanted or (not expired and by not in self._offers):
+                self._broken(f"{name} ends with {result} by {by}, who has said {wanted}")
+        return {(QUESTION_EXPIRED if expired else QUESTION_ANSWERED, name)}
+
+    def _bury(self, agents: Sequence[str]) -> None:
+        for known in self._known.values():
+            if known.agent in agents and not known.how:
+                known.how = VOID
+
+    def _broken(self, what: str) -> None:
+        self._world.process.broken(f"question: {what}")
+
+
+def _decisions_left(changes: Sequence[StoredChange]) -> list[tuple[int, Any]]:
+    """The decisions that a commit leaves for agents, each with its time."""
+    left = [one.parameters for one in changes if isinstance(one, RanStatement) and one.query == "add_remote_command"]
+    return [(given["now"], json.loads(given["body"])) for given in left if given["kind"] == "decide"]
+
+
+def _answer_in(changes: Sequence[StoredChange], known: ExpectedQuestion) -> object:
+    """The answer that a commit writes as the result of the call that has asked; None where it was declined."""
+    for change in changes:
+        if isinstance(change, Written) and change.table == "messages":
+            agent, _, kind, _, data, *_ = change.row
+            said = json.loads(data or "{}")
+            if (agent, kind, said.get("tool_use_id")) == (known.agent, Kind.TOOL_RESULT, known.call):
+                return said.get("answer")
+    return "nothing"

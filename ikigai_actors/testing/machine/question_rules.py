@@ -1,0 +1,64 @@
+"""The rules for questions to people: models ask, people answer at once, late, twice and while the process ends."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from ikigai_actors.providers.base import Reply, ToolCall
+from ikigai_actors.records.questions.waiting import ASK_PERSON
+from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
+from ikigai_actors.testing.simulation.faults import CrashPoint
+
+FORM = {"type": "boolean"}
+
+STEPS: st.SearchStrategy[Mapping[str, Any] | None] = st.sampled_from(
+    (None, {"remind": "2s"}, {"remind": "20s", "escalate": ["role:lead", "above"]}, {"escalate": ["above"]})
+)
+"""What happens while nobody answers."""
+
+ANSWERS = st.sampled_from((True, False, None))
+"""An answer of a person; None declines."""
+
+CRASHES = st.none() | st.tuples(st.integers(1, 4), st.booleans())
+"""At which commit the process ends while a person answers, and whether that is committed."""
+
+
+class QuestionRules(Stage):
+    """The part of a machine that has these rules."""
+
+    @rule(who=AGENTS, within=st.sampled_from(("3s", "45s", "5m")), default=ANSWERS, steps=STEPS)
+    def ask_person(self, who: int, within: str, default: bool | None, steps: Mapping[str, Any] | None) -> None:
+        """A model asks a person."""
+        if steps is not None:
+            self.attempt(lambda: self.agent(who).configure(questions=steps, timeout=PATIENCE))
+        agent = self.agent(who)  # the process may have ended since
+        given = {"question": "Go on?", "form": FORM, "within": within} | (
+            {} if default is None else {"default": default}
+        )
+        self.script(agent, Reply("", (ToolCall(ASK_PERSON, given),)))
+        self.prompted(agent)
+        self.attempt(self.world.settle)
+
+    @precondition(lambda self: self.questions.to_people)
+    @rule(back=st.integers(1, 4), answers=st.lists(ANSWERS, min_size=1, max_size=2), crash=CRASHES)
+    def answer_question(self, back: int, answers: list[bool | None], crash: tuple[int, bool] | None) -> None:
+        """People answer a question, which may be open, and the process perhaps ends meanwhile."""
+        asked = self.questions.to_people
+        name = asked[-min(back, len(asked))]
+        if crash is not None:
+            self.world.crash_at(CrashPoint(*crash))
+        for answer in answers:
+            by = self.questions.offered(answer)
+            self.attempt(
+                lambda: self.system.questions.answer(name, answer, by=by, timeout=PATIENCE),  # noqa: B023
+                lambda first: self.questions.heard(name, by, first=first),  # noqa: B023
+            )
+        self.attempt(self.world.settle)
+
+    @precondition(lambda self: self.questions.to_people)
+    @rule(seconds=st.sampled_from((2, 10, 50)))
+    def nobody_answers(self, seconds: int) -> None:
+        """Time passes while questions wait."""
+        self.attempt(lambda: self.world.sleep(seconds))
