@@ -30,11 +30,13 @@ def asgi_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
 
 
 def with_rules(out: SendEvent, rules: Iterable[tuple[bytes, bytes]]) -> SendEvent:
-    """The same, with these headers in each answer."""
+    """The same, with these headers in each answer that has none of the same name."""
 
     async def ruled(message: Any) -> None:
         if message["type"] == "http.response.start":
-            message = {**message, "headers": [*rules, *message.get("headers", ())]}
+            own = list(message.get("headers", ()))
+            names = {name for name, _ in own}
+            message = {**message, "headers": [*(rule for rule in rules if rule[0] not in names), *own]}
         await out(message)
 
     return ruled

@@ -24,6 +24,7 @@ following   what hosts commit, for a command on its own thread
 asked     a request below the verbs, and what came of it
 metrics   what Prometheus scrapes
 files     uploads of a principal, and files of messages in reach
+question_links   signed links, each to one question
 keys      requests that are done once under a key of their principal
 readable   what views take: a system, or a client
 apps      the build of a function that gives the arguments of `open`

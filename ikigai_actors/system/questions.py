@@ -88,6 +88,12 @@ class OpenQuestions(OfOneProcess):
         calls = {(call.agent, call.asked_at): call for call in self._approvals._waiting({row.agent for row in rows})}
         return [WaitingQuestion(row, calls[key]) for row in rows if (key := (row.agent, row.position)) in calls]
 
+    def waiting(self, question: str) -> WaitingQuestion | None:
+        """A question that waits, by its id; None when it does not. Raises `BadInput` where there is none."""
+        row = self.get(question)
+        found = [one for one in self._approvals._waiting({row.agent}) if one.asked_at == row.position]
+        return WaitingQuestion(row, found[0]) if found and row.is_open else None
+
     def get(self, question: str) -> QuestionRow:
         """A question by its id, open or not, for 30 days after its end. Raises `BadInput`."""
         check_type(question, str, "question", "the id of a question")

@@ -38,6 +38,7 @@ from ikigai_actors.records.outbox.subscriptions import (
 )
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.unit import Unit
+from ikigai_actors.text import check_text
 
 DeliveryRecords = list[DeliveryRecord]
 
@@ -65,6 +66,8 @@ class Subscriptions(OfOneProcess):
         below: bool = True,
         form: str = "standard",
         thin: bool = False,
+        links: str = "",
+        key: str = "",
     ) -> str:
         """Send events to a receiver from now on; return the id of the subscription.
 
@@ -76,6 +79,9 @@ class Subscriptions(OfOneProcess):
             below: whether the events of all agents below that one are sent as well.
             form: ``standard``, or ``cloudevents``.
             thin: whether bodies have names alone, and no texts.
+            links: the address of the API, as people reach it: then ``question.asked`` has a link there, by which
+                whoever has it answers the question once.
+            key: the reference to the operator's key, which signs links; `ikigai_actors.api.api` has the same.
 
         Raises:
             BadInput: a term cannot be used, or there are too many subscriptions.
@@ -85,7 +91,9 @@ class Subscriptions(OfOneProcess):
         chosen = check_event_kinds(kinds)
         if isinstance(secrets, str):
             raise BadInput("Expected secrets as a list of references, such as ['env:EVENTS_SECRET'].")
-        spec = SubscriptionSpec(tuple(secrets), form, check_flag(thin, "thin"))
+        spec = SubscriptionSpec(
+            tuple(secrets), form, check_flag(thin, "thin"), check_text(links, "links"), check_text(key, "key")
+        )
         check_flag(below, "below")
         scope = self._store.read(lambda tx: registry.find(tx, agent)).uuid if isinstance(agent, str) else None
         if agent is not None and not isinstance(agent, str):

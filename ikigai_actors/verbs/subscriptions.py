@@ -45,6 +45,8 @@ def list_subscriptions(place: "Place") -> object:
 @click.option("--alone", is_flag=True, help="Not of those below it.")
 @click.option("--cloudevents", is_flag=True, help="Send CloudEvents 1.0.")
 @click.option("--thin", is_flag=True, help="Send names alone, and no texts.")
+@click.option("--links", metavar="URL", type=TEXT, help="The API's address: a link there answers a question once.")
+@click.option("--key", metavar="REF", type=TEXT, help="The operator's key for links, env:NAME or file:PATH.")
 def add_subscription(
     place: "Place",
     url: str,
@@ -54,6 +56,8 @@ def add_subscription(
     alone: bool,
     cloudevents: bool,
     thin: bool,
+    links: str | None,
+    key: str | None,
 ) -> object:
     """Send events to URL from now on, each with a signature of Standard Webhooks.
 
@@ -73,6 +77,8 @@ def add_subscription(
             below=not alone,
             form="cloudevents" if cloudevents else "standard",
             thin=thin,
+            links=links or "",
+            key=key or "",
         )
     )
     found = place.system.subscriptions.get(made)

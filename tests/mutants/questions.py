@@ -51,7 +51,7 @@ QUESTION_MUTANTS = (
         test=_INBOX,
     ),
     Mutant(
-        "an escalation forgets whom it has asked",
+        "an escalation forgets the people before",
         "records/hosts/question_steps.py",
         "(*asks, *resolved([step.address], {}))",
         "resolved([step.address], {})",

@@ -21,6 +21,7 @@ NO_LIMITS = {
     "format.FORMAT",
     "format.HASHED",
     "merging._SHOWN",
+    "links._KEY_BYTES",  # the size of a key
     "migrations.FIRST",
     "migrations.MOST_CHECKED",
     "migrations._ATTEMPTS",

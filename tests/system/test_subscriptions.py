@@ -15,6 +15,7 @@ from ikigai_actors import ActorSystem, BadInput, Reply, ScriptedProvider, Signal
 from ikigai_actors.errors import StoreError, SubscriptionNotFound
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import prune_logs
+from ikigai_actors.records.questions.links import opened_link, operator_key
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.handles.ref import System
 from ikigai_actors.system.remote.client import Client
@@ -246,6 +247,29 @@ def test_a_question_is_delivered_under_the_name_that_every_door_takes(
         assert found is not None
         assert system.approvals.approve(found)
         assert outcome.get(timeout=60).text == "Done"
+
+
+def test_a_question_brings_a_link_that_answers_it_where_a_subscription_wants_it(
+    receiver: Receiver, secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "a1" * 32
+    script = ScriptedProvider([Reply("", (ToolCall("ask_person", {"question": "How many?"}),)), "Done"])
+    with ActorSystem.open(":memory:", script, approvals="ask", allow_private=["127.0.0.1"]) as system:
+        for links, reference in (("https://x/agents", ""), ("", "env:OPERATOR"), ("https://x", "OPERATOR")):
+            with pytest.raises(BadInput):
+                system.subscriptions.add(receiver.url, [secret], links=links, key=reference)
+        made = system.subscriptions.add(
+            receiver.url, [secret], ["question"], thin=True, links="https://x/agents/", key="env:OPERATOR"
+        )
+        system.root.prompt("go")
+        eventually(lambda: system.subscriptions.deliveries(made)[0].tries == 1, "a try without the key")
+        assert "the operator's key is not there" in (system.subscriptions.deliveries(made)[0].said or "").lower()
+        monkeypatch.setenv("OPERATOR", key)
+        system.subscriptions.redeliver(made)
+        eventually(lambda: receiver.kinds() == ["question.asked"], "it is delivered")
+        place, _, link = receiver.got[0][1]["data"]["link"].rpartition("/")
+        opened = opened_link([operator_key(key)], link)
+        assert (place, opened and opened.question) == ("https://x/agents/q", system.questions.pending()[0].id)
 
 
 def test_a_decision_on_a_question_is_an_event_and_so_is_a_default(receiver: Receiver, secret: str) -> None:

@@ -72,7 +72,7 @@ def test_a_question_is_answered_once_whoever_crashes_and_expires_where_nobody_an
 ) -> None:
     steps = {"remind": "20s", "escalate": ["role:lead", "above"]}
     for commit in range(1, 5):
-        machine.ask_person(who=0, within="5m", default=True, steps=steps)
+        machine.ask_person(who=0, within="2m", default=True, steps=steps)
         machine.answer_question(back=1, answers=[False, True], crash=(commit, commit % 2 == 0))
         machine.answer_question(back=1, answers=[None], crash=None)
         machine.comes_to_rest()

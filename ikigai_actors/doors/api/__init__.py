@@ -9,6 +9,7 @@
     feeds                the stream of all agents in reach
     problems             refusals, by their codes
     operations, openapi  the verbs as paths, and the page that lists them
+    question_pages       the pages of signed links
     limits               how much one principal, or one address, may ask for
     serving              until a signal comes
 

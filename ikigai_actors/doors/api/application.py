@@ -9,12 +9,13 @@ for one runs on threads; a wait for an agent is a coroutine, and costs none.
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl
 
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.arguments import check_callable, check_type
@@ -25,6 +26,13 @@ from ikigai_actors.doors.api.limits import OpenPlaces, RequestRates
 from ikigai_actors.doors.api.openapi import openapi_page
 from ikigai_actors.doors.api.operations import Operation, operations
 from ikigai_actors.doors.api.problems import ApiProblem, api_problem
+from ikigai_actors.doors.api.question_pages import (
+    LARGEST_FORM,
+    MEDIA_HTML,
+    PAGE_HEADERS,
+    notice_page,
+    question_page,
+)
 from ikigai_actors.doors.api.requests import ApiRequest, check_storable, number_in, seconds
 from ikigai_actors.doors.protocols import AguiClient, answer_mcp_client
 from ikigai_actors.errors import EndpointNotFound, Forged, IkigaiError
@@ -37,6 +45,7 @@ from ikigai_actors.reach.keys import Did, RequestRepeated, keep_answer, known_re
 from ikigai_actors.reach.listing import MOST_IN_PAGE, agents_page, messages_page, row_of_agent
 from ikigai_actors.reach.metrics import EXPOSITION, exposition, read_metrics
 from ikigai_actors.reach.news import NewsFeed
+from ikigai_actors.reach.question_links import QuestionLinks, operator_keys
 from ikigai_actors.reach.reading import message_as_json
 from ikigai_actors.reach.turns import DONE, FAILED, MAIL, REQUEST, WORKING, TurnHandle
 from ikigai_actors.reach.views import scrollback_of
@@ -103,17 +112,21 @@ class ApiPlace(CalledPlace):
 class Api:
     """The application. Public as `ikigai_actors.api.api`."""
 
-    def __init__(self, system: AttachedSystem, principal_of: PrincipalOf, url: str = "") -> None:
+    def __init__(
+        self, system: AttachedSystem, principal_of: PrincipalOf, url: str = "", keys: Sequence[str] = ()
+    ) -> None:
         """Make it.
 
         Args:
             system: an attached system; the caller closes it, after the application.
             principal_of: gives the principal of a request; None for nobody.
             url: the address of the application for its clients; empty for the path where it is mounted.
+            keys: references to operator's keys: links to questions that one of them has signed are taken.
         """
         self._system, self._principal_of, self._url = system, principal_of, url.rstrip("/")
         self._everything = Access.of(system)
         self._turns = self._everything.turns
+        self._links = QuestionLinks(system, self._everything, operator_keys(keys))
         self._threads = ThreadPoolExecutor(API_THREADS, "ikigai-api")
         self._queued = 0
         self.news = NewsFeed(lambda: system)
@@ -187,6 +200,8 @@ class Api:
                 await answer(out, 200, openapi_page(self._url or request.root or "/"))
             case "POST", ["in", name]:
                 await self._arrival(request, name, out)
+            case "GET" | "POST", ["q", link]:
+                await self._question(request, link, out)
             case "POST", ["mcp"]:
                 await answer_mcp_client(partial(self._mcp, await self._admitted(request)), request, out)
             case _, ["mcp"]:
@@ -243,6 +258,21 @@ class Api:
             return
         outcome = {"id": received.id, "status": received.status, **received.gave, "repeated": received.repeated}
         await answer(out, 200 if received.repeated else 202, outcome)
+
+    async def _question(self, request: ApiRequest, link: str, out: SendEvent) -> None:
+        """Answer a signed link. An address that guesses is slowed."""
+        if not self._refusals.has_room(request.address, monotonic()):
+            raise ApiProblem("too-many", "Too many links of this address were refused.")
+        if request.method == "GET":
+            work = partial(self._links.shown, link)
+        else:
+            sent = (await request.body(LARGEST_FORM)).decode("utf-8", "replace")
+            work = partial(self._links.answered, link, dict(parse_qsl(sent, keep_blank_values=True)))
+        outcome = await self._on_thread(work)
+        if outcome.status == 404:
+            self._refusals.count(request.address, monotonic())
+        shown = None if outcome.question is None else question_page(outcome.question, outcome.notice)
+        await answer(out, outcome.status, shown or notice_page(outcome.notice), PAGE_HEADERS, MEDIA_HTML)
 
     async def _take_held(self) -> None:
         """Take what endpoints hold, again and again: a child that has ended makes room."""
@@ -563,7 +593,7 @@ def _for_get(error: IkigaiError) -> IkigaiError | ApiProblem:
     return ApiProblem("no-get", str(error), {"Allow": "POST"}) if problem.code == "looks-only" else error
 
 
-def api(system: AttachedSystem, principal_of: PrincipalOf, url: str = "") -> Api:
+def api(system: AttachedSystem, principal_of: PrincipalOf, url: str = "", keys: Sequence[str] = ()) -> Api:
     """Make the network API of a system, an application of ASGI: mount it, or give it to a server.
 
     Args:
@@ -571,8 +601,10 @@ def api(system: AttachedSystem, principal_of: PrincipalOf, url: str = "") -> Api
         principal_of: gives the principal of a request, or None for nobody; a function or a coroutine. It may read a
             database: a function runs on a thread.
         url: the address of the application for its clients; empty for the path where it is mounted.
+        keys: references to operator's keys, ``env:NAME`` or ``file:PATH``: links to questions that one of them has
+            signed are taken.
     """
     check_type(system, AttachedSystem, "system", "an attached system: AttachedSystem.open")
     check_callable(principal_of, "principal_of", "a function that gives the Principal of a request, or None")
     check_type(url, str, "url", "the address of the application")
-    return Api(system, principal_of, url)
+    return Api(system, principal_of, url, keys)

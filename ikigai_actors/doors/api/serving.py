@@ -35,6 +35,8 @@ class ApiOptions(NamedTuple):
     """Networks of proxies."""
     under: str | None = None
     """The topmost agent that can be reached; None for all."""
+    keys: Sequence[str] = ()
+    """References to operator's keys."""
 
 
 def serve_api(options: ApiOptions, show: Callable[[str], object], tell: Callable[[str], object]) -> int:
@@ -52,7 +54,7 @@ def serve_api(options: ApiOptions, show: Callable[[str], object], tell: Callable
         under = None if options.under is None else system.agent(options.under).uuid
         listening = listen(host, port)
         at = listening.getsockname()
-        api = Api(system, lambda request: principal_of_token(system, request.bearer, under), options.url)
+        api = Api(system, lambda request: principal_of_token(system, request.bearer, under), options.url, options.keys)
         place = options.url or f"http://{at[0]}:{at[1]}{options.root}"
         limits = ConnectionLimits(ConnectionLimits.of_process().strangers, MOST_CONNECTIONS)
         server = HttpServer(api, listening, limits, root=options.root, trusted=options.trusted)

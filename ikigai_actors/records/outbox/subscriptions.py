@@ -42,14 +42,24 @@ class SubscriptionSpec:
     """A word of `BODY_FORMATS`."""
     thin: bool = False
     """Whether a body has names alone, and no texts."""
+    links: str = ""
+    """The address of the API at which links to questions lead; empty for no links."""
+    key: str = ""
+    """The reference to the operator's key, which signs the links."""
 
     def __post_init__(self) -> None:
+        if bool(self.links) != bool(self.key):
+            raise BadInput(
+                "Links to questions need both the address of the API, and the operator's key that signs them."
+            )
+        if self.links:
+            check_receiver(self.links)
+            _check_reference(self.key, "the operator's key")
         check_choice(self.form, "form", BODY_FORMATS)
         if not self.secrets:
             raise BadInput("Expected a secret, as env:NAME or file:PATH.")
         for reference in self.secrets:
-            if not isinstance(reference, str) or not _REFERENCE.fullmatch(reference):
-                raise BadInput(f"Expected a reference to the secret, env:NAME or file:PATH; got {shown(reference)}.")
+            _check_reference(reference, "the secret")
 
     def encode(self) -> str:
         """The text under which it is stored."""
@@ -80,6 +90,11 @@ class EventSubscription:
     """Since when nothing but failures came; None where the latest delivery was received."""
     paused_at: int | None
     """Since when nothing is sent; None while it is."""
+
+
+def _check_reference(reference: object, what: str) -> None:
+    if not isinstance(reference, str) or not _REFERENCE.fullmatch(reference):
+        raise BadInput(f"Expected a reference to {what}, env:NAME or file:PATH; got {shown(reference)}.")
 
 
 def check_receiver(url: str) -> str:

@@ -17,9 +17,22 @@ from ikigai_actors.shell.cli import program_log
     help="A proxy whose X-Forwarded-For counts, as 10.0.0.0/8.  Repeatable.",
 )
 @click.option("--under", metavar="AGENT", help="Only this agent and those below it can be reached.")
+@click.option(
+    "--key",
+    "keys",
+    metavar="REF",
+    multiple=True,
+    help="The operator's key, env:NAME or file:PATH: takes answers by links that it has signed.  Repeatable.",
+)
 @click.pass_context
 def network_api(
-    context: click.Context, listen: str, url: str, root_path: str, trusted: tuple[str, ...], under: str | None
+    context: click.Context,
+    listen: str,
+    url: str,
+    root_path: str,
+    trusted: tuple[str, ...],
+    under: str | None,
+    keys: tuple[str, ...],
 ) -> None:
     """Serve the agents to programs elsewhere, by HTTP with tokens.
 
@@ -29,5 +42,5 @@ def network_api(
     """
     from ikigai_actors.doors.api.serving import ApiOptions, serve_api
 
-    options = ApiOptions(context.obj.database, listen, url, root_path, trusted, under)
+    options = ApiOptions(context.obj.database, listen, url, root_path, trusted, under, keys)
     context.exit(serve_api(options, click.echo, program_log.announce))

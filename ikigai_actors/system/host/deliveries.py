@@ -24,7 +24,7 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.journal import CommitResult, Committed, Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
 from ikigai_actors.system.host.delivery_bodies import delivery_body
-from ikigai_actors.system.secrets import referred_secret
+from ikigai_actors.system.secrets import referred_key, referred_secret
 
 logger = logging.getLogger(__name__)
 
@@ -136,7 +136,9 @@ class Deliveries:
         self._to[subscription.id] += 1
         done = partial(self._answered, due)
         try:
-            body = self._reader.read(lambda tx: delivery_body(tx, due, subscription.spec))
+            spec = subscription.spec
+            key = referred_key(spec.key) if spec.links else None
+            body = self._reader.read(lambda tx: delivery_body(tx, due, spec, key))
             outgoing = self._outgoing(subscription, due, body)
         except IkigaiError as error:
             done(ReceiverAnswer(0, f"not sent: {error}"))

@@ -28,6 +28,7 @@ from ikigai_actors.records.outbox.events import (
     TURN_STUCK,
 )
 from ikigai_actors.records.outbox.subscriptions import SubscriptionSpec
+from ikigai_actors.records.questions.links import LINK_MS, signed_link
 from ikigai_actors.records.questions.questions import question_with
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.text import iso_time
@@ -51,9 +52,12 @@ _STEP = 100
 """Messages before a question among which the reply is that has led to it."""
 
 
-def delivery_body(tx: Transaction, due: DueDelivery, spec: SubscriptionSpec) -> bytes:
-    """The body of a delivery."""
+def delivery_body(tx: Transaction, due: DueDelivery, spec: SubscriptionSpec, key: bytes | None = None) -> bytes:
+    """The body of a delivery. The operator's key signs the link to a question, where the subscription wants it."""
     names = _names(tx, due.key)
+    if key is not None and due.key.kind == QUESTION_ASKED:
+        link = signed_link(key, due.key.about, due.at + LINK_MS)
+        names["link"] = f"{spec.links.rstrip('/')}/q/{link}"
     data = names if spec.thin else {**names, **_texts(tx, due.key)}
     body = _encoded(due, spec, data)
     return body if len(body) <= LARGEST_DELIVERED else _encoded(due, spec, {**names, "cut": True})

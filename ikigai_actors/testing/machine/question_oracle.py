@@ -3,7 +3,7 @@
 A question is asked once, and takes the steps of its terms in order, each once and while it is open. The commit that
 takes the last one also leaves its default for the agent, not before its time. It ends once: with the answer that
 somebody has given, by the name of that one; with its default, after the last step; or with its call. The commit of an
-answer or a default posts that event. Who hears to be first has given the answer that counts.
+answer or a default posts that event. The answer counts of the person who hears to be first.
 """
 
 import json

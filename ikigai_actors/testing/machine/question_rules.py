@@ -13,10 +13,10 @@ from ikigai_actors.testing.simulation.faults import CrashPoint
 
 FORM = {"type": "boolean"}
 
-STEPS: st.SearchStrategy[Mapping[str, Any] | None] = st.sampled_from(
+_UNANSWERED: st.SearchStrategy[Mapping[str, Any] | None] = st.sampled_from(
     (None, {"remind": "2s"}, {"remind": "20s", "escalate": ["role:lead", "above"]}, {"escalate": ["above"]})
 )
-"""What happens while nobody answers."""
+"""The steps of a question that nobody answers."""
 
 ANSWERS = st.sampled_from((True, False, None))
 """An answer of a person; None declines."""
@@ -28,7 +28,7 @@ CRASHES = st.none() | st.tuples(st.integers(1, 4), st.booleans())
 class QuestionRules(Stage):
     """The part of a machine that has these rules."""
 
-    @rule(who=AGENTS, within=st.sampled_from(("3s", "45s", "5m")), default=ANSWERS, steps=STEPS)
+    @rule(who=AGENTS, within=st.sampled_from(("3s", "45s", "2m")), default=ANSWERS, steps=_UNANSWERED)
     def ask_person(self, who: int, within: str, default: bool | None, steps: Mapping[str, Any] | None) -> None:
         """A model asks a person."""
         if steps is not None:

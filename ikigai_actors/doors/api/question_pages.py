@@ -1,0 +1,111 @@
+"""The pages of signed links: plain HTML without scripts, which any browser of a mail program shows. Pure.
+
+    question_page(question)     the question, the exact call, and the form
+    notice_page("…")            the news of it
+
+Text of models, tools and people is escaped.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from ikigai_actors.reach.question_links import ALLOWS, ANSWERS, DENIES, FIELD, LinkedForm
+
+_STYLE = (
+    "body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:2rem auto;padding:0 1rem;color:#1f2328;"
+    "background:#fff}pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f2f4f6;padding:.8rem;border-radius:"
+    "6px}label{display:block;margin:.8rem 0 .2rem;font-weight:600}input,select,textarea{font:inherit;width:100%;"
+    "box-sizing:border-box;padding:.4rem}button{font:inherit;margin:1rem .6rem 0 0;padding:.5rem 1.2rem}"
+    ".quiet{color:#57606a;font-size:.875rem}.wrong{color:#b42318}"
+    "@media(prefers-color-scheme:dark){body{background:#16191d;color:#e6edf3}pre{background:#22272e}"
+    ".quiet{color:#9aa4af}.wrong{color:#ff9a8f}}"
+)
+
+PAGE_HEADERS = {
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'; "
+    f"style-src 'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'",
+}
+"""The headers of a page, beside those of every answer."""
+
+MEDIA_HTML = "text/html; charset=utf-8"
+
+LARGEST_FORM = 256 * 1024
+"""The most bytes of a form that is sent."""
+
+
+def question_page(question: LinkedForm, wrong: str = "") -> bytes:
+    """The page that asks. It changes nothing until somebody sends its form. ``wrong``: why the form was refused."""
+    refused = f'<p class="wrong" role="alert">{escape(wrong)}</p>' if wrong else ""
+    agent = escape(question.agent)
+    arguments = escape(json.dumps(dict(question.input), indent=2, ensure_ascii=False))
+    asked = f"<h1>May {agent} call {escape(question.tool)}?</h1><pre>{arguments}</pre>"
+    what = asked if question.form is None else f"<h1>{escape(question.text)}</h1>"
+    changed = f"<p>{escape(question.change)}</p>" if question.change else ""
+    fields = _decision() if question.form is None else _fields(question.form)
+    body = (
+        f"{what}{changed}{refused}<form method='post'>"
+        f"<input type='hidden' name='digest' value='{escape(question.digest)}'>{fields}</form>"
+        f'<p class="quiet">Agent {agent} asks. The first answer holds. This link holds until '
+        f"{escape(question.expires)}, for this question alone.<br>"
+        f"Digest of what is shown: {question.digest[:16]}</p>"
+    )
+    return _page("A question of an agent", body)
+
+
+def notice_page(text: str) -> bytes:
+    """A page that says something, and asks nothing."""
+    return _page("A question of an agent", f"<h1>{escape(text)}</h1>")
+
+
+def _page(title: str, body: str) -> bytes:
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head += '<meta name="robots" content="noindex">'
+    return f'<!doctype html><html lang="en">{head}<title>{title}</title><style>{_STYLE}</style>{body}</html>'.encode()
+
+
+def _decision() -> str:
+    return _reason("deny it") + _buttons(ALLOWS, "Allow", "Deny")
+
+
+def _fields(form: Mapping[str, Any]) -> str:
+    if form["type"] == "object":
+        needed = form.get("required", [])
+        fields = "".join(_field(name, part, name in needed) for name, part in form["properties"].items())
+    else:
+        fields = _field("", form, needed=True)
+    return fields + _reason("decline") + _buttons(ANSWERS, "Answer", "Decline")
+
+
+def _reason(what: str) -> str:
+    return f"<label for='reason'>Why, if you {what}</label><input id='reason' name='reason' maxlength='2000'>"
+
+
+def _buttons(yes: str, label: str, no_label: str) -> str:
+    no = f"<button name='decide' value='{DENIES}' formnovalidate>{no_label}</button>"
+    return f"<button name='decide' value='{yes}'>{label}</button>{no}"
+
+
+def _field(name: str, field: Mapping[str, Any], needed: bool) -> str:
+    """A field of a form; the one without a name is the answer itself."""
+    sent, label = escape(FIELD + name), escape(str(field.get("title") or name or "Your answer"))
+    more = f' <span class="quiet">{escape(str(field["description"]))}</span>' if field.get("description") else ""
+    required = " required" if needed else ""
+    kind = field["type"]
+    chosen = ["yes", "no"] if kind == "boolean" and not field.get("enum") else field.get("enum")
+    if chosen is not None:
+        options = "".join(f"<option>{escape(_as_text(one))}</option>" for one in chosen)
+        asked = f"<select id='{sent}' name='{sent}'{required}><option></option>{options}</select>"
+    elif kind == "string":
+        asked = f"<textarea id='{sent}' name='{sent}' rows='3'{required}></textarea>"
+    else:
+        step = "1" if kind == "integer" else "any"
+        asked = f"<input id='{sent}' name='{sent}' type='number' step='{step}'{required}>"
+    return f"<label for='{sent}'>{label}{more}</label>{asked}"
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

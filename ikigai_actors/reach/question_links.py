@@ -1,0 +1,158 @@
+"""Signed links at a door: each shows one question, and takes one answer.
+
+    links = QuestionLinks(access, [referred_key("env:IKIGAI_KEY")])
+    links.shown(link)               # to look at it changes nothing, since mail scanners follow links
+    links.answered(link, fields)    # the answer of a form
+
+    200    the question, or that it is answered now
+    400    the answer does not fit, the question again
+    404    no key has signed the link, or there is no such question
+    409    another question was shown, the question of now
+    410    the link has expired, or the question waits no more: the one who has answered
+
+The link itself is the right to answer.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import AgentNotFound, BadInput
+from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.asked import AskedRequest
+from ikigai_actors.records.questions.asked import ASK, EXPIRED, VOID
+from ikigai_actors.records.questions.forms import parsed_fields
+from ikigai_actors.records.questions.links import LinkedQuestion, opened_link
+from ikigai_actors.records.questions.questions import QuestionRow
+from ikigai_actors.store.asker import LOOKER, acting_for
+from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.system.questions import WaitingQuestion
+from ikigai_actors.system.secrets import referred_key
+from ikigai_actors.text import iso_time
+
+ALLOWS, DENIES, ANSWERS = "allow", "deny", "answer"
+"""The buttons of a page."""
+
+FIELD = "field:"
+"""The beginning of the name of a form's field, so that it cannot be a field of the page itself."""
+
+
+class LinkedForm(NamedTuple):
+    """A question, as a page shows it."""
+
+    text: str
+    """The text of the question; empty for a call that waits for approval."""
+    agent: str
+    tool: str
+    input: Mapping[str, Any]
+    change: str
+    """How the tool has changed since somebody was asked; empty where it has not."""
+    form: Mapping[str, Any] | None
+    """The form of the answer; None for a call that waits for approval."""
+    digest: str
+    expires: str
+    """Until when the link holds, in words."""
+
+
+class LinkOutcome(NamedTuple):
+    """The outcome of a request to a link."""
+
+    status: int
+    notice: str = ""
+    question: LinkedForm | None = None
+
+
+class QuestionLinks:
+    """The links to the questions of a system. For threads that may wait for the database."""
+
+    def __init__(self, system: AttachedSystem, access: Access, keys: Sequence[bytes]) -> None:
+        """Make it; a link is good that one of the keys has signed."""
+        self._system, self._keys, self._now = system, tuple(keys), access.client.now_ms
+
+    def shown(self, link: str) -> LinkOutcome:
+        """The question of a link."""
+        with acting_for(LOOKER):
+            found = self._found(link)
+            return found if isinstance(found, LinkOutcome) else LinkOutcome(200, "", self._form(*found))
+
+    def answered(self, link: str, fields: Mapping[str, str]) -> LinkOutcome:
+        """Take the answer that a form has sent."""
+        found = self._found(link)
+        if isinstance(found, LinkOutcome):
+            return found
+        linked, question = found
+        decided = fields.get("decide")
+        if fields.get("digest") != question.digest:
+            return LinkOutcome(409, "This is not what you were shown: look at it again.", self._form(*found))
+        if decided not in (ANSWERS if question.kind == ASK else ALLOWS, DENIES):
+            return LinkOutcome(400, "Choose one of the buttons.", self._form(*found))
+        try:
+            answer = _answer_in(question, decided, fields)
+            with acting_for(AskedRequest(None, self._now, linked.name)):
+                first = self._system.questions.answer(
+                    question.id, answer, reason=fields.get("reason", ""), by=linked.name, digest=question.digest
+                )
+        except BadInput as error:
+            return LinkOutcome(400, str(error), self._form(*found))
+        if not first:
+            return _over(self._system.questions.get(question.id))
+        return LinkOutcome(200, "Thank you. Your answer is there, and the agent goes on.")
+
+    def _found(self, link: str) -> tuple[LinkedQuestion, WaitingQuestion] | LinkOutcome:
+        """The question that a link may answer, or why there is none."""
+        linked = opened_link(self._keys, link)
+        if linked is None:
+            return LinkOutcome(404, "This link is not valid.")
+        try:
+            row = self._system.questions.get(linked.question)
+        except BadInput:
+            return LinkOutcome(404, "There is no such question any more.")
+        if row.is_open and linked.expires_at <= self._now():
+            return LinkOutcome(410, "This link has expired. The question still waits in the inbox.")
+        question = self._system.questions.waiting(row.id) if row.is_open else None
+        return _over(self._system.questions.get(row.id)) if question is None else (linked, question)
+
+    def _form(self, linked: LinkedQuestion, question: WaitingQuestion) -> LinkedForm:
+        try:
+            agent = self._system.agent(question.agent).name or question.agent
+        except AgentNotFound:
+            agent = question.agent
+        asks = question.kind == ASK
+        return LinkedForm(
+            text=question.text if asks else "",
+            agent=agent,
+            tool=question.call.tool,
+            input=question.call.input,
+            change=question.call.change,
+            form=(question.form or {"type": "string"}) if asks else None,
+            digest=question.digest,
+            expires=iso_time(linked.expires_at),
+        )
+
+
+def operator_keys(references: Sequence[str]) -> list[bytes]:
+    """The operator's keys that references name, ``env:NAME`` or ``file:PATH``. Raises `BadInput`."""
+    if isinstance(references, str) or not isinstance(references, Sequence):
+        raise BadInput(f"Expected keys to be a list of references, such as ['env:KEY']; got {shown(references)}.")
+    return [referred_key(one) for one in references]
+
+
+def _over(row: QuestionRow) -> LinkOutcome:
+    """The words for a question that waits no more."""
+    if row.how in (None, VOID):
+        return LinkOutcome(410, "The agent does not wait for this any more.")
+    if row.how == EXPIRED:
+        return LinkOutcome(410, "Nobody has answered in time, and the default was taken.")
+    return LinkOutcome(410, f"This question was {row.how} by {row.by or 'somebody'} already.")
+
+
+def _answer_in(question: WaitingQuestion, decided: str, fields: Mapping[str, str]) -> object:
+    """The answer that a form has sent. Raises `BadInput`."""
+    if question.kind != ASK:
+        return decided
+    if decided == DENIES:
+        return None
+    sent = {name: text.replace("\r\n", "\n") for name, text in fields.items()}
+    if question.form is None or question.form["type"] != "object":
+        return parsed_fields(question.form, {"answer": sent.get(FIELD, "")})
+    return parsed_fields(question.form, {name: sent.get(FIELD + name, "") for name in question.form["properties"]})
