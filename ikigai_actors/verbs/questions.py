@@ -1,6 +1,7 @@
 """Verbs about questions: what waits for a person, and the answers."""
 
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -12,6 +13,8 @@ from ikigai_actors.verbs.verb import VerbGroup, verb
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ikigai_actors.records.questions.questions import QuestionRow
+    from ikigai_actors.system.handles.ref import System
     from ikigai_actors.system.questions import WaitingQuestion
     from ikigai_actors.verbs.place import Place
 
@@ -63,20 +66,13 @@ def answer_question(
     form says: a text, a number, yes or no, or an object as JSON.
     """
     from ikigai_actors.errors import BadInput
-    from ikigai_actors.records.questions.asked import ASK
-    from ikigai_actors.records.questions.forms import parsed_answer
     from ikigai_actors.verbs.principal import words_of_roles
 
     row = place.system.questions.get(question)
     if not place.reaches(row.agent):
         raise BadInput(f"There is no question {question!r}. questions list shows those that wait.")
-    text, said = " ".join(answer), object()
-    if row.kind == ASK:
-        said = None if deny else parsed_answer(row.form, text)
-    elif not deny and text not in ("", "allow", "deny"):
-        raise BadInput(f"This call is allowed or denied; got {text!r}. --deny takes a reason.")
-    else:
-        said = "deny" if deny or text == "deny" else "allow"
+    text = " ".join(answer)
+    said = _answer_typed(row, text, deny=deny)
     principal = place.principal
     in_time = place.wait_for(
         lambda: place.system.questions.answer(
@@ -102,6 +98,56 @@ questions = VerbGroup(
     list_questions,
     needs=Right.PROMPT,
 )
+
+
+class InboxLine(NamedTuple):
+    """A question, as a list of an inbox shows it."""
+
+    id: str
+    who: str
+    """The agent that asks, by name."""
+    first: str
+    """The question on one line."""
+    whole: str
+    """The question with all that it says: of a call, its arguments; else its form."""
+    takes_text: bool
+    """Whether it is answered by a text, and not by yes or no alone."""
+    digest: str
+
+
+def inbox_lines(system: "System") -> list[InboxLine]:
+    """The questions that wait, the oldest first."""
+    label = words.shown_name_in(system)
+    found = []
+    for one in system.questions.pending():
+        is_call = one.kind == "approve"
+        first = words.one_line(words.described_call(one.call) if is_call else one.text)
+        arguments = json.dumps(dict(one.call.input), indent=2, ensure_ascii=False)
+        form = "" if one.row.form is None else f"\n\nThe answer: {_form_words(one.row.form)}"
+        whole = f"{one.call.tool}\n{arguments}" if is_call else f"{one.text}{form}"
+        found.append(InboxLine(one.id, label(one.agent) or one.agent, first, whole, not is_call, one.digest))
+    return found
+
+
+def answer_line_of(system: "System", line: InboxLine, text: str, *, deny: bool) -> str:
+    """Answer a question as it was shown; return what became of it. Raises `BadInput`."""
+    answer = _answer_typed(system.questions.get(line.id), text, deny=deny)
+    first = system.questions.answer(line.id, answer, by="local", digest=line.digest)
+    after = system.questions.get(line.id)
+    return f"{after.how}." if first else f"It was {after.how or 'answered'} before by {after.by or 'nobody'}."
+
+
+def _answer_typed(row: "QuestionRow", text: str, *, deny: bool) -> object:
+    """The answer that somebody has typed. Raises `BadInput`."""
+    from ikigai_actors.errors import BadInput
+    from ikigai_actors.records.questions.asked import ASK
+    from ikigai_actors.records.questions.forms import parsed_answer
+
+    if row.kind == ASK:
+        return None if deny else parsed_answer(row.form, text)
+    if not deny and text not in ("", "allow", "deny"):
+        raise BadInput(f"This call is allowed or denied; got {text!r}. --deny takes a reason.")
+    return "deny" if deny or text == "deny" else "allow"
 
 
 def question_row(question: "WaitingQuestion", label: "Callable[[str], str | None]") -> dict[str, object]:

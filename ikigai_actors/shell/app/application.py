@@ -47,6 +47,7 @@ from ikigai_actors.shell.app.place import AppPlace, SerialExecutor
 from ikigai_actors.shell.app.screens.agents import AgentScreen
 from ikigai_actors.shell.app.screens.documents import DocumentScreen
 from ikigai_actors.shell.app.screens.find import FindScreen
+from ikigai_actors.shell.app.screens.inbox import InboxScreen
 from ikigai_actors.shell.app.screens.keys import KeysScreen
 from ikigai_actors.shell.app.screens.mail import MailScreen
 from ikigai_actors.shell.app.screens.main import MainScreen
@@ -361,6 +362,10 @@ class Application(App[int]):
         """Show the mail of the current agent."""
         self.push_screen(MailScreen(self.main.page.agent, self.later))
 
+    def action_inbox(self) -> None:
+        """Show the questions that wait."""
+        self.push_screen(InboxScreen(self.system, self.later))
+
     def action_documents(self) -> None:
         """Show the documents."""
         self.push_screen(DocumentScreen(self.system, self.later))
@@ -394,6 +399,7 @@ class Application(App[int]):
             "Agents": ("all of them, like htop", self.action_agents),
             "Tree": ("show or hide it", self.main.action_tree),
             "Mail": ("of this agent", self.action_mail),
+            "Inbox": ("what waits for a person", self.action_inbox),
             "Documents": ("that all agents share", self.action_documents),
             "Keys": ("and what they do", self.action_keys),
             "Theme": ("change the colours", self.action_change_theme),

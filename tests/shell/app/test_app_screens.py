@@ -10,10 +10,13 @@ from textual.containers import VerticalScroll
 from ikigai_actors import (
     ActorSystem,
     OfflineProvider,
+    Reply,
     ScriptedProvider,
+    ToolCall,
 )
 from tests.kit.app_pilot import Stage, on_stage, open_memory
-from tests.kit.blocking_provider import Hanging
+from tests.kit.blocking_provider import DEADLINE, Hanging
+from tests.kit.databases import eventually
 
 pytestmark = pytest.mark.slow("every screen of the application")
 
@@ -46,6 +49,34 @@ def test_mail_is_listed_opened_and_deleted() -> None:
         system.send(system.root, "The fair is on Monday.")
         on_stage(system, play)
         assert [(mail.body, mail.read_at) for mail in system.root.mails()] == [("Assam is dear.", None)]
+
+
+def test_the_inbox_shows_questions_whole_and_takes_their_answers() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.press("ctrl+p")
+        await stage.type("Inbox")
+        await stage.press("enter")
+        await stage.expect("Inbox: 1 waiting")
+        await stage.press("enter")
+        await stage.expect("The answer: number")
+        await stage.type("many")
+        await stage.press("enter")
+        await stage.expect("Expected the answer")
+        await stage.press("backspace", "backspace", "backspace", "backspace")
+        await stage.type("2")
+        await stage.press("enter")
+        await stage.expect("answered")
+        await stage.press("escape")
+
+    asks = Reply("", (ToolCall("ask_person", {"question": "How many chests?", "form": {"type": "number"}}),))
+    provider = ScriptedProvider([asks, "Two, then."])
+    with ActorSystem.open("sqlite:///:memory:", provider, approvals="ask") as system:
+        reply = system.root.prompt("Buy tea.")
+        eventually(lambda: len(system.questions.pending()) == 1, "the question")
+        on_stage(system, play)
+        assert reply.get(timeout=DEADLINE).text == "Two, then."
+        [result] = [one for one in system.root.history() if one.kind == "tool_result"]
+        assert result.content == "2"
 
 
 def test_empty_screens_say_what_comes_there() -> None:
