@@ -1,4 +1,4 @@
-// A client of the network API without a package: prompts under a key, and waits for the turn.
+// A client of the network API without a package: prompts under a key, and follows the turn until it is over.
 // node api_client.ts, with IKIGAI_URL and IKIGAI_TOKEN. Types are erased by Node.js 24, or by tsc.
 
 interface Outcome {
@@ -11,6 +11,17 @@ interface Outcome {
 interface Prompted {
   turn: string;
   outcome?: Outcome;
+}
+
+interface Sent {
+  id?: string;
+  event: string;
+  data: unknown;
+}
+
+interface Message {
+  kind: string;
+  content: string;
 }
 
 interface Problem {
@@ -39,7 +50,47 @@ async function ask<T>(path: string, body?: object, key?: string): Promise<T> {
   }
 }
 
+// The events of a stream. A chunk ends anywhere, so what has no blank line after it waits for the next one.
+async function* events(path: string): AsyncGenerator<Sent> {
+  const answer = await fetch(`${url}${path}`, { headers: { Authorization: `Bearer ${token}` } });
+  if (!answer.ok || answer.body === null) throw new Error(`${path} was answered with ${answer.status}`);
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    for (let rest = ""; ; ) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const blocks = (rest + value).split("\n\n");
+      rest = blocks.pop() ?? "";
+      for (const block of blocks) {
+        const fields = new Map<string, string>();
+        for (const line of block.split("\n")) fields.set(line.split(":", 1)[0], line.slice(line.indexOf(":") + 2));
+        const data = fields.get("data");
+        if (data === undefined) continue; // a comment, or when to connect again
+        yield { id: fields.get("id"), event: fields.get("event") ?? "message", data: JSON.parse(data) };
+      }
+    }
+  } finally {
+    await reader.cancel(); // a connection that is not read to its end keeps the process
+  }
+}
+
+async function followed(turn: string): Promise<Outcome> {
+  for (let after = "0"; ; await new Promise((resolve) => setTimeout(resolve, 1000))) {
+    try {
+      for await (const sent of events(`/v1/turns/${turn}/events?after=${after}`)) {
+        after = sent.id ?? after; // a stream that was cut off goes on there
+        if (sent.event === "message") {
+          const message = sent.data as Message;
+          console.log(`${message.kind}: ${message.content}`);
+        }
+        if (sent.event === "turn") return sent.data as Outcome;
+      }
+    } catch (error) {
+      console.error(`${error}: connecting again`);
+    }
+  }
+}
+
 const prompted = await ask<Prompted>("/v1/agents/~/prompt", { text: "Good morning" }, "morning-1");
-let outcome = await ask<Outcome>(`/v1/turns/${prompted.turn}?wait=60`);
-while (outcome.status === "working") outcome = await ask<Outcome>(`/v1/turns/${prompted.turn}?wait=60`);
+const outcome = await followed(prompted.turn);
 console.log(outcome.status, outcome.text ?? outcome.error ?? "");

@@ -89,3 +89,4 @@ class SentEventStream:
         if self.is_left:
             raise ConnectionResetError("The client has gone.")
         await self._out({"type": "http.response.body", "body": text.encode(), "more_body": True})
+        await asyncio.sleep(0)  # a page of events holds nobody up, and the end of the connection is heard

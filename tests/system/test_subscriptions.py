@@ -377,9 +377,9 @@ def test_an_address_that_is_none_is_refused(host: ActorSystem, url: Any) -> None
 
 @pytest.mark.slow("starts a host twice, and kills it")
 def test_a_delivery_whose_host_is_killed_before_the_answer_comes_again_under_its_id(
-    receiver: Receiver, secret: str, tmp_path: Path
+    receiver: Receiver, secret: str, durable: str
 ) -> None:
-    database = str(tmp_path / "team.db")
+    database = durable
     words = ["--database", database, "--provider", "offline", "host", "--allow-private", "127.0.0.1"]
     with ExitStack() as started:
 

@@ -507,6 +507,8 @@ class Api:
         while not (opening := await self._opening(handle)):
             turn = await self._turn(handle, 0)
             if turn["status"] in (DONE, FAILED) or self.news.ending.is_set():
+                handle = await self._on_thread(partial(self._turns.settled, handle))
+                opening = await self._opening(handle)  # it may have begun and ended between both looks
                 break
             async with self.news.watch(handle.agent) as watch:
                 await watch.news(LOOKS_EVERY)
