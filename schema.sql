@@ -235,7 +235,7 @@ CREATE TABLE asked (
 CREATE UNIQUE INDEX asked_ended ON asked (asker, ended);
 -- What goes on: few, for who dies.
 CREATE INDEX asked_open ON asked (asker) WHERE ended IS NULL;
-CREATE INDEX asked_cancelled ON asked (agent) WHERE cancelled = 1 AND ended IS NULL;
+CREATE INDEX asked_cancelled ON asked (agent, prompt, asker) WHERE cancelled = 1 AND ended IS NULL;
 
 -- Pictures, PDFs and sounds, each once: the data of messages, prompts and requests refer to them by "attached".
 CREATE TABLE blobs (

@@ -8,7 +8,7 @@ from tests.mutants import Edit, Mutant
 _TURNS, _CHANGES = "tests/agent/test_turns.py", "tests/records/test_changes.py"
 _KEYS, _ONCE = "tests/system/test_keys.py", "tests/records/test_once.py"
 _ASKED, _PROGRAMS = "tests/records/test_asked.py", "tests/programs/test_programs.py"
-_PROGRAM_CHANGES = "tests/programs/test_changes.py"
+_PROGRAM_CHANGES, _PARKING = "tests/programs/test_changes.py", "tests/programs/test_parking.py"
 _CUT_OFF, _BOOT = "tests/system/test_cut_off.py", "tests/agent/test_boot.py"
 
 DURABLE_MUTANTS = (
@@ -274,6 +274,34 @@ DURABLE_MUTANTS = (
         "self.runtime.clock.now_ms() if ahead is None else ahead.at",
         "self.runtime.clock.now_ms() + 1",
         test=_PROGRAMS,
+    ),
+    Mutant(
+        "an end that a parked program lacks does not count",
+        "records/mail/asked.py",
+        "        if any(awaited for (awaited,) in ended):\n",
+        "        if not ended:\n",
+        test=_ASKED,
+    ),
+    Mutant(
+        "the unit that parks a program does not look what has come",
+        "records/log/parking.py",
+        "self.need - len(turns_over(tx, self.agent, self.turns)) if self.turns else 1",
+        "self.need if self.turns else 1",
+        test=_ASKED,
+    ),
+    Mutant(
+        "a program that is woken is not looked at by a boot",
+        "store/queries.sql",
+        "awake = CASE WHEN parked > 1 THEN awake ELSE 1 END",
+        "awake = awake",
+        test=_ASKED,
+    ),
+    Mutant(
+        "an INT finds no actor of a parked program, and leaves it",
+        "records/lives/signals.py",
+        "        remote = list(dict.fromkeys((*remote, *parked)))\n",
+        "        del parked\n",
+        test=_PARKING,
     ),
 )
 """All of them."""
