@@ -4,6 +4,7 @@ A task of its own enters the client and leaves it: anyio insists on one task for
 ends when the server does, when `Run.stop` is called, or when it is cancelled; then every process of the server has
 ended, unless one left the server's session.
 
+`Run._connect` alone gives the client its streams: a server that is reached otherwise needs another one, and no more.
 Importing this module imports the package ``mcp``, which takes about a second.
 """
 
