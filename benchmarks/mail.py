@@ -76,9 +76,9 @@ def _through_journal(place: Place, recipients: int, each: int) -> float:
         return SENDERS * each / taken
 
 
-def _by_bulk_insert(place: Place, recipients: int, each: int) -> float:
+def _by_bulk_insert(place: Place, recipients: int, each: int, senders: int = SENDERS) -> float:
     with ExitStack() as stack:
-        database, _, _, uuids = writable(stack, place, SENDERS)
+        database, _, _, uuids = writable(stack, place, senders)
         batches: list[list[Values]] = []
         sent = dict.fromkeys(uuids, 0)
         for count in range(each):
@@ -95,7 +95,7 @@ def _by_bulk_insert(place: Place, recipients: int, each: int) -> float:
             for batch in batches:
                 database.insert(connection, batch, "mail")
 
-        return SENDERS * each / timed(insert)[0]
+        return senders * each / timed(insert)[0]
 
 
 def _reading(places: list[Place], quick: bool) -> Iterator[Row]:
@@ -110,10 +110,10 @@ def _reading(places: list[Place], quick: bool) -> Iterator[Row]:
         yield Row("check mail beside read ones", "ikigai", place.name, beside, "read", checking, "s")
 
 
-def _read(place: Place, unread: int, read: int) -> tuple[float, float]:
+def _read(place: Place, unread: int, read: int, senders: int = SENDERS) -> tuple[float, float]:
     """Seconds to read all that is unread, and to check for it."""
     with ExitStack() as stack:
-        database, store, _, uuids = writable(stack, place, SENDERS)
+        database, store, _, uuids = writable(stack, place, senders)
         _fill(store, uuids, read, unread)
         database.settle()
         checking = median(each_time(lambda: store.read(lambda tx: mailbox.unread_mailbox(tx, uuids[0])), 5))
@@ -161,6 +161,8 @@ def _fill(store: Store, uuids: list[str], read: int, unread: int) -> None:
     to = uuids[0]
     for start in range(0, read + unread, CHUNK):
         chunk = range(start, min(start + CHUNK, read + unread))
-        mails = [_mail(to, place + 1, uuids[place % SENDERS], place, NOW if place < read else None) for place in chunk]
+        mails = [
+            _mail(to, place + 1, uuids[place % len(uuids)], place, NOW if place < read else None) for place in chunk
+        ]
         store.write(partial(_append, mails=mails))
     store.write(lambda tx: tx.run("count_mail", uuids=[to], mailed=read + unread, unread=unread))

@@ -46,14 +46,14 @@ class Version:
         return float(self._in.readline())
 
 
-def counted() -> dict[str, Counted]:
+def counted(runs: int = RUNS) -> dict[str, Counted]:
     """The calls of each act, and of a prompt until the model is asked."""
     with Calls() as calls:
         prompting = [False]
         with warm_acts.warm_acts(lambda: calls.end() if prompting[0] else None) as acts:
-            result = {name: calls.of(acts[name], RUNS) for name in ("turn", "mail", "fork")}
+            result = {name: calls.of(acts[name], runs) for name in ("turn", "mail", "fork")}
             prompting[0] = True
-            return {"prompt, until the model is asked": calls.of(acts["turn"], RUNS)} | result
+            return {"prompt, until the model is asked": calls.of(acts["turn"], runs)} | result
 
 
 def print_counts(pairs: int) -> None:

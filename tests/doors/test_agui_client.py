@@ -51,6 +51,7 @@ def judged_here(run: Run) -> tuple[int | None, Shown]:
     return None, shown
 
 
+@pytest.mark.thorough("runs the official client in Node.js; the port of its rules judges in each run")
 def test_the_official_client_takes_what_the_door_sends(package: Path, new_sqlite: Callable[[], str]) -> None:
     runs: list[Run] = []
     for scene in SCENES:

@@ -690,7 +690,7 @@ def test_a_connection_of_a_proxy_is_no_strangers_though_the_client_has_another_a
     asyncio.run(main())
 
 
-@pytest.mark.slow("runs a client in Node.js")
+@pytest.mark.thorough("compiles TypeScript; clients in Python show the same")
 def test_the_client_in_typescript_compiles_prompts_and_follows_the_turn_though_it_is_over(
     stage: Stage, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:

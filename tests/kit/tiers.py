@@ -15,7 +15,7 @@ rest on that store alone; the thorough tier runs them all everywhere.
 
 Of a test with many cases that show the same thing, ``sample(3, "why")`` leaves three to the tiers below the thorough
 one, spread evenly. Of the examples that Hypothesis makes up for a property, the same ones each time, the thorough tier
-tries all, and the others an eighth.
+tries all, and the others a sixteenth.
 """
 
 import os
@@ -138,7 +138,7 @@ def _try_fewer(items: Iterable[pytest.Item]) -> None:
     for test in {item.obj for item in items if isinstance(item, pytest.Function)}:
         known = getattr(test, EXAMPLES, None)
         if known is not None and known.derandomize:  # others are looked for by hand
-            fewer = min(known.max_examples, max(FEWEST, known.max_examples // 8))
+            fewer = min(known.max_examples, max(FEWEST, known.max_examples // 16))
             setattr(test, EXAMPLES, type(known)(known, max_examples=fewer))
 
 

@@ -64,8 +64,8 @@ def test_a_turn_of_a_hundred_model_calls_and_a_long_conversation_ends_in_less_th
 def test_mails_are_inserted_and_filled_in_as_the_store_has_them() -> None:
     with ExitStack() as stack:
         [place] = open_places(stack, "SQLite")
-        assert mail._by_bulk_insert(place, recipients=1, each=1) > 0
-        assert min(mail._read(place, unread=2, read=1)) > 0
+        assert mail._by_bulk_insert(place, recipients=1, each=1, senders=2) > 0
+        assert min(mail._read(place, unread=2, read=1, senders=2)) > 0
 
 
 @given(

@@ -65,6 +65,7 @@ def launch(what: str) -> str:
     return f"launched {what}"
 
 
+@pytest.mark.thorough("a second play of the page in Chromium")
 def test_a_moment_stays_as_it_was_while_agents_work_and_says_nothing_of_today() -> None:
     speaker = Speaker()
     with (
