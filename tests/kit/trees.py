@@ -122,7 +122,7 @@ class Noting:
         self._tx, self._statements = tx, statements
         self.schema, self.append, self.defer, self.notify = tx.schema, tx.append, tx.defer, tx.notify
         self.end_stalled, self.is_hosted, self.locks_rows = tx.end_stalled, tx.is_hosted, tx.locks_rows
-        self.ask, self.require = tx.ask, tx.require
+        self.ask, self.run_all, self.require = tx.ask, tx.run_all, tx.require
         self.hold, self.held, self.share_tree = tx.hold, tx.held, tx.share_tree
 
     @property
