@@ -9,6 +9,7 @@ import re
 import reprlib
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ikigai_actors.errors import BadInput
@@ -175,3 +176,15 @@ def check_callable(value: T, what: str, expected: str) -> T:
     if not callable(value):
         raise BadInput(f"Expected {what} to be {expected}; got {shown(value)}.")
     return value
+
+
+def as_path(file: Any) -> Path:
+    """The place of a file. Raises `BadInput` for what is none."""
+    try:
+        path = Path(file)
+        bytes(path)  # raises for what no file can be called
+    except (TypeError, UnicodeEncodeError):
+        raise BadInput(f"Expected file to be a path; got {shown(file)}.") from None
+    if not str(file).strip() or "\0" in str(file):
+        raise BadInput(f"Expected file to be a path; got {shown(file)}.")
+    return path.expanduser()

@@ -1,6 +1,7 @@
 # The names that this module hands on: read by type checkers, and by `lazy.handed_on` when the program runs.
 
 from ikigai_actors.agent.instruments import Instrument as Instrument
+from ikigai_actors.agent.subscriptions import Event as Event
 from ikigai_actors.agent.subscriptions import HostChanged as HostChanged
 from ikigai_actors.agent.subscriptions import HostEnded as HostEnded
 from ikigai_actors.agent.subscriptions import HostsDiffer as HostsDiffer
@@ -10,6 +11,7 @@ from ikigai_actors.agent.subscriptions import StoreTrouble as StoreTrouble
 from ikigai_actors.agent.subscriptions import StreamCut as StreamCut
 from ikigai_actors.agent.subscriptions import Streamed as Streamed
 from ikigai_actors.agent.subscriptions import Subscription as Subscription
+from ikigai_actors.agent.subscriptions import SystemTrouble as SystemTrouble
 from ikigai_actors.agent.subscriptions import ToolTrouble as ToolTrouble
 from ikigai_actors.agent.subscriptions import WindowNearlyFull as WindowNearlyFull
 from ikigai_actors.records.agents.registry import Died as Died

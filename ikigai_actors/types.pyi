@@ -42,6 +42,7 @@ from ikigai_actors.store.hosts.rows import HostRecord as HostRecord
 from ikigai_actors.store.journal import JournalStatistics as JournalStatistics
 from ikigai_actors.system.context import Context as Context
 from ikigai_actors.system.endpoints import Endpoints as Endpoints
+from ikigai_actors.system.handles.commands.forks import ForkOptions as ForkOptions
 from ikigai_actors.system.handles.outcomes import Compacted as Compacted
 from ikigai_actors.system.handles.outcomes import Merged as Merged
 from ikigai_actors.system.receipts import Receipt as Receipt

@@ -66,7 +66,6 @@ from ikigai_actors.records.log.log_unit import Birth
 from ikigai_actors.records.mail.asked import AskedTurn
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.outputs import expected_in
-from ikigai_actors.records.messages.replies import counts_as_request
 from ikigai_actors.records.messages.settings import complaint
 from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.text import storable
@@ -576,7 +575,7 @@ class Effects:
         number = 0
         if hooks and turn:
             with contextlib.suppress(NotHeld):  # of a turn that is opened again: it may be long ago
-                number = 1 + sum(map(counts_as_request, log.between(turn, log.head)))
+                number = 1 + sum(one.counts_as_request for one in log.between(turn, log.head))
         place = (turn, number) if number else (0, 0)
 
         def runs() -> None:

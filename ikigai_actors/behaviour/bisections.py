@@ -31,11 +31,9 @@ from ikigai_actors.behaviour.runs import RunConfig, RunOptions
 from ikigai_actors.behaviour.trials import FollowUp, Judge, TrialStart
 from ikigai_actors.behaviour.turns import Turn, TurnRequest, record_of, turns_in, words_again
 from ikigai_actors.errors import BadInput
-from ikigai_actors.reach.histories import history_up_to
-from ikigai_actors.reach.trials import check_answered
-from ikigai_actors.records.log.boundaries import is_boundary
+from ikigai_actors.reach.histories import boundaries_among, history_up_to
+from ikigai_actors.reach.trials import check_answered, fork_position
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.system.births import position
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.text import check_text
 
@@ -156,7 +154,7 @@ def bisect(
     config = RunConfig.of(bisect, {"parallel": 1} | how)
     system = agent.system
     check_judge(judge, system)
-    end = position(system, agent.uuid, at)
+    end = fork_position(system, agent.uuid, at)
     run = check_read_only(system, tools, files=check_files(system, files))
     counting, turns, places = places_of(agent, end, steps)
     check_files_known(system, files, agent.uuid, places)
@@ -226,12 +224,7 @@ def places_in(
     wanted = [first, *(turn.end for turn in turns)]
     if steps:
         wanted = [first, *(message.id for message in counting if message.id > first)]
-    ids = [message.id for message in everything]
-
-    def read(start: int, end: int) -> Sequence[Message]:
-        return everything[bisect_right(ids, start) : bisect_right(ids, end)]
-
-    return [one for one in wanted if is_boundary(read, one)]
+    return boundaries_among(everything, wanted)
 
 
 def _dearest_probe(

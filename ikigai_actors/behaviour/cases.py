@@ -17,12 +17,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.recorded_words import RecordedWord
-from ikigai_actors.behaviour.expectations import views_of
 from ikigai_actors.behaviour.trials import TrialStart
 from ikigai_actors.behaviour.turns import ANSWERED, RecordedCalls, Turn, TurnRequest, record_of, words_again
 from ikigai_actors.errors import BadInput
-from ikigai_actors.reach.histories import written_by
-from ikigai_actors.records.log.history import Lens, View
+from ikigai_actors.reach.histories import views_of, written_by
+from ikigai_actors.records.log.history import View
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.text import check_text
 
@@ -103,14 +102,10 @@ def _after(turn: Turn, cases: Sequence[ReplayCase], views: Mapping[int, View]) -
     for place, case in reversed([*enumerate(cases)]):
         earlier = case.turn
         if earlier.agent.uuid == turn.agent.uuid and earlier.opens <= head and view.shows(earlier.opens, head):
-            then = views[earlier.opens - 1].lens
+            then = views[earlier.opens - 1]
             is_whole = view.shows(earlier.end, head)
-            return place if is_whole and _position_of(then) == _position_of(view.lens) else None
+            return place if is_whole and then.lens_place == view.lens_place else None
     return None
-
-
-def _position_of(lens: Lens | None) -> tuple[str, int] | None:
-    return None if lens is None else (lens.agent, lens.id)
 
 
 def _whole(turn: Turn) -> ReplayCase:

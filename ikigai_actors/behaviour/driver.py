@@ -19,8 +19,6 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.behaviour.book import JudgedTrial, TrialRecord, birth_facts, verdicts_note
 from ikigai_actors.behaviour.experiment import Experiment
@@ -29,7 +27,8 @@ from ikigai_actors.behaviour.plans.plan import GO, Trial, TrialPlan
 from ikigai_actors.behaviour.trials import Judge, TrialStart
 from ikigai_actors.behaviour.window import InFlight, TrialWindow, resume_trial
 from ikigai_actors.errors import AgentStopped, BudgetExceeded, ExperimentDiffers, IkigaiError
-from ikigai_actors.reach.trials import unused_uuid
+from ikigai_actors.reach.states import was_cut_off_here
+from ikigai_actors.reach.trials import NewTrial, unused_uuid
 from ikigai_actors.system.births import MOST_AT_ONCE
 from ikigai_actors.system.handles.ref import AgentRef
 
@@ -147,7 +146,7 @@ class Driver:
                 self._window.append(InFlight(trial, self._start(trial), agent))
                 if agent is None:
                     self._unborn.append(self._window[-1])
-                elif agent.state == Phase.INTERRUPTED:
+                elif was_cut_off_here(agent.state):
                     self._cut_off.append(agent)
 
     def _check_all_asked_for(self) -> None:
@@ -189,7 +188,7 @@ class Driver:
             return True
         records = [_record(one.trial, unused_uuid(self._system)) for one in born]
         births = [
-            on.TrialBirth(record.agent, *one.start[:5], birth_facts(record), one.start.go, one.start.begin)
+            NewTrial(record.agent, *one.start[:5], birth_facts(record), one.start.go, one.start.begin)
             for one, record in zip(born, records, strict=True)
         ]
         verdicts, self._unwritten = self._unwritten, {}  # a unit that fails is not tried again

@@ -18,9 +18,8 @@ from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.providers.selection import models_in
-from ikigai_actors.reach.histories import controls_up_to, latest_such
+from ikigai_actors.reach.histories import latest_such, settings_with, views_of
 from ikigai_actors.reach.trials import check_answered, models_asked
-from ikigai_actors.records.log.history import EMPTY, View, merge, play
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.system.handles.ref import System
 
@@ -44,13 +43,13 @@ def expected_trial(
     Raises:
         BadInput: a model cannot be asked.
     """
-    settings = merge(then, change)
+    settings = settings_with(then, change)
     writers = {one.model for one in requests if one.model}
     asked, summarised = (_asked(system, settings, writers, summary) for summary in (False, True))
     expected = [ExpectedRequest((summarised if one.kind == Kind.SUMMARY else asked)[0], one.usage) for one in requests]
     readers, models = [*asked, *summarised], [asked[0]]
     if hasattr(judge, "model"):
-        judges = _asked(system, merge(settings, {"model": judge.model}) if judge.model else settings, writers)
+        judges = _asked(system, settings_with(settings, {"model": judge.model}) if judge.model else settings, writers)
         read = expected[-1].usage if expected else None
         expected.append(ExpectedRequest(judges[0], None if read is None else Usage(read.all_tokens)))
         readers, models = [*readers, *judges], [*models, judges[0]]
@@ -67,7 +66,7 @@ def expected_answer(
     """
     reply = latest_such(system, uuid, at, lambda one: one.is_whole_reply)
     request, then = further_request([] if reply is None else [reply]), settings_of(system, uuid, [at])[at]
-    check_answered(system, merge(then, change), [request.model] if request.model else [])
+    check_answered(system, settings_with(then, change), [request.model] if request.model else [])
     return expected_trial(system, [request], then, change, judge)
 
 
@@ -84,18 +83,6 @@ def further_request(newest_first: Iterable[Message]) -> TurnRequest:
 def settings_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int, Mapping[str, Any]]:
     """The settings in force at positions of a history; the same object where nothing has changed between two."""
     return {position: view.settings for position, view in views_of(system, uuid, positions).items()}
-
-
-def views_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int, View]:
-    """The meaning of a history at positions."""
-    wanted = sorted(set(positions))
-    controls, view, place = controls_up_to(system, uuid, wanted[-1]), EMPTY, 0
-    found: dict[int, View] = {}
-    for position in wanted:
-        while place < len(controls) and controls[place].id <= position:
-            view, place = play(view, controls[place]), place + 1
-        found[position] = view
-    return found
 
 
 def _asked(

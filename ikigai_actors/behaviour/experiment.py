@@ -13,14 +13,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ikigai_actors.agent.turn import events as on
 from ikigai_actors.behaviour.book import Book
 from ikigai_actors.behaviour.forecasts import Forecast
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.turns import own_messages
 from ikigai_actors.errors import AgentNotFound, BadInput, ExperimentDiffers, NameTaken, StoreConflict
 from ikigai_actors.reach.histories import living_of_name
-from ikigai_actors.reach.trials import bear_trials, end_agent, unused_uuid
+from ikigai_actors.reach.trials import NewTrial, bear_trials, end_agent, unused_uuid
 from ikigai_actors.system.handles.ref import AgentRef, System
 
 
@@ -51,7 +50,7 @@ class Experiment:
         """The last position of a trial that was judged."""
         return self.book.judged[number].end
 
-    def write(self, note: Mapping[str, Any], births: Sequence[on.TrialBirth]) -> None:
+    def write(self, note: Mapping[str, Any], births: Sequence[NewTrial]) -> None:
         """Write a note and births into the book as it was read, as one unit.
 
         Raises `StoreConflict` when another process has written trials or verdicts into it.

@@ -8,10 +8,10 @@ from typing import Any
 from ikigai_actors.behaviour.experiment import Experiment
 from ikigai_actors.reach.trials import experiment_moment, outlives_process
 from ikigai_actors.records.agents.registry import AgentRecord
-from ikigai_actors.records.agents.words import words_of
-from ikigai_actors.records.budgets.budget import amount_text
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.text import iso_time
+from ikigai_actors.verbs.text.budgets import dollar_text
+from ikigai_actors.verbs.text.naming import name_by_uuid
 
 _MOST = 5
 """How many agents are named."""
@@ -58,7 +58,7 @@ class Facts:
 
     def called(self, uuid: str) -> str:
         """The name of an agent for people."""
-        return self.names.get(uuid) or words_of(uuid)
+        return self.names.get(uuid) or name_by_uuid(uuid)
 
     def whose(self, uuid: str) -> str:
         """The same of one whose history was looked at; empty if there is no other one."""
@@ -73,7 +73,7 @@ class Facts:
         if self.experiment is None:
             return []
         more = f" and {len(self.of) - _MOST:,} more" if len(self.of) > _MOST else ""
-        dollars = f", {amount_text('usd', self.micro_dollars)}" if self.micro_dollars else ""
+        dollars = f", {dollar_text(self.micro_dollars)}" if self.micro_dollars else ""
         facts = [
             ("experiment", self.called(self.experiment.uuid)),
             ("history of", ", ".join(map(self.called, self.of[:_MOST])) + more),

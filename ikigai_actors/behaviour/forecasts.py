@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.offline import OfflineProvider
-from ikigai_actors.providers.prices import MICRO, PricedModel
-from ikigai_actors.records.budgets.budget import amount_text
+from ikigai_actors.providers.prices import PricedModel
+from ikigai_actors.verbs.text.budgets import dollar_text, dollars
 
 
 class ExpectedRequest(NamedTuple):
@@ -56,7 +56,7 @@ class Forecast:
     def usd(self) -> float | None:
         """Dollars; None when a model has no price, or the record has no tokens."""
         is_known = not self.unpriced and (self.unrecorded < self.requests or not self.requests)
-        return self.micro_dollars / MICRO if is_known else None
+        return dollars(self.micro_dollars) if is_known else None
 
     def text(self) -> str:
         """One or two sentences for a person."""
@@ -85,7 +85,7 @@ class Forecast:
             tokens += f" ({_counted(self.unrecorded, 'request')} without tokens on record)"
         if self.unpriced:
             return f"{tokens}; no price is known here for {_listed(self.unpriced)}"
-        return f"{tokens}: {amount_text('usd', self.micro_dollars)}"
+        return f"{tokens}: {dollar_text(self.micro_dollars)}"
 
 
 def trial_forecast(

@@ -9,12 +9,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.behaviour.book import Book, TrialRecord
+from ikigai_actors.reach.agent_lists import labels_among
 from ikigai_actors.reach.notebooks import Notebooks, first_notes_of_named, own_messages_of
 from ikigai_actors.reach.reading import PageQuery, named_agent
-from ikigai_actors.records.agents.registry import AgentRecord, shown_names
-from ikigai_actors.records.agents.words import words_of
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.mail.mail import preview
 from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.verbs.text.naming import name_by_uuid
 from ikigai_actors.verbs.text.tree import ListedTrials
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def listed_trials(
         current: an agent that is not left out.
         labels: what people are shown for each agent, by uuid; None where these are all agents.
     """
-    names = shown_names(records) if labels is None else labels
+    names = labels_among(records) if labels is None else labels
     notes: dict[str, str] = {}
     folded: set[str] = set()
     for uuid, book in books.items():
@@ -74,7 +75,7 @@ def verdict_lines(book: Book, message: Message) -> list[str]:
     for number in numbers:
         if (one := book.trials.get(number)) is not None:
             why = " ".join(book.judged[number].verdict.why.split())
-            lines.append(f"trial {number} ({words_of(one.agent)}) {_said(book, one)} {why}".rstrip())
+            lines.append(f"trial {number} ({name_by_uuid(one.agent)}) {_said(book, one)} {why}".rstrip())
     return lines
 
 
@@ -89,7 +90,7 @@ def summary_of(book: Book, names: Mapping[str, str] = {}) -> str:
     """An experiment in a line: of what it is, how many trials it has, and which are the best and the worst."""
     terms = book.terms or {}
     of = terms.get("of")
-    what = f"{terms.get('verb')} of {names.get(of, words_of(of))}" if isinstance(of, str) else terms.get("verb")
+    what = f"{terms.get('verb')} of {names.get(of, name_by_uuid(of))}" if isinstance(of, str) else terms.get("verb")
     scores = {number: score for number, one in book.judged.items() if (score := one.verdict.score) is not None}
     said = f"{what}: {len(book.trials):,} trial{'' if len(book.trials) == 1 else 's'}, {len(book.judged):,} judged"
     if not scores:
@@ -98,7 +99,7 @@ def summary_of(book: Book, names: Mapping[str, str] = {}) -> str:
     worst = min(scores, key=lambda number: (scores[number], number))
     ends = {"best": best} if best == worst else {"best": best, "worst": worst}
     for which, number in ends.items():
-        said += f", {which} {scores[number]:g} (trial {number}, {words_of(book.trials[number].agent)})"
+        said += f", {which} {scores[number]:g} (trial {number}, {name_by_uuid(book.trials[number].agent)})"
     return said
 
 

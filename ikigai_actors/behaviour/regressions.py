@@ -35,7 +35,7 @@ from ikigai_actors.behaviour.statistics import Interval
 from ikigai_actors.behaviour.trials import Judge, TrialStart
 from ikigai_actors.behaviour.turns import ANSWERED, Turn
 from ikigai_actors.errors import BadInput
-from ikigai_actors.system.births import position
+from ikigai_actors.reach.trials import fork_position
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.text import check_text
 
@@ -278,7 +278,7 @@ def evaluate(
     if isinstance(cases, str) or not isinstance(cases, Sequence) or not cases:
         raise BadInput(f"Expected cases to be a list of prompts, one or more; got {shown(cases)}.")
     prompts = [check_text(one, "case") for one in cases]
-    system, place = agent.system, position(agent.system, agent.uuid, at)
+    system, place = agent.system, fork_position(agent.system, agent.uuid, at)
     changed, run = check_change(system, change), check_read_only(system, tools)
     arms = [CHANGED, BASELINE] if baseline else [CHANGED]
     plan = Each(prompts, samples=samples, arms=arms)

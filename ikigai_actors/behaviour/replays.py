@@ -40,8 +40,8 @@ from ikigai_actors.behaviour.trials import TrialRun, TrialStart
 from ikigai_actors.behaviour.turns import DIVERGED, Turn, own_messages, turns_in
 from ikigai_actors.behaviour.window import run_of
 from ikigai_actors.errors import BadInput, OutputError
+from ikigai_actors.reach.histories import settings_with
 from ikigai_actors.reach.trials import check_answered, settings_of_position
-from ikigai_actors.records.log.history import merge
 from ikigai_actors.system.handles.ref import AgentRef, System
 
 CHANGED, BASELINE = "change", "baseline"
@@ -292,7 +292,7 @@ def _expected(terms: Terms, arms: Sequence[str]) -> dict[tuple[int, str], Foreca
         settings, requests = then[case.start.of][case.start.at], case.requests()
         for arm in arms:
             change = {} if arm == BASELINE else terms.change
-            check_answered(terms.system, merge(settings, change), [one.model for one in requests if one.model])
+            check_answered(terms.system, settings_with(settings, change), [one.model for one in requests if one.model])
             expected[place, arm] = expected_trial(terms.system, requests, settings, change)
     return expected
 

@@ -19,8 +19,9 @@ from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig, RunOptions
 from ikigai_actors.behaviour.trials import Judge, TrialStart, started
 from ikigai_actors.errors import BadInput, NameTaken
+from ikigai_actors.reach.trials import fork_position
 from ikigai_actors.records.agents.identity import check_name
-from ikigai_actors.system.births import Child, position
+from ikigai_actors.system.births import Child
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.text import check_text
 
@@ -171,7 +172,7 @@ def search(
         raise BadInput("Expected options to be a list of prompts, or a function of a node; got no prompt at all.")
     system = agent.system
     check_judge(judge, system)
-    place = position(system, agent.uuid, at)
+    place = fork_position(system, agent.uuid, at)
     run = check_read_only(system, tools, files=check_files(system, files))
     check_files_known(system, files, agent.uuid, [place])
     terms = {

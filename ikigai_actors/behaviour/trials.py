@@ -11,7 +11,7 @@ from ikigai_actors.behaviour.turns import Turn
 from ikigai_actors.errors import IkigaiError, ReplayDiverged
 from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.system.births import asked_at
+from ikigai_actors.reach.trials import asked_there
 from ikigai_actors.system.handles.ref import AgentRef, System
 
 
@@ -52,7 +52,7 @@ def started(system: System, of: str, at: int, continuation: Continuation, settin
     """
     if continuation is not GO:
         return TrialStart(of, at, str(continuation), settings=settings)
-    return TrialStart(of, at, None, asked_at(system, of, at), settings, go=True)
+    return TrialStart(of, at, None, asked_there(system, of, at), settings, go=True)
 
 
 @dataclass(frozen=True, slots=True)

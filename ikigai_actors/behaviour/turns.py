@@ -20,8 +20,7 @@ from ikigai_actors.arguments import check_callable, check_type
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.reach.histories import written_by
-from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
-from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.system.handles.ref import AgentRef
 
 ANSWERED = "answered"
@@ -246,7 +245,7 @@ def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> 
         for call_id, call in made:
             result = results.get(call_id)
             if result is not None:
-                is_error, attached = bool(result.data.get("is_error")), result.data.get(ATTACHMENTS_KEY) or ()
+                is_error, attached = bool(result.data.get("is_error")), result.attached
                 call = TurnCall(call.position, call.name, call.input, result.content, is_error, attached)
             calls.append(call)
         made.clear()
@@ -296,5 +295,5 @@ def requests_in(messages: Iterable[Message]) -> tuple[TurnRequest, ...]:
     return tuple(
         TurnRequest(one.id, one.kind, str(one.data.get("model", "")), None if spent is None else spent.usage)
         for one in messages
-        if one.kind in SPENDING and ((spent := one.spent) is not None or one.kind == Kind.ASSISTANT)
+        if one.may_cost and ((spent := one.spent) is not None or one.kind == Kind.ASSISTANT)
     )

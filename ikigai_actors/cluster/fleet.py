@@ -30,10 +30,8 @@ from ikigai_actors.cluster.child import Launch
 from ikigai_actors.cluster.connection import RayConnection, connected
 from ikigai_actors.cluster.shim import Shim, ShimReport
 from ikigai_actors.errors import BadInput, ClusterError, NoHost, StoreError
+from ikigai_actors.reach.databases import DatabasePlace, living_hosts, place_of
 from ikigai_actors.store.hosts.rows import HostRecord
-from ikigai_actors.store.location import Location, locate
-from ikigai_actors.store.postgres.store import identity_of
-from ikigai_actors.system.remote.client import Client
 
 PREFIX = "ikigai-"
 """How the namespaces of Ray begin that hold fleets."""
@@ -126,7 +124,7 @@ def start(
     fleet = Fleet(place, address)
     with _with_own_ray(address, begin=True, tell=tell) as to:
         chosen = (0.0 if to.is_local else 1.0) if cpus is None else float(cpus)
-        launch = Launch(place.url or "", app, _directory(to.ray), chosen, dict(resources or {}))
+        launch = Launch(place.address, app, _directory(to.ray), chosen, dict(resources or {}))
         fleet._find(to.ray)
         fleet._check_app(to, app)
         fleet._grow(to, launch, hosts, timeout, tell)
@@ -160,7 +158,7 @@ class Fleet:
     It is connected to Ray only while one of its methods runs. Each raises `ClusterError` when Ray cannot be reached.
     """
 
-    def __init__(self, place: Location, address: str | None) -> None:
+    def __init__(self, place: DatabasePlace, address: str | None) -> None:
         self.location = place.shown
         """The database, without its password."""
         self._place, self._address = place, address
@@ -228,11 +226,13 @@ class Fleet:
         if self._namespace:
             return
         try:
-            self._namespace = PREFIX + hashlib.sha256(identity_of(self._place.url or "").encode()).hexdigest()[:12]
+            self._namespace = PREFIX + hashlib.sha256(self._place.identity.encode()).hexdigest()[:12]
         except StoreError:
             for namespace in sorted({one["namespace"] for one in _fleet_actors(ray)}):
                 self._namespace = namespace
-                if any(one is not None and one.launch.url == self._place.url for one in self._reports(ray).values()):
+                if any(
+                    one is not None and one.launch.url == self._place.address for one in self._reports(ray).values()
+                ):
                     return
             self._namespace = ""
             raise
@@ -254,8 +254,7 @@ class Fleet:
 
     def _records(self) -> dict[str | None, HostRecord]:
         """The rows of the living hosts in the database, by their names."""
-        with Client.open(self._place.url) as client:
-            return {one.name: one for one in client.hosts() if one.ended_at is None}
+        return {one.name: one for one in living_hosts(self._place)}
 
     def _launch(self, reports: Collection[ShimReport | None]) -> Launch:
         for report in reports:
@@ -377,9 +376,9 @@ def _with_own_ray(
             tell(f"the logs of Ray and of the hosts are in {logs}")
 
 
-def _server(url: str | None) -> Location:
-    place = locate(url)
-    if place.url is None:
+def _server(url: str | None) -> DatabasePlace:
+    place = place_of(url)
+    if not place.is_server:
         raise BadInput(
             f"Hosts share agents on PostgreSQL, and {place.shown} is a file: ikigai copy moves a team there."
         )

@@ -23,8 +23,8 @@ from typing import Protocol
 
 from ikigai_actors.agent.subscriptions import HostChanged
 from ikigai_actors.errors import IkigaiError, NoHost, StoreError
+from ikigai_actors.reach.databases import kept_of_user
 from ikigai_actors.reach.views import is_hosted, is_made
-from ikigai_actors.store.location import home
 from ikigai_actors.system.attached import AttachedSystem
 
 UNTIL_IDLE = 60
@@ -219,9 +219,8 @@ def _said(line: str) -> str:
 
 def door_log() -> Path:
     """The log of doors and of the hosts that they start, which only its user may read; made if it is missing."""
-    directory = home()
-    directory.mkdir(parents=True, exist_ok=True)
-    log = directory / "doors.log"
+    log = kept_of_user("doors.log")
+    log.parent.mkdir(parents=True, exist_ok=True)
     os.close(_opened(log))
     return log
 

@@ -72,17 +72,16 @@ class DoorOpening:
     def _open(self) -> None:
         from ikigai_actors.doors.hosting import Hosting, door_log, latest_line, start_host
         from ikigai_actors.reach.access import Access
-        from ikigai_actors.store.location import locate
-        from ikigai_actors.system.json_log import JsonFormatter
+        from ikigai_actors.reach.databases import place_of
+        from ikigai_actors.verbs.text.logs import log_formatter
 
         try:
-            log, place = door_log(), locate(self._options.database)
+            log, place = door_log(), place_of(self._options.database)
             handler = logging.FileHandler(log, encoding="utf-8", delay=True)
-            text = logging.Formatter("%(asctime)s door: %(message)s")
-            handler.setFormatter(JsonFormatter() if self._options.json_log else text)
+            handler.setFormatter(log_formatter("%(asctime)s door: %(message)s", as_json=self._options.json_log))
             for name in ("ikigai_actors", "mcp"):
                 logging.getLogger(name).addHandler(handler)
-            named = place.url or str(place.path)
+            named = place.address
             environ = {**os.environ, "IKIGAI_DATABASE_URL": named}
             start = partial(start_host, self._options.words, environ, log)
             hosting = Hosting(named, start, partial(latest_line, log))
@@ -188,11 +187,11 @@ async def _serve_http(
     from ikigai_actors.http_server.guard import Guard
     from ikigai_actors.http_server.server import serving
     from ikigai_actors.http_server.token_file import token_in
-    from ikigai_actors.store.location import home
+    from ikigai_actors.reach.databases import kept_of_user
 
     over = asyncio.Event()
     _end_by_signals(over)
-    token = token_in(home() / "door-token")
+    token = token_in(kept_of_user("door-token"))
     listening = listen("127.0.0.1", port)
     port = listening.getsockname()[1]
     application = DoorApplication(mcp, opening.access(), read_only=options.read_only)

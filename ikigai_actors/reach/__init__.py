@@ -7,6 +7,8 @@ reading   the answers of the observer's page, as values for JSON
 views     readings of a system, a function each
 histories   readings of histories, a function each
 scrollback   any part of a history, without the rest of it
+databases   the places of databases, and of what belongs to the user
+states    questions about the states of agents
 sessions   the part of a history that goes into a file of another program
 agent_lists   some agents with everybody above them, or all in pages
 notebooks   the messages of experiments

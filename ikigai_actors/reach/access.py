@@ -25,6 +25,7 @@ from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, Answer
 from ikigai_actors.records.once import KeyedCall, Once, answer_under, scoped_key
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Unit
+from ikigai_actors.system.approvals import person
 from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.system.remote.client import Client
 
@@ -72,6 +73,11 @@ class Access:
         """Reach the agents of a system that runs them, or knows who does: all, or ``top`` and those below it."""
         return cls(lambda timeout: system, lambda timeout: None, top, quick, by, scope)
 
+    @classmethod
+    def of_person(cls, system: System, quick: float = QUICK) -> Self:
+        """Reach all agents of a system as the person at this machine."""
+        return cls.of(system, quick, person())
+
     @property
     def is_whole(self) -> bool:
         """Whether all agents can be reached."""
@@ -83,6 +89,10 @@ class Access:
         keyed = copy(self)
         keyed._call = replace(call, key=scoped_key(self._scope, call.key)) if self._scope else call
         return keyed
+
+    def keyed(self, key: str, what: str, given: Mapping[str, Any]) -> Self:
+        """The same for a call that a door names by itself: what it does, and with what."""
+        return self.under(KeyedCall(key, what, given))
 
     def patient(self, seconds: float) -> Self:
         """The same reach for calls that wait this long for what is usually done at once."""

@@ -8,7 +8,7 @@ from ikigai_actors.reach.notebooks import Notebooks, notebooks_in
 from ikigai_actors.reach.readable import Readable
 from ikigai_actors.records.agents import lists, registry
 from ikigai_actors.records.agents.lists import MOST_LISTED, Census, Placement
-from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord, shown_names
 from ikigai_actors.records.hosts.liveness import Sign, latest_signs
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import HostRecord, host_names, owners
@@ -140,3 +140,8 @@ def branches_of(source: Readable, texts: Collection[str]) -> frozenset[str]:
 
 def _facts(tx: Transaction, uuids: Sequence[str], labels: Mapping[str, str]) -> AgentFacts:
     return AgentFacts(labels, lists.own_counts_of(tx, uuids), owners(tx), latest_signs(tx))
+
+
+def labels_among(records: Collection[AgentRecord]) -> dict[str, str]:
+    """The name that people are shown for each agent, by uuid, where these are all agents."""
+    return shown_names(records)

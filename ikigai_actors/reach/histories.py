@@ -1,12 +1,15 @@
 """Histories as faces read them, a function each. Each reads one moment. Raises `HistoryPruned` for deleted messages."""
 
-from collections.abc import Callable, Collection, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.errors import AgentNotFound
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.log.boundaries import is_boundary
 from ikigai_actors.records.log.heads import UP_TO_THE_END, section
+from ikigai_actors.records.log.history import EMPTY, View, merge, play
 from ikigai_actors.records.log.lineage import read_lineage
 from ikigai_actors.records.log.stored_history import StoredHistory
 from ikigai_actors.records.messages.messages import Message
@@ -29,6 +32,23 @@ def controls_up_to(system: System, agent: str, position: int) -> list[Message]:
     return system._store.read(lambda tx: _history(tx, agent).controls(position))
 
 
+def views_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int, View]:
+    """The meaning of a history at positions."""
+    wanted = sorted(set(positions))
+    controls, view, place = controls_up_to(system, uuid, wanted[-1]), EMPTY, 0
+    found: dict[int, View] = {}
+    for position in wanted:
+        while place < len(controls) and controls[place].id <= position:
+            view, place = play(view, controls[place]), place + 1
+        found[position] = view
+    return found
+
+
+def settings_with(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Settings with changes applied; one that is given as None is removed."""
+    return merge(settings, changes)
+
+
 def latest_such(system: System, agent: str, position: int, wanted: Callable[[Message], bool]) -> Message | None:
     """The latest message of a history up to a position that is wanted; None for none."""
     return system._store.read(lambda tx: next(filter(wanted, _history(tx, agent).backwards(position)), None))
@@ -43,6 +63,16 @@ def history_up_to(system: System, agent: str, end: int) -> tuple[list[Message], 
         return everything, [one for one in everything if any(start < one.id <= last for start, last in visible)]
 
     return system._store.read(read)
+
+
+def boundaries_among(everything: Sequence[Message], wanted: Iterable[int]) -> list[int]:
+    """The positions among these at which a history, of which these are all messages, may be forked."""
+    ids = [message.id for message in everything]
+
+    def read(start: int, end: int) -> Sequence[Message]:
+        return everything[bisect_right(ids, start) : bisect_right(ids, end)]
+
+    return [one for one in wanted if is_boundary(read, one)]
 
 
 def settings_at_heads(system: System, agents: Collection[str]) -> dict[str, Mapping[str, Any]]:

@@ -16,6 +16,7 @@ from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.agents.lists import Age, age_of
 from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.text import storable
 
 MOST_IN_PAGE = 200
 """The most items of a page."""
@@ -73,3 +74,16 @@ def _decoded(cursor: str) -> Age:
         if numbers and (uuid == "" or is_agent_uuid(uuid)):
             return (at, born, uuid)
     raise BadInput("Expected cursor to be the next of an earlier page.")
+
+
+def cursor_after(record: AgentRecord) -> str:
+    """The cursor with which a client asks for the agents that were born after one."""
+    return " ".join(map(str, age_of(record)))
+
+
+def place_after(cursor: str) -> Age:
+    """The place of a cursor in the order of births. Raises `BadInput` for a cursor that was not given."""
+    match cursor.split(" "):
+        case [at, born, uuid] if at.lstrip("-").isdecimal() and born.isdecimal() and max(len(at), len(born)) < 18:
+            return int(at), int(born), storable(uuid)
+    raise BadInput(f"Expected a cursor that the list before gave; got {cursor[:40]!r}.")

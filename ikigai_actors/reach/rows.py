@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.log.moments import GOES_ON, Glance, LogMark, birth_label
 from ikigai_actors.records.messages.messages import ENDINGS, Kind, Message
-from ikigai_actors.records.messages.replies import counts_as_request, spent_of
+from ikigai_actors.records.messages.replies import spent_of
 
 ROW_COLUMNS = (
     "uuid", "name", "parent", "supervisor", "fork", "state", "rate", "sign", "born", "ended", "unread", "tokens", "usd",
@@ -114,7 +114,7 @@ class LiveRows:
             changed: dict[str, Any] = {"sign": max(at, message.created_at)}
             if row.values["state"] not in _GONE:
                 changed["state"] = state_after(mark, row.values["state"])
-            if counts_as_request(message) and (spent := spent_of(message)) is not None:
+            if message.counts_as_request and (spent := spent_of(message)) is not None:
                 changed["tokens"] = (row.values["tokens"] or 0) + spent.usage.all_tokens
             self._set(message.agent_uuid, row, changed)
             self._marks.append((self.version, [message.agent_uuid, *mark]))

@@ -15,6 +15,7 @@ from ikigai_actors.records.log.heads import latest_at_rest
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.location import MEMORY
+from ikigai_actors.system.births import asked_at, position
 from ikigai_actors.system.handles.ref import AgentRef, System
 
 if TYPE_CHECKING:
@@ -83,6 +84,28 @@ def latest_of_resting(system: System, agents: Collection[str]) -> dict[str, Mess
     return system._store.read(lambda tx: latest_at_rest(tx, agents))
 
 
+class NewTrial(NamedTuple):
+    """A trial that is to be born."""
+
+    agent: str
+    """The new uuid."""
+    of: str
+    """The agent whose history it inherits, by uuid."""
+    at: int
+    """The last position that it inherits."""
+    prompt: str | None
+    data: Mapping[str, Any]
+    """The data of its prompt."""
+    settings: Mapping[str, Any]
+    """The settings that differ from those at that position."""
+    facts: Mapping[str, Any]
+    """The facts that its birth has in the log of the experiment."""
+    go: bool = False
+    """Whether it goes on at once with what its history ends with."""
+    begin: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
+    """Copies of messages that it begins with."""
+
+
 class ExperimentMoment(NamedTuple):
     """An experiment and its trials at one moment."""
 
@@ -117,14 +140,30 @@ def unused_uuid(system: System) -> str:
     return new_agent_uuid(system._random_bytes)
 
 
-def bear_trials(agent: AgentRef, note: Mapping[str, Any], births: Sequence[on.TrialBirth], head: int) -> int:
+def bear_trials(agent: AgentRef, note: Mapping[str, Any], births: Sequence[NewTrial], head: int) -> int:
     """Have an experiment write a note and the births of trials as one unit; return the position of the note.
 
     Raises `StoreConflict` when its log does not end at ``head`` any more.
     """
     written: Future[int] = Future(agent.uuid)
-    agent.system._tell(agent.uuid, on.ForkTrials(note, tuple(births), written, head))
+    agent.system._tell(agent.uuid, on.ForkTrials(note, tuple(on.TrialBirth(*one) for one in births), written, head))
     return written.get()
+
+
+def fork_position(system: System, agent: str, at: int | None = None) -> int:
+    """The position at which a history may be forked: a given one, or the last one that children inherit as is.
+
+    Raises `NotABoundary`, `HistoryPruned`, and `AgentNotFound`.
+    """
+    return position(system, agent, at)
+
+
+def asked_there(system: System, agent: str, at: int) -> Mapping[str, Any]:
+    """The data of the prompt with which a history is gone on with at a position.
+
+    Raises `BadInput` when nothing waits for an answer there.
+    """
+    return asked_at(system, agent, at)
 
 
 def follow_up(agent: AgentRef, prompt: str, data: Mapping[str, Any]) -> None:

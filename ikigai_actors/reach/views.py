@@ -60,6 +60,21 @@ def default_model_of(system: "System") -> str:
     return system._default_model
 
 
+def usual_model_of(system: "System") -> str:
+    """The same, or else the model for which this machine has a key."""
+    from ikigai_actors.providers.selection import usual_provider
+
+    return system._default_model or usual_provider()
+
+
+def window_of(model: str) -> int:
+    """How many tokens a model takes, as ``provider:model``; 0 when it is not known."""
+    from ikigai_actors.providers.windows import anthropic_window
+
+    provider, _, name = model.partition(":")
+    return anthropic_window(name) if provider == "anthropic" else 0
+
+
 def workspace_of(system: "System") -> Path | None:
     """The directory of the workspace; None without one, or where another process has it."""
     return system._workspace

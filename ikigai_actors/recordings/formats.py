@@ -8,11 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
 
-from ikigai_actors.arguments import check_choice, check_flag
+from ikigai_actors.arguments import as_path, check_choice, check_flag
 from ikigai_actors.errors import BadInput, ImportRefused
 from ikigai_actors.recordings import claude_code, codex, langfuse, openai_chats, otel, pi
 from ikigai_actors.recordings.recording import LARGEST_FILE, Recording
-from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.records.transfer.format import RecordFile
 from ikigai_actors.verbs.upkeep.draft import NO_CALLS, Draft
 from ikigai_actors.verbs.upkeep.draft_records import records_of

@@ -113,8 +113,7 @@ def show_front(system: "System", front: Front, notices: Sequence[str], interrupt
 
 def fill_screen(system: "System", front: Front, notices: Sequence[str], interrupts: "Interrupts | None" = None) -> int:
     """Like `show_front`, on the whole screen."""
-    from ikigai_actors.providers.selection import usual_provider
-    from ikigai_actors.reach.views import default_model_of
+    from ikigai_actors.reach.views import default_model_of, usual_model_of
     from ikigai_actors.shell.app.application import Application
     from ikigai_actors.shell.app.logs import logged_to
     from ikigai_actors.shell.app.terminal import is_gone, terminal
@@ -123,7 +122,7 @@ def fill_screen(system: "System", front: Front, notices: Sequence[str], interrup
     from ikigai_actors.shell.line.repl import leaving
 
     default = default_model_of(system)
-    provider = default or usual_provider()
+    provider = usual_model_of(system)
     model = default if front.is_named or ":" in default else ""
     told = [f"{greeting(system)} · F1 keys, /help commands", *notices]
     shown = terminal()
@@ -232,6 +231,6 @@ def _keyboard(interactive: bool, complete: "Complete", styled: bool) -> "Keyboar
 
 def _home() -> Path:
     """The directory of what belongs to the user rather than to a database."""
-    from ikigai_actors.store.location import user_home
+    from ikigai_actors.reach.databases import shells_folder
 
-    return Path(os.environ.get("IKIGAI_HOME") or user_home()).expanduser()
+    return shells_folder()

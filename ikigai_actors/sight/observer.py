@@ -14,14 +14,13 @@ from dataclasses import replace
 from functools import partial
 
 from ikigai_actors.actors.closing import ClosedByBlock
-from ikigai_actors.arguments import check_flag, shown
+from ikigai_actors.arguments import as_path, check_flag, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.http_server.acceptor import ConnectionLimits, listen
 from ikigai_actors.http_server.guard import OWN_FILES_POLICY, PageGuard
 from ikigai_actors.http_server.server import serving
 from ikigai_actors.http_server.token_file import token_in
 from ikigai_actors.reach.views import check_open, location_of
-from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.sight.served_pages import link_to
 from ikigai_actors.sight.server import PageServer
 from ikigai_actors.sight.watch import ObserverWatch

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from ikigai_actors.store.location import MEMORY, home
+from ikigai_actors.reach.databases import is_shared, kept_of_user
 
 _Kind = Literal["serve", "observe"]
 """The command that serves a page."""
@@ -31,7 +31,7 @@ _PATIENCE = 0.2
 def published(kind: _Kind, database: str, link: str, folder: Path | None = None) -> Iterator[None]:
     """Let other programs of this user find a page for the length of a block; where no file can be made, they do not."""
     file = (folder or _folder()) / f"{kind}-{secrets.token_hex(4)}.json"
-    if database != MEMORY:  # which no other program opens
+    if is_shared(database):  # one in memory no other program opens
         with contextlib.suppress(OSError):
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             made = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -66,4 +66,4 @@ def _is_served(link: str, file: Path) -> bool:
 
 
 def _folder() -> Path:
-    return home() / "pages"
+    return kept_of_user("pages")

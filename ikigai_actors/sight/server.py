@@ -37,7 +37,6 @@ from ikigai_actors.reach.rows import ROW_COLUMNS
 from ikigai_actors.reach.views import location_of, now_of
 from ikigai_actors.sight.streams import PageStream, compact_json, page_stream
 from ikigai_actors.sight.watch import PAGE_TICK, ObserverWatch
-from ikigai_actors.system.approvals import person
 from ikigai_actors.system.handles.ref import System
 from ikigai_actors.verbs.act import Act
 from ikigai_actors.verbs.acts import ACTS
@@ -171,7 +170,7 @@ class PageServer:
 
     def _do(self, act: Act, body: object) -> object:
         """Do what a page asks for, as the person who has begun the observer. A turn is known by its handle."""
-        reach = Access.of(self._watch.system, _PATIENCE, person())
+        reach = Access.of_person(self._watch.system, _PATIENCE)
         done = act.call(reach, body)
         return begun_turn(reach, done) if isinstance(done, Begun) else done
 

@@ -594,7 +594,8 @@ class Directory(OfOneProcess, ABC):
             HistoryPruned: its messages were deleted.
             BadInput: there is something at the place of the file, or it cannot be written.
         """
-        from ikigai_actors.records.transfer.export import as_path, export_file
+        from ikigai_actors.arguments import as_path
+        from ikigai_actors.records.transfer.export import export_file
 
         self._check_open()
         check_callable(notice, "notice", "a function of a text")
@@ -649,8 +650,8 @@ class Directory(OfOneProcess, ABC):
             HistoryError: a history is not as the earlier checkpoint has it; nothing is written.
             BadInput: a file cannot be read or written, or the earlier one is of another database.
         """
+        from ikigai_actors.arguments import as_path
         from ikigai_actors.records.proof.checkpoint import write_checkpoint
-        from ikigai_actors.records.transfer.export import as_path
 
         self._check_open()
         earlier = None if previous is None else as_path(previous)

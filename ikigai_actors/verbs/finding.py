@@ -96,8 +96,9 @@ def _find_below(place: "Place", agent: "AgentRef", wanted: str, number: int) -> 
     if not found:
         place.screen.line(f"Nothing that was said has words of “{one_line(wanted)}”.")
     row = words.agent_row(agent)
-    about = {"agent_uuid": row["agent_uuid"], "name": row["name"], "label": row["label"]}
-    return FoundText(**about, found=listed, more=len(found) > number)
+    return FoundText(
+        agent_uuid=row["agent_uuid"], name=row["name"], label=row["label"], found=listed, more=len(found) > number
+    )
 
 
 def _backwards(agent: "AgentRef") -> "Iterator[Message]":

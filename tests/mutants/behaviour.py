@@ -277,7 +277,7 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "the last request of a typed turn counts twice",
         "behaviour/turns.py",
-        "        if one.kind in SPENDING and ((spent",
+        "        if one.may_cost and ((spent",
         "        if ((spent",
         test=_TURNS,
     ),
@@ -312,7 +312,7 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "a log goes on over a summary",
         "behaviour/cases.py",
-        "return place if is_whole and _position_of(then) == _position_of(view.lens) else None",
+        "return place if is_whole and then.lens_place == view.lens_place else None",
         "return place",
         test=_REPLAYS,
     ),

@@ -39,13 +39,13 @@ class Ties(NamedTuple):
 
 
 WAIST: Mapping[str, Ties] = {
-    "behaviour": Ties(30, 0, 0, 0),
-    "cluster": Ties(4, 0, 0, 0),
-    "doors": Ties(13, 0, 0, 0),
+    "behaviour": Ties(15, 0, 0, 0),
+    "cluster": Ties(0, 0, 0, 0),
+    "doors": Ties(3, 0, 0, 0),
     "guests": Ties(3, 0, 0, 0),
-    "recordings": Ties(1, 0, 0, 0),
-    "shell": Ties(31, 0, 0, 0),
-    "sight": Ties(12, 0, 0, 0),
+    "recordings": Ties(0, 0, 0, 0),
+    "shell": Ties(14, 0, 0, 0),
+    "sight": Ties(5, 0, 0, 0),
 }
 
 CALLED: Mapping[str, frozenset[str]] = {

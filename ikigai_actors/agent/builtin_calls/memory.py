@@ -18,8 +18,7 @@ from ikigai_actors.records.log.lineage import read_lineage
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.log.stored_history import StoredHistory
 from ikigai_actors.records.log.words import FoundMessage, find_in_history, find_words
-from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
-from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
+from ikigai_actors.records.messages.messages import ATTACHMENTS_KEY, CONVERSATION, Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit

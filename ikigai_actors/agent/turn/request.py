@@ -46,8 +46,8 @@ from ikigai_actors.providers.blocks import (
     read_block,
 )
 from ikigai_actors.providers.conversation import MessageForms, Passage, extended
-from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY, blobs_of
-from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.blob_references import blobs_of
+from ikigai_actors.records.messages.messages import ATTACHMENTS_KEY, Kind, Message
 from ikigai_actors.records.messages.reply_data import INTERRUPTED, new_call_id
 from ikigai_actors.records.messages.settings import SETTINGS
 from ikigai_actors.records.messages.skills_beside import SKILLS, skills_beside

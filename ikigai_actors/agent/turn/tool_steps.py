@@ -66,8 +66,8 @@ from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import FIND_TOOLS
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.log_unit import LogUnit
-from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY, stored_in
-from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.blob_references import stored_in
+from ikigai_actors.records.messages.messages import ATTACHMENTS_KEY, Kind
 from ikigai_actors.records.messages.settings import MAX_STEPS
 from ikigai_actors.records.questions.forms import answer_text
 from ikigai_actors.records.questions.waiting import ASK_PERSON

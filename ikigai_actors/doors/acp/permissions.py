@@ -15,7 +15,7 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
-from ikigai_actors.agent.turn.calls import CHANGED, PendingCall
+from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.doors.acp.models import checked, dumped
 from ikigai_actors.doors.acp.session_tree import Route
 from ikigai_actors.doors.acp.updates import thought_chunk
@@ -25,6 +25,7 @@ from ikigai_actors.doors.json_rpc import Params, RpcError
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.reach.access import Access
 from ikigai_actors.verbs.acts.changes import decide_on
+from ikigai_actors.verbs.text.call_page import change_note
 
 ALWAYS = "allow_always"
 OPTIONS = (
@@ -104,8 +105,7 @@ class Permissions:
 
 def _request(call: PendingCall, title: str, session: str) -> RequestPermissionRequest:
     told = ToolCallUpdate(tool_call_id=call.id, title=title, raw_input=dict(call.input), status="pending")
-    if call.former:
-        change = tool_content(text_block(f"{CHANGED}\n{call.change}"))
-        told = told.model_copy(update={"content": [change]})
+    if note := change_note(call):
+        told = told.model_copy(update={"content": [tool_content(text_block(note))]})
     options = [one for one in OPTIONS if call.always or one.option_id != ALWAYS]
     return RequestPermissionRequest(session_id=session, tool_call=told, options=options)

@@ -24,7 +24,6 @@ from ikigai_actors.errors import IkigaiError, ProviderError, StoreError, TurnInt
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.turns import TurnHandle, TurnReader
-from ikigai_actors.records.once import KeyedCall
 from ikigai_actors.system.lifecycle import data_of
 from ikigai_actors.verbs.acts.turns import end_or_take_back, kept_prompt, take_back
 
@@ -91,8 +90,9 @@ class Prompts:
         uuid, said = self._access.find(asked.session_id).uuid, prompt_of(asked.prompt)
         data, blobs = data_of(None, list(said.attached))
         digest = hashlib.sha256(json.dumps([self._connection, number]).encode()).hexdigest()
-        call = KeyedCall(f"acp {digest}", "session/prompt", {"agent": uuid, "prompt": dumped(asked)["prompt"]})
-        handle = kept_prompt(self._access.under(call), uuid, said.text, data=data, blobs=blobs)
+        given = {"agent": uuid, "prompt": dumped(asked)["prompt"]}
+        keyed = self._access.keyed(f"acp {digest}", "session/prompt", given)
+        handle = kept_prompt(keyed, uuid, said.text, data=data, blobs=blobs)
         if self._access.find(uuid).turn:
             waits = "Your prompt waits until the turn in progress is over."
             with self._view.lock:

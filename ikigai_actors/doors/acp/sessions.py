@@ -32,9 +32,9 @@ from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.doors.acp.view import ClientView
 from ikigai_actors.errors import BadInput
 from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.listing import cursor_after, place_after
 from ikigai_actors.reach.views import last_activity
-from ikigai_actors.records.agents.lists import Age, age_of
-from ikigai_actors.text import iso_time, storable
+from ikigai_actors.text import iso_time
 from ikigai_actors.verbs.acts.changes import kill
 from ikigai_actors.verbs.acts.settings import configure, read_settings
 from ikigai_actors.verbs.acts.turns import asked_fork, born
@@ -90,7 +90,7 @@ class Sessions:
     def list(self, asked: ListSessionsRequest) -> ListSessionsResponse:
         """The living agents, oldest first, a page at a time."""
         access = self._access
-        found = access.living(_place_in(asked.cursor or _FIRST), _PAGE + 1)
+        found = access.living(place_after(asked.cursor or _FIRST), _PAGE + 1)
         page = found[:_PAGE]
         times = last_activity(access.system, page)
         sessions = [
@@ -103,7 +103,7 @@ class Sessions:
             )
             for one in page
         ]
-        more = " ".join(map(str, age_of(page[-1]))) if len(found) > _PAGE else None
+        more = cursor_after(page[-1]) if len(found) > _PAGE else None
         return ListSessionsResponse(sessions=sessions, next_cursor=more)
 
     def close(self, asked: CloseSessionRequest) -> CloseSessionResponse:
@@ -188,11 +188,3 @@ METHODS: Mapping[str, tuple[type[BaseModel], Callable[[Sessions, Any], BaseModel
     "session/set_config_option": (SetSessionConfigOptionSelectRequest, Sessions.set_option),
 }
 """The methods of the protocol: the model of their parameters, and their work with sessions."""
-
-
-def _place_in(cursor: str) -> Age:
-    """The place after which the next sessions come. Raises `BadInput` for a cursor that was not given."""
-    match cursor.split(" "):
-        case [at, born, uuid] if at.lstrip("-").isdecimal() and born.isdecimal() and max(len(at), len(born)) < 18:
-            return int(at), int(born), storable(uuid)
-    raise BadInput(f"Expected a cursor that session/list gave; got {cursor[:40]!r}.")

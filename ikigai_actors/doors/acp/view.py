@@ -27,12 +27,12 @@ from ikigai_actors.doors.acp.updates import (
 )
 from ikigai_actors.doors.json_rpc import Params
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.providers.windows import anthropic_window
 from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.views import window_of
 from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.agents.registry import Died, Renamed
-from ikigai_actors.records.budgets.budget import shown_amount
 from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.verbs.text.budgets import dollars
 
 MOST_WAITING = 8 * 1024 * 1024
 """Bytes that a client has not read, beyond which pieces of replies are left out: it gets them with the message."""
@@ -129,8 +129,8 @@ class ClientView:
     def _show_usage(self, message: Message) -> None:
         """Show how full the window of the model is, and what the agent has cost, where both are known."""
         reply = message.reply if message.kind == Kind.ASSISTANT else None
-        if reply is not None and reply.usage is not None and (size := _window(str(message.data.get("model")))):
-            spent = shown_amount("usd", self._access.client.get(message.agent_uuid).spent_usd)
+        if reply is not None and reply.usage is not None and (size := window_of(str(message.data.get("model")))):
+            spent = dollars(self._access.client.get(message.agent_uuid).spent_usd)
             cost = Cost(amount=spent, currency="USD")
             used = UsageUpdate(session_update="usage_update", used=reply.usage.all_tokens, size=size, cost=cost)
             self.show(message.agent_uuid, [used])
@@ -202,9 +202,3 @@ class ClientView:
 
 def _titled(call: ToolCallStart, title: str) -> ToolCallStart:
     return call.model_copy(update={"title": title})
-
-
-def _window(model: str) -> int:
-    """How many tokens a model takes; 0 when it is not known."""
-    provider, _, name = model.partition(":")
-    return anthropic_window(name) if provider == "anthropic" else 0

@@ -33,7 +33,7 @@ from ag_ui.core import (
 from ag_ui.core import Message as WebMessage
 from pydantic import ValidationError
 
-from ikigai_actors.agent.turn.calls import CHANGED, PendingCall
+from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.doors.agui.stream import LOOK_AGAIN, AgentStream, latest_of, send_event
 from ikigai_actors.doors.agui.transcript import ClientMessages, call_id
 from ikigai_actors.doors.call_title import call_title
@@ -46,12 +46,12 @@ from ikigai_actors.reach.news import NewsFeed, NewsWatch
 from ikigai_actors.reach.turns import TURN, SeenTurn, TurnHandle, TurnReader
 from ikigai_actors.reach.views import position_of, scrollback_of
 from ikigai_actors.records.messages.messages import Kind
-from ikigai_actors.records.once import KeyedCall
 from ikigai_actors.text import unfit_fields
 from ikigai_actors.verbs.acts.changes import decide_on
 from ikigai_actors.verbs.acts.turns import kept_prompt
 from ikigai_actors.verbs.principal import Principal, acting_as, check_right
 from ikigai_actors.verbs.rights import Right
+from ikigai_actors.verbs.text.call_page import change_note
 
 _LONGEST_PAUSE = 8.0
 """Seconds between two looks at a turn of which nothing comes, at most: not all that ends one is a message."""
@@ -86,7 +86,7 @@ def _interrupt(call: PendingCall) -> Interrupt:
     return Interrupt(
         id=call.full_name,
         reason="approval",
-        message=call_title(call.tool, call.input) + (f"\n{CHANGED}\n{call.change}" if call.former else ""),
+        message="\n".join(filter(None, (call_title(call.tool, call.input), change_note(call)))),
         tool_call_id=call_id(call.reply, call.id),
     )
 
@@ -206,7 +206,7 @@ class WebRuns:
             handle, after = self._resumed(text, asked.resume)
             return BegunRun(handle, asked, after)
         said, is_new = _latest_text(asked.messages)
-        keyed = self._access.under(KeyedCall(asked.run_id, "agui", {"agent": text, "text": said}))
+        keyed = self._access.keyed(asked.run_id, "agui", {"agent": text, "text": said})
         if not is_new and not keyed.was_done():
             raise BadInput("Expected the latest of messages to be what the user says.")
         return BegunRun(kept_prompt(keyed, text, said), asked)

@@ -29,6 +29,16 @@ class Sign:
     process, has not reported it recently.
     """
 
+    @property
+    def rate(self) -> float:
+        """About how many tokens of a reply came a second; 0 when that is not known."""
+        return (self.tokens or 0) / LATELY
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it has given no heartbeat for longer than `tokens` covers."""
+        return self.seconds >= LATELY
+
 
 def latest_signs(tx: Transaction) -> dict[str, Sign]:
     """The signs of those in a turn, by uuid, from rows: what they have written, and what their hosts publish."""

@@ -138,6 +138,11 @@ class View(NamedTuple):
     lens: Lens | None = None
     """The latest summary in force."""
 
+    @property
+    def lens_place(self) -> tuple[str, int] | None:
+        """The agent and the position of the latest summary in force; None for none."""
+        return None if self.lens is None else (self.lens.agent, self.lens.id)
+
     def visible(self, head: int, above: int = 0) -> list[tuple[int, int]]:
         """The visible positions up to head, as ``(start, end]`` pairs, oldest first; only those above a position."""
         pairs: list[tuple[int, int]] = []

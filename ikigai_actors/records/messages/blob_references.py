@@ -5,10 +5,7 @@ from typing import Any
 
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.providers.blocks import Blob
-from ikigai_actors.records.messages.messages import Message
-
-ATTACHMENTS_KEY = "attached"
-"""The key in the data of a message that has its attachments."""
+from ikigai_actors.records.messages.messages import ATTACHMENTS_KEY, Message
 
 
 def stored_in(given: Iterable[Attachment]) -> dict[str, Any]:
@@ -20,6 +17,5 @@ def stored_in(given: Iterable[Attachment]) -> dict[str, Any]:
 def blobs_of(message: Message) -> tuple[Blob, ...]:
     """The blobs to which a message refers."""
     return tuple(
-        Blob(one["sha256"], one["media"], one["size"], one["name"], one.get("pixels", 0))
-        for one in message.data.get(ATTACHMENTS_KEY) or ()
+        Blob(one["sha256"], one["media"], one["size"], one["name"], one.get("pixels", 0)) for one in message.attached
     )

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from ikigai_actors.attachments import Attachment
-from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
+from ikigai_actors.records.messages.messages import ATTACHMENTS_KEY
 from ikigai_actors.store.base import Transaction
 
 

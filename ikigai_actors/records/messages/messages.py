@@ -6,7 +6,7 @@ time.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Flag, StrEnum, auto
@@ -33,6 +33,9 @@ from ikigai_actors.records.messages.forms import (
 )
 from ikigai_actors.records.messages.reply_data import INTERRUPTED, calls_at, reply_at, spent_in
 from ikigai_actors.text import utc_time
+
+ATTACHMENTS_KEY = "attached"
+"""The key in the data of a message that has its attachments."""
 
 
 class Trait(Flag):
@@ -203,6 +206,21 @@ class Message:
     def is_whole_reply(self) -> bool:
         """Whether it is a reply that was not cut off."""
         return self.kind == Kind.ASSISTANT and self.data.get("stop_reason") != INTERRUPTED
+
+    @property
+    def attached(self) -> Sequence[Mapping[str, Any]]:
+        """The attachments, each as it is kept: ``sha256``, ``media``, ``size`` and ``name``."""
+        return self.data.get(ATTACHMENTS_KEY) or ()
+
+    @property
+    def may_cost(self) -> bool:
+        """Whether it says what a request cost, or could have."""
+        return self.kind in SPENDING
+
+    @property
+    def counts_as_request(self) -> bool:
+        """Whether it says what a request of its agent cost, or could have. A trial's copies do not."""
+        return self.may_cost and (self.kind == Kind.MERGE or "from" not in self.data)
 
     @property
     def is_in_turn(self) -> bool:

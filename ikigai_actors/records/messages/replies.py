@@ -9,7 +9,7 @@ from typing import Any
 from ikigai_actors.errors import OutputError, ProviderError, ProviderMissing, ReplayDiverged, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Spent, ToolCall
 from ikigai_actors.providers.blocks import THINKING
-from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
+from ikigai_actors.records.messages.messages import Kind, Message
 
 OUTPUT = "output"
 """The stop reason of a reply that is the value which a turn was asked for."""
@@ -56,11 +56,6 @@ def spent_data(spent: Spent | None) -> dict[str, Any]:
         del counts["cache_creation_1h_input_tokens"]
     usage = {"usage": counts}
     return {**usage, "made_by": spent.model} if spent.model else usage
-
-
-def counts_as_request(message: Message) -> bool:
-    """Whether a message says what a request of its agent cost, or could have. A trial's copies do not."""
-    return message.kind in SPENDING and (message.kind == Kind.MERGE or "from" not in message.data)
 
 
 def _sendable(value: Any) -> Any:

@@ -11,9 +11,8 @@ from typing import NamedTuple, TypeGuard
 
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.log.chain import EMPTY_HASH, hash_after
-from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.blobs import hashes_in
-from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.messages import ATTACHMENTS_KEY, Kind
 from ikigai_actors.store.base import Row, Transaction
 
 

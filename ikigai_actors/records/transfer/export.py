@@ -7,7 +7,6 @@ the branch can see (`Inheritance.hidden`): ``from_clear`` puts empty messages in
 """
 
 import base64
-import os
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,8 +15,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ikigai_actors.arguments import shown
-from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.lists import own_counts_of
 from ikigai_actors.records.agents.registry import AgentRecord
@@ -118,18 +115,6 @@ def _counted(lines: Iterable[bytes], total: int, advance: Callable[[int, int], o
         if done % _AT_ONCE == 0:
             advance(min(done, total), total)
         yield line
-
-
-def as_path(file: str | os.PathLike[str]) -> Path:
-    """The place of a file. Raises `BadInput` for what is none."""
-    try:
-        path = Path(file)
-        os.fsencode(path)
-    except (TypeError, UnicodeEncodeError):
-        raise BadInput(f"Expected file to be a path; got {shown(file)}.") from None
-    if not str(file).strip() or "\0" in str(file):
-        raise BadInput(f"Expected file to be a path; got {shown(file)}.")
-    return path.expanduser()
 
 
 @dataclass(frozen=True, slots=True)

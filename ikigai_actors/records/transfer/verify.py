@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
+from ikigai_actors.arguments import as_path
 from ikigai_actors.errors import BadInput, ImportRefused
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord, Handle
 from ikigai_actors.records.proof.chain_check import ChainCheck, Problem
 from ikigai_actors.records.proof.checkpoint import check_root, read_checkpoint, root_of
 from ikigai_actors.records.proof.verify import HashedHead, Verified, heads_missed, verify_histories
-from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.records.transfer.format import HASHED, read_file
 from ikigai_actors.records.transfer.manifest import agent_record, blob_bytes, hash_bytes, log_starts, message_row
 from ikigai_actors.store.base import Store, Transaction

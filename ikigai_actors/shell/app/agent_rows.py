@@ -6,10 +6,9 @@ The tree and the screen of agents show the same rows. They are made on the threa
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.reach.snapshots import Snapshot
+from ikigai_actors.reach.states import is_in_turn
 from ikigai_actors.records.agents.registry import AgentRecord
-from ikigai_actors.records.hosts.liveness import LATELY
 from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.words import Activity, activity
@@ -84,10 +83,10 @@ def agent_rows(snapshot: Snapshot, now: int, branches: bool = False) -> list[Age
         tokens, usd = spent.get(uuid, (record.spent_tokens, record.spent_usd))
         state, since = (told.state, told.since) if told is not None else (record.status, 0)
         turns, inbox = (told.turns, told.inbox) if told is not None else (0, 0)
-        sign = snapshot.signs.get(uuid) if is_working(state) else None
+        sign = snapshot.signs.get(uuid) if is_in_turn(state) else None
         asked = asks.get(uuid)
         words = asked if asked is not None else activity(state, sign is not None and bool(sign.tokens))
-        rate, silent = ((sign.tokens or 0) / LATELY, sign.seconds) if sign is not None else (0.0, 0.0)
+        rate, silent = (sign.rate, sign.seconds) if sign is not None else (0.0, 0.0)
         lasts, restarts = (now - since) / 1_000 if since else 0.0, snapshot.restarts.get(uuid, 0)
         figures = (lasts, rate, silent, turns, inbox, restarts, tokens, usd)
         host, found_by = snapshot.hosts.get(record.owner or "", ""), text if uuid in snapshot.found else ""

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from ikigai_actors.providers.prices import MICRO
 from ikigai_actors.reach.snapshots import Snapshot
 from ikigai_actors.records.agents.lists import Census
 from ikigai_actors.shell.app.agent_rows import NEEDS_A_PERSON, URGENCY, WORKS, AgentRow, colour_of
 from ikigai_actors.shell.app.theme import Palette
-from ikigai_actors.verbs.text.budgets import short_budget
+from ikigai_actors.verbs.text.budgets import dollars, short_budget
 from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.words import SIGNS, duration, in_thousands, money
 
@@ -49,7 +48,7 @@ TABLE_COLUMNS: Mapping[str, Column] = {
     "rate": Column(7, lambda row: f"{row.rate:.0f}/s" if row.rate else "", lambda row: -row.rate, 60),
     "mail": Column(6, lambda row: str(row.record.unread or ""), lambda row: -row.record.unread, 76),
     "tokens": Column(8, lambda row: in_thousands(row.tokens) if row.tokens else "", lambda row: -row.tokens, 40),
-    "cost": Column(9, lambda row: money(row.usd / MICRO) if row.usd else "", lambda row: -row.usd, 72),
+    "cost": Column(9, lambda row: money(dollars(row.usd)) if row.usd else "", lambda row: -row.usd, 72),
     "restarts": Column(10, lambda row: str(row.restarts or ""), lambda row: -row.restarts, 92),
     "turns": Column(7, lambda row: str(row.turns or ""), lambda row: -row.turns, 100),
     "queue": Column(7, lambda row: str(row.inbox or ""), lambda row: -row.inbox, 110),

@@ -34,9 +34,9 @@ from textual.screen import Screen
 from textual.theme import Theme
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.turn.state import BETWEEN_TURNS, is_interrupted
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.reach.snapshots import Snapshot, Snapshots
+from ikigai_actors.reach.states import can_be_interrupted, was_cut_off
 from ikigai_actors.reach.views import location_of, named_agents, workspace_of
 from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.finding import Group, Thing, agent_things, document_things
@@ -156,7 +156,7 @@ class Application(App[int]):
         self.events.changed = self._snapshots.poke
         for notice in (*notices, *trouble_with_prices(history, config)):
             self.events.notice(notice)
-        if first.turn and is_interrupted(system.state_of(first)):
+        if first.turn and was_cut_off(system.state_of(first)):
             self.events.notice(_CUT_OFF)
         self._recall = Recall(history)
         self._commands: dict[str, PersonCommand] = {}  # those that run, by the agent on whose page
@@ -581,8 +581,7 @@ class Application(App[int]):
     def _interrupt(self, agent: AgentRef) -> None:
         """End the turn of an agent, or of what was said to it; nothing where nothing of that is open."""
         state = self.system.state_of(agent.record)
-        at_work = state not in BETWEEN_TURNS and not is_interrupted(state)
-        if at_work or self.words.awaits(agent.uuid):
+        if can_be_interrupted(state) or self.words.awaits(agent.uuid):
             self._take_back(agent)
             interrupt_turn(agent)
 

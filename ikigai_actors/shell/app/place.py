@@ -15,7 +15,6 @@ from typing import Protocol, TypeVar
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.service import Worker
-from ikigai_actors.agent.turn.state import is_interrupted
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import (
     AgentDead,
@@ -27,6 +26,7 @@ from ikigai_actors.errors import (
     Withdrawn,
 )
 from ikigai_actors.reach.conversation import Questions, Words, is_busy, reads_at_once
+from ikigai_actors.reach.states import was_cut_off
 from ikigai_actors.shell import slash
 from ikigai_actors.shell.person_command import with_outputs
 from ikigai_actors.system.handles.commands.forks import ForkOptions
@@ -167,7 +167,7 @@ class AppPlace(ShellPlace):
     def decide(self, number: int | None, approved: bool, *, always: str = "", reason: str = "") -> None:
         number, call = self.questions.choose(number, self.current.uuid)
         agent = self.system.handle(call.agent)
-        cut_off = is_interrupted(agent.state)
+        cut_off = was_cut_off(agent.state)
         in_time = self.questions.decide(call, approved, always=always, reason=reason)
         if not in_time or cut_off or agent != self.current:
             self.screen.line(decided(number, call, agent, in_time, approved, cut_off))

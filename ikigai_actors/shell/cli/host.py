@@ -26,11 +26,11 @@ from ikigai_actors.errors import (
     StoreUnavailable,
     SystemClosed,
 )
+from ikigai_actors.reach.databases import place_of
 from ikigai_actors.reach.views import census_of, is_idle, location_of, say_why_it_stopped, stand_in_notice
 from ikigai_actors.shell.cli.liveness import Liveness
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.store.hosts.host import LEASE
-from ikigai_actors.store.location import locate
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.verbs.opening import Options
 from ikigai_actors.verbs.text.harmless import one_line
@@ -84,7 +84,7 @@ def run_host(
         BadInput, StoreError: it cannot be started so, and another try would not help.
     """
     arguments = options.arguments(interactive=True) if options.app is None else options.of_app(options.app)
-    shares = locate(options.database).url is not None
+    shares = place_of(options.database).is_server
     if resume is not None:
         arguments["resume"] = resume
     if allowed:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 def opened(options: Options, interactive: bool) -> "ActorSystem | AttachedSystem":
     """The system that runs the agents; when another process runs them, one that is attached to it."""
-    from ikigai_actors.store.location import locate
+    from ikigai_actors.reach.databases import place_of
     from ikigai_actors.system.system import ActorSystem
 
     try:
-        with progress_line(f"Opening {harmless(locate(options.database).shown)}"):
+        with progress_line(f"Opening {harmless(place_of(options.database).shown)}"):
             arguments = options.arguments(interactive)
-            if locate(options.database).url is None:
+            if not place_of(options.database).is_server:
                 arguments["resume"] = False  # a person looks first; hosts that share agents go on
             return ActorSystem.open(options.database, **arguments)
     except StoreInUse:

@@ -11,8 +11,8 @@ from typing import TextIO
 import click
 
 from ikigai_actors.shell import start
-from ikigai_actors.system.json_log import JsonFormatter
-from ikigai_actors.verbs.text.harmless import HarmlessFormatter, harmless
+from ikigai_actors.verbs.text.harmless import harmless
+from ikigai_actors.verbs.text.logs import log_formatter
 
 TEXT, JSON = "text", "json"
 """The forms of a line."""
@@ -29,7 +29,7 @@ class _LineHandler(logging.StreamHandler[TextIO]):
         super().emit(record)
 
 
-_FORMATS = {TEXT: HarmlessFormatter("ikigai: %(message)s"), JSON: JsonFormatter()}
+_FORMATS = {form: log_formatter("ikigai: %(message)s", as_json=form == JSON) for form in (TEXT, JSON)}
 _handler = _LineHandler()
 _handler.setFormatter(_FORMATS[TEXT])
 _handler.setLevel(logging.WARNING)

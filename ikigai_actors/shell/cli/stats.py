@@ -5,13 +5,13 @@ from dataclasses import asdict
 from typing import Any
 
 from ikigai_actors.reach.statistics import SHOWN, SPENT_NOTHING, Figures, busiest, dearest, is_counted
-from ikigai_actors.records.agents.words import words_of
-from ikigai_actors.records.budgets.budget import BudgetStatus, amount_text
+from ikigai_actors.records.budgets.budget import BudgetStatus
 from ikigai_actors.records.budgets.spendings import Spending
 from ikigai_actors.system.remote.client import Client
-from ikigai_actors.verbs.text.budgets import budget_lines
+from ikigai_actors.verbs.text.budgets import budget_lines, cost_text
 from ikigai_actors.verbs.text.colours import Coloured, Meaning, coloured
 from ikigai_actors.verbs.text.harmless import as_json, one_line
+from ikigai_actors.verbs.text.naming import name_by_uuid
 
 
 def as_lines(found: Figures) -> Iterator[Coloured]:
@@ -96,12 +96,11 @@ def spending_lines(by: str, found: Mapping[str, Spending]) -> Iterator[str]:
 
 def _named(found: Figures, agent: str) -> str:
     """The name of an agent for people."""
-    return found.names.get(agent) or words_of(agent)
+    return found.names.get(agent) or name_by_uuid(agent)
 
 
 def _cost_text(costs: Iterable[Mapping[str, float]]) -> str:
     """The sum of costs, as people read it; without dollars where nothing had a price."""
     all_of_them = list(costs)
-    tokens = amount_text("tokens", round(sum(one["tokens"] for one in all_of_them)))
-    dollars = round(sum(one["usd"] for one in all_of_them) * 1_000_000)
-    return f"{tokens}, {amount_text('usd', dollars)}" if dollars else tokens
+    tokens = round(sum(one["tokens"] for one in all_of_them))
+    return cost_text(tokens, round(sum(one["usd"] for one in all_of_them) * 1_000_000))

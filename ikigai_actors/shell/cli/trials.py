@@ -30,11 +30,11 @@ from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialRun
 from ikigai_actors.behaviour.turns import ANSWERED, RecordedTurns, Turn, recorded
 from ikigai_actors.errors import BadInput
 from ikigai_actors.frozen import NO_DATA
+from ikigai_actors.reach.databases import check_there
 from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.shell.cli.notices import without_effect
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.progress import progress_bar
-from ikigai_actors.store.existing import open_existing
 from ikigai_actors.verbs.opening import Options, named_object, written_settings
 from ikigai_actors.verbs.text.naming import named
 
@@ -287,7 +287,7 @@ def parse_program(text: str, option: str) -> list[str]:
 
 
 def _opened(options: Options) -> "ActorSystem | AttachedSystem":
-    open_existing(options.database).close()  # raises where there is none: a new one has no history
+    check_there(options.database)
     from ikigai_actors.system.attached import AttachedSystem
 
     system = opened(options, interactive=False)

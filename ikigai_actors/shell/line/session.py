@@ -17,9 +17,9 @@ import click
 
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.turn.calls import PendingCall
-from ikigai_actors.agent.turn.state import is_interrupted
 from ikigai_actors.errors import BadInput, IkigaiError, StoreError, SystemClosed, Withdrawn
 from ikigai_actors.reach.conversation import is_busy, outcome_of_future, reads_at_once
+from ikigai_actors.reach.states import was_cut_off
 from ikigai_actors.reach.views import file_text, workspace_of
 from ikigai_actors.shell import slash
 from ikigai_actors.shell.line.input import Keyboard
@@ -261,7 +261,7 @@ class Shell(ShellPlace):
         elif record.status == Status.STOPPED:
             why = f" ({record.why_stopped})" if record.why_stopped else ""
             tell(f"it is stopped{why}: prompts wait for CONT; /signal CONT lets it go on")
-        elif is_interrupted(self.system.state_of(record)):
+        elif was_cut_off(self.system.state_of(record)):
             tell(_CUT_OFF)
         elif is_busy(self.current):
             if self.attended or not self.system.attached:  # a script does not wait for the turns of other processes
@@ -285,7 +285,7 @@ class Shell(ShellPlace):
         """Approve or deny a call that waits; show the next question of the current agent, or the rest of its turn."""
         number, call = self.questions.choose(number, self.current.uuid)
         agent = self.system.handle(call.agent)
-        cut_off = is_interrupted(agent.state)
+        cut_off = was_cut_off(agent.state)
         self._turns.prepare(agent)  # before the turn goes on, so that no event is missed
         in_time = self.questions.decide(call, approved, always=always, reason=reason)
         self._turns.watch(agent)

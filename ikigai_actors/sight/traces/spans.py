@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.providers.base import Spent
 from ikigai_actors.records.messages.messages import Kind, Message
-from ikigai_actors.records.messages.replies import counts_as_request
 from ikigai_actors.sight.traces import conventions as name
 from ikigai_actors.sight.traces.ids import call_span, request_span, trace_of, turn_span
 
@@ -192,12 +191,12 @@ class TurnFold:
                 return None
             if not (self._failed and message.is_in_turn):
                 if self._before is not None:
-                    self._before.requests += counts_as_request(message)
+                    self._before.requests += message.counts_as_request
                 return None
             turn = self._open_again()
         if message.is_in_turn:
             turn.rests, turn.fresh = None, False
-        turn.requests += counts_as_request(message)
+        turn.requests += message.counts_as_request
         return None if turn.rests is not None else self._follow_within(turn, message)
 
     def close(self, *, is_open: bool, death: str | None = None, died: int = 0) -> EndedTurn | None:
@@ -251,7 +250,7 @@ class TurnFold:
                 turn.asked, turn.asking = self._now, not turn.calls
             case Kind.STEER | Kind.REPAIR:
                 turn.asked, turn.asking = self._now, True
-        if counts_as_request(message):
+        if message.counts_as_request:
             self._spend(turn, message)
         if kind in (Kind.OUTPUT, Kind.ERROR, Kind.INTERRUPTED):
             why = "" if kind == Kind.OUTPUT or "exit" in data else _error_of(message)

@@ -481,7 +481,7 @@ class System(Directory):
             HostElsewhere: another process runs that agent: import there.
             BadInput: an argument cannot be used, or the file cannot be read.
         """
-        from ikigai_actors.records.transfer.export import as_path
+        from ikigai_actors.arguments import as_path
         from ikigai_actors.records.transfer.graft import ImportFile
 
         self._check_open()

@@ -7,6 +7,22 @@ from ikigai_actors.records.budgets.budget import UNITS, BudgetStatus, amount_tex
 from ikigai_actors.verbs.text.words import in_thousands, money
 
 
+def dollars(micro: int) -> float:
+    """An amount of micro-dollars in dollars."""
+    return micro / MICRO
+
+
+def cost_text(tokens: int, micro: int) -> str:
+    """Tokens and micro-dollars, as people read them; without dollars where nothing had a price."""
+    counted = amount_text("tokens", tokens)
+    return f"{counted}, {dollar_text(micro)}" if micro else counted
+
+
+def dollar_text(micro: int) -> str:
+    """An amount of micro-dollars, as people read it."""
+    return amount_text("usd", micro)
+
+
 def budget_lines(found: BudgetStatus | None, name: str) -> Iterator[str]:
     """A line for each limit of a budget; ``name`` is what people call its owner."""
     if found is None:

@@ -16,7 +16,7 @@ from difflib import unified_diff
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from ikigai_actors.agent.turn.calls import CHANGED, PendingCall
+from ikigai_actors.agent.turn.calls import CHANGED, EXACT, TOOL, PendingCall
 from ikigai_actors.verbs.text.harmless import as_json, one_line
 
 SHORT = 300
@@ -183,3 +183,18 @@ def answers(call: PendingCall) -> str:
         case ("exact",):
             return "y runs it, n does not, a runs this command always"
     return "y runs it, n does not"
+
+
+def change_note(call: PendingCall) -> str:
+    """The words about a tool that has changed since an earlier question; empty when it has not."""
+    return f"{CHANGED}\n{call.change}" if call.former else ""
+
+
+def always_option(call: PendingCall) -> str:
+    """The option with which an approval of a call holds for others as well."""
+    return {TOOL: " --always", EXACT: " --exact"}[call.always[-1]]
+
+
+def always_words(call: PendingCall) -> str:
+    """The calls for which such an approval holds; empty when it holds for this one alone."""
+    return {EXACT: "this command", TOOL: visible(call.tool)}.get(call.always[-1] if call.always else "", "")

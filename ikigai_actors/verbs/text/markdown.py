@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ikigai_actors.arguments import as_path
 from ikigai_actors.reach.scrollback import Scrollback
 from ikigai_actors.records.messages.messages import Kind, Message, new_message
-from ikigai_actors.records.transfer.export import Branch, as_path
+from ikigai_actors.records.transfer.export import Branch
 from ikigai_actors.records.transfer.format import ORIGIN
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.new_file import new_file

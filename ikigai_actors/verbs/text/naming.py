@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from ikigai_actors.system.handles.ref import AgentRef, System
 
 
+def name_by_uuid(uuid: str) -> str:
+    """The two words of an agent of which nothing but the uuid is known."""
+    return words_of(uuid)
+
+
 def named(agent: "AgentRef") -> str:
     """The label of an agent, which finds it."""
     return shown_name_in(agent.system)(agent.uuid)

@@ -12,8 +12,7 @@ from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.mail.mail import preview
-from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
-from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
+from ikigai_actors.records.messages.messages import ATTACHMENTS_KEY, CONVERSATION, Kind, Message
 from ikigai_actors.records.messages.principals import principal_in
 from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.verbs.text.harmless import one_line

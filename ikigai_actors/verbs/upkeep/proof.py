@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.arguments import as_path
 from ikigai_actors.records.proof.chain_check import Problem
 from ikigai_actors.records.proof.checkpoint import read_checkpoint, write_checkpoint
 from ikigai_actors.records.proof.verify import Verified
-from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.records.transfer.verify import verify_file, verify_named
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import IO
 
 from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.arguments import as_path
 from ikigai_actors.errors import StoreInUse
 from ikigai_actors.records.agents.words import called
-from ikigai_actors.records.transfer.export import as_path, export_file
+from ikigai_actors.records.transfer.export import export_file
 from ikigai_actors.records.transfer.format import RecordFile
 from ikigai_actors.records.transfer.graft import Imported, ImportFile
 from ikigai_actors.records.transfer.preview import ImportPreview

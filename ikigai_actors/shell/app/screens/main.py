@@ -16,9 +16,9 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Input, Static
 
-from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.errors import SystemClosed
 from ikigai_actors.reach.snapshots import Snapshot, Wish
+from ikigai_actors.reach.states import is_in_turn
 from ikigai_actors.reach.views import blob_bytes_of, file_text, label_at_hand, now_of
 from ikigai_actors.shell.app.agent_page import Later, Page
 from ikigai_actors.shell.app.choices import choices_of, command_choices, mentions
@@ -568,7 +568,7 @@ class MainScreen(Screen[None]):
         """Draw the edges of the prompt, and the last line, where they have changed."""
         snapshot, width, colours = self.snapshot, self._width, self.colours
         place, facts = talk_lines.way(snapshot, colours), talk_lines.facts(snapshot, self._model, self._arrived)
-        busy = snapshot is not None and is_working(snapshot.state)
+        busy = snapshot is not None and is_in_turn(snapshot.state)
         reads = isinstance(self.focused, ReadableTranscript) and self.focused.reads
         transcript = self.page.transcript
         below = bool(transcript.answering) and not transcript.following

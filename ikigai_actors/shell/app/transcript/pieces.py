@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
 from ikigai_actors.verbs.text.call_page import call_subject, whole_call
@@ -185,7 +184,7 @@ def _pieces(message: Message, called: NameOf) -> list[Piece]:
 def _attached(message: Message, position: int) -> list[Piece]:
     """The attachments of a message, each as a note, shown at the position of a message."""
     pieces = []
-    for line, one in zip(attached_lines(message), message.data.get(ATTACHMENTS_KEY) or (), strict=True):
+    for line, one in zip(attached_lines(message), message.attached, strict=True):
         is_picture = str(one.get("media")).startswith("image/")
         look, blob = (Look.PICTURE, str(one.get("sha256", ""))) if is_picture else (Look.NOTE, "")
         pieces.append(Piece(look, line, position, blob=blob))

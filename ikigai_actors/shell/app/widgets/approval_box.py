@@ -27,9 +27,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Static
 
-from ikigai_actors.agent.turn.calls import EXACT, TOOL, PendingCall
+from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.shell.app.theme import DARK, Palette
-from ikigai_actors.verbs.text.call_page import CallPart, call_page, visible
+from ikigai_actors.verbs.text.call_page import CallPart, always_option, always_words, call_page, visible
 from ikigai_actors.verbs.text.words import counted
 
 QUIET = 1.0
@@ -75,13 +75,13 @@ class Question(NamedTuple):
 
     def command(self, key: str) -> str:
         """The slash command that answers as a key does."""
-        always = {TOOL: " --always", EXACT: " --exact"}[self.reach] if key == "a" else ""
+        always = always_option(self.call) if key == "a" else ""
         return f"/{'deny' if key in 'nt' else 'approve'} {self.number}{always}"
 
 
 def keys_of(question: Question, width: int) -> list[tuple[str, str]]:
     """The keys that answer a question, and what each of them does; in fewer words where it is narrow."""
-    what = {EXACT: "this command", TOOL: visible(question.call.tool)}.get(question.reach, "")
+    what = always_words(question.call)
     ways: list[tuple[str, ...]] = [
         ("run once", "no", "why not", f"always {what} for {question.who} and below"),
         ("run once", "no", "why not", f"always {what} here and below"),
