@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import BadInput, StepFailed
-from ikigai_actors.programs.frames import ActWaiting, ProgramFrame, current_frame
+from ikigai_actors.programs.frames import ActWaiting, ProgramFrame, acting_frame, current_frame
 from ikigai_actors.programs.records import (
     ASK_ACT,
     FORK_ACT,
@@ -26,6 +26,7 @@ from ikigai_actors.programs.records import (
 )
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.mail.asked import AskedTurn, turn_name
+from ikigai_actors.tools.effect_keys import current_call
 
 T = TypeVar("T")
 
@@ -106,6 +107,64 @@ class ForkAct(ProgramAct):
 
     def value(self, text: str) -> Any:
         return self._handle(text.partition(" ")[0])  # under a budget, what is left of it follows
+
+
+class VerbAct(ProgramAct):
+    """A verb of a handle that is one unit with its result."""
+
+    _make: Callable[[Any], Any]
+
+    def __init__(
+        self, frame: ProgramFrame, name: str, given: Mapping[str, Any], make: Callable[[Any], Any] = lambda given: given
+    ) -> None:
+        """Ask for it; what is None is left out. ``make`` makes the value of the result."""
+        super().__init__(frame, name, {key: value for key, value in given.items() if value is not None})
+        self._make = make
+
+    def value(self, text: str) -> Any:
+        made: Any = self._make(json.loads(text))
+        return made
+
+
+class KeyedAct(ProgramAct):
+    """A verb that another agent carries out, under the key of the call."""
+
+    _make: Callable[[Any], Any]
+
+    def __init__(
+        self,
+        frame: ProgramFrame,
+        verb: str,
+        given: Sequence[Any],
+        run: Callable[[str], Any],
+        make: Callable[[Any], Any],
+    ) -> None:
+        """Ask for it. ``run`` does it under a key, and gives what JSON can hold; ``make`` makes the value of that."""
+        asked = {"function": verb, "args": list(given), "kwargs": {}}
+        super().__init__(frame, STEP_BY_KEY, asked, lambda: run(current_call().key))
+        self._make = make
+
+    def value(self, text: str) -> Any:
+        made: Any = self._make(json.loads(text))
+        return made
+
+
+def program_frame(verb: str, **others: Any) -> ProgramFrame | None:
+    """The frame of the program that calls a verb here; None outside of one.
+
+    Raises `BadInput` where one of the others is given: acts of a program have no key, and no time-out.
+    """
+    frame = acting_frame.get()
+    if frame is not None and (given := [name for name, value in others.items() if value is not None]):
+        raise BadInput(f"Expected no {given[0]} for {verb}() in a program: what it does is done once anyway.")
+    return frame
+
+
+def write_act(given: Mapping[str, Any]) -> VerbAct | None:
+    """The act by which a program writes a document; None outside of one. Raises what `program_frame` does."""
+    frame = program_frame("write", key=given["key"], timeout=given["timeout"])
+    asked = {name: given[name] for name in ("path", "body", "expect", "author")}
+    return None if frame is None else VerbAct(frame, "document_write", asked)
 
 
 class AskAct(ProgramAct):

@@ -3,6 +3,7 @@
 What each call of a program leaves, and what a crash makes of it:
 
     fork, prompt          the row and the result are one unit: never repeated
+    send, remind, grant, kill, merge, document_write    so are these
     wait                  goes on until the same deadline; ends at once where the turns have ended
     ask_person            the question stays open, and is asked once
     step                  at most once: one that was cut off has an error as its result

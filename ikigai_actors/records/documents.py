@@ -13,7 +13,7 @@ second one looks again, and gets the next version, or `DocumentChanged`.
 Paths are clean and relative: names between slashes. They are no files: nothing of the file system is touched.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -161,6 +161,7 @@ class Documents(OfOneProcess):
         perform: Callable[[Unit, float | None], Any],
         now_ms: Callable[[], int],
         perform_once: Callable[..., Any],
+        write_as_act: Callable[[Mapping[str, Any]], Any] = lambda given: None,
     ) -> None:
         """Put the parts together.
 
@@ -168,7 +169,9 @@ class Documents(OfOneProcess):
             perform: commits a unit, waits for some seconds, and returns the answer.
             now_ms: gives the time, in milliseconds since 1970.
             perform_once: does so once for a `KeyedCall`.
+            write_as_act: writes as a program does, where that asks for it; else it gives None.
         """
+        self._write_as_act = write_as_act
         self._store, self._perform, self._now_ms, self._perform_once = store, perform, now_ms, perform_once
 
     def write(
@@ -186,7 +189,8 @@ class Documents(OfOneProcess):
         Args:
             path: a clean relative path.
             body: the whole text, at most 1 MiB in UTF-8.
-            author: the agent that writes, by its handle, uuid, name or prefix; None for a person outside of any agent.
+            author: the agent that writes, by its handle, uuid, name or prefix; None for a person outside of any agent,
+                and in a program for the program's own agent.
             expect: the version that the text is based on; 0 when there must be none yet. None replaces any version.
             key: 1 to 200 printable characters that name this version for its author, or among those of people. A second
                 call with the key writes nothing, and returns the number of the first one.
@@ -198,6 +202,9 @@ class Documents(OfOneProcess):
             AgentNotFound, AmbiguousAgent, AgentDead: the author cannot be found, or is dead.
         """
         unit = self._unit(check_path(path), check_document(body), author, expect, timeout)
+        asked = {"path": path, "body": body, "expect": expect, "author": getattr(author, "uuid", author)}
+        if (act := self._write_as_act({**asked, "key": key, "timeout": timeout})) is not None:
+            return act if act.is_driven else int(act.get())
         if key is None:
             version: int = self._perform(unit, timeout)
             return version

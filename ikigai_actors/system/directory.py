@@ -57,6 +57,7 @@ from ikigai_actors.arguments import (
     shown,
 )
 from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, NoHost, Repeated, StoreError, SystemClosed
+from ikigai_actors.programs.acts import write_act
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import RandomBytes, new_agent_uuid
 from ikigai_actors.records.agents.labels import check_label_key, labels_in
@@ -187,7 +188,7 @@ class Directory(OfOneProcess, ABC):
         """The documents that all agents share."""
         from ikigai_actors.records.documents import Documents
 
-        return Documents(self._store, self._writer.perform, self._clock.now_ms, self._perform_once)
+        return Documents(self._store, self._writer.perform, self._clock.now_ms, self._perform_once, write_act)
 
     @cached_property
     def endpoints(self) -> "types.Endpoints":

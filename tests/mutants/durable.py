@@ -303,5 +303,19 @@ DURABLE_MUTANTS = (
         "        del parked\n",
         test=_PARKING,
     ),
+    Mutant(
+        "a program that asks for a verb does it whenever it is called",
+        "programs/acts.py",
+        "    frame = acting_frame.get()\n    if frame is not None and (given",
+        "    frame = None\n    if frame is not None and (given",
+        test=_PROGRAMS,
+    ),
+    Mutant(
+        "what a program grants is not what it asks for",
+        "agent/builtin_calls/programs.py",
+        "name: given[name] for name in UNITS if given.get(name)",
+        "name: given[name] + 1 for name in UNITS if given.get(name)",
+        test=_PROGRAMS,
+    ),
 )
 """All of them."""

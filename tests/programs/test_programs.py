@@ -521,6 +521,56 @@ def test_a_step_that_fails_raises_where_it_is_asked_for() -> None:
         assert "invalid literal" in boss_in(system, catches).prompt("go").get(timeout=DEADLINE).text
 
 
+@program
+def acts_on_others(task: str) -> str:
+    """Every verb of handles once, and a question at which it waits."""
+    me = current_agent()
+    kid, doomed = me.fork(name="kid", model="script"), me.fork(name="doomed", model="script")
+    said = kid.prompt("Say it.").get().text
+    gave = [
+        me.send(kid, "a mail"),
+        me.send(kid, "later", after=3600),
+        me.remind("look", every="0 2 * * *"),
+        kid.remind("rise", after=60, prompt=True),
+        me.system.documents.write("plan.md", said),
+        me.grant(tokens=5).granted["tokens"],
+        [one.uuid == doomed.uuid for one in doomed.kill(reason="done")],
+        me.merge(kid).text,
+    ]
+    try:
+        doomed.kill()
+    except StepFailed as error:
+        gave.append("is dead" in str(error))
+    me.ask("Go on?")
+    return json.dumps(gave)
+
+
+def test_the_verbs_of_handles_are_acts_of_a_program_and_none_is_repeated_after_a_restart(durable: str) -> None:
+    def opened() -> ActorSystem:
+        given = {"script": ScriptedProvider(lambda request: Reply("said"))}
+        return ActorSystem.open(durable, provider="offline", providers=given, programs=[acts_on_others])
+
+    with opened() as system:
+        boss = system.root.fork(name="boss", model=acts_on_others, budget={"tokens": 1_000})
+        boss.prompt("go")
+        eventually(lambda: bool(system.questions.pending()), "the question")
+    with opened() as system:
+        boss = system.agent("boss")
+        [question] = system.questions.pending()
+        system.questions.answer(question.id, True)
+        gave = json.loads(boss.reply(timeout=DEADLINE).text)
+        kid = system.agent("kid")
+        assert gave == [2, 1, 1, 2, 1, 1_005, [True], "said", True]
+        assert [one.body for one in kid.mails() if one.kind == "mail"] == ["a mail"]
+        assert sorted(one.body for one in kid.timers()) == ["later", "rise"]
+        assert [one.version for one in system.documents.log("plan.md")] == [1]
+        assert [one.author for one in system.documents.log("plan.md")] == [boss.uuid]
+        assert boss.budget is not None
+        assert boss.budget.granted["tokens"] == 1_005
+        assert [one.kind for one in boss.history()].count("merge") == 1
+        assert check(system._store) == []
+
+
 KILLED = """
 import os, sys
 from pathlib import Path

@@ -5,8 +5,9 @@ A question to a person is the same call that models have (`AskPersonCall`).
 A program's child begins before the prompt of the turn, so it pays for nothing that its parent has done in it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from ikigai_actors.agent.builtin_calls.asking import AskPersonCall
@@ -14,15 +15,25 @@ from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given,
 from ikigai_actors.agent.builtin_calls.fork import ForkCall
 from ikigai_actors.agent.builtin_calls.wait import WaitCall
 from ikigai_actors.agent.turn.calls import Call
+from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.fork import Childbed
 from ikigai_actors.agent.turn.kinds import budget_of_kind, messages_of_kind, restart_of_kind
-from ikigai_actors.agent.turn.state import State
+from ikigai_actors.agent.turn.merging import begin_merge
+from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage
 from ikigai_actors.errors import BadInput
 from ikigai_actors.frozen import NO_DATA
+from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.agents.identity import check_name
+from ikigai_actors.records.budgets.budget import UNITS, Budget
+from ikigai_actors.records.budgets.grants import Grant, Served
+from ikigai_actors.records.documents import WriteVersion
+from ikigai_actors.records.lives.deaths import LifecycleChange
+from ikigai_actors.records.lives.delivery import delivery
+from ikigai_actors.records.lives.signals import KillByAgent
 from ikigai_actors.records.mail.asked import Ask, AskedTurn, turn_named
 from ikigai_actors.records.mail.mail import Mail
+from ikigai_actors.records.mail.timers import Timer, reminder
 from ikigai_actors.records.messages.forms import birth_form, problem_of
 from ikigai_actors.records.messages.kinds import kind_named
 from ikigai_actors.records.messages.messages import Kind
@@ -129,10 +140,163 @@ class BeginTurnsWait(Unit):
         return {"deadline": self.deadline, "agents": None, "turns": turns, "need": self.need}
 
 
+_WHEN = {
+    "at": Argument("string", "When, as for `remind`."),
+    "after": Argument("number", "Seconds from now on."),
+    "zone": Argument("string", "The time zone of it."),
+}
+
+
+class ProgramSend(BuiltinCall):
+    """Send a mail as an agent; the result is its number."""
+
+    name = "send"
+    description = "Send a mail."
+    arguments: ClassVar = {
+        "sender": Argument("string", "Who sends it, by uuid.", required=True),
+        "to": Argument("string", "The recipient, or a group.", required=True),
+        "body": Argument("string", "What it says.", required=True),
+        **_WHEN,
+    }
+
+    def act(self, agent: str, given: Given, now: int) -> Unit:
+        to, body = text(given, "to"), text(given, "body")
+        return _or_refused(lambda: delivery(given["sender"], to, body, now, **_when(given)))
+
+    def to_model(self, answer: Any) -> str:
+        return str(answer.id)
+
+
+class ProgramRemind(BuiltinCall):
+    """Set a timer of an agent; the result is its number."""
+
+    name = "remind"
+    description = "Set a timer."
+    arguments: ClassVar = {
+        "agent": Argument("string", "The agent, by uuid.", required=True),
+        "text": Argument("string", "Of what.", required=True),
+        "every": Argument("string", "Again and again."),
+        "prompt": Argument("boolean", "Whether it is a prompt."),
+        **_WHEN,
+    }
+
+    def act(self, agent: str, given: Given, now: int) -> Unit:
+        what, prompt = text(given, "text"), bool(given.get("prompt"))
+        how = {**_when(given), "every": given.get("every")}
+        return _or_refused(lambda: reminder(given["agent"], what, now, prompt=prompt, **how))
+
+    def to_model(self, answer: Timer) -> str:
+        return str(answer.id)
+
+
+class ProgramWrite(BuiltinCall):
+    """Write a document; the result is the number of its version."""
+
+    name = "document_write"
+    description = "Write a document."
+    arguments: ClassVar = {
+        "path": Argument("string", "Its path.", required=True),
+        "body": Argument("string", "The whole text.", required=True, may_be_empty=True),
+        "expect": Argument("integer", "The version that the text is based on."),
+        "author": Argument("string", "Who writes it; the agent itself if left out."),
+    }
+
+    def act(self, agent: str, given: Given, now: int) -> Unit:
+        path, body, expect = text(given, "path"), text(given, "body"), given.get("expect")
+        author = given.get("author") or agent
+        return about(author, WriteVersion, lambda uuid: WriteVersion(path, body, uuid, expect, now))
+
+
+class ProgramGrant(BuiltinCall):
+    """Grant more of what the nearest budget of an agent limits; the result is what that grants now."""
+
+    name = "grant"
+    description = "Raise a budget."
+    arguments: ClassVar = {
+        "agent": Argument("string", "The agent, by uuid.", required=True),
+        **{name: Argument("number", "How many more.") for name in UNITS},
+    }
+
+    def act(self, agent: str, given: Given, now: int) -> Grant:
+        return Grant(given["agent"], Budget(**{name: given[name] for name in UNITS if given.get(name)}).limits())
+
+    def to_model(self, answer: Served) -> str:
+        assert answer.status is not None  # of a grant
+        return json.dumps(asdict(answer.status))
+
+
+class ProgramKill(BuiltinCall):
+    """End another agent; the result names those that have died, leaves first."""
+
+    name = "kill"
+    description = "End another agent."
+    arguments: ClassVar = {
+        "agent": Argument("string", "The agent, by uuid.", required=True),
+        "reason": Argument("string", "Why."),
+        "cascade": Argument("boolean", "End all its descendants too."),
+    }
+
+    def act(self, agent: str, given: Given, now: int) -> KillByAgent:
+        return KillByAgent(given["agent"], agent, now, text(given, "reason"), bool(given.get("cascade")))
+
+    def to_model(self, answer: LifecycleChange) -> str:
+        return json.dumps(list(answer.dead))
+
+
+class ProgramMerge(BuiltinCall):
+    """Take in what another agent has said; the result says what came of it."""
+
+    name = "merge"
+    description = "Take in what another agent has said."
+    arguments: ClassVar = {
+        "agent": Argument("string", "The other agent.", required=True),
+        "how": Argument("string", "How: result, summary or pick.", required=True),
+        "positions": Argument("string", "The positions of its messages, for pick, as JSON."),
+    }
+
+    def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+        self.check(call.input)
+        positions = json.loads(call.input.get("positions") or "[]")
+        return begin_merge(state, text(call.input, "agent"), call.input["how"], positions, call=call, for_code=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCall(Unit):
+    """Refuse a call whose arguments make no sense now."""
+
+    error: BadInput
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        raise self.error
+
+
 PROGRAM_CALLS: Mapping[str, BuiltinCall] = {
-    call.name: call for call in (ProgramFork(), ProgramPrompt(), ProgramWait(), AskPersonCall())
+    call.name: call
+    for call in (
+        ProgramFork(),
+        ProgramPrompt(),
+        ProgramWait(),
+        AskPersonCall(),
+        ProgramSend(),
+        ProgramRemind(),
+        ProgramWrite(),
+        ProgramGrant(),
+        ProgramKill(),
+        ProgramMerge(),
+    )
 }
 """The built-in calls of programs by name."""
+
+
+def _or_refused(make: Callable[[], Unit]) -> Unit:
+    try:
+        return make()
+    except BadInput as error:
+        return RefusedCall(error)
+
+
+def _when(given: Given) -> dict[str, Any]:
+    return {name: given.get(name) for name in _WHEN}
 
 
 def _settings(given: Given) -> dict[str, Any]:

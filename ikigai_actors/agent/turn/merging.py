@@ -19,6 +19,7 @@ What the model of the child has said is shown as a quotation, never as this agen
 with whose they are.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -70,11 +71,21 @@ without losing any of this."""
 
 
 def begin_merge(
-    state: State, child: str, how: str, positions: Sequence[int], *, caller: on.Caller = None, call: Call | None = None
+    state: State,
+    child: str,
+    how: str,
+    positions: Sequence[int],
+    *,
+    caller: on.Caller = None,
+    call: Call | None = None,
+    for_code: bool = False,
 ) -> Step:
-    """Look at the child first. ``call`` is the model's call that asks for it, ``caller`` who asks otherwise."""
+    """Look at the child first. ``call`` is the model's call that asks for it, ``caller`` who asks otherwise.
+
+    ``for_code``: whether the result of the call is data, as a program needs it, and no sentence.
+    """
     request = state.request + 1
-    merging = Merging(child, how, tuple(positions), caller, call, back=state.phase)
+    merging = Merging(child, how, tuple(positions), caller, call, back=state.phase, for_code=for_code)
     after = replace(state, phase=Phase.MERGING, request=request, merging=merging)
     return Step(after, effects=(ReadChild(request, child, with_log=how == SUMMARY),))
 
@@ -248,21 +259,22 @@ def _write(state: State, text: str, further: dict[str, Any], now: int) -> Step:
         **({"documents": [one.as_data() for one in source.documents]} if source.documents else {}),
         **further,
     }
-    drafts: list[PendingMessage] = [(Kind.MERGE, text, data)]
-    if merging.call is not None:
-        drafts.insert(0, (Kind.TOOL_RESULT, f"Merged: what {source.called} has said follows.", merging.call.data))
-    messages = messages_of(state.uuid, state.head, now, tuple(drafts))
-    calls = state.calls if merging.call is None else progress(state.calls, (merging.call.id,), Progress.DONE)
-    after = advance(state_behind(state), messages, hold=None, calls=calls)
-    entry = MergeEntry(source.agent, source.head, messages[-1].id, now)
-    asks = merging.call is not None and asks_next(after)
     told = {
-        "position": messages[-1].id,
+        "position": state.head + (1 if merging.call is None else 2),
         "head": source.head,
         "text": text,
         "documents": [one.as_data() for one in source.documents],
         "usage": further.get("usage"),
     }
+    drafts: list[PendingMessage] = [(Kind.MERGE, text, data)]
+    if merging.call is not None:
+        result = json.dumps(told) if merging.for_code else f"Merged: what {source.called} has said follows."
+        drafts.insert(0, (Kind.TOOL_RESULT, result, merging.call.data))
+    messages = messages_of(state.uuid, state.head, now, tuple(drafts))
+    calls = state.calls if merging.call is None else progress(state.calls, (merging.call.id,), Progress.DONE)
+    after = advance(state_behind(state), messages, hold=None, calls=calls)
+    entry = MergeEntry(source.agent, source.head, messages[-1].id, now)
+    asks = merging.call is not None and asks_next(after)
     effects = (Answer(merging.caller, told),) if merging.call is None else ()
     return Step(after, LogUnit(state.uuid, messages, merged=entry, asks=asks), effects, merging.caller)
 

@@ -191,6 +191,8 @@ class Merging:
     """The part that its model is shown in place of its whole history, which is too long."""
     usage: Usage | None = None
     """The cost of the notes of earlier parts."""
+    for_code: bool = False
+    """Whether the call is that of a program, whose result is data."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Any
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.arguments import check_count
 from ikigai_actors.errors import BadInput
+from ikigai_actors.programs.acts import VerbAct, program_frame
 from ikigai_actors.records.budgets.budget import MOST, Budget, BudgetStatus, as_budget, checked_limits, micro_dollars
 from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.base import CommandBase
@@ -48,6 +49,10 @@ class BudgetCommands(CommandBase[H]):
         more = Budget(tokens, usd, agents, agents_ever, seconds, requests_per_minute).limits()
         if not any(more.values()):
             raise BadInput("Expected what to grant, e.g. grant(tokens=100_000) or grant(usd=5); got nothing.")
+        if (frame := program_frame("grant", timeout=timeout)) is not None:
+            amounts = {"tokens": tokens, "usd": usd, "agents": agents, "agents_ever": agents_ever, "seconds": seconds}
+            asked = {"agent": self.uuid, **amounts, "requests_per_minute": requests_per_minute}
+            return VerbAct(frame, "grant", asked, lambda status: BudgetStatus(**status))
         from ikigai_actors.records.budgets.grants import Grant
 
         return self._write(Grant(self.uuid, more), timeout, lambda served: served.status)

@@ -1,6 +1,8 @@
 """The commands that change the history of an agent, what its model sees of it, and its settings."""
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.ways import RESULT, check_merge
 from ikigai_actors.arguments import check_choice, check_flag, check_timeout
 from ikigai_actors.errors import BadInput
+from ikigai_actors.programs.acts import KeyedAct, VerbAct, program_frame
 from ikigai_actors.records.agents.registry import Handle, uuid_of
 from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.records.messages.skills_beside import SKILLS
@@ -193,6 +196,17 @@ class HistoryCommands(CommandBase[H]):
         """
         picked = check_merge(how, positions)
         check_timeout(timeout)
+        if (frame := program_frame("merge", key=key, timeout=timeout)) is not None:
+            other = getattr(child, "uuid", child)
+            if frame.me.uuid == self.uuid:
+                asked = {"agent": other, "how": how, "positions": json.dumps(picked) if picked else None}
+                return VerbAct(frame, "merge", asked, merged)
+            who = type(self)(self.system, self.uuid)
+
+            def once(key: str) -> dict[str, Any]:
+                return asdict(who.merge(other, how, picked, key=key).get())
+
+            return KeyedAct(frame, "merge", (self.uuid, other, how, picked), once, merged)
 
         def take() -> Future[Merged]:
             uuid = uuid_of(self.system._store, child)

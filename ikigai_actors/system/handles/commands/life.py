@@ -9,6 +9,7 @@ from ikigai_actors.agent.remote_commands import Move
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_flag, check_type
 from ikigai_actors.errors import BadInput, SystemClosed
+from ikigai_actors.programs.acts import VerbAct, program_frame
 from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.agents.registry import Handle, Rename
 from ikigai_actors.system.handles.base import H
@@ -93,6 +94,9 @@ class LifeCommands(CommandBase[H]):
         Returns:
             After the commit, the agents that died, leaves first. Raises what `signal` does.
         """
+        if (frame := program_frame("kill", timeout=timeout)) is not None:
+            asked = {"agent": self.uuid, "cascade": check_flag(cascade, "cascade") or None, "reason": reason or None}
+            return VerbAct(frame, "kill", asked, lambda died: [self._ref(uuid) for uuid in died])
 
         def dead(aftermath: "LifecycleChange") -> list[H]:
             return [self._ref(uuid) for uuid in aftermath.dead]

@@ -6,10 +6,11 @@ from datetime import datetime
 from ikigai_actors.actors.futures import Future, refuse_to_block
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.arguments import check_timeout
+from ikigai_actors.programs.acts import VerbAct, program_frame
 from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.agents.registry import Handle
 from ikigai_actors.records.lives.delivery import delivery
-from ikigai_actors.records.mail.mail import PERSON, Delete, Mail, Open, Read, check_mail_id
+from ikigai_actors.records.mail.mail import PERSON, Delete, Mail, Open, Read, check_letter, check_mail_id
 from ikigai_actors.records.mail.schedules import times
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.handles.base import H
@@ -58,9 +59,14 @@ class MailCommands(CommandBase[H]):
             GroupEmpty: nobody else is in the group.
             TooManyTimers: the recipient has 100 timers.
         """
+        to = getattr(recipient, "uuid", recipient)
+        if (frame := program_frame("send", key=key, timeout=timeout)) is not None:
+            check_letter(body)
+            when = {"at": None if at is None else str(at), "after": after, "zone": zone}
+            return VerbAct(frame, "send", {"sender": self.uuid, "to": to, "body": body, **when})
         now = self.system._clock.now_ms()
         unit = delivery(self.uuid, recipient, body, now, at=at, after=after, zone=zone)
-        given = {"to": getattr(recipient, "uuid", recipient), "body": body, **times(at, after, zone)}
+        given = {"to": to, "body": body, **times(at, after, zone)}
         return self._write(unit, timeout, lambda sent: sent.id, self._call(key, "send", given, body))
 
     def open_mail(self, number: int, timeout: float | None = None) -> Future[Mail]:

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.arguments import check_flag
+from ikigai_actors.programs.acts import VerbAct, program_frame
 from ikigai_actors.records.mail.schedules import times
 from ikigai_actors.records.mail.timers import CancelTimer, check_timer_id, reminder
 from ikigai_actors.system.handles.base import H
@@ -57,6 +58,9 @@ class TimerCommands(CommandBase[H]):
             TooManyTimers: it has 100 timers.
         """
         check_flag(prompt, "prompt")
+        if (frame := program_frame("remind", key=key, timeout=timeout)) is not None:
+            when = {"at": None if at is None else str(at), "after": after, "every": every, "zone": zone}
+            return VerbAct(frame, "remind", {"agent": self.uuid, "text": text, "prompt": prompt or None, **when})
         now = self.system._clock.now_ms()
         unit = reminder(self.uuid, text, now, prompt=prompt, at=at, after=after, every=every, zone=zone)
         given = {"text": text, "prompt": prompt, **times(at, after, zone, every)}
