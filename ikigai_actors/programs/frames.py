@@ -32,7 +32,7 @@ from ikigai_actors.actors.futures import acting_agent
 from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.errors import BadInput, NoCurrentAgent, StepChanged
 from ikigai_actors.programs.changes import GO_ON, goes_on_without
-from ikigai_actors.programs.records import ActOutcome, TurnRecords, shown_call
+from ikigai_actors.programs.records import ActOutcome, TurnRecords
 from ikigai_actors.providers.base import ToolCall
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.text import utc_time
@@ -272,8 +272,7 @@ class ProgramFrame:
         note = goes_on_without(self._records.unasked(self.acts)) if unheard and self.on_change == GO_ON else ""
         if unheard and self.on_change != GO_ON and (left := self._records.left(self.acts)) is not None:
             act = unheard[0]
-            asks = f"line {act.line} asks for {shown_call(act.name, act.given)}, which this turn does not hold"
-            self._changed = StepChanged(self._records.sentence(asks, left))
+            self._changed = StepChanged(self._records.asks(act.line, act.name, act.given, left))
             raise self._changed
         self._awaited = set(self._unknown)
         asked = AskedCalls(tuple(ToolCall(one.name, one.given, one.id) for one in self._fresh), note)

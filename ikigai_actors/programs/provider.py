@@ -26,6 +26,7 @@ from ikigai_actors.actors.threads import current_threads, in_thread
 from ikigai_actors.agent.turn.ahead import Ahead
 from ikigai_actors.arguments import check_callable
 from ikigai_actors.errors import ProviderError, StepChanged, StepFailed
+from ikigai_actors.frozen import replace
 from ikigai_actors.programs.changes import BEGINS_AGAIN, FAIL, RESTART, check_on_change, since_restart, way_of_turn
 from ikigai_actors.programs.frames import AskedCalls, FunctionAnswer, ProgramFrame, Reached
 from ikigai_actors.programs.records import TurnRecords, latest_calls, latest_results
@@ -174,7 +175,8 @@ class Program:
             self._frames.pop(me.uuid, None)
         frame.drop()
         if isinstance(reached, FunctionAnswer):
-            return as_reply(reached.value)
+            reply = as_reply(reached.value)
+            return reply if reply.model else replace(reply, model=self.version)
         raise _failure(reached) from reached
 
     def _asks(self, reached: AskedCalls, text: str = "") -> Reply:

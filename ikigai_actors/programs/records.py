@@ -55,6 +55,7 @@ class TurnRecords:
         self.results: dict[str, ActOutcome] = {}
         self.open: set[str] = set()
         self._calls: dict[str, tuple[str, int]] = {}
+        self._whole: dict[str, str] = {}  # with the modules of functions
         made_by = ""
         begun: dict[str, str] = {}
         for one in messages:
@@ -63,6 +64,8 @@ class TurnRecords:
                     made_by = one.data.get("made_by") or made_by
                     made = {call["id"]: shown_call(call["name"], call["input"]) for call in calls_made(one)}
                     self._calls |= {call: (shown, one.id) for call, shown in made.items()}
+                    for each in calls_made(one):
+                        self._whole[each["id"]] = shown_call(each["name"], each["input"], whole=True)
                     self.open = set(made)
                 case Kind.TOOL_CALL:
                     begun[one.data["tool_use_id"]] = one.data["name"]
@@ -87,9 +90,16 @@ class TurnRecords:
         left = [*self.results, *sorted(self.open - set(asked))]
         return [f"{shown} at message {place}" for shown, place in (self._calls.get(one, (one, 0)) for one in left)]
 
-    def sentence(self, what: str, left: str) -> str:
+    def asks(self, line: int, name: str, given: Mapping[str, Any], left: str) -> str:
+        """The sentence about an act that this turn does not hold, beside a call that nobody asks for."""
+        same = shown_call(name, given) == self._calls.get(left, ("", 0))[0]  # but for their modules
+        act = shown_call(name, given, same)
+        return self.sentence(f"line {line} asks for {act}, which this turn does not hold", left, whole=same)
+
+    def sentence(self, what: str, left: str, *, whole: bool = False) -> str:
         """The sentence about a function that does something else than this turn holds."""
         shown, place = self._calls.get(left, (left, 0))
+        shown = self._whole.get(left, shown) if whole else shown
         return f"{self._why} {what}, and nothing asks for {shown} at message {place}."
 
 
@@ -121,10 +131,11 @@ def latest_calls(newest_first: Iterable[Message]) -> set[str]:
     return set() if reply is None else {call["id"] for call in calls_made(reply)}
 
 
-def shown_call(name: str, given: Mapping[str, Any]) -> str:
-    """A call in words: ``step(publish, ["tea"])``."""
+def shown_call(name: str, given: Mapping[str, Any], whole: bool = False) -> str:
+    """A call in words: ``step(publish, ["tea"])``; ``whole``: with the module of the function."""
     if name in (STEP_ONCE, STEP_AGAIN, STEP_BY_KEY):
-        parts = [str(given.get("function", "")).rpartition(".")[2], *map(_as_json, given.get("args") or ())]
+        called = str(given.get("function", ""))
+        parts = [called if whole else called.rpartition(".")[2], *map(_as_json, given.get("args") or ())]
         parts += [f"{key}={_as_json(value)}" for key, value in (given.get("kwargs") or {}).items()]
         text = ", ".join(parts)
     else:

@@ -208,12 +208,19 @@ def other(what: str) -> str:
     return do(f"other {what}")
 
 
+def moved(what: str) -> str:
+    return do(f"moved {what}")
+
+
+moved.__module__, moved.__qualname__ = "elsewhere", "do"
+
+
 @program
 def changes(task: str) -> str:
     step(do, "a")
     if VERSION[0] == "two":
         step(other, "new")
-    step(do, "b")
+    step(moved if VERSION[0] == "moved" else do, "b")
     if VERSION[0] == "one":
         raise ValueError("not yet")
     return "done"
@@ -232,9 +239,15 @@ def test_an_act_that_the_log_does_not_hold_beside_one_that_nobody_asks_for_is_re
             match=r"line \d+ asks for step\(.*new.*does not hold, and nothing asks for step\(.*b.*at message",
         ):
             boss.reply(timeout=DEADLINE)
+        VERSION[0] = "moved"
+        boss.resume()
+        modules = r"asks for step\(elsewhere\.do, .* nothing asks for step\(tests\.programs\.test_programs\.do, "
+        with pytest.raises(ProviderError, match=modules):
+            boss.reply(timeout=DEADLINE)
         VERSION[0] = "three"
         boss.resume()
         assert boss.reply(timeout=DEADLINE).text == "done"
+        assert [one.data["made_by"] for one in boss.history() if one.kind == "assistant"][-1] == changes.version
         assert DONE == ["a", "b"]
 
 
