@@ -153,7 +153,7 @@ class ProgramSend(BuiltinCall):
     name = "send"
     description = "Send a mail."
     arguments: ClassVar = {
-        "sender": Argument("string", "Who sends it, by uuid.", required=True),
+        "sender": Argument("string", "The sender, by uuid.", required=True),
         "to": Argument("string", "The recipient, or a group.", required=True),
         "body": Argument("string", "What it says.", required=True),
         **_WHEN,
@@ -198,7 +198,7 @@ class ProgramWrite(BuiltinCall):
         "path": Argument("string", "Its path.", required=True),
         "body": Argument("string", "The whole text.", required=True, may_be_empty=True),
         "expect": Argument("integer", "The version that the text is based on."),
-        "author": Argument("string", "Who writes it; the agent itself if left out."),
+        "author": Argument("string", "The author; the agent itself if left out."),
     }
 
     def act(self, agent: str, given: Given, now: int) -> Unit:
