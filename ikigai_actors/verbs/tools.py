@@ -10,6 +10,7 @@ with them is a `BadInput`.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -272,4 +273,14 @@ def _as_click_takes(param: click.Parameter, name: str, value: object) -> object:
     """A value of JSON as click takes it. Raises `BadInput`."""
     if _is_list(param) and not isinstance(value, list):
         raise BadInput(f"Expected a list for {name!r}; got {shown(value)}.")
+    for one in value if _is_list(param) and isinstance(value, list) else [value]:
+        _check_scalar(param, name, one)
     return [value] if param.nargs == -1 and not _is_list(param) else value
+
+
+def _check_scalar(param: click.Parameter, name: str, value: object) -> None:
+    """Refuse what click's types fail at. Raises `BadInput`."""
+    if isinstance(value, dict | list) or (isinstance(value, float) and not isfinite(value)):
+        raise BadInput(f"Expected a text, a number or a flag for {name!r}; got {shown(value)}.")
+    if isinstance(param.type, click.types.BoolParamType) and not isinstance(value, bool | str | None):
+        raise BadInput(f"Expected true or false for {name!r}; got {shown(value)}.")

@@ -411,6 +411,27 @@ def test_a_stream_goes_on_where_the_client_was_and_ends_with_the_agent(stage: St
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("path", "given"),
+    [
+        ("kid/delete-mail", {"number": [1]}),
+        ("kid/delete-mail", {"number": {"a": 1}}),
+        ("kid/history", {"count": float("1e999")}),
+        ("kid/kill", {"cascade": 0}),
+        ("kid/kill", {"cascade": {"a": True}}),
+        ("kid/kill", {"reason": ["a"]}),
+    ],
+)
+def test_an_argument_of_another_type_is_refused(stage: Stage, path: str, given: dict[str, Any]) -> None:
+    async def work(client: httpx2.AsyncClient) -> None:
+        body = json.dumps(given).replace("Infinity", "1e999")
+        answer = await client.post(f"/v1/agents/{path}", content=body)
+        assert (answer.status_code, "Expected" in answer.json()["detail"]) == (400, True)
+
+    stage.run(work)
+    assert stage.host.agent("kid").record.living
+
+
 def test_a_mounted_application_follows_its_path_and_a_small_answer_leaves_at_once(stage: Stage) -> None:
     mounted = Starlette(routes=[Mount("/agents", app=stage.app)])
 

@@ -75,7 +75,7 @@ LOOKS_EVERY = 1.0
 MOST_WAITED = 60.0
 """Seconds for which a request waits for other agents."""
 
-STREAM_PAGE = 50
+STREAM_PAGE = 20
 """Messages that a stream reads at once."""
 
 HELD_LOOK = 5.0
