@@ -407,6 +407,40 @@ CREATE TABLE deliveries (
 );
 CREATE INDEX deliveries_due ON deliveries (subscription, due_at) WHERE due_at IS NOT NULL;
 
+-- Requests that wait for a batch of their service. A batch is a row before anything leaves; remote is the service's name for it, NULL
+-- while the service has not said so. A seat is the one host that deals with a service; another takes it when that has ended.
+CREATE TABLE seats (
+    service TEXT PRIMARY KEY,
+    host    TEXT NOT NULL REFERENCES hosts (id)
+);
+CREATE TABLE batches (
+    id         TEXT PRIMARY KEY,              -- random; the ids of its requests at the service end with it
+    service    TEXT NOT NULL,
+    remote     TEXT,
+    size       BIGINT NOT NULL,
+    made_at    BIGINT NOT NULL,
+    sent_at    BIGINT,                        -- when its latest sending began
+    ended_at   BIGINT,                        -- its results are there; rows that are older than 30 days are deleted by a prune
+    UNIQUE (service, remote)
+);
+CREATE INDEX batches_open ON batches (service) WHERE ended_at IS NULL;
+CREATE TABLE batch_members (
+    agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+    position   BIGINT NOT NULL,               -- the head of the history that is sent
+    attempt    BIGINT NOT NULL,
+    service    TEXT NOT NULL,
+    batch      TEXT REFERENCES batches (id),  -- NULL until it is sealed
+    asked_at   BIGINT NOT NULL,
+    due_at     BIGINT NOT NULL,               -- then it is asked directly
+    state      TEXT NOT NULL CHECK (state IN ('waiting', 'answered', 'failed', 'again', 'direct')),
+    body       BYTEA,                         -- the request; NULL once its end is known
+    result     TEXT,                          -- the service's answer, or why there is none
+    read_at    BIGINT,                        -- when its agent's host took note of the end
+    PRIMARY KEY (agent_uuid, position, attempt)
+);
+CREATE INDEX batch_members_waiting ON batch_members (service, batch) WHERE state = 'waiting';
+CREATE INDEX batch_members_unread ON batch_members (agent_uuid) WHERE read_at IS NULL AND state IN ('answered', 'failed', 'direct');
+
 -- Budgets: ceilings on what an agent and all that descend from it may spend. The chain above one never changes. Agent 0 always has
 -- one, at first without limits. Locked in this order, after the rows of agents: budgets, limits, portions, slots.
 CREATE TABLE budgets (

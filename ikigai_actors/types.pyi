@@ -8,6 +8,10 @@ from ikigai_actors.agent.statistics import TurnStatistics as TurnStatistics
 from ikigai_actors.agent.turn.calls import PendingCall as PendingCall
 from ikigai_actors.agent.waits import WaitResult as WaitResult
 from ikigai_actors.attachments import Attachment as Attachment
+from ikigai_actors.providers.batches import BatchRequest as BatchRequest
+from ikigai_actors.providers.batches import BatchResult as BatchResult
+from ikigai_actors.providers.batches import ListedBatch as ListedBatch
+from ikigai_actors.providers.batches import MemberOutcome as MemberOutcome
 from ikigai_actors.records.agents.registry import AgentRecord as AgentRecord
 from ikigai_actors.records.agents.registry import Handle as Handle
 from ikigai_actors.records.arrivals.arrivals import ArrivalRecord as ArrivalRecord

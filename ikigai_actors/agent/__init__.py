@@ -7,6 +7,7 @@ Its modules:
     succession                      what an actor sees of the actors around it, and of the process table
     backlog                         the commands that it has yet to begin, and their order
     effects                         what leaves after a commit, and what is in flight
+    batched                         lets a request wait for a batch of its service
     executor, jobs, service_gate    run requests to models and tools; hold requests back to a provider's limits
     assembly, sizes, costs          what a model is sent, how long that is, what it may cost and has cost
     toolbox, blob_cache             the tools of an agent; the bytes of its pictures

@@ -357,7 +357,7 @@ class AgentActor(PooledActor):
                     raise message.error
             case Restarted():
                 self._go_on_after(message)
-            case on.StatusChanged() | on.ServiceDue() | on.WindowFull() | on.PartWritten():
+            case on.StatusChanged() | on.ServiceDue() | on.WindowFull() | on.PartWritten() | on.Batched():
                 self._decide(message)
             case on.ChildRead():
                 self._decide(message)

@@ -271,11 +271,11 @@ class Costs:
         received = 0
         free = False
         match event:
-            case on.ReplyReceived(reply=Reply(usage=Usage() as usage, model=made_by)):
+            case on.ReplyReceived(reply=Reply(usage=Usage() as usage, model=made_by, batched=batched)):
                 if self._outputs is not None:
                     self._outputs.append(usage.output_tokens)
                 name = event.model.partition(":")[2]
-                return self._told(usage, made_by or name, event.model)
+                return self._told(usage, made_by or name, event.model, batched)
             case on.SummaryReplied(reply=Reply(usage=Usage() as usage, model=made_by)):
                 return self._told(usage, made_by or event.model.partition(":")[2], event.model)
             case on.ReplyFailed() | on.SummaryFailed():
@@ -305,14 +305,15 @@ class Costs:
             assert spent is not None  # as it has a usage
             if not model and (asked := self._model(self._asked(state))) is not None:
                 model = asked.name
-            charge = self._told(spent.usage, spent.model or model.partition(":")[2], model)
+            batched = bool(message.data.get("batched"))
+            charge = self._told(spent.usage, spent.model or model.partition(":")[2], model, batched)
         labels = set_id(state.labels)
         return SpendingRow(message.agent_uuid, message.id, labels, message.created_at, charge.tokens, charge.usd)
 
-    def _told(self, usage: Usage, made_by: str, model: str) -> Charge:
+    def _told(self, usage: Usage, made_by: str, model: str, batched: bool = False) -> Charge:
         """The charge of tokens that a service has counted."""
         price = self._runtime.prices.of_model(model, made_by)
-        return Charge(usage.all_tokens, 0 if price is None else price.of(usage))
+        return Charge(usage.all_tokens, 0 if price is None else price.of(usage, batched))
 
 
 def usual_output(settings: Mapping[str, Any], provider: object) -> int:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
 from ikigai_actors.agent.assembly import conversation_in_words, conversation_of, passage_of, shared_blocks
+from ikigai_actors.agent.batched import BatchedProvider
 from ikigai_actors.agent.blob_cache import RequestBlobs
 from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
 from ikigai_actors.agent.builtin_calls.programs import NEVER
@@ -57,6 +58,7 @@ from ikigai_actors.frozen import replace
 from ikigai_actors.providers import too_long
 from ikigai_actors.providers.attachment_limits import AttachmentLimits
 from ikigai_actors.providers.base import CUT_BY_BUDGET, Delta, Exit, Provider, Reply, Request, Spent
+from ikigai_actors.providers.batches import batches_of
 from ikigai_actors.providers.stand_in import other_writer
 from ikigai_actors.providers.windows import learned_window
 from ikigai_actors.records.agents.words import called
@@ -66,7 +68,7 @@ from ikigai_actors.records.log.log_unit import Birth
 from ikigai_actors.records.mail.asked import AskedTurn
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.outputs import expected_in
-from ikigai_actors.records.messages.settings import complaint
+from ikigai_actors.records.messages.settings import URGENCIES, complaint
 from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.text import storable
 from ikigai_actors.tools.effect_keys import CurrentCall, effect_key
@@ -121,6 +123,7 @@ class Effects:
         "_crash",
         "_finished",
         "_inbox",
+        "_joined",
         "_name",
         "_postponed",
         "_questions",
@@ -148,6 +151,7 @@ class Effects:
         """The effects that wait to be performed."""
         self._postponed: tuple[Effect, ...] = ()
         self._request: ModelRequest | None = None
+        self._joined: RequestModel | None = None  # the request in flight, where it waits for a batch
         self._crash: Crashed | None = None
         self._spent: Spent | None = None
         self._warned = 0  # the turn in which people got a notice that the window is nearly full
@@ -187,6 +191,9 @@ class Effects:
     def finish(self, finished: Callable[[], object]) -> None:
         """Begin nothing outside from now on, and call this function once no model request and no tool runs."""
         self._finished = [*(self._finished or ()), finished]
+        if self._request is not None and (joined := self._joined) is not None:
+            self.cancel()  # a batch may take a day: its answer is for whoever goes on with the turn
+            self._postponed = (*self._postponed, joined)
         self._note_end()
 
     def retry_postponed(self) -> None:
@@ -380,7 +387,25 @@ class Effects:
         def heard(delta: Delta) -> None:
             publisher.publish(Streamed(uuid, delta.text, delta.kind, head))
 
-        self._send(chosen, question, blobs, heard, on_reply, self._runs_at(state.turn, log), head)
+        batched = self._batched(chosen, head)
+        if batched is not None:
+            self._joined = RequestModel(request)
+            inbox.put_urgent(on.Batched(request))
+        self._send(chosen, question, blobs, heard, on_reply, self._runs_at(state.turn, log), head, batched)
+
+    def _batched(self, chosen: "_Chosen", head: int) -> BatchedProvider | None:
+        """The batches through which a request goes; None where it is asked directly."""
+        patience = URGENCIES.get(chosen.settings.get("urgency") or "now", 0)
+        if not patience or chosen.own_code:
+            return None
+        try:
+            service = batches_of(chosen.provider)
+        except Exception:  # other people's code; the request itself reports what is wrong
+            return None
+        if service is None:
+            return None
+        gate = self._runtime.gates.before(chosen.service)
+        return BatchedProvider(chosen.provider, service, self._runtime.batches, chosen.name, head, patience, gate)
 
     def _window_full(self, chosen: "_Chosen", state: State, log: Log) -> on.WindowFull | None:
         """The error of a request that should not leave as it is; None where it leaves.
@@ -539,6 +564,7 @@ class Effects:
         on_reply: Callable[[ModelAnswer], None],
         runs: Callable[[], object],
         at: int = 0,
+        batched: BatchedProvider | None = None,
     ) -> None:
         """Send a request; note the tokens that it costs on its way. For ``at`` see `ModelRequest.at`.
 
@@ -547,6 +573,8 @@ class Effects:
         for hook in self._runtime.instruments.request_begins:
             hook(self._tally, question)
         self._spent = None
+        if batched is None:
+            self._joined = None
 
         def on_delta(delta: Delta) -> None:
             if delta.spent is not None:
@@ -557,13 +585,13 @@ class Effects:
                 heard(delta)
 
         self._request = self._runtime.executor.ask_model(
-            chosen.provider,
+            chosen.provider if batched is None else batched,
             question,
             self._runtime.processes.handle(self._uuid),
             on_delta,
             on_reply,
             blobs.load if blobs.to_be_loaded else None,
-            self._runtime.gates.before(chosen.service),
+            self._runtime.gates.before(chosen.service) if batched is None else None,
             at,
             chosen.own_code,
             runs,

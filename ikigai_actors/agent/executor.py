@@ -14,7 +14,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ikigai_actors.actors.actor import AsideCall
 from ikigai_actors.actors.clock import SYSTEM_CLOCK, Clock
@@ -40,6 +40,8 @@ from ikigai_actors.tools.rules.acting import acting_rules
 from ikigai_actors.tools.rules.rule import Rules
 
 logger = logging.getLogger(__name__)
+
+A = TypeVar("A")
 
 UNWIND = 2.0
 """Seconds that cancelled calls and tools have to clean up when the system closes."""
@@ -351,6 +353,21 @@ class Executor:
         with self._closing:
             if not self._closed:
                 asyncio.run_coroutine_threadsafe(ask(), self._loop)
+
+    def attend(self, work: Callable[[], Coroutine[Any, Any, A]], done: Callable[[A | Exception], object]) -> None:
+        """Run a coroutine of a provider; ``done`` gets its result, or its error. `close` ends it without a word."""
+
+        async def attended() -> None:
+            answer: A | Exception
+            try:
+                answer = await work()
+            except Exception as error:
+                answer = error
+            done(answer)
+
+        with self._closing:
+            if not self._closed:
+                self._loop.call_soon_threadsafe(lambda: self._note(self._loop.create_task(attended())))
 
     async def _with_time_limit(self, tool: Tool, arguments: Mapping[str, Any], name: str) -> Result:
         """Run the tool for at most its timeout. A plain one may wait as long for a thread before."""

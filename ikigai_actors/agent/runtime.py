@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock
+from ikigai_actors.agent.batched import BatchDesk
 from ikigai_actors.agent.blob_cache import BlobCache
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.hooks import HookBook
@@ -44,6 +45,7 @@ class Runtime:
     gates: ServiceGates
     toolbox: Toolbox
     waits: Waits
+    batches: BatchDesk
     approver: Approver | None
     """Decides on calls that ask; None when a person decides in a shell."""
     hooks: HookBook

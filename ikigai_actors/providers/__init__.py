@@ -21,6 +21,7 @@ What a program needs of them this package hands on; none is loaded before it is 
                     openai_responses, openai_parts, openai_schema, openai_errors
     service_client  what both have in common: connections, options, errors
     transport       their connections, keys and certificates
+    batches         what they have in common where many requests are answered later; openai_batches
     streamed_reply  what their replies have in common while they arrive; event_stream reads the events
     pydantic_ai     whatever Pydantic AI knows
     function        plain Python; shorthand says what that may return

@@ -11,6 +11,7 @@ from ikigai_actors.providers.base import Request as Request
 from ikigai_actors.providers.base import Spent as Spent
 from ikigai_actors.providers.base import ToolCall as ToolCall
 from ikigai_actors.providers.base import Usage as Usage
+from ikigai_actors.providers.batches import BatchService as BatchService
 from ikigai_actors.providers.blocks import AudioBlock as AudioBlock
 from ikigai_actors.providers.blocks import Blob as Blob
 from ikigai_actors.providers.blocks import CallBlock as CallBlock

@@ -11,9 +11,11 @@ carries the text received so far. The client itself never tries again.
 The package ``anthropic`` is imported at the first request, on a thread: it takes more than a second.
 """
 
+import json
 import os
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from ikigai_actors.arguments import check_count, check_flag, check_optional
@@ -23,6 +25,14 @@ from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.anthropic_reply import MessagesReply
 from ikigai_actors.providers.attachment_limits import MESSAGES_LIMITS
 from ikigai_actors.providers.base import OnDelta, Reply, Request, reply_tokens
+from ikigai_actors.providers.batches import (
+    BatchRequest,
+    BatchResult,
+    ListedBatch,
+    MemberOutcome,
+    batch_errors,
+    whole_reply,
+)
 from ikigai_actors.providers.conversation import chain_of
 from ikigai_actors.providers.extra_options import extra_options
 from ikigai_actors.providers.message_json import encoded, to_json
@@ -32,9 +42,12 @@ from ikigai_actors.providers.service_client import ServiceClient, client_options
 from ikigai_actors.providers.streamed_reply import received
 from ikigai_actors.providers.transport import check_key, new_transport
 from ikigai_actors.providers.windows import anthropic_window
+from ikigai_actors.text import described
 
 if TYPE_CHECKING:
     from anthropic import APIRequest, AsyncAnthropic, AsyncAPIResponse, AsyncCallNext
+    from anthropic.resources.messages import AsyncBatches
+    from anthropic.types.messages import MessageBatch, MessageBatchResult
 
 DEFAULT_MODEL = "claude-sonnet-5-5"
 """The model of agents whose settings name none."""
@@ -51,6 +64,12 @@ _VERSION = re.compile(r"claude-(?P<family>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d
 """The version in the name of a model. A date after it is none."""
 _PIECE = 262_144
 """Bytes of a body that are written at once."""
+
+_LISTED = 100
+"""Batches of the service that are looked through for one whose creation was not answered."""
+
+_REFUSED = ("invalid_request_error", "not_found_error", "permission_error", "request_too_large")
+"""The errors in a batch that the request itself has."""
 
 _KEYLESS = "none"
 """The key for a server at an address that was given, where there is none: mostly it needs none."""
@@ -73,6 +92,8 @@ class AnthropicProvider:
             model gives the value by a tool.
         tool_references: Have the service load tools where results refer to them, so that what it has cached stays as it
             was when a model finds some. None does so at Anthropic's own address, for the models that take references.
+        batches: Whether the service has batches, for agents with the setting ``urgency``. None says so at Anthropic's
+            own address.
         client_spans: Let the client itself make a span of OpenTelemetry for each request, where the program has set
             that up. `ikigai_actors.sight.trace_turns` exports one of each request without it.
     """
@@ -92,6 +113,7 @@ class AnthropicProvider:
         prompt_cache: bool = True,
         json_output: bool | None = None,
         tool_references: bool | None = None,
+        batches: bool | None = None,
         client_spans: bool = False,
     ) -> None:
         self.model = check_optional(model, str, "model", "text") or DEFAULT_MODEL
@@ -99,6 +121,7 @@ class AnthropicProvider:
         self._prompt_cache = check_flag(prompt_cache, "prompt_cache")
         self._json_output = None if json_output is None else check_flag(json_output, "json_output")
         self._tool_references = None if tool_references is None else check_flag(tool_references, "tool_references")
+        self._batches = None if batches is None else check_flag(batches, "batches")
         check_optional(api_key, str, "api_key", "text")
         check_optional(base_url, str, "base_url", "text")
         given = {"api_key": api_key, "base_url": base_url}
@@ -130,6 +153,61 @@ class AnthropicProvider:
             create = client.messages.with_streaming_response.create
             async with create(**arguments, stream=True) as response:
                 return await received(response, reply, on_delta, self._options.get("timeout"))
+
+    def takes_batches(self) -> bool:
+        """Whether the service has batches."""
+        return not self._address() if self._batches is None else self._batches
+
+    async def batch_body(self, request: Request) -> bytes:
+        """The request as a batch has it. Raises `ProviderError` for one that cannot be sent."""
+        await self._client.enter()
+        arguments = self._arguments(request)
+        further = arguments.pop("extra_body", {})
+        return b"".join(_body_of({**arguments, **further}))
+
+    def batch_reply(self, request: Request, result: str) -> Reply:
+        """The reply in a result of a batch. Raises `ProviderError`."""
+        reply = MessagesReply()
+
+        def limit() -> object:
+            return reply_tokens(request.settings, self.max_tokens)
+
+        with provider_errors(anthropic_errors, reply, described, self._keys, limit, request):
+            return whole_reply(reply, {"type": "message_start", "message": json.loads(result)})
+
+    async def create_batch(self, id: str, requests: Sequence[BatchRequest]) -> str:  # noqa: A002 - its field's name
+        """Send a batch; return the service's name of it. Raises `ProviderError`."""
+        async with self._batches_of_service() as batches:
+            params = [{"custom_id": one.custom_id, "params": json.loads(one.body)} for one in requests]
+            return (await batches.create(requests=cast(Any, params))).id
+
+    async def listed_batches(self) -> Sequence[ListedBatch]:
+        """The latest batches of the service. Raises `ProviderError`."""
+        async with self._batches_of_service() as batches:
+            page = await batches.list(limit=_LISTED)
+            return [ListedBatch(one.id, _size_of(one), one.processing_status == "ended", None) for one in page.data]
+
+    async def has_ended(self, remote: str) -> bool:
+        """Whether the results of a batch are there. Raises `ProviderError`."""
+        async with self._batches_of_service() as batches:
+            return (await batches.retrieve(remote)).processing_status == "ended"
+
+    async def batch_results(self, remote: str) -> Sequence[BatchResult]:
+        """The results of a batch that has ended. Raises `ProviderError`."""
+        async with self._batches_of_service() as batches:
+            decoder = await batches.results(remote)
+            return [BatchResult(one.custom_id, _outcome_of(one.result)) async for one in decoder]
+
+    async def cancel_batch(self, remote: str) -> None:
+        """Ask for no more results of a batch. Raises `ProviderError`."""
+        async with self._batches_of_service() as batches:
+            await batches.cancel(remote)
+
+    @asynccontextmanager
+    async def _batches_of_service(self) -> "AsyncIterator[AsyncBatches]":
+        await self._client.enter()
+        with batch_errors(anthropic_errors, self.name, self._keys):
+            yield self._ready_client().messages.batches
 
     def load(self) -> None:
         """Import the client. Blocks."""
@@ -280,13 +358,36 @@ class _Body:
         yield b"".join(pieces)
 
 
-async def _spliced(request: "APIRequest", call_next: "AsyncCallNext") -> "AsyncAPIResponse[Any]":
-    """Give the client the body of a request, as it would have encoded it, each message from its own bytes."""
+def _body_of(arguments: Mapping[str, Any]) -> list[bytes]:
+    """The parts of a body: arguments as JSON, of which some are written already."""
     parts = [b"{"]
-    for name, value in cast("Mapping[str, Any]", request.json).items():
+    for name, value in arguments.items():
         parts.append(f"{',' if parts[1:] else ''}{to_json(name)}:".encode())
         parts += value.parts if isinstance(value, _Written) else [to_json(value).encode()]
-    body = _Body([*parts, b"}"])
+    return [*parts, b"}"]
+
+
+def _size_of(batch: "MessageBatch") -> int:
+    counts = batch.request_counts
+    return counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
+
+
+def _outcome_of(result: "MessageBatchResult") -> MemberOutcome:
+    """The outcome of a request: only one that the service says is at fault is refused."""
+    if result.type == "succeeded":
+        return MemberOutcome("succeeded", to_json(result.message.to_dict()))
+    if result.type == "errored":
+        error = result.error.error
+        refused = error.type in _REFUSED
+        return MemberOutcome("refused" if refused else "errored", f"{error.type}: {error.message}")
+    return MemberOutcome(result.type, "")
+
+
+async def _spliced(request: "APIRequest", call_next: "AsyncCallNext") -> "AsyncAPIResponse[Any]":
+    """Give the client the body of a request, as it would have encoded it, each message from its own bytes."""
+    if request.json is None:
+        return await call_next(request)
+    body = _Body(_body_of(cast("Mapping[str, Any]", request.json)))
     sized = request.copy(body=None, headers={**request.headers, "content-length": str(body.size)})
     sized.options.content = body
     return await call_next(sized)

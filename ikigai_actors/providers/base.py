@@ -107,6 +107,8 @@ class Reply(Generic[O_co]):
     JSON has it where the type is not known. A provider may give it in a reply without calls: a value of the type, or as
     JSON has it.
     """
+    batched: bool = False
+    """Whether a batch of its service gave it, at the price of one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ The translations are pure: `openai_chat`, `openai_responses`. The package ``open
 on a thread.
 """
 
+import json
 import os
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -25,13 +26,16 @@ from ikigai_actors.providers import openai_errors
 from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.attachment_limits import OPENAI_LIMITS
 from ikigai_actors.providers.base import OnDelta, Reply, Request
+from ikigai_actors.providers.batches import BatchRequest, BatchResult, ListedBatch, batch_errors, whole_reply
 from ikigai_actors.providers.extra_options import extra_options
+from ikigai_actors.providers.openai_batches import batch_result_of, last_event, one_chunk
 from ikigai_actors.providers.openai_chat import ChatReply, chat_arguments
 from ikigai_actors.providers.openai_responses import ENCRYPTED, ResponsesReply, responses_arguments
 from ikigai_actors.providers.remedies import Settings
 from ikigai_actors.providers.service_client import ServiceClient, client_options, provider_errors
 from ikigai_actors.providers.streamed_reply import received
 from ikigai_actors.providers.transport import check_key, new_transport
+from ikigai_actors.text import described
 
 if TYPE_CHECKING:
     from openai import AsyncAPIResponse, AsyncOpenAI
@@ -47,6 +51,12 @@ _FORMS = {"response_format", "text"}
 """The arguments by which the service writes a value itself."""
 _REFUSED_FORM = ("response_format", "text.format", "schema")
 """A refusal of that has one of these."""
+_OURS = "ikigai_batch"
+"""The field of a batch's metadata with our name of it."""
+_LISTED = 100
+"""Batches of the service that are looked through for one whose creation was not answered."""
+_ENDED = ("completed", "failed", "expired", "cancelled")
+"""The states of a batch whose results are there, as far as there are any."""
 _MISSING = "The package openai is missing: pip install 'ikigai-actors[openai]'."
 
 
@@ -69,6 +79,8 @@ class OpenAIProvider:
             and for a model that refuses that, the model gives the value by a tool.
         tool_search: With Responses, have the service load tools where a search has found them, so that what it has
             cached stays as it was. None does so at OpenAI's own address, for the models that take it.
+        batches: Whether the service has batches, for agents with the setting ``urgency``. None says so at OpenAI's own
+            address.
     """
 
     name = "openai"
@@ -85,6 +97,7 @@ class OpenAIProvider:
         timeout: float | None = None,
         json_output: bool | None = None,
         tool_search: bool | None = None,
+        batches: bool | None = None,
     ) -> None:
         self.model = check_optional(model, str, "model", "text") or ""
         self._base_url = check_optional(base_url, str, "base_url", "text")
@@ -93,6 +106,7 @@ class OpenAIProvider:
         self._max_tokens = None if max_tokens is None else check_count(max_tokens, "max_tokens", least=1)
         self._json_output = None if json_output is None else check_flag(json_output, "json_output")
         self._tool_search = None if tool_search is None else check_flag(tool_search, "tool_search")
+        self._batches = None if batches is None else check_flag(batches, "batches")
         self._options = client_options(timeout)
         self._client: ServiceClient[AsyncOpenAI] = ServiceClient(_import_client)
         self._plain: set[str] = set()
@@ -125,6 +139,82 @@ class OpenAIProvider:
             client = self._client.get(lambda: self._new_client(address, key))
             async with self._answered(client, request, model, max_tokens, address) as response:
                 return await received(response, reply, on_delta, self._options.get("timeout"))
+
+    def takes_batches(self) -> bool:
+        """Whether the service has batches."""
+        return _is_official(self._address()[0]) if self._batches is None else self._batches
+
+    async def batch_body(self, request: Request) -> bytes:
+        """The request as a batch has it. Raises `ProviderError` for one that cannot be sent."""
+        model, address = request.model or self.model, self._address()[0]
+        await self._client.enter()
+        arguments = self._arguments(request, model, request.settings.get("max_tokens", self._max_tokens), address)
+        further = arguments.pop("extra_body", {})
+        body = {name: value for name, value in arguments.items() if name not in ("stream", "stream_options")}
+        return json.dumps({**body, **further}).encode()
+
+    def batch_reply(self, request: Request, result: str) -> Reply:
+        """The reply in a result of a batch. Raises `ProviderError`."""
+        by_responses, whole = self._speaks_responses(self._address()[0]), json.loads(result)
+        reply = ResponsesReply(request.tools) if by_responses else ChatReply(request.tools)
+        with provider_errors(openai_errors, reply, described, lambda: [self._api_key], lambda: "its own", request):
+            return whole_reply(reply, last_event(whole) if by_responses else one_chunk(whole))
+
+    async def create_batch(self, id: str, requests: Sequence[BatchRequest]) -> str:  # noqa: A002 - its field's name
+        """Send a batch: its file, then the order. Returns the service's name of it. Raises `ProviderError`."""
+        endpoint: Any = "/v1/responses" if self._speaks_responses(self._address()[0]) else "/v1/chat/completions"
+        lines = (
+            b'{"custom_id":%s,"method":"POST","url":%s,"body":%s}\n'
+            % (json.dumps(one.custom_id).encode(), json.dumps(endpoint).encode(), one.body)
+            for one in requests
+        )
+        async with self._batching() as client:
+            file = await client.files.create(file=(f"{id}.jsonl", b"".join(lines)), purpose="batch")
+            made = await client.batches.create(
+                input_file_id=file.id, endpoint=endpoint, completion_window="24h", metadata={_OURS: id}
+            )
+            return str(made.id)
+
+    async def listed_batches(self) -> Sequence[ListedBatch]:
+        """The latest batches of the service. Raises `ProviderError`."""
+        async with self._batching() as client:
+            page = await client.batches.list(limit=_LISTED)
+            return [
+                ListedBatch(
+                    one.id,
+                    0 if one.request_counts is None else one.request_counts.total,
+                    one.status in _ENDED,
+                    (one.metadata or {}).get(_OURS, ""),
+                )
+                for one in page.data
+            ]
+
+    async def has_ended(self, remote: str) -> bool:
+        """Whether the results of a batch are there. Raises `ProviderError`."""
+        async with self._batching() as client:
+            return (await client.batches.retrieve(remote)).status in _ENDED
+
+    async def batch_results(self, remote: str) -> Sequence[BatchResult]:
+        """The results of a batch that has ended. Raises `ProviderError`."""
+        async with self._batching() as client:
+            batch = await client.batches.retrieve(remote)
+            lines: list[str] = []
+            for file in filter(None, (batch.output_file_id, batch.error_file_id)):
+                lines += (await client.files.content(file)).text.splitlines()
+            return [batch_result_of(json.loads(line)) for line in lines if line.strip()]
+
+    async def cancel_batch(self, remote: str) -> None:
+        """Ask for no more results of a batch. Raises `ProviderError`."""
+        async with self._batching() as client:
+            await client.batches.cancel(remote)
+
+    @asynccontextmanager
+    async def _batching(self) -> "AsyncIterator[AsyncOpenAI]":
+        """The client, for questions about batches."""
+        address, key = self._address()[0], self._key()
+        await self._client.enter()
+        with batch_errors(openai_errors, self.name, lambda: [key]):
+            yield self._client.get(lambda: self._new_client(address, key))
 
     def check_ready(self) -> None:
         """Raise `ProviderMissing` where there is no key."""

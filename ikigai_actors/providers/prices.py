@@ -40,6 +40,9 @@ _KINDS = frozenset({"input", "output", "cache_write", "cache_read"})
 HOURLY = 2
 """The price of a token that a cache keeps for an hour, in those of input: so Anthropic, the one service that says."""
 
+BATCH_PERCENT = 50
+"""The price of a batch, in percent, where a price does not say: as Anthropic and OpenAI have it."""
+
 MICRO = 1_000_000
 """Micro-dollars of a dollar."""
 
@@ -56,14 +59,17 @@ class Price:
     cache_read: int
     tiers: "tuple[tuple[int, Price], ...]" = ()
     """The prices of requests with more tokens of input than that, ascending."""
+    batch: int = BATCH_PERCENT
+    """The price in a batch, in percent of the price of a request that is answered at once."""
 
-    def of(self, tokens: Usage) -> int:
-        """The price of these tokens, in micro-dollars, rounded up."""
+    def of(self, tokens: Usage, batched: bool = False) -> int:
+        """The price of these tokens, in micro-dollars, rounded up; of a request that a batch answers, if so."""
         written, read = tokens.cache_creation_input_tokens, tokens.cache_read_input_tokens
         price = self.at(tokens.input_tokens + written + read)
         hourly = min(written, tokens.cache_creation_1h_input_tokens)
         counts = tokens.input_tokens + HOURLY * hourly, tokens.output_tokens, written - hourly, read
-        return -(-sum(count * each for count, each in zip(counts, price.kinds, strict=True)) // 1_000_000)
+        whole = sum(count * each for count, each in zip(counts, price.kinds, strict=True))
+        return -(-whole * self.batch // 100_000_000) if batched else -(-whole // 1_000_000)
 
     @property
     def kinds(self) -> tuple[int, int, int, int]:
@@ -258,16 +264,16 @@ def read_price(source: str, name: str, table: Any) -> Price:
         BadInput: it is no price.
     """
     try:
-        kinds = {kind: value for kind, value in table.items() if kind not in ("exact", "tiers")}
+        kinds = {kind: value for kind, value in table.items() if kind not in ("batch", "exact", "tiers")}
         tiers = table.get("tiers", [])
         if not isinstance(table.get("exact", False), bool) or not isinstance(tiers, list):
             raise TypeError
         steps = sorted((_tokens(tier["above"]), _step(tier, "above")) for tier in tiers)
-        return replace(_step(kinds), tiers=tuple(steps))
+        return replace(_step(kinds), tiers=tuple(steps), batch=_percent(table.get("batch", BATCH_PERCENT / 100)))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadInput(
             f"Expected [{name}] in {source} to give input and output, and at most cache_write and cache_read, as "
-            f"dollars for a million tokens, exact and tiers; got {table!r}."
+            f"dollars for a million tokens, batch (0.5 where a batch costs half), exact and tiers; got {table!r}."
         ) from error
     except ArithmeticError as error:
         raise BadInput(f"Expected the prices of [{name}] in {source} to be dollars; got {table!r}.") from error
@@ -284,6 +290,12 @@ def _step(table: Mapping[str, Any], beside: str = "") -> Price:
     usual = kinds["input"]
     written, read = kinds.get("cache_write", usual), kinds.get("cache_read", usual)
     return Price(_micro(usual), _micro(kinds["output"]), _micro(written), _micro(read))
+
+
+def _percent(part: object) -> int:
+    if not isinstance(part, int | float) or isinstance(part, bool) or not 0 <= part <= 1:
+        raise TypeError
+    return round(part * 100)
 
 
 def _tokens(value: object) -> int:

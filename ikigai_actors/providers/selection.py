@@ -12,6 +12,7 @@ from ikigai_actors.errors import BadInput, ProviderMissing, ProviderUnknown
 from ikigai_actors.providers.anthropic import AnthropicProvider
 from ikigai_actors.providers.attachment_limits import AttachmentLimits
 from ikigai_actors.providers.base import Provider
+from ikigai_actors.providers.batches import BatchService, batches_of
 from ikigai_actors.providers.configuration import Configuration
 from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.named import check_provider, check_provider_name, installed, installed_names
@@ -149,6 +150,14 @@ class Providers:
         known = usual if isinstance(usual, int) and usual > 0 else 0
         configured, learned = self.configured.windows.get(name, 0), self._learned.get(name, 0)
         return known_window(configured, learned, known) if configured or learned else known
+
+    def batches(self, model: str) -> BatchService | None:
+        """The batches of the service of ``provider:model``; None where it has none, or no such provider is here."""
+        try:
+            [chosen] = self.choose(model)
+            return batches_of(chosen.provider)
+        except Exception:  # other people's code, and providers that are not here
+            return None
 
     def learn_window(self, model: str, tokens: int) -> None:
         """Note how many tokens a model, ``provider:model``, takes, as long as this process runs. Thread-safe."""

@@ -9,6 +9,7 @@
     budgets/     what may be spent
     documents, spending, figures   documents by path and version; what was spent; how much there is of everything
     guests       what other libraries keep here
+    batches      requests that wait for a batch of their service
     once         calls that are done once under a key
     uploads      files that principals have given, before a message refers to them
     tokens       secrets by which principals come in through the network

@@ -16,7 +16,7 @@ from ikigai_actors.store.migrations import create_schema, newest, require_schema
 Columns = dict[str, list[str]]
 """The columns of each table, by its name."""
 
-_FIRST = ("agents", "budgets", "hosts")
+_FIRST = ("agents", "batches", "budgets", "hosts")
 """Tables that others refer to."""
 _BITS = 128
 

@@ -2312,6 +2312,109 @@ RETURNING position
 -- name: prune_deliveries
 DELETE FROM deliveries WHERE at < :before AND due_at IS NULL
 
+-- name: latest_member
+SELECT attempt, state, batch, result, read_at FROM batch_members WHERE agent_uuid = :agent AND position = :position
+ ORDER BY attempt DESC LIMIT 1
+
+-- name: add_member
+INSERT INTO batch_members (agent_uuid, position, attempt, service, batch, asked_at, due_at, state, body)
+VALUES (:agent, :position, :attempt, :service, NULL, :now, :due, 'waiting', :body)
+
+-- name: leave_batch
+-- A request that nobody waits for any more, and that has not been sealed.
+DELETE FROM batch_members WHERE agent_uuid = :agent AND position = :position AND state = 'waiting' AND batch IS NULL
+
+-- name: take_seat
+-- The seat of a service: taken where nobody has it, or where its host has ended.
+INSERT INTO seats (service, host) VALUES (:service, :host)
+    ON CONFLICT (service) DO UPDATE SET host = excluded.host
+ WHERE seats.host = excluded.host OR EXISTS (SELECT 1 FROM hosts h WHERE h.id = seats.host AND h.ended_at IS NOT NULL)
+RETURNING host
+
+-- name: services_of_batches
+-- Whatever waits for a batch, and whatever batch is open.
+SELECT service FROM batch_members WHERE state = 'waiting' UNION SELECT service FROM batches WHERE ended_at IS NULL ORDER BY 1
+
+-- name: unsealed_members
+-- By batch_members_waiting; the forks of one history stand together.
+SELECT m.agent_uuid, m.position, m.attempt, m.asked_at, m.due_at, LENGTH(m.body)
+  FROM batch_members m JOIN agents a ON a.uuid = m.agent_uuid
+ WHERE m.service = :service AND m.batch IS NULL AND m.state = 'waiting'
+ ORDER BY COALESCE(a.parent_uuid, a.uuid), m.position, m.agent_uuid, m.attempt
+
+-- name: open_batches
+SELECT id, service, remote, size, made_at, sent_at FROM batches WHERE service = :service AND ended_at IS NULL ORDER BY made_at, id
+
+-- name: known_batches
+SELECT remote FROM batches WHERE service = :service AND remote IS NOT NULL
+
+-- name: add_batch
+INSERT INTO batches (id, service, remote, size, made_at, sent_at, ended_at) VALUES (:id, :service, NULL, :size, :now, :now, NULL)
+
+-- name: size_batch
+-- Fewer members than it was made for; one without any has ended.
+UPDATE batches SET size = :size, ended_at = CAST(:now AS BIGINT) WHERE id = :id
+
+-- name: seal_member
+UPDATE batch_members SET batch = :batch
+ WHERE agent_uuid = :agent AND position = :position AND attempt = :attempt AND state = 'waiting' AND batch IS NULL
+RETURNING position
+
+-- name: batch_bodies
+SELECT agent_uuid, position, attempt, body FROM batch_members WHERE batch = :batch ORDER BY agent_uuid, position, attempt
+
+-- name: members_of_batch
+SELECT agent_uuid, position, attempt, service, state, due_at FROM batch_members WHERE batch = :batch
+ ORDER BY agent_uuid, position, attempt
+
+-- name: name_batch
+UPDATE batches SET remote = :remote WHERE id = :id AND remote IS NULL
+
+-- name: resend_batch
+UPDATE batches SET sent_at = :now WHERE id = :id AND remote IS NULL
+
+-- name: end_member
+UPDATE batch_members SET state = :state, result = CAST(:result AS TEXT), body = NULL
+ WHERE agent_uuid = :agent AND position = :position AND attempt = :attempt AND state = 'waiting'
+RETURNING position
+
+-- name: ask_again
+-- A further attempt of a member that its service has not answered.
+INSERT INTO batch_members (agent_uuid, position, attempt, service, batch, asked_at, due_at, state, body)
+SELECT agent_uuid, position, attempt + 1, service, NULL, CAST(:now AS BIGINT), due_at, 'waiting', body
+  FROM batch_members WHERE agent_uuid = :agent AND position = :position AND attempt = :attempt
+    ON CONFLICT DO NOTHING
+
+-- name: unread_members
+-- Of the agents of a host: those whose end nobody has taken note of. By batch_members_unread.
+SELECT m.agent_uuid, m.position, m.attempt, m.state, m.result
+  FROM batch_members m JOIN agents a ON a.uuid = m.agent_uuid JOIN shards h ON h.id = a.shard
+ WHERE m.read_at IS NULL AND m.state IN ('answered', 'failed', 'direct') AND h.host = :host
+ ORDER BY m.agent_uuid, m.position, m.attempt LIMIT CAST(:most AS BIGINT)
+
+-- name: read_member
+UPDATE batch_members SET read_at = :now WHERE agent_uuid = :agent AND position = :position AND attempt = :attempt AND read_at IS NULL
+
+-- name: end_batch
+UPDATE batches SET ended_at = :now WHERE id = :id AND ended_at IS NULL
+
+-- name: due_members
+SELECT agent_uuid, position, attempt FROM batch_members WHERE service = :service AND state = 'waiting' AND due_at <= :now
+
+-- name: next_due_member
+SELECT MIN(due_at) FROM batch_members WHERE service = :service AND state = 'waiting'
+
+-- name: prune_members
+DELETE FROM batch_members WHERE state <> 'waiting' AND asked_at < :before
+   AND (batch IS NULL OR batch IN (SELECT id FROM batches WHERE ended_at IS NOT NULL AND ended_at < :before))
+
+-- name: prune_batches
+DELETE FROM batches WHERE ended_at < :before AND NOT EXISTS (SELECT 1 FROM batch_members m WHERE m.batch = batches.id)
+
+-- name: every_member
+SELECT m.agent_uuid, m.position, m.attempt, m.state, m.batch, m.body IS NULL, m.result IS NULL, b.ended_at
+  FROM batch_members m LEFT JOIN batches b ON b.id = m.batch
+
 -- name: every_subscription
 SELECT id, kinds, spec, ended_at FROM subscriptions
 

@@ -104,6 +104,7 @@ from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.configuration import host_paths
 from ikigai_actors.system.directory import SystemPart
 from ikigai_actors.system.handles.ref import AgentRef, System
+from ikigai_actors.system.host.batches import BatchLink
 from ikigai_actors.system.host.park_watch import PARK_AFTER
 from ikigai_actors.system.host.rebalancer import BALANCE, LEAVING, Rebalancer
 from ikigai_actors.system.host.reply_streams import ReplyStreams
@@ -162,8 +163,13 @@ class ActorSystem(System):
         publisher, processes = self._publisher, self._processes
         self._streams = ReplyStreams(lambda: self._runtime.executor.requests(), journal, host.id, clock, threads)
         self._link = options.parts.link(options.allow_private, threads)
-        self._supervision = SupervisionLoop(
-            *(store, journal, processes, host.id, clock, threads, self._streams.listen, self._link),
+        batch_link = BatchLink(
+            options.providers.batches,
+            lambda work, done: self._runtime.executor.attend(work, done),
+            lambda: self._random_bytes(16).hex(),
+        )
+        self._supervision: SupervisionLoop = SupervisionLoop(
+            *(store, journal, processes, host.id, clock, threads, self._streams.listen, self._link, batch_link),
             *(options.sleep_after, options.park_after),
         )
         self._supervision.remote_commands.handle(ListTools, self._tell_tools)
@@ -204,7 +210,7 @@ class ActorSystem(System):
             )
             undone.pop_all()
         count_hosts = None if host.name is None else lambda: len(store.read(open_hosts))
-        self._runtime = Runtime(
+        self._runtime: Runtime = Runtime(
             clock=clock,
             host=host,
             journal=journal,
@@ -223,6 +229,7 @@ class ActorSystem(System):
             gates=ServiceGates(options.providers.limits, count_hosts),
             toolbox=options.toolbox,
             waits=self._waits,
+            batches=self._supervision.batches,
             approver=options.approver,
             hooks=options.hooks,
             random_bytes=self._random_bytes,

@@ -138,6 +138,9 @@ def found_family(store: Store) -> None:
             "add_subscription", id="s1", url="https://x/", scope="c", below=1, kinds=",turn.stuck,", spec=spec, now=1
         )
         tx.run("post_event", agent="c", position=13, kind="turn.stuck", about="t13", now=2)
+        tx.run("add_member", agent="a", position=11, attempt=1, service="s:m", now=2, due=3, body=b"{}")
+        tx.run("add_batch", id="b1", service="s:m", size=1, now=2)
+        tx.run("seal_member", batch="b1", agent="a", position=11, attempt=1)
         guests.append_entries(
             tx, guests.make_guest(tx, GuestPlace("test", "", "tea")), [GuestEntry(data="1"), GuestEntry(data="2")]
         )

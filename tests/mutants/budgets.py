@@ -67,8 +67,8 @@ BUDGET_MUTANTS = (
     Mutant(
         "usage above the hold is not charged",
         "agent/costs.py",
-        "                return self._told(usage, made_by or name, event.model)\n",
-        "                told = self._told(usage, made_by or name, event.model)\n"
+        "                return self._told(usage, made_by or name, event.model, batched)\n",
+        "                told = self._told(usage, made_by or name, event.model, batched)\n"
         "                return replace(told, tokens=min(told.tokens, held.tokens))\n",
     ),
     Mutant(

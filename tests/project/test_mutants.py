@@ -6,6 +6,7 @@ import pytest
 
 from tests.mutants import MUTANTS, Mutant
 from tests.mutants.__main__ import ROOT, changed, hunt
+from tests.mutants.batches import BATCH_MUTANTS
 from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
 from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.builds import BUILD_MUTANTS
@@ -39,6 +40,7 @@ def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
         *STREET_MUTANTS,
         *QUESTION_MUTANTS,
         *BUILD_MUTANTS,
+        *BATCH_MUTANTS,
     )
     assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering, *subjects))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
@@ -120,6 +122,7 @@ def test_the_page_says_of_every_mutant_of_what_comes_later_which_test_finds_it()
         ("The network API", STREET_MUTANTS),
         ("Questions", QUESTION_MUTANTS),
         ("Builds and versions", BUILD_MUTANTS),
+        ("Batches", BATCH_MUTANTS),
     ],
 )
 def test_the_page_says_of_every_mutant_of_decisions_which_test_finds_it(

@@ -8,6 +8,7 @@ import pytest
 
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.arrivals.arrivals import DEAD, FILTERED, HELD, TAKEN
+from ikigai_actors.records.batches import MEMBER_STATES
 from ikigai_actors.records.budgets.budget import UNITS
 from ikigai_actors.records.mail import mail
 from ikigai_actors.records.messages.question_terms import DEFAULT, ESCALATE, REMIND
@@ -46,6 +47,7 @@ WORDS = {
     "restart": set(RestartType),
     "scope": set(Scope),
     "signal": set(Signal),
+    "state": MEMBER_STATES,
     "status": set(Status),
     "strategy": set(Strategy),
     "unit": set(UNITS.values()),

@@ -547,6 +547,13 @@ class SummaryFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Batched:
+    """The request in flight waits for a batch."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
 class PartWritten:
     """The summary of a part is committed: the next part is due."""
 
@@ -685,6 +692,7 @@ Completion = (
     | SummaryReplied
     | SummaryFailed
     | PartWritten
+    | Batched
     | ChildRead
     | Exited
     | ToolFinished

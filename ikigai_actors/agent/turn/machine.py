@@ -310,6 +310,8 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             return _prompt(state, event, now)
         case on.ReplyReceived() if _expects(state, event.request):
             return _reply(state, event, now, words and _goes_on(state))
+        case on.Batched():
+            return Step(replace(state, batched=event.request) if _expects(state, event.request) else state)
         case on.ServiceDue():
             return ask_again(state, now) if event.request == state.request else Step(state)
         case on.WindowFull() if _expects(state, event.request):

@@ -42,6 +42,8 @@ class Phase(StrEnum):
     """Shown to people, never a state: calls of the last reply wait for a decision, and none runs."""
     WAITING_FOR_SERVICE = "waiting for the service"
     """The service of its model refuses requests for the moment; the request is sent again at a time that is known."""
+    WAITING_FOR_BATCH = "waiting for its batch"
+    """Shown to people, never a state: the request in flight waits for a batch of its service."""
     WAITING_FOR_BUDGET = "waiting for budget"
     """A request may not leave until a budget allows it; every call has its result."""
     COMPACTING = "compacting"
@@ -58,6 +60,7 @@ BESIDE_STEPS = (Phase.COMPACTING, Phase.MERGING)
 WORKING = (
     Phase.WAITING_FOR_MODEL,
     Phase.WAITING_FOR_SERVICE,
+    Phase.WAITING_FOR_BATCH,
     Phase.RUNNING_TOOLS,
     Phase.WAITING_FOR_BUDGET,
     *BESIDE_STEPS,
@@ -232,6 +235,8 @@ class State:
     """
     service_waits: int = 0
     """How often the request in progress has waited for its service."""
+    batched: int = 0
+    """The number of the request that waits for a batch."""
     passed: int = 0
     """How many of the agent's models, in their order, could not serve the turn in progress."""
     output: Mapping[str, Any] | None = None
@@ -295,6 +300,8 @@ class State:
             return Phase.WAITING_FOR_APPROVAL
         if self.service_wait is not None:
             return Phase.WAITING_FOR_SERVICE
+        if self.phase is Phase.WAITING_FOR_MODEL and self.batched == self.request:
+            return Phase.WAITING_FOR_BATCH
         if self.phase is not Phase.UNLOADED:
             return self.phase
         if isinstance(self.hold, Paused):

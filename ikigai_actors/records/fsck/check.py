@@ -19,6 +19,7 @@
     keyed-call         a keyed call has a key, agents that exist, a SHA-256 of what was asked, a JSON object as answer
     arrival            an endpoint's terms can be read; an arrival that was taken, and only such, has done something
     delivery           a subscription can be read; what was received, or has ended, does not wait; its message is there
+    batch              a request that waits has its body, and waits for no batch that has ended; an answer is there
     guest              a guest log has a name or an heir, and begins within its parent's own entries; its own follow
     name               no two living agents have the same name
     epoch              an agent's epoch is 1 or more; of hosts without names the one that has not ended has the highest
@@ -90,6 +91,7 @@ from ikigai_actors.records.agents.identity import same_name
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.fsck.arrivals import check_arrivals
 from ikigai_actors.records.fsck.asked import check_asked, check_parked
+from ikigai_actors.records.fsck.batches import check_batches
 from ikigai_actors.records.fsck.blobs import check_blobs
 from ikigai_actors.records.fsck.budgets import check_budgets, note_budgets
 from ikigai_actors.records.fsck.cuts import check_fork_points, check_lenses
@@ -233,6 +235,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found += check_questions(tx, records)
     found += [*check_rule_rows(tx, records), *check_keyed_calls(tx, records), *check_arrivals(tx), *check_guests(tx)]
     found += check_deliveries(tx)
+    found += check_batches(tx)
     found += [*check_asked(tx, records), *check_parked(tx)]
     found += check_trees(tx, records, lambda above: climb(above)[0])
     found += check_pieces(tx, records, [host.id for host in hosts])

@@ -26,6 +26,7 @@ class Invariant(StrEnum):
     KEYED_CALL = "keyed-call"
     ARRIVAL = "arrival"
     DELIVERY = "delivery"
+    BATCH = "batch"
     GUEST = "guest"
     NAME = "name"
     EPOCH = "epoch"

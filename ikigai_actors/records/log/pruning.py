@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.former import prune_former
 from ikigai_actors.records.arrivals.arrivals import prune_arrivals
+from ikigai_actors.records.batches import prune_batches
 from ikigai_actors.records.hosts.builds import prune_definitions
 from ikigai_actors.records.mail.prompts import prompt_times
 from ikigai_actors.records.mail.timers import timers_of
@@ -104,6 +105,7 @@ def prune_logs(
     store.write(prune_definitions)
     store.write(lambda tx: prune_arrivals(tx, now))
     store.write(lambda tx: prune_deliveries(tx, now))
+    store.write(lambda tx: prune_batches(tx, now))
     store.write(lambda tx: prune_questions(tx, now))
     _prune_calls(store, now - KEPT_MS)
     store.write(lambda tx: prune_former(tx, now))

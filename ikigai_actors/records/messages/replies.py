@@ -30,7 +30,7 @@ def reply_message_data(reply: Reply, model: str) -> dict[str, Any]:
 
     Returns:
         The message's data: ``model``, ``stop_reason`` and, when there are any, ``blocks`` (else ``tool_calls``),
-        ``usage`` and ``made_by`` (the model's name as the provider reported it).
+        ``usage``, ``made_by`` (the model's name as the provider reported it) and ``batched``.
     """
     data: dict[str, Any] = {"model": model, "stop_reason": reply.stop_reason}
     if reply.blocks:
@@ -44,6 +44,8 @@ def reply_message_data(reply: Reply, model: str) -> dict[str, Any]:
         data |= spent_data(Spent(reply.usage, reply.model))
     elif reply.model:
         data["made_by"] = reply.model
+    if reply.batched:
+        data["batched"] = True
     return data
 
 

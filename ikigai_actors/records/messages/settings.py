@@ -15,6 +15,8 @@
     max_agents      how many agents may live in its branch (the child of agent 0 that it comes from, and all below that)
                     when its model forks; 1,000 when it is not set
     max_steps       how often its model may be asked in one turn; 50 when it is not set
+    urgency         how long its requests may wait for a batch of their service, at the price of one: ``now`` for not at
+                    all, as when it is not set, ``1h`` or ``24h``; asked directly where the service has no batches
     stuck_after     seconds without a heartbeat in a turn, after which its supervisor is told, once; 0: never
     stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
     service_retries how often a request is sent again that a service refuses for the moment; 5 when it is not set
@@ -134,6 +136,9 @@ STREAM_RETRIES = 1
 SERVICE_RETRIES = 5
 """How often a request is sent again that a service refuses for the moment, where no setting says."""
 
+URGENCIES: Mapping[str, int] = {"now": 0, "1h": 3_600_000, "24h": 24 * 3_600_000}
+"""Milliseconds that a request may wait for a batch, by the value of the setting ``urgency``."""
+
 _MOST = 2**31
 """No count is that high."""
 
@@ -201,6 +206,7 @@ SETTINGS: Mapping[str, Setting] = {
     "temperature": Setting(lambda value: _is_number(value, 0, 2), "a number from 0 to 2", True),
     "thinking": Setting(_is_thinking, "a dict as in the Messages API, as {'type': 'adaptive'}", True),
     "tools": Setting(_is_texts, "a list of tools' names", written=WrittenAs.TEXTS),
+    "urgency": Setting(lambda value: value in tuple(URGENCIES), "'now', '1h' or '24h'", written=WrittenAs.TEXT),
     "top_p": Setting(lambda value: _is_number(value, 0, 1), "a number from 0 to 1", True),
 }
 """Each setting by its name."""

@@ -58,6 +58,7 @@ from ikigai_actors.records.mail.asked import cancelled_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
+from ikigai_actors.system.host.batches import Batches, BatchLink
 from ikigai_actors.system.host.crash_log import note_decision, on_one_line, restarts_so_far, span
 from ikigai_actors.system.host.deliveries import Deliveries, ReceiverLink
 from ikigai_actors.system.host.due_timers import QUESTIONS, TIMERS, WAITS, DueTimers
@@ -124,6 +125,7 @@ class SupervisionLoop(Worker, Supervision):
         threads: Threads,
         listen: Callable[[float], object],
         link: ReceiverLink,
+        batch_link: BatchLink,
         sleep_after: float | None = None,
         park_after: float | None = None,
     ) -> None:
@@ -136,6 +138,7 @@ class SupervisionLoop(Worker, Supervision):
             clock: for deadlines, and for the times of restarts.
             listen: see `RemoteCommands`.
             link: sends to receivers outside.
+            batch_link: asks services about batches.
             sleep_after: seconds after which agents sleep that nobody has used; None for never.
             park_after: seconds after which programs are parked that only wait; None for never.
         """
@@ -150,6 +153,8 @@ class SupervisionLoop(Worker, Supervision):
 
         self.deliveries = Deliveries(self._reader, journal, host, clock, link, self.post, self.after)
         """Sends events of the agents of this host to receivers outside."""
+        self.batches = Batches(self._reader, journal, host, clock, batch_link, self.post, self.after)
+        """Lets requests of the agents of this host wait for batches."""
         self._due_timers = DueTimers(TIMERS, self._reader, journal, host, clock, self.post, self.after)
         self._due_questions = DueTimers(QUESTIONS, self._reader, journal, host, clock, self.post, self.after)
         self._due_waits = DueTimers(WAITS, self._reader, journal, host, clock, self.post, self.after)
@@ -184,6 +189,7 @@ class SupervisionLoop(Worker, Supervision):
         self.post(self._watch_deadlines)
         self.watch_time()
         self.deliveries.look_soon()
+        self.batches.look_soon()
         self.look_at_cancelled()
         self.look_at_woken()
         self.post(lambda: self._follow_others(found.version))
@@ -241,6 +247,7 @@ class SupervisionLoop(Worker, Supervision):
         self.look_at_cancelled()
         self.look_at_woken()
         self.deliveries.look_soon()
+        self.batches.look_soon()
 
     def look_at_rows(self) -> None:
         """Give actors the prompts that were committed as mail, and the rules, as their rows say. Never waits."""

@@ -5,15 +5,18 @@ anything that the runtime does. No choice is drawn inside other people's code: a
 """
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Delta, OnDelta, Provider, Reply, Request
+from ikigai_actors.providers.batches import BatchRequest, BatchResult, BatchService, ListedBatch, batches_of
 from ikigai_actors.testing.simulation.process import Process
 from ikigai_actors.testing.simulation.scheduler import Entry
 from ikigai_actors.tools.function import Result, Tool
 from ikigai_actors.tools.policy import ToolTraits
+
+T = TypeVar("T")
 
 LATE = "This reply comes too late."
 """The late answer of a provider that ignores cancellation."""
@@ -77,6 +80,53 @@ class RemoteProvider(Provider):
 
         process.agenda.add(Entry(what, choose, process.threads))
         return await arrived
+
+
+class RemoteBatches(RemoteProvider, BatchService):
+    """A provider whose service has batches, on the other end of a network."""
+
+    def __init__(self, inner: Provider, service: BatchService, process: Process) -> None:
+        super().__init__(inner, process)
+        self._service = service
+
+    def takes_batches(self) -> bool:
+        return True
+
+    async def batch_body(self, request: Request) -> bytes:
+        return await self._service.batch_body(request)
+
+    def batch_reply(self, request: Request, result: str) -> Reply:
+        return self._service.batch_reply(request, result)
+
+    async def create_batch(self, id: str, requests: Sequence[BatchRequest]) -> str:  # noqa: A002 - its field's name
+        return await self._asked(f"batch {id}", lambda: self._service.create_batch(id, requests))
+
+    async def listed_batches(self) -> Sequence[ListedBatch]:
+        return await self._asked("the list of batches", self._service.listed_batches)
+
+    async def has_ended(self, remote: str) -> bool:
+        return await self._asked(f"the state of {remote}", lambda: self._service.has_ended(remote))
+
+    async def batch_results(self, remote: str) -> Sequence[BatchResult]:
+        return await self._asked(f"the results of {remote}", lambda: self._service.batch_results(remote))
+
+    async def cancel_batch(self, remote: str) -> None:
+        await self._asked(f"the end of {remote}", lambda: self._service.cancel_batch(remote))
+
+    async def _asked(self, what: str, ask: Callable[[], Awaitable[T]]) -> T:
+        """Ask the service: the question may be lost, and so may the answer."""
+        if await self._arrives(f"the question for {what} arrives", "errors") == "errors":
+            raise ProviderError("The question was lost, as the simulation will have it.", unavailable=True)
+        answer = await ask()
+        if await self._arrives(f"the answer to {what} arrives", "cuts") == "cuts":
+            raise ProviderError("The answer was lost, as the simulation will have it.", unavailable=True)
+        return answer
+
+
+def remote_provider(inner: Provider, process: Process) -> RemoteProvider:
+    """A provider on the other end of a network, with batches if it has any."""
+    service = batches_of(inner)
+    return RemoteProvider(inner, process) if service is None else RemoteBatches(inner, service, process)
 
 
 class RemoteTool(Tool):

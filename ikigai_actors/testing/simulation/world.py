@@ -28,7 +28,7 @@ from ikigai_actors.testing.simulation.hosts import SimulatedHost, system_class
 from ikigai_actors.testing.simulation.ownership import LEASES, Ownership
 from ikigai_actors.testing.simulation.process import Process, ProcessCrashed
 from ikigai_actors.testing.simulation.receiver import SimulatedReceiver
-from ikigai_actors.testing.simulation.remote import RemoteProvider, RemoteTool
+from ikigai_actors.testing.simulation.remote import RemoteTool, remote_provider
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda
 from ikigai_actors.testing.simulation.store import Link, Undisturbed
@@ -177,7 +177,7 @@ class Simulation:
 
         def again(host: SimulatedHost, **more: Any) -> ActorSystem:
             process = self._begin(host)
-            remote = {name: RemoteProvider(one, process) for name, one in (providers or {}).items()}
+            remote = {name: remote_provider(one, process) for name, one in (providers or {}).items()}
             opened = ActorSystem if not self.several else system_class(lambda: self._called(process))
             if self.several:
                 more = {"join": True, "name": host.name, "build": host.build, **more}
@@ -185,7 +185,7 @@ class Simulation:
                 with one_of(process.threads):
                     host.opened = opened.open(
                         None,
-                        RemoteProvider(chosen, process),
+                        remote_provider(chosen, process),
                         remote,
                         [one if isinstance(one, Toolset) else RemoteTool(one, process) for one in given],
                         parts=replace(process.parts, migrations=host.migrations),

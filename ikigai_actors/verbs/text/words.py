@@ -47,6 +47,7 @@ _ACTIVITIES = {
     Phase.RUNNING_TOOLS: Activity("tool", "running tools"),
     Phase.WAITING_FOR_APPROVAL: Activity("asks", "asks you"),
     Phase.WAITING_FOR_SERVICE: Activity("waiting", "waits for its service"),
+    Phase.WAITING_FOR_BATCH: Activity("waiting", "waits for its batch"),
     Phase.WAITING_FOR_BUDGET: Activity("budget", "waits for budget"),
     Phase.INTERRUPTED: Activity("interrupted", "interrupted"),
     HOSTLESS: Activity("interrupted", HOSTLESS),

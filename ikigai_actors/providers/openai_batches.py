@@ -1,0 +1,34 @@
+"""Results of OpenAI's batches as events of the streamed protocols. Pure."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ikigai_actors.providers.batches import BatchResult, MemberOutcome
+
+_REFUSED = frozenset({400, 403, 404, 413, 422})
+"""The statuses of requests that are at fault themselves."""
+
+
+def one_chunk(completion: Mapping[str, Any]) -> dict[str, Any]:
+    """A whole chat completion as the one chunk of a stream."""
+    choices = completion.get("choices")
+    deltas = [{**one, "delta": one.get("message")} for one in (choices if isinstance(choices, list) else ())]
+    return {**completion, "choices": deltas}
+
+
+def last_event(response: Mapping[str, Any]) -> dict[str, Any]:
+    """A whole response as the last event of a stream."""
+    return {"type": "response.completed", "response": response}
+
+
+def batch_result_of(line: Mapping[str, Any]) -> BatchResult:
+    """A line of a file of results, or of errors."""
+    response, error = line.get("response") or {}, line.get("error") or {}
+    status, body = response.get("status_code"), response.get("body")
+    if status == 200:
+        return BatchResult(str(line["custom_id"]), MemberOutcome("succeeded", json.dumps(body)))
+    told = error or (body or {}).get("error") or {}
+    kind = "refused" if status in _REFUSED else "expired" if told.get("code") == "batch_expired" else "errored"
+    reason = f"{told.get('code') or status}: {told.get('message')}"
+    return BatchResult(str(line["custom_id"]), MemberOutcome(kind, reason))

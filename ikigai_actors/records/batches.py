@@ -1,0 +1,324 @@
+"""Tables ``batches``, ``batch_members`` and ``seats``: requests that wait for a batch of their service.
+
+    waiting     the request is here; with a batch it is sealed, and may be at the service
+    answered    ``result`` is the service's answer
+    failed      the service has refused the request; ``result`` says why
+    again       the service has not answered it, and a further attempt waits
+    direct      no batch answers it: its agent asks directly
+
+One host, which has the *seat* of a service, makes its batches. A batch is a row before anything leaves, so a crash at
+any point leaves a row without the service's name for it, and that is looked for before anything is sent again. Each
+unit that writes of a batch checks the seat. A member is found by its agent and the head of the history that it sends:
+a turn that goes on after a crash joins the same row again, and an answer that is there is not paid for again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ikigai_actors.errors import Fenced
+from ikigai_actors.providers.batches import MemberOutcome
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+
+MEMBER_STATES = frozenset({"waiting", "answered", "failed", "again", "direct"})
+"""The states of a member."""
+
+BATCH_SECONDS = 60.0
+"""Seconds for which requests are collected before they are sealed."""
+
+BATCH_FULL = 1_000
+"""From this many members on, a batch is sealed at once."""
+
+BATCH_BYTES = 100_000_000
+"""The most bytes of the requests of a batch."""
+
+BATCH_ATTEMPTS = 3
+"""How often a request is put into a batch whose service does not answer it; then it is asked directly."""
+
+BATCHES_KEPT_MS = 30 * 24 * 3600 * 1000
+"""Milliseconds after which a prune deletes a batch that has ended, and its members."""
+
+
+class MemberKey(NamedTuple):
+    """The name of a member."""
+
+    agent: str
+    position: int
+    attempt: int
+
+
+class WaitingMember(NamedTuple):
+    """A member that is not sealed. A row of ``unsealed_members``."""
+
+    key: MemberKey
+    asked_at: int
+    due_at: int
+    size: int
+
+
+class OpenBatch(NamedTuple):
+    """A batch whose results are not there. A row of ``open_batches``."""
+
+    id: str
+    service: str
+    remote: str | None
+    size: int
+    made_at: int
+    sent_at: int | None
+
+
+class EndedMember(NamedTuple):
+    """A member that has ended. A row of ``unread_members``."""
+
+    key: MemberKey
+    state: str
+    result: str | None
+
+
+class BatchAnswer(NamedTuple):
+    """The state of the latest attempt of a member."""
+
+    state: str
+    result: str | None
+    is_sealed: bool
+
+
+def seal_now(members: Sequence[WaitingMember], now: int) -> Sequence[WaitingMember]:
+    """The members that are to be sealed as one batch; none while they are collected."""
+    if not members:
+        return ()
+    oldest = min(one.asked_at for one in members)
+    if len(members) < BATCH_FULL and now - oldest < BATCH_SECONDS * 1000:
+        return ()
+    chosen: list[WaitingMember] = []
+    size = 0
+    for one in members[:BATCH_FULL]:
+        size += one.size
+        if chosen and size > BATCH_BYTES:
+            break
+        chosen.append(one)
+    return chosen
+
+
+def seals_at(members: Sequence[WaitingMember]) -> int | None:
+    """When members are sealed, in milliseconds since 1970; None without any."""
+    oldest = min((one.asked_at for one in members), default=None)
+    return None if oldest is None else oldest + int(BATCH_SECONDS * 1000)
+
+
+def member_state_after(outcome: MemberOutcome, attempt: int) -> str:
+    """The state of a member at this attempt, by its outcome."""
+    if outcome.kind == "succeeded":
+        return "answered"
+    if outcome.kind == "refused":
+        return "failed"
+    if outcome.kind == "not taken":
+        return "direct"
+    return "again" if attempt < BATCH_ATTEMPTS else "direct"
+
+
+def services_of_batches(tx: Transaction) -> list[str]:
+    """The services for which something waits."""
+    return [service for (service,) in tx.run("services_of_batches")]
+
+
+def unsealed_members(tx: Transaction, service: str) -> list[WaitingMember]:
+    """The members that wait to be sealed."""
+    return [WaitingMember(MemberKey(*row[:3]), *row[3:]) for row in tx.run("unsealed_members", service=service)]
+
+
+def open_batches(tx: Transaction, service: str) -> list[OpenBatch]:
+    """The batches whose results are not there, the oldest first."""
+    return [OpenBatch(*row) for row in tx.run("open_batches", service=service)]
+
+
+def batch_bodies(tx: Transaction, batch: str) -> list[tuple[MemberKey, bytes]]:
+    """The requests of a batch."""
+    return [(MemberKey(*row[:3]), bytes(row[3] or b"")) for row in tx.run("batch_bodies", batch=batch)]
+
+
+def known_batches(tx: Transaction, service: str) -> set[str]:
+    """The names of batches at a service that have rows."""
+    return {remote for (remote,) in tx.run("known_batches", service=service)}
+
+
+def due_members(tx: Transaction, service: str, now: int) -> list[MemberKey]:
+    """The members that have waited for as long as they may."""
+    return [MemberKey(*row) for row in tx.run("due_members", service=service, now=now)]
+
+
+def next_due_member(tx: Transaction, service: str) -> int | None:
+    """When the next of them has, in milliseconds since 1970."""
+    [(due,)] = tx.run("next_due_member", service=service)
+    return None if due is None else int(due)
+
+
+def latest_answer(tx: Transaction, agent: str, position: int) -> BatchAnswer | None:
+    """The state of a request; None where it never waited for a batch."""
+    for _, state, batch, result, _ in tx.run("latest_member", agent=agent, position=position):
+        return BatchAnswer(state, result, batch is not None)
+    return None
+
+
+def unread_members(tx: Transaction, host: str) -> list[EndedMember]:
+    """The members of a host's agents whose end nobody has taken note of."""
+    return [EndedMember(MemberKey(*row[:3]), *row[3:]) for row in tx.run("unread_members", host=host, most=BATCH_FULL)]
+
+
+def prune_batches(tx: Transaction, now: int) -> None:
+    """Delete batches 30 days after their end, with their members."""
+    tx.run("prune_members", before=now - BATCHES_KEPT_MS)
+    tx.run("prune_batches", before=now - BATCHES_KEPT_MS)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinBatch(Unit):
+    """Let a request wait for a batch, or find it where it waits already; answered with a `BatchAnswer`."""
+
+    agent: str
+    position: int
+    service: str
+    body: bytes
+    now: int
+    due_at: int
+
+    locks = ("agent",)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> BatchAnswer:
+        attempt = 1
+        for before, state, batch, result, read_at in tx.run("latest_member", agent=self.agent, position=self.position):
+            if state != "failed" or read_at is None:
+                if state != "waiting":
+                    tx.run("read_member", agent=self.agent, position=self.position, attempt=before, now=self.now)
+                return BatchAnswer(state, result, batch is not None)
+            attempt = before + 1  # its turn ended with the error, and is gone on with
+        key = {"agent": self.agent, "position": self.position, "attempt": attempt}
+        tx.run("add_member", **key, service=self.service, now=self.now, due=self.due_at, body=self.body)
+        return BatchAnswer("waiting", None, False)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMembers(Unit):
+    """Take note of the ends of members."""
+
+    keys: Sequence[MemberKey]
+    now: int
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        for key in self.keys:
+            tx.run("read_member", **key._asdict(), now=self.now)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveBatch(Unit):
+    """Take back a request that is not sealed."""
+
+    agent: str
+    position: int
+
+    locks = ("agent",)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        tx.run("leave_batch", agent=self.agent, position=self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class TakeSeat(Unit):
+    """Take the seat of a service; answered with whether this host has it."""
+
+    service: str
+    host: str
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        return bool(tx.run("take_seat", service=self.service, host=self.host))
+
+
+@dataclass(frozen=True, slots=True)
+class SeatUnit(Unit):
+    """Writes of the host that has a seat. Raises `Fenced` where another one has it."""
+
+    service: str
+    host: str
+
+    def check_seat(self, tx: Transaction) -> None:
+        """Raise `Fenced` where another host has the seat; else nobody takes it until COMMIT."""
+        if not tx.run("take_seat", service=self.service, host=self.host):
+            raise Fenced(f"Another host deals with the batches of {self.service}.")
+
+
+@dataclass(frozen=True, slots=True)
+class SealBatch(SeatUnit):
+    """Make a batch of members; answered with how many it has. Those that have left meanwhile are no part of it."""
+
+    id: str
+    members: Sequence[MemberKey]
+    now: int
+
+    def write(self, tx: Transaction, locked: LockedRows) -> int:
+        self.check_seat(tx)
+        tx.run("add_batch", id=self.id, service=self.service, size=len(self.members), now=self.now)
+        size = 0
+        for key in self.members:
+            size += len(tx.run("seal_member", batch=self.id, **key._asdict()))
+        if size < len(self.members):
+            tx.run("size_batch", id=self.id, size=size, now=self.now if not size else None)
+        return size
+
+
+@dataclass(frozen=True, slots=True)
+class NameBatch(SeatUnit):
+    """Write the name of a batch at its service; without one, that it is sent again."""
+
+    id: str
+    remote: str | None
+    now: int
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        self.check_seat(tx)
+        if self.remote is None:
+            tx.run("resend_batch", id=self.id, now=self.now)
+        else:
+            tx.run("name_batch", id=self.id, remote=self.remote)
+
+
+@dataclass(frozen=True, slots=True)
+class EndBatch(SeatUnit):
+    """Write what came of each member of a batch. One of which the service says nothing has not been answered."""
+
+    id: str
+    outcomes: Mapping[MemberKey, MemberOutcome]
+    now: int
+
+    concerns_hosts = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        self.check_seat(tx)
+        for *key, _, state, _ in tx.run("members_of_batch", batch=self.id):
+            if state == "waiting":
+                member = MemberKey(*key)
+                end_member(tx, member, self.outcomes.get(member, MemberOutcome("missing", "")), self.now)
+        tx.run("end_batch", id=self.id, now=self.now)
+
+
+@dataclass(frozen=True, slots=True)
+class AskDirectly(SeatUnit):
+    """Let members that have waited for long enough be asked directly."""
+
+    members: Sequence[MemberKey]
+
+    concerns_hosts = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        self.check_seat(tx)
+        for key in self.members:
+            tx.run("end_member", **key._asdict(), state="direct", result=None)
+
+
+def end_member(tx: Transaction, key: MemberKey, outcome: MemberOutcome, now: int) -> None:
+    """Write the end of a member, and its next attempt."""
+    state = member_state_after(outcome, key.attempt)
+    if state == "again":
+        tx.run("ask_again", **key._asdict(), now=now)
+    given: dict[str, Any] = key._asdict()
+    tx.run("end_member", **given, state=state, result=outcome.result or None)

@@ -1,0 +1,404 @@
+"""The batches of a host: it lets requests wait for one, and makes those of the services whose seats it has.
+
+    collected    its request is a row; after a minute, or with a thousand, they are sealed
+    sealed       the batch is a row, and is sent: once, as long as nobody knows what came of that
+    lost         the service did not say what became of the sending: it is looked for among what the service lists,
+                 and sent again after ten minutes, when no candidate is left
+    at work      the service has named it; every minute it is asked whether the results are there
+    over         each member has its end, and its agent's host hands it on
+
+The rows decide; what is remembered here is which requests wait, what is on its way to a service, and when to look. A
+crash loses that: the turns of its agents go on here or on another host, and find their rows. While no request waits and
+no batch is open, nothing is looked at.
+"""
+
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from ikigai_actors.actors.clock import Clock
+from ikigai_actors.agent.batched import BatchDesk, BatchQuestion, HandOver, Sealed
+from ikigai_actors.errors import IkigaiError, ProviderError
+from ikigai_actors.providers.batches import (
+    BatchRequest,
+    BatchService,
+    ListedBatch,
+    MemberOutcome,
+    batch_in,
+    custom_id,
+)
+from ikigai_actors.records.batches import (
+    AskDirectly,
+    BatchAnswer,
+    EndBatch,
+    JoinBatch,
+    LeaveBatch,
+    MemberKey,
+    NameBatch,
+    OpenBatch,
+    ReadMembers,
+    SealBatch,
+    TakeSeat,
+    WaitingMember,
+    batch_bodies,
+    due_members,
+    known_batches,
+    next_due_member,
+    open_batches,
+    seal_now,
+    seals_at,
+    services_of_batches,
+    unread_members,
+    unsealed_members,
+)
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.journal import CommitResult, Committed, Journal
+from ikigai_actors.store.retrying_reader import RetryingReader
+from ikigai_actors.store.unit import Unit
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 60.0
+"""Seconds after which a service is asked again whether a batch has ended, or whether it has one."""
+
+LOST_SECONDS = 600.0
+"""Seconds after which a batch that the service does not list is sent again."""
+
+OTHER_HOST_SECONDS = 30.0
+"""Seconds after which a host that does not have a seat looks again whether it is free."""
+
+
+class Attend(Protocol):
+    """Runs what asks a service."""
+
+    def __call__(self, work: Callable[[], Coroutine[Any, Any, Any]], done: Callable[[Any], object], /) -> object:
+        """Run a coroutine; ``done`` gets its result, or its error, on any thread. Never waits."""
+
+
+class BatchLink(NamedTuple):
+    """The way of a host to the services of its providers."""
+
+    service_of: Callable[[str], BatchService | None]
+    """The batches of ``provider:model``; None where this host cannot ask them."""
+    attend: Attend
+    new_id: Callable[[], str]
+    """Makes the names of batches: letters and digits, 32 at most."""
+
+
+class BatchWork(NamedTuple):
+    """The state of a service's batches, read at one moment."""
+
+    collected: list[WaitingMember]
+    open: list[OpenBatch]
+    due: list[MemberKey]
+    next_due: int | None
+
+
+@dataclass(slots=True)
+class _Waiter:
+    """A request of an agent of this host that waits."""
+
+    question: BatchQuestion
+    hand_over: HandOver
+    sealed: Sealed
+
+
+@dataclass(slots=True)
+class _Service:
+    """A service, as far as it is remembered."""
+
+    busy: set[str] = field(default_factory=set)  # batches about which it is being asked
+    asked_at: dict[str, int] = field(default_factory=dict)  # when, by batch
+    sealing: bool = False
+
+
+class Batches(BatchDesk):
+    """The batches of one host. For one thread, which may wait for the database; `join` and `leave` are for any."""
+
+    def __init__(
+        self,
+        reader: RetryingReader,
+        journal: Journal,
+        host: str,
+        clock: Clock,
+        link: BatchLink,
+        post: Callable[[Callable[[], object]], object],
+        after: Callable[[float, Callable[[], object]], object],
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            reader: reads what waits.
+            journal: writes what came of it.
+            host: the id of the host.
+            clock: decides what is due.
+            link: asks services.
+            post: has the thread call a function; from any thread.
+            after: lets the thread call a function in this many seconds.
+        """
+        self._reader, self._journal, self._host, self._clock = reader, journal, host, clock
+        self._link = link
+        self._post, self._after = post, after
+        self._waiters: dict[tuple[str, int], _Waiter] = {}
+        self._services: dict[str, _Service] = {}
+        self._is_wanted = True  # whether something may wait; looked at once, at the start
+        self._is_asked = False
+        self._alarm: float | None = None
+
+    def join(self, question: BatchQuestion, sealed: Sealed, hand_over: HandOver) -> None:
+        self._post(lambda: self._join(question, sealed, hand_over))
+
+    def leave(self, question: BatchQuestion) -> None:
+        self._post(lambda: self._leave(question))
+
+    def look_soon(self) -> None:
+        """Look what is to be done: another process may have changed something. From any thread; never waits."""
+        if (self._is_wanted or self._waiters) and not self._is_asked:
+            self._is_asked = True
+            self._post(self._look)
+
+    def _join(self, question: BatchQuestion, sealed: Sealed, hand_over: HandOver) -> None:
+        now = self._clock.now_ms()
+        unit = JoinBatch(
+            question.agent, question.position, question.service, question.body, now, now + question.patience
+        )
+        try:
+            answer: BatchAnswer = self._journal.perform(unit)
+        except IkigaiError as error:
+            hand_over(error)
+            return
+        if answer.state == "waiting":
+            self._waiters[question.agent, question.position] = _Waiter(question, hand_over, sealed)
+            if answer.is_sealed:
+                sealed()
+            self._is_wanted = True
+            self.look_soon()
+        else:
+            hand_over(answer)
+
+    def _leave(self, question: BatchQuestion) -> None:
+        waiter = self._waiters.get((question.agent, question.position))
+        if waiter is not None and waiter.question is question:
+            del self._waiters[question.agent, question.position]
+            self._write(LeaveBatch(question.agent, question.position), lambda: None)
+
+    def _look(self) -> None:
+        self._is_asked = False
+        self._hand_over_ended()
+        services = self._reader.read(services_of_batches)
+        self._is_wanted = bool(services)
+        for name in services:
+            if (service := self._link.service_of(name)) is None:
+                continue
+            if name in self._services or self._journal.perform(TakeSeat(name, self._host)):
+                self._see_to(name, service)
+            else:
+                self._wake_in(OTHER_HOST_SECONDS)
+
+    def _hand_over_ended(self) -> None:
+        ended = self._reader.read(lambda tx: unread_members(tx, self._host))
+        if not ended:
+            return
+
+        def hand_over() -> None:
+            for one in ended:
+                waiter = self._waiters.pop(one.key[:2], None)
+                if waiter is not None:
+                    waiter.hand_over(BatchAnswer(one.state, one.result, True))
+            self.look_soon()
+
+        self._write(ReadMembers([one.key for one in ended], self._clock.now_ms()), hand_over)
+
+    def _see_to(self, name: str, service: BatchService) -> None:
+        """Do what is due for a service whose seat this host has."""
+        now = self._clock.now_ms()
+        work = self._reader.read(lambda tx: _work(tx, name, now))
+        known = self._services.setdefault(name, _Service())
+        if work.due:
+            self._write(AskDirectly(name, self._host, work.due), self.look_soon)
+        if not known.sealing and (chosen := seal_now(work.collected, now)):
+            self._seal(name, known, [one.key for one in chosen if one.key not in work.due])
+        for batch in work.open:
+            if batch.id not in known.busy:
+                self._go_on(known, service, batch, now)
+        if times := [time for time in (seals_at(work.collected), work.next_due) if time is not None and time > now]:
+            self._wake_in((min(times) - now) / 1000)  # what is due already is on its way, and its commit looks again
+
+    def _seal(self, name: str, known: _Service, members: list[MemberKey]) -> None:
+        if not members:
+            return
+        unit = SealBatch(name, self._host, self._link.new_id(), members, self._clock.now_ms())
+        known.sealing = True
+        known.asked_at[unit.id] = -1  # to be sent, not looked for
+
+        def sealed() -> None:
+            known.sealing = False
+            for key in members:
+                if (waiter := self._waiters.get(key[:2])) is not None:
+                    waiter.sealed()
+            self.look_soon()
+
+        def failed() -> None:
+            known.sealing = False
+            self._wake_in(POLL_SECONDS)
+
+        self._write(unit, sealed, failed)
+
+    def _go_on(self, known: _Service, service: BatchService, batch: OpenBatch, now: int) -> None:
+        """Send a batch, look for it, or ask whether it has ended."""
+        asked_at = known.asked_at.get(batch.id)
+        if batch.remote is None and asked_at == -1:
+            known.asked_at[batch.id] = now
+            self._send(known, service, batch)
+            return
+        since = batch.made_at if asked_at is None and batch.remote is None else asked_at
+        if asked_at is not None and since is not None and now - since < POLL_SECONDS * 1000:
+            self._wake_in(POLL_SECONDS - (now - since) / 1000)
+            return
+        known.asked_at[batch.id] = now
+        if batch.remote is None:
+            self._find(known, service, batch)
+        else:
+            self._poll(known, service, batch, batch.remote)
+
+    def _send(self, known: _Service, service: BatchService, batch: OpenBatch) -> None:
+        members = self._reader.read(lambda tx: batch_bodies(tx, batch.id))
+        requests = [BatchRequest(custom_id(*key, batch.id), body) for key, body in members]
+
+        def answered(remote: str | BaseException) -> None:
+            if isinstance(remote, str):
+                self._name(known, batch, remote)
+            elif isinstance(remote, ProviderError) and remote.free and not remote.retry_after:
+                told = MemberOutcome("not taken", str(remote))
+                self._end(known, batch, {key: told for key, _ in members})
+            else:
+                logger.warning("Batch %s may not have been taken: %s", batch.id, remote)
+                self._rest(known, batch)
+
+        self._ask(known, batch, lambda: service.create_batch(batch.id, requests), answered)
+
+    def _find(self, known: _Service, service: BatchService, batch: OpenBatch) -> None:
+        """Look for a batch of which nobody knows whether the service has it."""
+        taken = self._reader.read(lambda tx: known_batches(tx, batch.service))
+
+        async def look() -> str | bool:
+            candidates = [one for one in await service.listed_batches() if one.remote not in taken]
+            return await _found(service, batch, candidates)
+
+        def looked(answer: "str | bool | BaseException") -> None:
+            since = batch.made_at if batch.sent_at is None else batch.sent_at
+            if isinstance(answer, str):
+                self._name(known, batch, answer)
+            elif answer is False and self._clock.now_ms() - since >= LOST_SECONDS * 1000:
+                unit = NameBatch(batch.service, self._host, batch.id, None, self._clock.now_ms())
+
+                def again() -> None:
+                    known.asked_at[batch.id] = -1
+                    self._rest(known, batch)
+                    self.look_soon()
+
+                self._write(unit, again, lambda: self._rest(known, batch))
+            else:
+                if isinstance(answer, BaseException):
+                    logger.warning("Batch %s could not be looked for: %s", batch.id, answer)
+                self._rest(known, batch)
+
+        self._ask(known, batch, look, looked)
+
+    def _poll(self, known: _Service, service: BatchService, batch: OpenBatch, remote: str) -> None:
+        """Ask whether a batch has ended, and take its results."""
+
+        async def ask() -> "dict[str, MemberOutcome] | None":
+            if not await service.has_ended(remote):
+                return None
+            return {one.custom_id: one.outcome for one in await service.batch_results(remote)}
+
+        def answered(results: "dict[str, MemberOutcome] | BaseException | None") -> None:
+            if isinstance(results, dict):
+                members = self._reader.read(lambda tx: batch_bodies(tx, batch.id))
+                named = ((key, results.get(custom_id(*key, batch.id))) for key, _ in members)
+                self._end(known, batch, {key: outcome for key, outcome in named if outcome is not None})
+                return
+            if results is not None:
+                logger.warning("Batch %s could not be asked for: %s", batch.id, results)
+            self._rest(known, batch)
+
+        self._ask(known, batch, ask, answered)
+
+    def _ask(
+        self,
+        known: _Service,
+        batch: OpenBatch,
+        work: Callable[[], Coroutine[Any, Any, Any]],
+        done: Callable[[Any], object],
+    ) -> None:
+        known.busy.add(batch.id)
+        self._link.attend(work, lambda answer: self._post(lambda: done(answer)))
+
+    def _name(self, known: _Service, batch: OpenBatch, remote: str) -> None:
+        unit = NameBatch(batch.service, self._host, batch.id, remote, self._clock.now_ms())
+        self._write(unit, lambda: self._rest(known, batch), lambda: self._rest(known, batch))
+
+    def _end(self, known: _Service, batch: OpenBatch, outcomes: dict[MemberKey, MemberOutcome]) -> None:
+        unit = EndBatch(batch.service, self._host, batch.id, outcomes, self._clock.now_ms())
+
+        def ended() -> None:
+            known.busy.discard(batch.id)
+            known.asked_at.pop(batch.id, None)
+            self.look_soon()
+
+        self._write(unit, ended, lambda: self._rest(known, batch))
+
+    def _rest(self, known: _Service, batch: OpenBatch) -> None:
+        """Leave a batch alone for a minute."""
+        known.busy.discard(batch.id)
+        self._wake_in(POLL_SECONDS)
+
+    def _write(self, unit: Unit, done: Callable[[], object], failed: Callable[[], object] = lambda: None) -> None:
+        def committed(result: CommitResult) -> None:
+            if isinstance(result, Committed):
+                self._post(done)
+            else:
+                logger.warning("The state of batches could not be written: %s", result.error)
+                self._post(failed)
+
+        self._journal.submit(unit, committed)
+
+    def _wake_in(self, seconds: float) -> None:
+        at = self._clock.monotonic() + seconds
+        if self._alarm is None or at < self._alarm:
+            self._alarm = at
+            self._after(seconds, partial(self._wake, at))
+
+    def _wake(self, alarm: float) -> None:
+        if alarm == self._alarm:
+            self._alarm = None
+            self.look_soon()
+
+
+def _work(tx: Transaction, service: str, now: int) -> BatchWork:
+    return BatchWork(
+        unsealed_members(tx, service),
+        open_batches(tx, service),
+        due_members(tx, service, now),
+        next_due_member(tx, service),
+    )
+
+
+async def _found(service: BatchService, batch: OpenBatch, candidates: list[ListedBatch]) -> str | bool:
+    """The service's name of a batch; False where none of these can be it, True where one may be."""
+    open_ones = False
+    for one in candidates:
+        if one.id == batch.id:
+            return one.remote
+        if one.id is not None or one.size != batch.size:
+            continue
+        if not one.has_ended:
+            open_ones = True
+            continue
+        results = await service.batch_results(one.remote)
+        if results and batch_in(results[0].custom_id) == batch.id:
+            return one.remote
+    return open_ones

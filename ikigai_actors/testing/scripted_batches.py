@@ -1,0 +1,119 @@
+"""A scripted provider whose service has batches, for agents with the setting ``urgency``.
+
+    provider = ScriptedBatches(lambda request: f"{len(request.messages)} messages")
+    with simulated() as world:
+        world.open(provider)
+        ...
+        assert len(provider.paid) == 1
+
+It keeps what it was sent, as a service does, so it may be given to a system that is opened again. Like the strictest of
+the services it takes no key and keeps no name of ours: only the results show which batch is whose.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from ikigai_actors.errors import ProviderError
+from ikigai_actors.providers.base import OnDelta, Reply, Request, ToolCall, Usage
+from ikigai_actors.providers.batches import BatchRequest, BatchResult, ListedBatch, MemberOutcome
+from ikigai_actors.providers.scripted import Script, ScriptedProvider
+
+
+class ScriptedBatches(ScriptedProvider):
+    """Answers from a script, in batches too. An agent's request takes its reply from the script as it joins one."""
+
+    counts = True
+
+    def __init__(self, replies: Script, polls: int = 1) -> None:
+        """Make a service that has no batch yet.
+
+        Args:
+            replies: The script, as in `ScriptedProvider`.
+            polls: How often a batch is asked for until it has ended.
+        """
+        super().__init__(replies)
+        self.paid: list[str] = []
+        """The bodies that were answered, each as often as it was paid for."""
+        self.direct = 0
+        """How many requests were answered without a batch."""
+        self.lost_orders = 0
+        """How many of the next batches are taken without an answer that says so."""
+        self.refused_orders = 0
+        """How many of the next batches are refused."""
+        self.outcomes: list[str] = []
+        """The kinds of the next results, where they are no ``succeeded``."""
+        self._polls = polls
+        self._batches: dict[str, tuple[Sequence[BatchRequest], list[BatchResult]]] = {}
+        self._asked: dict[str, int] = {}
+
+    def takes_batches(self) -> bool:
+        """Whether it has batches: always."""
+        return True
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        """Answer directly."""
+        self.direct += 1
+        return await super().respond(request, on_delta)
+
+    async def batch_body(self, request: Request) -> bytes:
+        """The conversation, and the reply that the script has for it."""
+        reply = await super().respond(request, lambda delta: None)
+        return json.dumps([request.agent, list(request.messages), asdict(reply)], default=str).encode()
+
+    def batch_reply(self, request: Request, result: str) -> Reply:
+        """The reply in a result."""
+        given = json.loads(result)
+        calls = tuple(ToolCall(**call) for call in given["tool_calls"])
+        usage = None if given["usage"] is None else Usage(**given["usage"])
+        return Reply(given["text"], calls, given["stop_reason"], usage, tuple(given["blocks"]), given["model"])
+
+    async def create_batch(self, id: str, requests: Sequence[BatchRequest]) -> str:  # noqa: A002 - its field's name
+        """Take a batch, refuse it, or take it and say nothing. Raises `ProviderError`."""
+        if self.refused_orders:
+            self.refused_orders -= 1
+            raise ProviderError("400: no such model", free=True)
+        remote = f"batch_{len(self._batches) + 1}"
+        self._batches[remote] = requests, []
+        if self.lost_orders:
+            self.lost_orders -= 1
+            raise ProviderError("the connection broke", unavailable=True)
+        return remote
+
+    async def listed_batches(self) -> Sequence[ListedBatch]:
+        """All batches; none with our name of it."""
+        for remote in self._batches:
+            self._asked[remote] = self._asked.get(remote, 0) + 1
+        return self.orders[::-1]
+
+    @property
+    def orders(self) -> list[ListedBatch]:
+        """The batches that it has taken, the oldest first."""
+        batches = self._batches.items()
+        return [ListedBatch(remote, len(one), self._has_ended(remote), None) for remote, (one, _) in batches]
+
+    async def has_ended(self, remote: str) -> bool:
+        """Whether it was asked for often enough."""
+        self._asked[remote] = self._asked.get(remote, 0) + 1
+        return self._has_ended(remote)
+
+    async def batch_results(self, remote: str) -> Sequence[BatchResult]:
+        """The results, the same each time, the last first."""
+        requests, results = self._batches[remote]
+        if not results:
+            results += [BatchResult(one.custom_id, self._outcome(one.body)) for one in requests]
+        return results[::-1]
+
+    async def cancel_batch(self, remote: str) -> None:
+        """Give no more results than there are."""
+
+    def _has_ended(self, remote: str) -> bool:
+        return self._asked.get(remote, 0) >= self._polls
+
+    def _outcome(self, body: bytes) -> MemberOutcome:
+        kind = self.outcomes.pop(0) if self.outcomes else "succeeded"
+        if kind != "succeeded":
+            return MemberOutcome(kind, f"{kind}: so it was scripted")
+        agent, messages, reply = json.loads(body)
+        self.paid.append(json.dumps([agent, len(messages)]))
+        return MemberOutcome("succeeded", json.dumps(reply))

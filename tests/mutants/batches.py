@@ -1,0 +1,53 @@
+"""Mutants of requests that wait for a batch.
+
+nice python -m tests.mutants --batches
+"""
+
+from tests.mutants import Mutant
+
+_BATCHES, _HOSTS = "tests/system/test_batches.py", "tests/system/test_batches_on_hosts.py"
+
+BATCH_MUTANTS = (
+    Mutant(
+        "a batch whose sending was not answered is sent again at once",
+        "system/host/batches.py",
+        "            elif answer is False and self._clock.now_ms() - since >= LOST_SECONDS * 1000:",
+        "            elif since:",
+        test=_BATCHES,
+    ),
+    Mutant(
+        "a turn that goes on waits for another batch",
+        "records/batches.py",
+        '            if state != "failed" or read_at is None:',
+        "            if batch is None:",
+        test=_BATCHES,
+    ),
+    Mutant(
+        "the seat of a host that has ended stays taken",
+        "store/queries.sql",
+        "WHERE h.id = seats.host AND h.ended_at IS NOT NULL)\nRETURNING host",
+        "WHERE h.id = seats.host AND h.ended_at < 0)\nRETURNING host",
+        test=_HOSTS,
+    ),
+    Mutant(
+        "a batch costs what a direct request does",
+        "agent/costs.py",
+        "price.of(usage, batched)",
+        "price.of(usage)",
+        test=_BATCHES,
+    ),
+    Mutant(
+        "a request that was not answered is asked directly at once",
+        "records/batches.py",
+        "attempt < BATCH_ATTEMPTS",
+        "attempt < 1",
+        test=_BATCHES,
+    ),
+    Mutant(
+        "an interrupted request is sent",
+        "records/batches.py",
+        '        tx.run("leave_batch", agent=self.agent, position=self.position)',
+        "        return",
+        test=_BATCHES,
+    ),
+)

@@ -1,0 +1,74 @@
+"""Batches of several hosts: one of them has the seat of a service, and whoever goes on finds what was asked."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ikigai_actors import Reply, Usage
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.testing import Simulation, simulated
+from ikigai_actors.testing.scripted_batches import ScriptedBatches
+
+LONG = pytest.mark.slow("an hour of two simulated hosts")
+
+
+@pytest.fixture
+def provider() -> ScriptedBatches:
+    return ScriptedBatches(lambda request: Reply(f"reply {len(request.messages)}", usage=Usage(1_000, 100)))
+
+
+@pytest.fixture
+def world(provider: ScriptedBatches) -> Iterator[Simulation]:
+    with simulated(hosts=2) as world:
+        world.open(provider)
+        world.sleep(5)
+        yield world
+
+
+def asked(world: Simulation, count: int) -> list[str]:
+    """The uuids of agents on both hosts that wait for a batch."""
+    agents = [world.system.root.fork(name=f"agent-{number}") for number in range(count)]
+    for agent in agents:
+        agent.configure(urgency="24h")
+        agent.prompt("hello")
+    world.sleep(5)
+    return [agent.uuid for agent in agents]
+
+
+def last(world: Simulation, uuids: list[str]) -> list[str]:
+    return [world.system.agent(uuid).history()[-1].content for uuid in uuids]
+
+
+def test_the_requests_of_both_hosts_are_one_batch(world: Simulation, provider: ScriptedBatches) -> None:
+    uuids = asked(world, 8)
+    owners = {one.owner for one in world.system.agents() if one.uuid in uuids}
+    world.sleep(300)
+    assert len(owners) == 2
+    assert last(world, uuids) == ["reply 1"] * 8
+    assert [one.size for one in provider.orders] == [8]
+
+
+@pytest.mark.parametrize(
+    ("which", "after"),
+    [(0, 60), *(pytest.param(*one, marks=LONG) for one in ((0, 30), (0, 125), (1, 30), (1, 60), (1, 125)))],
+)
+def test_a_host_that_dies_leaves_its_seat_and_its_requests_to_the_other(
+    world: Simulation, provider: ScriptedBatches, after: float, which: int
+) -> None:
+    uuids = asked(world, 8)
+    world.sleep(after)
+    world.hosts[which].kill()
+    world.sleep(3_000)
+    alive = world.hosts[1 - which].system
+    assert [alive.agent(uuid).history()[-1].content for uuid in uuids] == ["reply 1"] * 8
+    assert (len(provider.paid), provider.direct) == (8, 0)
+    assert check(alive._store) == []
+
+
+def test_a_request_that_waits_goes_with_its_agent_to_another_host(world: Simulation, provider: ScriptedBatches) -> None:
+    uuids = asked(world, 8)
+    here, there = world.hosts
+    here.move(world.system.agent(uuids[0]), there)
+    world.sleep(300)
+    assert last(world, uuids) == ["reply 1"] * 8
+    assert (len(provider.paid), provider.direct) == (8, 0)
