@@ -19,6 +19,11 @@ class HookBook:
         """Keep them."""
         self._hooks = {one.name: one for one in hooks}
 
+    @property
+    def known(self) -> tuple[Hook, ...]:
+        """All of them."""
+        return tuple(self._hooks.values())
+
     def due(self, settings: Mapping[str, Any], calls: Calls) -> DueHooks:
         """The hooks that are to be asked about the calls of an agent with these settings."""
         wanted = settings.get("hooks") or ()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ikigai_actors.system.attached import AttachedSystem
     from ikigai_actors.system.handles.ref import System
     from ikigai_actors.system.system import ActorSystem
+    from ikigai_actors.tools.hooks.function import Hook
 
 
 def now_of(system: "System") -> int:
@@ -167,6 +168,11 @@ def undecided_skills_of(system: "System", agent: str) -> list[str]:
     from ikigai_actors.system.skills import unanswered  # which loads what commands that only look do without
 
     return unanswered(system.handle(agent).context().settings, system._workspace or Path.cwd())
+
+
+def hooks_of(system: "System") -> "tuple[Hook, ...]":
+    """The hooks of this process, in the order in which they are asked."""
+    return system._hooks
 
 
 def undecided_kinds_of(system: "System", agent: str) -> list[str]:

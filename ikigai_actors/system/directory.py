@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from ikigai_actors.agent.toolbox import Toolbox
     from ikigai_actors.providers.prices import PricedModel
     from ikigai_actors.system.remote.following import FollowingLoop
+    from ikigai_actors.tools.hooks.function import Hook
 
 
 logger = logging.getLogger(__name__)
@@ -303,6 +304,11 @@ class Directory(OfOneProcess, ABC):
     def _abandoned(self) -> int:
         """How many threads of tools go on past the time of their calls, in this process."""
         return 0
+
+    @property
+    def _hooks(self) -> "tuple[Hook, ...]":
+        """The hooks of this process."""
+        return ()
 
     @property
     def _workspace(self) -> Path | None:

@@ -707,6 +707,10 @@ class ActorSystem(System):
         return self._runtime.executor.abandoned
 
     @property
+    def _hooks(self) -> tuple[Hook, ...]:
+        return self._runtime.hooks.known
+
+    @property
     def _workspace(self) -> Path | None:
         return self._runtime.executor.workspace
 

@@ -241,6 +241,14 @@ DECLARED = {
         0,
         False,
     ),
+    "hooks": (
+        "verbs.hooks",
+        "",
+        "List the hooks that are asked about the calls of an agent, in their order.",
+        1,
+        0,
+        False,
+    ),
     "hosts": (
         "verbs.hosts",
         "",

@@ -111,10 +111,10 @@ class _Command:
     """One command, as the function of a hook."""
 
     def __init__(self, event: str, command: str, directory: Path) -> None:
-        self._event, self._command, self._directory = event, command, directory
+        self._event, self.command, self._directory = event, command, directory
 
     async def __call__(self, call: HookedCall) -> HookVerdict | None:
-        ran = await _run(self._command, self._directory, json.dumps(_as_input(self._event, call, self._directory)))
+        ran = await _run(self.command, self._directory, json.dumps(_as_input(self._event, call, self._directory)))
         if ran.code == _DENIES:
             told = ran.errors.strip() or "it gives no reason"
             return HookVerdict.deny(told) if self._event == "PreToolUse" else HookVerdict.add(told)

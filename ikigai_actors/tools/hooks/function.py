@@ -52,6 +52,11 @@ class Hook:
     on_error: str
     """``deny`` or ``allow``: what becomes of a call where the hook fails."""
 
+    @property
+    def command(self) -> str:
+        """The command that it runs; empty for a function."""
+        return str(getattr(self.function, "command", ""))
+
     def hears_of(self, event: str, tool: str) -> bool:
         """Whether it is asked about a call of a tool."""
         return event == self.event and (not self.tools or any(fnmatchcase(tool, each) for each in self.tools))
