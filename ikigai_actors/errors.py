@@ -201,7 +201,7 @@ class InboxFull(AgentError):
 
 
 class Withdrawn(AgentError):
-    """The word was withdrawn before the agent read it, or the command before the agent carried it out."""
+    """A person or a program withdrew a prompt, a steering message or a command before the agent took it up."""
 
 
 class MailNotFound(AgentError):

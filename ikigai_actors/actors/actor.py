@@ -50,15 +50,17 @@ class Dispatcher(Protocol):
         """How many actors have something to do and wait for a worker."""
 
     def step_aside(self, call: "AsideCall", name: str) -> bool:
-        """Let the calling worker run something that may block, once its slice is over; it gives up its place for that.
+        """Let the calling worker run a call that may block, once its slice is over.
+
+        The worker gives up its place among the running workers while it runs the call.
 
         Args:
-            call: must not raise.
-            name: of the thread meanwhile.
+            call: the call. It must not raise.
+            name: the name that the worker's thread has during the call.
 
         Returns:
-            Whether that will be done. Not if the caller is no worker, or has such a call already, or if this dispatcher
-            has none that may block.
+            Whether the worker will run the call. False if the calling thread is no worker, if the worker already has
+            a call to run, or if this dispatcher lets no worker block.
         """
         return False
 

@@ -68,10 +68,12 @@ class ThreadDispatcher(Dispatcher):
     """A dispatcher with threads: workers take actors from one ready list."""
 
     def __init__(self, count: int = 2, threads: Threads = SYSTEM_THREADS) -> None:
-        """Make it; a worker begins when an actor needs one.
+        """Make the dispatcher without workers. A worker starts when an actor needs one.
 
         Args:
-            count: how many have a place at once. More than two gain nothing while one lock guards the interpreter.
+            count: how many workers may run actors at once. More than two gain nothing while one lock guards the
+                interpreter.
+            threads: makes the threads of the workers, and their queues.
         """
         self._threads = threads
         self._ended: Queue[None] = threads.queue()

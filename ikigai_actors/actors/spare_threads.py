@@ -31,7 +31,7 @@ class SpareThreads:
 
     @property
     def count(self) -> int:
-        """How many wait for a call."""
+        """The number of threads that wait for a call."""
         return len(self._spare)
 
     def run(self, call: Callable[[], Any], name: str) -> None:

@@ -111,7 +111,7 @@ class Processes(Protocol):
         """Note that a program only waits from now on, so that it is parked after some time. Never waits."""
 
     def ends_wait(self, uuid: str) -> None:
-        """Note that an agent waits no more. Never waits."""
+        """Note that the program of an agent has stopped waiting. Returns at once."""
 
     def look_at_woken(self) -> None:
         """Look later, once more, which of the parked are to go on: one could not, since the store failed."""

@@ -155,7 +155,7 @@ class ProgramFrame:
         return found
 
     def waits_for(self, calls: Collection[str]) -> bool:
-        """Whether the function waits for results, and of these calls alone."""
+        """Return whether the function waits for the results of calls, all of which are among these."""
         return bool(self._awaited) and self._awaited <= set(calls)
 
     def go_ahead(self, call: str, outcome: ActOutcome) -> None:
@@ -242,7 +242,10 @@ class ProgramFrame:
         return 0 if frame is None else int(frame.f_lineno)
 
     def waited(self, waiting: ActWaiting[T]) -> T:
-        """The value of code that waits, in a plain function. Raises `BadInput` in a coroutine."""
+        """Run code that waits for acts, and return its value. The thread of a plain function blocks meanwhile.
+
+        Raises `BadInput` when the function is a coroutine function.
+        """
         try:
             while True:
                 next(waiting)

@@ -91,7 +91,16 @@ class TurnRecords:
         return [f"{shown} at message {place}" for shown, place in (self._calls.get(one, (one, 0)) for one in left)]
 
     def asks(self, line: int, name: str, given: Mapping[str, Any], left: str) -> str:
-        """The sentence about an act that this turn does not hold, beside a call that nobody asks for."""
+        """A sentence for a person: the function asks for an act that is not in the log of this turn.
+
+        The sentence also names a call that is in the log, and for which the function does not ask.
+
+        Args:
+            line: the line of the function that asks for the act.
+            name: the name of the act's call.
+            given: the arguments of that call.
+            left: the id of the call in the log.
+        """
         same = shown_call(name, given) == self._calls.get(left, ("", 0))[0]  # but for their modules
         act = shown_call(name, given, same)
         return self.sentence(f"line {line} asks for {act}, which this turn does not hold", left, whole=same)

@@ -69,7 +69,7 @@ def price_list(now: datetime) -> PriceList:
 
 
 def _names(model: Any) -> dict[str, bool]:
-    """The names of a model, each with whether it is the whole name."""
+    """The texts that match names of a model: True for a full name, False for the beginning of one."""
     names: dict[str, bool] = {model.id: True}
     clauses = [model.match]
     while clauses:

@@ -71,7 +71,7 @@ class BranchFeed:
         return isinstance(child, str) and child not in self._known
 
     def widen(self) -> None:
-        """Hear everybody who can be reached now, from where the feed is. Reads the database."""
+        """Follow all agents that can be reached now, from the feed's position on. Reads the database."""
         self._known |= self._living()
         position, former = self._feed.position, self._feed
         self._feed = self._opened(position)

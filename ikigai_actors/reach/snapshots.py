@@ -118,7 +118,7 @@ class Snapshot:
 
     @property
     def waits(self) -> int:
-        """How many texts and commands wait for it."""
+        """The number of texts and commands that wait for the agent."""
         return len(self.waiting) + len(self.commands)
 
     @property

@@ -105,7 +105,7 @@ class SessionLine:
 
     @property
     def results(self) -> list[Mapping[str, Any]]:
-        """The results of calls in it."""
+        """The blocks of the line that are results of calls."""
         return [one for one in self.blocks if one.get("type") == "tool_result"]
 
     @property

@@ -167,7 +167,7 @@ def dearest_branches(tx: Transaction, most: int) -> Dearest:
 
 
 def own_spendings(tx: Transaction) -> list[OwnSpending]:
-    """The sum of each agent: it reads some columns of each."""
+    """The sum that each agent has spent itself. The database reads a few columns of every agent's row."""
     return [OwnSpending._make(row) for row in tx.run("spent_by_lineage")]
 
 

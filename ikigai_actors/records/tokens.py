@@ -42,7 +42,7 @@ class Token:
         return self.sha256[:_SHOWN]
 
     def state(self, now: int) -> str:
-        """Whether it lets somebody in: ``open``, ``expired`` or ``revoked``."""
+        """The state of the token: ``open``, ``expired`` or ``revoked``. An open token alone lets somebody in."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "open"

@@ -39,7 +39,11 @@ def server_sent(kind: str, data: object, number: str = "") -> str:
 
 
 class PageStream:
-    """The place of one page: a version of the rows, and a position in each log that it reads."""
+    """The stream of events to one web page.
+
+    The stream remembers how far the page is: the version of the rows that the page has, and its position in each log
+    that it reads.
+    """
 
     def __init__(self, version: int, places: Mapping[str, int]) -> None:
         self.version, self.places = version, dict(places)

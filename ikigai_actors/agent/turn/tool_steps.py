@@ -268,7 +268,10 @@ def request_model(state: State) -> Step:
 
 
 def placed(step: Step, answer: Held | Paused) -> Step:
-    """A committed step with what is held for the request that follows. One that has to wait does not leave."""
+    """Complete a committed step with the budget's answer for the request that follows.
+
+    If the request has to wait for the budget, the step does not send the request.
+    """
     state = replace(step.state, hold=answer)
     if isinstance(answer, Held) or state.phase is not Phase.WAITING_FOR_MODEL:
         return replace(step, state=state)

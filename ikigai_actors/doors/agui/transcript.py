@@ -141,7 +141,10 @@ class WebTranscript:
             yield self._end()
 
     def _finish(self, message: Message) -> Iterator[BaseEvent]:
-        """A reply that is committed: the rest of what was on its way, or all of it; then its calls."""
+        """The events of a committed reply: its text, then its calls.
+
+        If the client has the beginning of the text, only the rest is sent.
+        """
         text, name = message.content, self._open
         if name and text.startswith(begun := self._texts[name]):
             yield from self._add(text[len(begun) :])

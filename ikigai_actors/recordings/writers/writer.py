@@ -62,7 +62,12 @@ class SessionWriter(ABC):
         return iter(())
 
     def numbered(self, rows: Sequence[SessionRow], base: bytes) -> Sequence[SessionRow]:
-        """The rows that are new, with numbers where the lines of the file have any."""
+        """The new rows. If the lines of the file are numbered, the rows go on with those numbers.
+
+        Args:
+            rows: the new rows, without numbers.
+            base: the lines that the file has already.
+        """
         return rows
 
     def _path_rows(

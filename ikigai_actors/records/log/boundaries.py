@@ -72,9 +72,14 @@ def _is_cut(messages: Sequence[Message], following: Message | None) -> bool:
 
 
 def _continues_birth(messages: Sequence[Message], following: Message) -> bool:
-    """Whether a message is one more of those with which a child is born.
+    """Return whether a message goes on with the messages that are written at the birth of a child.
 
-    These are a ``fork``, then its settings; or the result of the call that forked it, and a prompt.
+    A birth writes a ``fork``. The settings of the child follow it, or the result of the call that forked the child. A
+    prompt may follow the result.
+
+    Args:
+        messages: the history from the ``fork`` on.
+        following: the message after them.
     """
     kinds = [message.kind for message in (*messages, following)]
     return kinds[1:] in ([Kind.CONFIGURE], [Kind.TOOL_RESULT], [Kind.TOOL_RESULT, Kind.USER])

@@ -58,8 +58,8 @@ def read_lineage(tx: Transaction, uuid: str, whole: bool = False) -> list[Ancest
 
     Raises:
         AgentNotFound: there is no such agent.
-        HistoryPruned: its messages were deleted. Then so are those of all that descend from it, and of no ancestor of
-            an agent that has a history.
+        HistoryPruned: the agent's messages were deleted. A prune also deletes the messages of all its descendants. It
+            keeps the messages of an ancestor as long as one of the descendants has a history.
         HistoryError: an ancestor is missing, or the lineage runs in a circle.
     """
     rows = {row[0]: row for row in tx.run("lineage", uuid=uuid, whole=int(whole))}

@@ -256,7 +256,16 @@ class Log:
         return self._conversation(view, position, position if end is None else end, floor)
 
     def unkept(self, position: int, end: int | None, key: Hashable) -> "tuple[list[Spoken], Passage | None]":
-        """The messages of `conversation` up to one whose chain is kept under a key, newest first; and that chain."""
+        """The latest messages of the conversation whose `Passage` is not in the cache, newest first.
+
+        Args:
+            position: as in `conversation`.
+            end: as in `conversation`.
+            key: the key of the cache (see `Spoken.kept`).
+
+        Returns:
+            These messages; and the cached passage that ends right before them, None when there is none.
+        """
         new: list[Spoken] = []
         for spoken in self.conversation(position, end):
             if (chain := spoken.kept(key)) is not None:

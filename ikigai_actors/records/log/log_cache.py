@@ -133,7 +133,8 @@ class LogCache:
     def load(self, uuid: str, *, whole: bool = False) -> Log:
         """Return an agent's log as it is committed, with the ancestors that its history needs, in a few queries.
 
-        It shows what a model is shown at its head; unless ``whole``, it may not hold what a summary stands for.
+        The log holds all messages that a model sees at its head. The messages that a summary replaces may be missing,
+        unless ``whole`` is set.
 
         Raises:
             AgentNotFound: there is no such agent.

@@ -24,7 +24,7 @@ class MergedDocument:
 
 
 class WrittenVersion(NamedTuple):
-    """A version of a document, since a branch began or was merged."""
+    """A version of a document that was written after a branch began, or after the branch was last merged."""
 
     path: str
     version: int

@@ -26,7 +26,9 @@ class _Rate(ProgressColumn):
 def bar_on(
     console: Console, what: str, get_time: Callable[[], float] = monotonic, refreshed: bool = True
 ) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on a console until the block ends; gives the function that gets the numbers of done and of all.
+    """Show a progress bar on a console until the block ends.
+
+    The block gets a function. Call it with the number of items that are done, and the number of all items.
 
     Args:
         console: where it is shown.

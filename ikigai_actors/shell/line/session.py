@@ -65,7 +65,7 @@ class Shell(ShellPlace):
     def __init__(
         self, system: System, keyboard: Keyboard, screen: Screen, interrupts: Interrupts, follow: bool = True
     ) -> None:
-        """Begin a session; ``follow`` says whether a fork goes to the child by default."""
+        """Begin a session. With ``follow``, a fork makes the child the current agent, unless its command differs."""
         self.system, self.keyboard, self.screen, self.interrupts = system, keyboard, screen, interrupts
         self.attended = keyboard.interactive
         """Whether a person is there."""

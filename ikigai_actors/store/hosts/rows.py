@@ -87,7 +87,11 @@ def owners(tx: Transaction) -> tuple[HostRecord, ...]:
 
 
 def ask_owners(tx: Transaction) -> Callable[[], tuple[HostRecord, ...]]:
-    """As `owners`, in one trip with what is asked beside it."""
+    """Ask for the hosts that run the agents, in one round trip with other questions (see `Transaction.ask`).
+
+    Returns:
+        A function that gives the answer, as `owners` does.
+    """
     rows = tx.ask("running_hosts")
 
     def found() -> tuple[HostRecord, ...]:

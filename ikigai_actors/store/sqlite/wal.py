@@ -188,9 +188,10 @@ class WriteAheadLog:
         return int(pages) if pages >= 0 else None
 
     def _end(self, mark: int) -> None:
-        """End the move with this mark, if the file has it.
+        """End the move of the log that has this mark, if the mark is in the file.
 
-        Before that another connection may still move it there, and no other mark fits it then.
+        Until the mark is in the file, the move must stay open. Another connection may still move the mark there, and a
+        log with any other mark would not fit the file after that.
         """
         if self._mark_in_file() == mark:
             self._writer.execute(f"PRAGMA user_version = {-mark}")

@@ -45,7 +45,7 @@ class Due(Protocol):
 
     @property
     def due_at(self) -> int:
-        """When, in milliseconds since 1970."""
+        """The time at which the thing is due, in milliseconds since 1970."""
 
 
 class DueKind(NamedTuple):

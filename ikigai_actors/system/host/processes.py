@@ -137,7 +137,7 @@ class Supervision(Protocol):
         """Look in a while which of the parked are to go on. Never waits."""
 
     def crowded(self) -> None:
-        """Let agents sleep after some time that nobody has used, since there are many actors. Never waits."""
+        """Note that the host has many actors, so unused agents go to sleep after some time. Returns at once."""
 
 
 class ProcessTable(Processes):

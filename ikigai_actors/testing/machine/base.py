@@ -296,7 +296,7 @@ class Stage(RuleBasedStateMachine):
         self.ledger.open.append(future)
 
     def hear(self, who: int) -> None:
-        """An agent hears enough for a summary."""
+        """Give an agent enough prompts that its history can be summarised."""
         for text in ("one", "two", "three"):
             self.prompted(self.agent(who), f"{text} {self.fact()}")
         self.attempt(self.world.settle)  # the process may end: its handles are of no use then

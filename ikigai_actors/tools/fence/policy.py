@@ -406,13 +406,18 @@ def _laid_out(
 def _protect(
     names: Sequence[str], writable: Iterable[str], workspace: str | None, grounds: Grounds
 ) -> tuple[tuple[str, str], ...]:
-    """Names that may not be written: those of the person, and what this program imports, which would run outside.
+    """The paths that a fenced program may not write, although it may write the directories around them.
+
+    A person names some of them. The others are the code of this program: Python imports it outside of the fence.
 
     Args:
-        names: those that a person protects, beneath each directory that may be written.
-        writable: these directories; the repository of a worktree is among them.
-        workspace: where programs begin.
-        grounds: what is on the machine.
+        names: the names that a person protects in each writable directory.
+        writable: the directories that may be written. The repository of a worktree is among them.
+        workspace: the directory in which programs start.
+        grounds: the facts about the machine.
+
+    Returns:
+        Pairs of a writable directory and a path relative to it.
     """
     made = list[tuple[str, str]]()
     of_git = [name.removeprefix(".git/") for name in names if name.startswith(".git/")]

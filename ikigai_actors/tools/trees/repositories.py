@@ -32,7 +32,12 @@ class Divided(NamedTuple):
 
 
 def divided(paths: Iterable[str], here: FileView) -> Divided:
-    """Divide paths; ``here`` is the view into which changes are to go."""
+    """Sort paths into plain files, objects of git and repositories of git. Caches are left out.
+
+    Args:
+        paths: the paths that may have changed.
+        here: the files into which the changes are to be merged.
+    """
     found = Divided(set(), set(), set())
     for path in paths:
         if not CACHES.isdisjoint(path.split("/")):

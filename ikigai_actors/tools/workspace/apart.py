@@ -28,13 +28,16 @@ _NOTE = (
 
 
 async def run_apart(shell: Bash, command: str, seconds: float) -> tuple[str, CommandOutput]:
-    """Run a command apart, while nothing else runs in this shell.
+    """Run a command in a clean subshell, apart from what earlier commands have defined.
+
+    Call this while no other command runs in the shell.
 
     Returns:
-        What the result is to say of that, or nothing; and what came of the command.
+        A note for the model that the command ran apart, or an empty text; and the outcome of the command.
 
     Raises:
-        ToolError: the pattern does not hold where the shell is. The command was not begun.
+        ToolError: the pattern that allows the command does not apply in the shell's current directory. The command
+            was not started.
     """
     ran = await shell.run_apart(command, seconds, places_for(command))
     if ran.place is not None:

@@ -98,7 +98,7 @@ def _check_nested(names: Sequence[str], agent: str) -> None:
 
 
 def _check_here(found: BranchMerge, agent: str) -> None:
-    """Refuse what would be overwritten where the merge goes."""
+    """Raise `FilesConflict` if git did not merge, or the merge would overwrite uncommitted or protected files."""
     if found.dirty:
         raise FilesConflict(
             f"Nothing was merged, since the other agent has changed files that are changed here as well, and not "

@@ -128,9 +128,19 @@ def decide_named_call(
 def decide_on(
     reach: Access, uuid: str, call: str, allow: bool, *, reason: str = "", always: bool | str = False
 ) -> bool:
-    """Decide on a call of an agent, by its full name; without a host that is done when there is one.
+    """Approve or deny a call of an agent. While no host runs the agents, the decision waits for the next host.
 
-    ``always`` True allows the narrowest of what `PendingCall.always` has for it.
+    Args:
+        reach: the access of the person or program that decides.
+        uuid: the uuid of the agent.
+        call: the text that names the call: its reply, id and digest.
+        allow: whether the call runs.
+        reason: the reason for a refusal, for the agent's model.
+        always: the rule for later calls, one of `PendingCall.always`. True means ``exact`` where the call takes
+            that, and else for ``tool``.
+
+    Returns:
+        Whether the call was still undecided.
     """
     approvals = reach.system.approvals
     if (asking := approvals.find(uuid, call)) is None:

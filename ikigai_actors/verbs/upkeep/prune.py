@@ -74,7 +74,10 @@ def _would_remove(store: Store, before: int) -> list[str]:
 
 
 def _remove_files(store: Store) -> list[str]:
-    """Remove the files of pruned agents, on this machine. The rows go last: what is cut off is done again."""
+    """Remove the files that pruned agents have on this machine, and return lines about them for a person.
+
+    The rows about the files are deleted last. So the next prune repeats a removal that was interrupted.
+    """
     trees = home() / "trees"
     if not trees.is_dir():
         return []

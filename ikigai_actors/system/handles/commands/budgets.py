@@ -60,8 +60,8 @@ class BudgetCommands(CommandBase[H]):
     def set_budget(self, budget: Budget | Mapping[str, Any], *, timeout: float | None = None) -> Future[BudgetStatus]:
         """Set how much the agent's own budget grants in all; make it where the agent has none.
 
-        Those who wait for it go on, in order. Of tokens and dollars it grants at least what is spent and held. A new
-        limit counts from now on, for the agent and all that descend from it.
+        Agents that wait for the budget go on, in order. The budget grants at least the tokens and dollars that are
+        spent and held already. A new limit counts from now on, for the agent and all its descendants.
 
         Args:
             budget: the limits, e.g. ``{"usd": 5}``; what it does not name stays as it is. ``strict`` is set where a
@@ -73,8 +73,8 @@ class BudgetCommands(CommandBase[H]):
 
         Raises:
             AgentNotFound: there is no such agent.
-            BadInput: an agent that descends from this one has a budget of its own, above which none can be put; or a
-                value is no amount.
+            BadInput: the agent has no budget, and a descendant has one: no budget can be put above that of a
+                descendant. Or a value is no amount.
         """
         limits = checked_limits(as_budget(budget))
         from ikigai_actors.records.budgets.limits import SetBudget
