@@ -44,6 +44,8 @@ def checked_reply(value: object) -> Reply:
     for name in ("text", "stop_reason", "model"):
         if not isinstance(getattr(value, name), str):
             _refuse(name, "text", getattr(value, name))
+    if not isinstance(value.batched, bool):
+        _refuse("batched", "True or False", value.batched)
     for name in ("tool_calls", "blocks"):
         if not isinstance(getattr(value, name), tuple | list):
             _refuse(name, "a tuple", getattr(value, name))

@@ -53,7 +53,7 @@ def skills(place: "Place", agent: "AgentRef", what: str | None, names: tuple[str
     return words.agent_row(agent) | {"skills": list(names), "off": off}
 
 
-@verb("skill", slash="--of", script="", is_free=True, callers=Callers.PEOPLE)
+@verb("skill", slash="--of", is_free=True, callers=Callers.PEOPLE)
 @click.argument("name", metavar="NAME", type=TEXT)
 @click.argument("text", metavar="[TEXT]...", type=TEXT, nargs=-1)
 def skill(shell: "ShellPlace", agent: "AgentRef", name: str, text: tuple[str, ...]) -> None:

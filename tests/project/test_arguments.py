@@ -36,9 +36,9 @@ from ikigai_actors import (
 from ikigai_actors.arguments import LONGEST_TIME, check_count, check_seconds, check_timeout, shown
 from ikigai_actors.cluster import Fleet
 from ikigai_actors.events import AsyncEventFeed, EventFeed, Subscription
+from ikigai_actors.reach.databases import place_of
 from ikigai_actors.records.messages.settings import SETTINGS
 from ikigai_actors.store import Store
-from ikigai_actors.store.location import locate
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.handles.ref import System
 from ikigai_actors.tools import FunctionTool
@@ -180,7 +180,7 @@ def subject() -> Iterator[Subject]:
         yield Subject(system, system)
 
 
-FLEET = Fleet(locate("postgresql://someone@nowhere/team"), None)
+FLEET = Fleet(place_of("postgresql://someone@nowhere/team"), None)
 
 
 def public() -> dict[str, Callable[..., Any]]:

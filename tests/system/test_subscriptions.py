@@ -262,7 +262,7 @@ def test_a_question_brings_a_link_that_answers_it_where_a_subscription_wants_it(
             receiver.url, [secret], ["question"], thin=True, links="https://x/agents/", key="env:OPERATOR"
         )
         system.root.prompt("go")
-        eventually(lambda: system.subscriptions.deliveries(made)[0].tries == 1, "a try without the key")
+        eventually(lambda: [one.tries for one in system.subscriptions.deliveries(made)] == [1], "a try without the key")
         assert "the operator's key is not there" in (system.subscriptions.deliveries(made)[0].said or "").lower()
         monkeypatch.setenv("OPERATOR", key)
         system.subscriptions.redeliver(made)

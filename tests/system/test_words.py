@@ -2,7 +2,7 @@
 
 import pytest
 
-from ikigai_actors import ActorSystem, BadInput, Reply, Request, ScriptedProvider, ToolCall
+from ikigai_actors import ActorSystem, AgentRef, BadInput, Reply, Request, ScriptedProvider, ToolCall
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import ROOT
 from tests.kit.sessions import Session
@@ -29,7 +29,7 @@ def test_words_find_what_counts_now_in_the_own_history_and_in_all_below(database
         child = lead.fork("The rudder is of oak.", name="child")
         child.reply(timeout=DEADLINE)
 
-        def said(query: str, agent: object = lead) -> list[str]:
+        def said(query: str, agent: AgentRef = lead) -> list[str]:
             return [one.text for one in system.find(query, under=agent)]
 
         assert said("MAST height high") == [FACTS[0], FACTS[2]]

@@ -314,7 +314,7 @@ def test_what_is_not_done_in_time_is_taken_back(open_session: OpenSession, capsy
         ({"agent": "kid", "name": "FLY"}, BadInput, "'FLY' is not one of"),
         ({"agent": "kid"}, BadInput, "needs an argument 'name'"),
         ({"agent": "kid", "name": "INT", "loud": True}, BadInput, "no argument 'loud'; it takes name, cascade"),
-        ({"agent": "kid", "name": ["INT"]}, BadInput, "is not one of"),
+        ({"agent": "kid", "name": ["INT"]}, BadInput, "a text, a number or a flag"),
         ({"agent": "nobody", "name": "INT"}, AgentNotFound, "nobody"),
     ],
 )

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ikigai_actors import ActorSystem, BadInput, OfflineProvider
+from ikigai_actors import ActorSystem, BadInput, Message, OfflineProvider
 from ikigai_actors.shell.cli.notices import skill_notices
 from ikigai_actors.tools.workspace import Workspace
+from tests.kit.databases import eventually
 from tests.kit.sessions import Session
 from tests.system.test_skills import write_skill
 
@@ -72,6 +73,10 @@ def test_a_person_prompts_with_the_text_of_a_skill(disk: Path, session: Session)
     session("/skills use pdf")
     session("/skill pdf Fill it in.", "/skill pdf")
     root = session.system.root
-    prompts = [one for one in root.history() if one.kind == "user"]
-    assert [one.content for one in prompts] == ["Fill it in.", "Do what the skill pdf says."]
-    assert [[each["name"] for each in one.data.get("skills", ())] for one in prompts] == [["pdf"], []]
+
+    def prompts() -> list[Message]:
+        return [one for one in root.history() if one.kind == "user"]
+
+    texts = ["Fill it in.", "Do what the skill pdf says."]
+    eventually(lambda: [one.content for one in prompts()] == texts, "both are prompts")
+    assert [[each["name"] for each in one.data.get("skills", ())] for one in prompts()] == [["pdf"], []]
