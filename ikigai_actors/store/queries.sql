@@ -2547,7 +2547,8 @@ SELECT {question} FROM questions q WHERE q.answered_at IS NULL ORDER BY q.asked_
 SELECT {question} FROM questions q WHERE q.id = :id
 
 -- name: questions_beginning
-SELECT {question} FROM questions q WHERE q.answered_at IS NULL AND substr(q.id, 1, CAST(length(:id) AS INTEGER)) = :id
+-- Also of one that is decided: whoever answers late reads by whom.
+SELECT {question} FROM questions q WHERE substr(q.id, 1, CAST(length(:id) AS INTEGER)) = :id
 
 -- name: every_question
 SELECT {question} FROM questions q ORDER BY q.agent_uuid, q.position

@@ -423,6 +423,19 @@ async def blocks(task: str) -> str:
         return str(error)
 
 
+@program
+def restarts(task: str) -> str:
+    try:
+        return str(current_agent().fork(name="kid", model="offline", restart="permanent"))
+    except BadInput as error:
+        return str(error)
+
+
+def test_a_program_that_says_when_a_child_restarts_is_refused() -> None:
+    with ActorSystem.open(":memory:", programs=[restarts], provider="offline") as system:
+        assert "and nothing else" in boss_in(system, restarts).prompt("go").get(timeout=DEADLINE).text
+
+
 def test_a_coroutine_that_awaits_what_is_no_act_or_blocks_is_refused_at_that_line() -> None:
     with ActorSystem.open(":memory:", programs=[strays, blocks], provider="offline") as system:
         assert "awaits its acts and nothing else" in boss_in(system, strays).prompt("go").get(timeout=DEADLINE).text

@@ -69,6 +69,7 @@ def test_a_model_asks_a_person_and_the_answer_is_the_result(durable: str) -> Non
         assert system.questions.answer(question.id, {"seats": 2, "class": "second"}, by="anna", digest=question.digest)
         assert reply.get(timeout=DEADLINE).text == "booked"
         assert not system.questions.answer(question.id, {"seats": 3}, by="bob")
+        assert system.questions.get(question.id[:12]).by == "anna"
         after = system.questions.get(question.id)
         assert (after.how, after.by) == ("answered", "anna")
         [result] = [one for one in host.root.history() if one.kind == "tool_result"]

@@ -159,7 +159,7 @@ class ForkCommands(CommandBase[H]):
         model = model.name if isinstance(model, Program) else model
         if (frame := acting_frame.get()) is not None and frame.me.uuid == self.uuid:
             others = (count, prompts, names, tuple(attach), at, budget, labels, tuple(skills), key, on_orphan)
-            if exist_ok or any(one not in (None, ()) for one in others):
+            if exist_ok or restart != "transient" or any(one not in (None, ()) for one in others):
                 raise BadInput(
                     "Expected prompt, name, kind, model, system and output for the fork of a program, and nothing else."
                 )
