@@ -305,13 +305,6 @@ MEMORY_MUTANTS = (
         test="tests/system/test_kinds.py",
     ),
     Mutant(
-        "a kind is taken as it is in the database, whatever its digest",
-        "records/messages/kinds.py",
-        'if one["name"] == name and is_kind(one):',
-        'if one["name"] == name:',
-        test="tests/system/test_kinds.py",
-    ),
-    Mutant(
         "the budget of a kind replaces the one that was asked for",
         "agent/turn/kinds.py",
         'return tighter(parse_budget(kind["budget"]), given) if',

@@ -41,6 +41,7 @@ from ikigai_actors.records.fsck.check import check
 from ikigai_actors.tools.function import Result, tool
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.databases import eventually
 from tests.kit.mistakes import ENDINGS, BareExit, OddTool, Remote, acts, fields_of, raising, right, wrong
 from tests.kit.tool_scripts import calling
 
@@ -342,6 +343,7 @@ def test_a_task_that_a_provider_leaves_behind_cannot_end_the_event_loop(caplog: 
         for _ in range(3):
             assert outcome(agent) == "left"
             assert outcome(system.root) == "well"
+        eventually(lambda: provider.task.done(), "the loop runs what was left to it")
         with pytest.raises(SystemExit):
             provider.task.result()
     assert any(record.exc_info and isinstance(record.exc_info[1], SystemExit) for record in caplog.records)

@@ -45,10 +45,7 @@ FOREIGN = ("options", "instructions", "kinds", "skills", "questions")
 def lifting(settings: Mapping[str, Any]) -> list[str]:
     """The settings that would give a right: they lift a limit, or reach a model or its service unseen."""
     above = [name for name, usual in USUAL_LIMITS.items() if _is_more(settings.get(name), usual)]
-    return [
-        *above,
-        *(name for name in ("options", "instructions", "kinds", "skills", "questions") if settings.get(name)),
-    ]
+    return [*above, *(name for name in FOREIGN if settings.get(name))]
 
 
 def _is_more(value: object, usual: int) -> bool:
