@@ -23,6 +23,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from ikigai_actors.doors.api.operations import operations
 from ikigai_actors.errors import IkigaiError
@@ -233,7 +234,7 @@ def fuzz(api: Api) -> None:
             found[0] += 1
             continue
         found[answer.status] += 1
-        if SECRET.encode() in text and SECRET not in json.dumps(given) + path:
+        if SECRET.encode() in text and SECRET not in json.dumps(given) + unquote(path):
             print(f"another branch is seen by {method} {path} {given}")
         if answer.status >= 500 and answer.status != 503:
             print(f"{answer.status} of {method} {path} {given}: {text[:300]!r}")
