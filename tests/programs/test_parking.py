@@ -294,5 +294,5 @@ def test_every_process_says_that_an_agent_waits_for_a_person_and_for_whom(
         boss.prompt(task)
         eventually(lambda: system.questions.pending() and at_work(boss) == (seconds is None), "the question")
         said = f"waiting for approval{whom}"
-        assert boss.state == said
+        eventually(lambda: boss.state == said, "its state")  # its actor takes the call up behind the row
         assert elsewhere(store, boss) == said
