@@ -70,6 +70,7 @@ class Program:
         self.on_change = on_change
         self.function = check_callable(function, "function", "a function of a text")
         self.name: str = function.__name__
+        self.__name__ = self.name
         self.version = f"{self.name}@{_fingerprint(function)}"
         self.__doc__ = function.__doc__
         self._file = inspect.getsourcefile(function)

@@ -69,6 +69,7 @@ def test_a_program_acts_by_calls_in_its_own_log_and_answers(durable: str) -> Non
     script = ScriptedProvider(prompted)
     with ActorSystem.open(durable, providers={"script": script}, programs=[lead]) as system:
         boss = boss_in(system)
+        assert (lead.name, lead.__name__) == ("lead", "lead")
         reply = boss.prompt("Plan the").get(timeout=DEADLINE)
         assert reply.text == "BEGIN / HEARD PLAN THE MAST + HEARD PLAN THE SAIL / heard again"
         assert DONE == ["begin", "heard Plan the mast + heard Plan the sail"]
