@@ -1,4 +1,4 @@
-"""What programs cost a host that only wait, beside agents that rest: they are parked (`records.log.parking`).
+"""The cost of parked programs (`records.log.parking`) to a host, beside that of agents that rest.
 
 A database gets as many agents that rest as the size says (`benchmarks.sleepers`), and is measured. Then it gets as many
 programs that are parked: a hundred that were really prompted and parked, each of which waits for the turn of a child,

@@ -720,7 +720,7 @@ class AgentActor(PooledActor):
                     self._leave_prompts(verdict.error)
 
     def _decide_again(self) -> None:
-        """Decide on an event whose unit was refused. It has happened all the same: nothing of it may be lost."""
+        """Decide again on an event whose unit the store refused. The event has happened: nothing of it may be lost."""
         assert self._decided is not None
         self._deciding, asked, again = self._decided
         self._decide_on(self._deciding, asked, again)

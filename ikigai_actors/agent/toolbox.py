@@ -56,7 +56,7 @@ class ProgramTools(Protocol):
     def __contains__(self, model: object) -> bool: ...
 
     def tool(self, model: str, name: str) -> Tool:
-        """The tool of this name, as agents have it whose model is this program."""
+        """The tool of this name that an agent has whose model is this program."""
 
     def went_ahead(self, model: str, agent: str, call: str) -> Ahead | None:
         """How far the function of an agent has gone on with the result of a call; None where it has not."""

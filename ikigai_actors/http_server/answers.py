@@ -11,7 +11,7 @@ from ikigai_actors.http_server.requests import HttpRequest, SendEvent
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
 RETRY_MS = 1_000
-"""Milliseconds after which a client connects again whose stream has ended."""
+"""Milliseconds that a client waits before it opens a stream again that has ended."""
 
 
 async def answer(

@@ -32,7 +32,7 @@ class Programs(Instrument):
         return model in self._programs
 
     def tool(self, model: str, name: str) -> Tool:
-        """The tool of this name, as agents have it whose model is this program."""
+        """The tool of this name that an agent has whose model is this program."""
         return StepTool(name, self.traits[name], partial(_do_step, self._programs[model]))
 
     def went_ahead(self, model: str, agent: str, call: str) -> Ahead | None:

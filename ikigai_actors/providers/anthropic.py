@@ -66,7 +66,7 @@ _PIECE = 262_144
 """Bytes of a body that are written at once."""
 
 _LISTED = 100
-"""Batches of the service that are looked through for one whose creation was not answered."""
+"""The number of batches that are listed to find one: the service took it, and its answer was lost."""
 
 _REFUSED = ("invalid_request_error", "not_found_error", "permission_error", "request_too_large")
 """The errors in a batch that the request itself has."""

@@ -1,7 +1,7 @@
 """The batches of a service: many requests at half the price, answered within a day.
 
-A provider whose service has batches has the methods of `BatchService` as well as its own. It keeps nothing between
-them: what was sent, and what came of it, is in the database (`ikigai_actors.records.batches`).
+A provider whose service has batches has the methods of `BatchService` as well as its own. The provider remembers no
+batch: the database has each request and its result (`ikigai_actors.records.batches`).
 """
 
 import hashlib

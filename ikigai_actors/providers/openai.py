@@ -54,7 +54,7 @@ _REFUSED_FORM = ("response_format", "text.format", "schema")
 _OURS = "ikigai_batch"
 """The field of a batch's metadata with our name of it."""
 _LISTED = 100
-"""Batches of the service that are looked through for one whose creation was not answered."""
+"""The number of batches that are listed to find one: the service took it, and its answer was lost."""
 _ENDED = ("completed", "failed", "expired", "cancelled")
 """The states of a batch whose results are there, as far as there are any."""
 _MISSING = "The package openai is missing: pip install 'ikigai-actors[openai]'."

@@ -138,6 +138,16 @@ def batch_bodies(tx: Transaction, batch: str) -> list[tuple[MemberKey, bytes]]:
     return [(MemberKey(*row[:3]), bytes(row[3] or b"")) for row in tx.run("batch_bodies", batch=batch)]
 
 
+def batch_members(tx: Transaction, batch: str) -> list[MemberKey]:
+    """The members of a batch."""
+    return [MemberKey(*row[:3]) for row in tx.run("members_of_batch", batch=batch)]
+
+
+def waits_for_batch(tx: Transaction, batch: str) -> bool:
+    """Whether a member of a batch waits for its result."""
+    return bool(tx.run("waits_for_batch", batch=batch))
+
+
 def known_batches(tx: Transaction, service: str) -> set[str]:
     """The names of batches at a service that have rows."""
     return {remote for (remote,) in tx.run("known_batches", service=service)}

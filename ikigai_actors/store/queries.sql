@@ -2363,6 +2363,9 @@ RETURNING position
 -- name: batch_bodies
 SELECT agent_uuid, position, attempt, body FROM batch_members WHERE batch = :batch ORDER BY agent_uuid, position, attempt
 
+-- name: waits_for_batch
+SELECT 1 FROM batch_members WHERE batch = :batch AND state = 'waiting' LIMIT 1
+
 -- name: members_of_batch
 SELECT agent_uuid, position, attempt, service, state, due_at FROM batch_members WHERE batch = :batch
  ORDER BY agent_uuid, position, attempt

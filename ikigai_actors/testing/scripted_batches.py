@@ -43,6 +43,8 @@ class ScriptedBatches(ScriptedProvider):
         """How many of the next batches are refused."""
         self.outcomes: list[str] = []
         """The kinds of the next results, where they are no ``succeeded``."""
+        self.cancelled: list[str] = []
+        """The batches that it was asked to cancel."""
         self._polls = polls
         self._batches: dict[str, tuple[Sequence[BatchRequest], list[BatchResult]]] = {}
         self._asked: dict[str, int] = {}
@@ -106,6 +108,7 @@ class ScriptedBatches(ScriptedProvider):
 
     async def cancel_batch(self, remote: str) -> None:
         """Give no more results than there are."""
+        self.cancelled.append(remote)
 
     def _has_ended(self, remote: str) -> bool:
         return self._asked.get(remote, 0) >= self._polls

@@ -116,6 +116,9 @@ def test_a_request_whose_time_is_over_is_asked_directly() -> None:
         assert agent.prompt("hello").get(timeout=2 * 3_600).text == "reply 1"
         assert provider.direct == 1
         assert 3_600 <= slow.clock.monotonic() - begun < 3_800
+        slow.sleep(300)
+        assert provider.cancelled == ["batch_1"]
+        assert check(slow.system._store) == []
 
 
 def test_a_batch_that_the_service_will_not_have_is_asked_directly(world: Simulation, provider: ScriptedBatches) -> None:

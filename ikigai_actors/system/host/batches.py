@@ -43,6 +43,7 @@ from ikigai_actors.records.batches import (
     TakeSeat,
     WaitingMember,
     batch_bodies,
+    batch_members,
     due_members,
     known_batches,
     next_due_member,
@@ -52,6 +53,7 @@ from ikigai_actors.records.batches import (
     services_of_batches,
     unread_members,
     unsealed_members,
+    waits_for_batch,
 )
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.journal import CommitResult, Committed, Journal
@@ -192,10 +194,17 @@ class Batches(BatchDesk):
         for name in services:
             if (service := self._link.service_of(name)) is None:
                 continue
-            if name in self._services or self._journal.perform(TakeSeat(name, self._host)):
+            if name in self._services or self._takes_seat(name):
                 self._see_to(name, service)
             else:
                 self._wake_in(OTHER_HOST_SECONDS)
+
+    def _takes_seat(self, service: str) -> bool:
+        try:
+            return bool(self._journal.perform(TakeSeat(service, self._host)))
+        except IkigaiError as error:  # the database does not answer: it is asked again as if another had the seat
+            logger.warning("The seat of %s could not be taken: %s", service, error)
+            return False
 
     def _hand_over_ended(self) -> None:
         ended = self._reader.read(lambda tx: unread_members(tx, self._host))
@@ -260,8 +269,10 @@ class Batches(BatchDesk):
         known.asked_at[batch.id] = now
         if batch.remote is None:
             self._find(known, service, batch)
-        else:
+        elif self._reader.read(lambda tx: waits_for_batch(tx, batch.id)):
             self._poll(known, service, batch, batch.remote)
+        else:
+            self._cancel(known, service, batch, batch.remote)
 
     def _send(self, known: _Service, service: BatchService, batch: OpenBatch) -> None:
         members = self._reader.read(lambda tx: batch_bodies(tx, batch.id))
@@ -317,8 +328,8 @@ class Batches(BatchDesk):
 
         def answered(results: "dict[str, MemberOutcome] | BaseException | None") -> None:
             if isinstance(results, dict):
-                members = self._reader.read(lambda tx: batch_bodies(tx, batch.id))
-                named = ((key, results.get(custom_id(*key, batch.id))) for key, _ in members)
+                members = self._reader.read(lambda tx: batch_members(tx, batch.id))
+                named = ((key, results.get(custom_id(*key, batch.id))) for key in members)
                 self._end(known, batch, {key: outcome for key, outcome in named if outcome is not None})
                 return
             if results is not None:
@@ -326,6 +337,18 @@ class Batches(BatchDesk):
             self._rest(known, batch)
 
         self._ask(known, batch, ask, answered)
+
+    def _cancel(self, known: _Service, service: BatchService, batch: OpenBatch, remote: str) -> None:
+        """Ask for no more of a batch: the time of all its members is over, and their models were asked directly."""
+
+        def cancelled(error: BaseException | None) -> None:
+            if error is None:
+                self._end(known, batch, {})
+            else:
+                logger.warning("Batch %s could not be cancelled: %s", batch.id, error)
+                self._rest(known, batch)
+
+        self._ask(known, batch, lambda: service.cancel_batch(remote), cancelled)
 
     def _ask(
         self,
