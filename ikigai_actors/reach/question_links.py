@@ -131,7 +131,7 @@ class QuestionLinks:
 
 
 def operator_keys(references: Sequence[str]) -> list[bytes]:
-    """The operator's keys that references name, ``env:NAME`` or ``file:PATH``. Raises `BadInput`."""
+    """The operator's keys that references name, as `referred_key` takes them. Raises `BadInput`."""
     if isinstance(references, str) or not isinstance(references, Sequence):
         raise BadInput(f"Expected keys to be a list of references, such as ['env:KEY']; got {shown(references)}.")
     return [referred_key(one) for one in references]

@@ -13,6 +13,7 @@
     once         calls that are done once under a key
     uploads      files that principals have given, before a message refers to them
     tokens       secrets by which principals come in through the network
+    secret_references   names of secrets that no row has
     transfer/    branches of agents as files, to other databases
     fsck/        what must hold of all that
 

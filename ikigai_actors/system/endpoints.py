@@ -99,7 +99,7 @@ class Endpoints(OfOneProcess):
             name: a part of its URL.
             agent: the agent that it leads to, by its handle, uuid, name or prefix.
             scheme: how the sender signs: ``standard``, ``github``, ``stripe``, ``slack``, ``hmac`` or ``bearer``.
-            secrets: references to the secrets, ``env:NAME`` or ``file:PATH``, which the receiving process looks up.
+            secrets: references to the secrets, as ``env:NAME``, which the receiving process looks up.
             way: ``prompt`` wakes the agent, ``mail`` waits in its mailbox, ``fork`` makes a child for each delivery.
             template: the text that the agent gets; ``{issue.title}`` is a field, ``{@}`` the whole body.
             where: the values that fields must have, by path; other deliveries are filtered.
@@ -233,7 +233,10 @@ class Endpoints(OfOneProcess):
 
 def _secrets(spec: EndpointSpec) -> list[str]:
     """The secrets that this process finds. Raises `Forged` where it finds none of them."""
-    secrets = [secret for reference in spec.secrets if (secret := referred_secret(reference))]
+    try:
+        secrets = [secret for reference in spec.secrets if (secret := referred_secret(reference))]
+    except BadInput as error:
+        raise Forged(str(error)) from error
     if not secrets:
         raise Forged(f"None of the secrets is there in this process: {', '.join(spec.secrets)}. Set one.")
     return secrets

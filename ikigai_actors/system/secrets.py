@@ -1,4 +1,8 @@
-"""Secrets by reference, ``env:NAME`` or ``file:PATH``, which the process looks up that needs one.
+"""Secrets by reference, which the process looks up that needs one.
+
+    env:NAME        a variable of the process
+    file:PATH       a file that the process may read, without the blanks at its ends
+    keyring:NAME    the keyring of the machine (macOS, Windows, Secret Service), by ``keyring set ikigai-actors NAME``
 
 The database has references alone.
 """
@@ -6,16 +10,25 @@ The database has references alone.
 import os
 from pathlib import Path
 
-from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
+from ikigai_actors.extras import NeedsExtra
 from ikigai_actors.records.questions.links import operator_key
+from ikigai_actors.records.secret_references import check_reference
+
+KEYRING_SERVICE = "ikigai-actors"
+"""The service under which a keyring has our secrets."""
 
 
 def referred_secret(reference: str) -> str:
-    """The secret that a reference names; empty where this process does not find it."""
+    """The secret that a reference names; empty where this process does not find it.
+
+    Raises `BadInput` where the machine's keyring cannot be asked.
+    """
     kind, _, place = reference.partition(":")
     if kind == "env":
         return os.environ.get(place, "")
+    if kind == "keyring":
+        return _in_keyring(place)
     try:
         return Path(place).expanduser().read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
@@ -24,8 +37,16 @@ def referred_secret(reference: str) -> str:
 
 def referred_key(reference: str) -> bytes:
     """The operator's key that a reference names. Raises `BadInput` where it is not there, or is none."""
-    if not isinstance(reference, str) or reference.partition(":")[0] not in ("env", "file"):
-        raise BadInput(f"Expected the operator's key as env:NAME or file:PATH; got {shown(reference)}.")
-    if not (text := referred_secret(reference)):
+    if not (text := referred_secret(check_reference(reference, "the operator's key"))):
         raise BadInput(f"The operator's key is not there: {reference}.")
     return operator_key(text)
+
+
+def _in_keyring(name: str) -> str:
+    with NeedsExtra("keyring", f"A secret at keyring:{name}"):
+        import keyring
+        from keyring.errors import KeyringError
+    try:
+        return keyring.get_password(KEYRING_SERVICE, name) or ""
+    except KeyringError as error:
+        raise BadInput(f"The keyring of this machine cannot be asked for keyring:{name}: {error}") from error

@@ -73,7 +73,7 @@ class Subscriptions(OfOneProcess):
 
         Args:
             url: the address of the receiver. A host reaches public addresses by https, and others as far as it allows.
-            secrets: references to the secrets, ``env:NAME`` or ``file:PATH``, which the sending host looks up.
+            secrets: references to the secrets, as ``env:NAME``, which the sending host looks up.
             kinds: the kinds of events, as ``turn.done``; ``turn`` means all that begin so.
             agent: whose events, by handle, uuid, name or prefix; None for everybody's.
             below: whether the events of all agents below that one are sent as well.

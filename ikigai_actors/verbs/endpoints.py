@@ -41,7 +41,7 @@ def list_endpoints(place: "Place") -> object:
 @click.option("--scheme", type=SCHEME_CHOICE, required=True, help="How the sender signs.")
 @click.option(
     "--secret", "secrets", metavar="REF", type=TEXT, multiple=True, required=True,
-    help="Where the secret is: env:NAME or file:PATH, as the receiving process finds it. Several may serve.",
+    help="Where the secret is: env:NAME, file:PATH or keyring:NAME, as the API finds it. Several may serve.",
 )  # fmt: skip
 @click.option(
     "--where", "where", metavar="FIELD=VALUE", type=TEXT, multiple=True,

@@ -35,7 +35,7 @@ def list_subscriptions(place: "Place") -> object:
 @click.argument("url", type=TEXT)
 @click.option(
     "--secret", "secrets", metavar="REF", type=TEXT, multiple=True, required=True,
-    help="Where the secret is: env:NAME or file:PATH, as the host finds it. Each of several signs.",
+    help="Where the secret is: env:NAME, file:PATH or keyring:NAME, as the host finds it. Each of several signs.",
 )  # fmt: skip
 @click.option(
     "--kind", "kinds", metavar="KIND", type=TEXT, multiple=True,
@@ -46,7 +46,7 @@ def list_subscriptions(place: "Place") -> object:
 @click.option("--cloudevents", is_flag=True, help="Send CloudEvents 1.0.")
 @click.option("--thin", is_flag=True, help="Send names alone, and no texts.")
 @click.option("--links", metavar="URL", type=TEXT, help="The API's address: a link there answers a question once.")
-@click.option("--key", metavar="REF", type=TEXT, help="The operator's key for links, env:NAME or file:PATH.")
+@click.option("--key", metavar="REF", type=TEXT, help="The operator's key for links, a reference like --secret.")
 def add_subscription(
     place: "Place",
     url: str,

@@ -603,8 +603,8 @@ def api(system: AttachedSystem, principal_of: PrincipalOf, url: str = "", keys: 
         principal_of: gives the principal of a request, or None for nobody; a function or a coroutine. It may read a
             database: a function runs on a thread.
         url: the address of the application for its clients; empty for the path where it is mounted.
-        keys: references to operator's keys, ``env:NAME`` or ``file:PATH``: links to questions that one of them has
-            signed are taken.
+        keys: references to operator's keys, as ``env:NAME``: links to questions that one of them has signed are
+            taken.
     """
     check_type(system, AttachedSystem, "system", "an attached system: AttachedSystem.open")
     check_callable(principal_of, "principal_of", "a function that gives the Principal of a request, or None")

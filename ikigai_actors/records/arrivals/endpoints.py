@@ -13,6 +13,7 @@ from ikigai_actors.arguments import check_choice, check_count, shown
 from ikigai_actors.errors import BadInput, EndpointNotFound
 from ikigai_actors.records.arrivals.signatures import check_scheme
 from ikigai_actors.records.arrivals.templates import WHOLE_BODY, check_template, needs_json
+from ikigai_actors.records.secret_references import WAYS_OF_REFERENCE, check_reference
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
@@ -23,7 +24,6 @@ MOST_LIVING = 50
 """The most children of an endpoint that live at once, unless it says otherwise; further deliveries are held."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_REFERENCE = re.compile(r"(env|file):.+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class EndpointSpec:
     scheme: str
     """A word of `SCHEMES`."""
     secrets: tuple[str, ...]
-    """References to the secrets, ``env:NAME`` or ``file:PATH``: each may have signed."""
+    """References to the secrets: each may have signed."""
     way: str = "prompt"
     """A word of `WAYS_IN`."""
     template: str = WHOLE_BODY
@@ -50,10 +50,9 @@ class EndpointSpec:
         check_template(self.template)
         check_count(self.most, "most", least=1)
         if not self.secrets:
-            raise BadInput("Expected a secret, as env:NAME or file:PATH.")
+            raise BadInput(f"Expected a secret, as {WAYS_OF_REFERENCE}.")
         for reference in self.secrets:
-            if not isinstance(reference, str) or not _REFERENCE.fullmatch(reference):
-                raise BadInput(f"Expected a reference to the secret, env:NAME or file:PATH; got {shown(reference)}.")
+            check_reference(reference, "the secret")
 
     @property
     def needs_json(self) -> bool:

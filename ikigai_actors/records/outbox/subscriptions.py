@@ -9,7 +9,6 @@ host that sends looks up.
 """
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 from ikigai_actors.arguments import check_choice, shown
 from ikigai_actors.errors import BadInput, SubscriptionNotFound
 from ikigai_actors.records.outbox.events import check_event_kinds
+from ikigai_actors.records.secret_references import WAYS_OF_REFERENCE, check_reference
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
@@ -29,15 +29,13 @@ LONGEST_URL = 2_000
 BODY_FORMATS = ("standard", "cloudevents")
 """The forms of a body: ``{"type", "timestamp", "data"}``, or CloudEvents 1.0 as structured JSON."""
 
-_REFERENCE = re.compile(r"(env|file):.+", re.DOTALL)
-
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionSpec:
     """The terms of a subscription. Raises `BadInput` for terms that cannot be."""
 
     secrets: tuple[str, ...]
-    """References to the secrets, ``env:NAME`` or ``file:PATH``: each signs, two while one replaces another."""
+    """References to the secrets: each signs, two while one replaces another."""
     form: str = "standard"
     """A word of `BODY_FORMATS`."""
     thin: bool = False
@@ -54,12 +52,12 @@ class SubscriptionSpec:
             )
         if self.links:
             check_receiver(self.links)
-            _check_reference(self.key, "the operator's key")
+            check_reference(self.key, "the operator's key")
         check_choice(self.form, "form", BODY_FORMATS)
         if not self.secrets:
-            raise BadInput("Expected a secret, as env:NAME or file:PATH.")
+            raise BadInput(f"Expected a secret, as {WAYS_OF_REFERENCE}.")
         for reference in self.secrets:
-            _check_reference(reference, "the secret")
+            check_reference(reference, "the secret")
 
     def encode(self) -> str:
         """The text under which it is stored."""
@@ -90,11 +88,6 @@ class EventSubscription:
     """Since when nothing but failures came; None where the latest delivery was received."""
     paused_at: int | None
     """Since when nothing is sent; None while it is."""
-
-
-def _check_reference(reference: object, what: str) -> None:
-    if not isinstance(reference, str) or not _REFERENCE.fullmatch(reference):
-        raise BadInput(f"Expected a reference to {what}, env:NAME or file:PATH; got {shown(reference)}.")
 
 
 def check_receiver(url: str) -> str:

@@ -22,7 +22,7 @@ from ikigai_actors.shell.cli import program_log
     "keys",
     metavar="REF",
     multiple=True,
-    help="The operator's key, env:NAME or file:PATH: takes answers by links that it has signed.  Repeatable.",
+    help="The operator's key, env:NAME, file:PATH or keyring:NAME: it has signed links to questions.  Repeatable.",
 )
 @click.pass_context
 def network_api(
