@@ -1,6 +1,6 @@
-"""The program: ``ikigai``, and ``python -m ikigai_actors``.
+"""The program ``ikigai``, which also runs as ``python -m ikigai_actors``.
 
-Ctrl-C, and what is typed, are seen to before anything that takes long is imported.
+The program sets up its handling of Ctrl-C and of typed keys before it imports anything that takes long.
 """
 
 import os

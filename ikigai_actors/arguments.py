@@ -17,10 +17,14 @@ from ikigai_actors.errors import BadInput
 T = TypeVar("T")
 
 LONGEST_TIME = 1_000_000_000
-"""The longest time in seconds: thirty years, which every clock and every database can hold."""
+"""The longest time that an argument may have, in seconds: about thirty years. Every clock and every database can hold
+it.
+"""
 
 FARTHEST = 10**15
-"""The most seconds that a clock can count, also in milliseconds, without losing one."""
+"""The largest count of seconds at which a clock still counts single seconds exactly, also after conversion to
+milliseconds.
+"""
 
 _LARGEST_INTEGER = 2**63 - 1
 """The largest whole number that every database can hold."""
@@ -30,30 +34,30 @@ _repr.maxstring = _repr.maxother = 80
 
 
 def shown(value: object) -> str:
-    """The value as an error shows it: shortened if it is long, and with its type."""
+    """Format a value for an error message: its repr, shortened if it is long, and its type."""
     return f"{_repr.repr(value)} ({type(value).__name__})"
 
 
 def a_value(value: object) -> str:
-    """The kind of a value with its article: ``an int``, ``a dict``."""
+    """Return the name of a value's type with its article: ``an int``, ``a dict``."""
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def check_type(value: object, kind: type[T], what: str, expected: str) -> T:
-    """Check for a value of the type ``kind``, which ``expected`` says in words."""
+    """Check that a value has the type ``kind``. The error describes the expected type with the text ``expected``."""
     if not isinstance(value, kind):
         raise BadInput(f"Expected {what} to be {expected}; got {shown(value)}.")
     return value
 
 
 def check_flag(value: object, what: str) -> bool:
-    """Check for True or False; no other value will do, since ``cascade="no"`` would count as True."""
+    """Check that a value is True or False. Other values are refused, since ``cascade="no"`` would count as True."""
     return check_type(value, bool, what, "True or False")
 
 
 def check_count(value: object, what: str, least: int = 0, most: int = _LARGEST_INTEGER) -> int:
-    """Check for a whole number from ``least`` to ``most``, both included."""
+    """Check that a value is a whole number from ``least`` to ``most``, both included."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         bounds = f"from {least} on" if most == _LARGEST_INTEGER else f"from {least} to {most:,}"
         raise BadInput(f"Expected {what} to be a whole number {bounds}; got {shown(value)}.")
@@ -61,7 +65,7 @@ def check_count(value: object, what: str, least: int = 0, most: int = _LARGEST_I
 
 
 def check_seconds(value: object, what: str, *, zero: bool = True, most: int = LONGEST_TIME) -> float:
-    """Check for a time in seconds: not negative, at most ``most``, and above 0 unless ``zero`` is allowed."""
+    """Check that a value is a time in seconds from 0 to ``most``. Without ``zero``, it must be above 0."""
     seconds = _seconds(value)
     if seconds is None or seconds > most or not (seconds or zero):
         bounds = "0 or more" if zero else "above 0"
@@ -74,12 +78,12 @@ _SPAN = re.compile(r"([0-9]{1,9}) ?([smhdw])")
 
 
 def is_span(text: str) -> bool:
-    """Whether a text is a length of time, as ``36h``."""
+    """Return whether a text is a length of time, such as ``36h``."""
     return _SPAN.fullmatch(text.strip()) is not None
 
 
 def parse_span(text: str) -> int:
-    """A length of time as a person writes it, as ``30d`` or ``12h``, in milliseconds."""
+    """Read a length of time as a person writes it, such as ``30d`` or ``12h``. Return it in milliseconds."""
     found = _SPAN.fullmatch(text.strip())
     if found is None:
         raise BadInput(f"Expected a length of time such as 30d, 12h or 90m; got {text!r}.")
@@ -87,12 +91,12 @@ def parse_span(text: str) -> int:
 
 
 def check_since(value: object, now: int) -> int:
-    """A time in the past, in milliseconds since 1970; 0 for None.
+    """Read a time in the past. Return it in milliseconds since 1970; 0 for None.
 
     Args:
         value: a `datetime` with its zone, seconds since 1970, or a text: a time as ISO 8601 writes it, with its zone,
             or a length of time until now, as ``36h``.
-        now: milliseconds since 1970.
+        now: the current time, in milliseconds since 1970.
     """
     try:
         if isinstance(value, str) and is_span(value):
@@ -112,9 +116,9 @@ def check_since(value: object, now: int) -> int:
 
 
 def check_timeout(value: object) -> float | None:
-    """Check for seconds to wait: None waits forever, 0 looks once.
+    """Check a time-out in seconds: None waits forever, and 0 returns at once.
 
-    No database stores them, so they may be more than `LONGEST_TIME`.
+    Time-outs are not stored in a database, so they may be longer than `LONGEST_TIME`.
     """
     if value is None:
         return None
@@ -132,26 +136,26 @@ def _seconds(value: object) -> float | None:
 
 
 def check_choice(value: object, what: str, choices: Collection[str]) -> str:
-    """Check for one of a few words."""
+    """Check that a value is one of some strings."""
     if not isinstance(value, str) or value not in choices:
         raise BadInput(f"Expected {what} to be one of {', '.join(choices)}; got {shown(value)}.")
     return str(value)
 
 
 def check_optional(value: object, kind: type[T], what: str, expected: str) -> T | None:
-    """Check for a value of the type ``kind``, or None."""
+    """Check that a value has the type ``kind`` or is None."""
     return None if value is None else check_type(value, kind, what, f"{expected}, or None")
 
 
 def check_mapping(value: object, what: str, expected: str) -> Mapping[Any, Any]:
-    """Check for a dict, which ``expected`` says in words."""
+    """Check that a value is a dict. The error describes the expected contents with the text ``expected``."""
     if not isinstance(value, Mapping):
         raise BadInput(f"Expected {what} to be {expected}; got {shown(value)}.")
     return value
 
 
 def check_variables(value: object, what: str) -> dict[str, str]:
-    """Check for environment variables, or None for none of them."""
+    """Check that a value is a dict of environment variables; None counts as an empty dict."""
     variables = check_mapping({} if value is None else value, what, "a dict from names to texts, or None")
     for name, text in variables.items():
         check_type(name, str, f"each name in {what}", "text")
@@ -160,7 +164,7 @@ def check_variables(value: object, what: str) -> dict[str, str]:
 
 
 def check_plain_function(value: T, what: str, expected: str) -> T:
-    """Check for a callable that returns its value, where an ``async def`` would return a coroutine."""
+    """Check that a value is a callable that is no ``async def``, whose call would return a coroutine."""
     check_callable(value, what, expected)
     called = getattr(value, "__call__", None)  # noqa: B004 - an instance may have an async method of this name
     if inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(called):
@@ -172,14 +176,14 @@ def check_plain_function(value: T, what: str, expected: str) -> T:
 
 
 def check_callable(value: T, what: str, expected: str) -> T:
-    """Check for a callable; ``expected`` says its arguments and its purpose in words."""
+    """Check that a value is a callable. The text ``expected`` describes its arguments and purpose in the error."""
     if not callable(value):
         raise BadInput(f"Expected {what} to be {expected}; got {shown(value)}.")
     return value
 
 
 def as_path(file: Any) -> Path:
-    """The place of a file. Raises `BadInput` for what is none."""
+    """Return a file argument as a `Path`. Raises `BadInput` when it is no path."""
     try:
         path = Path(file)
         bytes(path)  # raises for what no file can be called

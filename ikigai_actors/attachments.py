@@ -1,10 +1,11 @@
-"""Pictures, PDFs and sounds that go with a text, judged by their bytes alone. Pure, but for reading a file.
+"""Pictures, PDFs and sounds that are attached to a text. Their types are recognised by their bytes alone.
 
     attachment("plan.png")                     # Attachment(image/png, 5,120 bytes)
     attachment(chart_bytes, "chart.png")       # what a tool has made
 
-What a file is called does not count. What no service takes is refused here, before anything is committed. What one of
-them takes and another one does not is left out of the other's requests (`ikigai_actors.providers.attachment_limits`).
+The name of a file does not matter. An attachment that no model service takes is refused here, before anything is
+committed. If only some services take an attachment, it is left out of the requests to the others
+(`ikigai_actors.providers.attachment_limits`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,11 +19,13 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.whole_pictures import fault_of
 
 LARGEST = 20 * 1024 * 1024
-"""Bytes of one attachment, and of all of one message: services take requests of 32 MB, and base64 makes them larger."""
+"""The most bytes of one attachment, and of all attachments of one message. Services take requests of 32 MB, and base64
+makes attachments larger.
+"""
 MOST_PICTURES = 100
-"""Attachments of one message."""
+"""The most attachments of one message."""
 MOST_PIXELS = 8_000
-"""Pixels of a picture along a side."""
+"""The most pixels of a picture along one side."""
 
 _MOST_MB = LARGEST // 2**20
 _NAME_LENGTH = 200
@@ -47,37 +50,37 @@ _SOF = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # the JPEG segments that hold 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A picture, a PDF or a sound. Made by `attachment`."""
+    """A picture, a PDF or a sound. The function `attachment` makes one."""
 
     data: bytes = field(repr=False)
-    """The bytes."""
+    """The bytes of the attachment."""
     media: str
-    """The type, as ``image/png``."""
+    """The media type, such as ``image/png``."""
     sha256: str
-    """The hash: the same bytes are stored once."""
+    """The SHA-256 of the bytes, in hexadecimal digits. The database stores equal bytes once."""
     name: str = ""
     """The name of the file, without its directory; empty if there was none."""
 
     def stored(self) -> dict[str, Any]:
-        """The form in which a message refers to it."""
+        """Return the dict by which a stored message refers to the attachment."""
         stored = {"sha256": self.sha256, "media": self.media, "size": len(self.data), "name": self.name}
         pixels = max(size_of(self.data) or (0, 0))
         return {**stored, "pixels": pixels} if pixels else stored
 
 
 Attachable = str | Path | bytes | Attachment
-"""Something to attach: the path of a file, or bytes."""
+"""The argument types from which `attachment` makes an attachment: the path of a file, bytes, or an attachment."""
 
 
 def attachment(source: Attachable, name: str = "") -> Attachment:
-    """Read and check what is to be attached.
+    """Read a file or bytes, and check that they can be attached to a text.
 
     Args:
         source: the path of a file, or the bytes themselves.
-        name: what it is called; empty takes the name of the file.
+        name: the name of the attachment; empty for the name of the file.
 
     Raises:
-        BadInput: it cannot be read, is too large, is of a type that no model takes, or is a part of a picture.
+        BadInput: the file cannot be read, is too large, is of a type that no model takes, or is an incomplete picture.
     """
     if isinstance(source, Attachment):
         return source
@@ -105,7 +108,10 @@ def attachment(source: Attachable, name: str = "") -> Attachment:
 
 
 def attachments(sources: object) -> tuple[Attachment, ...]:
-    """The attachments of one message. Raises `BadInput`, also for too much at once."""
+    """Read and check the attachments of one message.
+
+    Raises `BadInput`, also when they are too many or too large together.
+    """
     if isinstance(sources, str | bytes | Path | Attachment) or not isinstance(sources, Iterable):
         raise BadInput(f"Expected attach to be a list of paths or bytes; got {shown(sources)}.")
     given = tuple([attachment(source) for source in sources])
@@ -115,7 +121,7 @@ def attachments(sources: object) -> tuple[Attachment, ...]:
 
 
 def check_sum(given: tuple[Attachment, ...]) -> None:
-    """Raise `BadInput` for more attachments than one message may have."""
+    """Raise `BadInput` if there are more attachments, or more bytes of them, than one message may have."""
     if len(given) > MOST_PICTURES:
         raise BadInput(f"Expected {MOST_PICTURES} attachments at most; got {len(given)}.")
     if (total := sum(len(one.data) for one in given)) > LARGEST:
@@ -124,7 +130,7 @@ def check_sum(given: tuple[Attachment, ...]) -> None:
 
 
 def media_of(data: bytes) -> str | None:
-    """The type of bytes, or of their first 16; None for one that no model takes."""
+    """Recognise the media type from bytes, or from the first 16 of them; None for a type that no model takes."""
     for start, mark, media in _PREFIXES:
         if data[start : start + len(mark)] == mark and (start != 8 or data[:4] == b"RIFF"):
             return media
@@ -132,7 +138,7 @@ def media_of(data: bytes) -> str | None:
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:
-    """Width and height of a picture in pixels; None where the bytes do not say."""
+    """Read the width and height of a picture in pixels from its bytes; None if they are not found there."""
     match media_of(data):
         case "image/png" if len(data) >= 24:
             return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
@@ -146,7 +152,7 @@ def size_of(data: bytes) -> tuple[int, int] | None:
 
 
 def name_and_size(stored: Mapping[str, Any]) -> str:
-    """An attachment in a few words: its name, type and size."""
+    """Describe a stored attachment in a few words: its name, type and size."""
     size = stored.get("size")
     amount = f"{size / 2**20:,.1f} MB" if isinstance(size, int) and size >= 2**20 else f"{size:,} bytes"
     return ", ".join(str(part) for part in (stored.get("name"), stored.get("media"), amount) if part)

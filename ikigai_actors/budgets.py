@@ -1,4 +1,4 @@
-"""Budgets: what agents may spend, what is left of that, and what was spent on whose account."""
+"""Budgets: how much agents may spend, how much is left, and how much was spent on whose account."""
 
 from ikigai_actors.lazy import handed_on
 

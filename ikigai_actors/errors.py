@@ -75,7 +75,7 @@ class IkigaiError(Exception):
 
 
 class AgentError(IkigaiError):
-    """An error about one agent."""
+    """Base of the errors about one agent."""
 
     def __init__(self, message: str, agent: str = "") -> None:
         super().__init__(message)
@@ -124,7 +124,7 @@ class TooManyAgents(AgentError):
 
 
 class BudgetExceeded(AgentError):
-    """A budget does not allow it. Nothing was done."""
+    """A budget does not allow the request. Nothing was done."""
 
 
 class MarkNotFound(AgentError):
@@ -160,23 +160,23 @@ class NothingToCompact(AgentError):
 
 
 class NothingToUncompact(AgentError):
-    """No summary is in force, so none can be taken off."""
+    """No summary is in force, so `uncompact` has nothing to undo."""
 
 
 class NotBelow(AgentError):
-    """The agent is not below the one that was to merge it. Nothing was changed."""
+    """The agent to be merged is not a descendant of the agent that was to merge it. Nothing was changed."""
 
 
 class TurnOpen(AgentError):
-    """A turn of the agent that was to be merged is open. Nothing was changed."""
+    """A turn is open of the agent to be merged. Nothing was changed."""
 
 
 class HeadMoved(AgentError):
-    """The agent that was to be merged has written since it was looked at. Nothing was changed: merge it again."""
+    """The agent to be merged has written messages since the merge read its log. Nothing was changed: merge it again."""
 
 
 class AlreadyMerged(AgentError):
-    """The agent has said nothing since it was merged. Nothing was changed."""
+    """The agent has said nothing since it was last merged. Nothing was changed."""
 
 
 class NothingToMerge(AgentError):
@@ -184,7 +184,7 @@ class NothingToMerge(AgentError):
 
 
 class FilesConflict(AgentError):
-    """Both sides of a merge of files have changed the same. Nothing was changed."""
+    """Both sides of a merge have changed the same files. Nothing was changed."""
 
     def __init__(self, message: str, agent: str = "", paths: Sequence[str] = ()) -> None:
         super().__init__(message, agent)
@@ -229,11 +229,11 @@ class TooManyTimers(AgentError):
 
 
 class NoTurn(AgentError):
-    """The agent has had no turn of its own yet."""
+    """The agent has not had a turn yet."""
 
 
 class TurnInterrupted(AgentError):
-    """The turn ended without a finished reply: INT, a crash, or the end of the process."""
+    """The turn ended without a finished reply, because of a signal INT, a crash, or the end of the process."""
 
 
 class Fenced(AgentError):
@@ -246,11 +246,14 @@ class Fenced(AgentError):
 
 
 class HostReplaced(Fenced):
-    """Another host of the same name was started, and has taken this one's place. To start this one again ends that."""
+    """Another host of the same name was started, and has replaced this host.
+
+    Starting this one again would replace the other.
+    """
 
 
 class DocumentError(IkigaiError):
-    """An error about one document."""
+    """Base of the errors about one document."""
 
     def __init__(self, message: str, path: str, version: int = 0) -> None:
         super().__init__(message)
@@ -287,15 +290,15 @@ class SubscriptionNotFound(IkigaiError):
 
 
 class Forged(IkigaiError):
-    """A delivery without its sender's signature, or with one of another time. Nothing was written."""
+    """A delivery has no valid signature of its sender, or a signature for another time. Nothing was written."""
 
 
 class BadInput(IkigaiError, ValueError):
-    """An argument cannot be used; the message says what would do."""
+    """An argument cannot be used. The message says which values are allowed."""
 
 
 class KeyTaken(BadInput):
-    """The key names another call already."""
+    """The key was used already, for another call."""
 
     def __init__(self, message: str, key: str = "") -> None:
         super().__init__(message)
@@ -304,7 +307,10 @@ class KeyTaken(BadInput):
 
 
 class Repeated(IkigaiError):
-    """This was done before under its key. The caller gets what it gave then, and never sees this error."""
+    """A call with this key was carried out before.
+
+    Used inside: the caller gets the first call's result, never this error.
+    """
 
     def __init__(self, message: str, gave: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -345,11 +351,14 @@ class ProviderError(IkigaiError):
 
 
 class StepChanged(ProviderError):
-    """A program asks for something that its turn does not hold, and the turn holds what it does not ask for."""
+    """A program asks for an act that the log of its turn does not have.
+
+    The log has an act that the program has not asked for.
+    """
 
 
 class StepFailed(IkigaiError):
-    """An act of a program has failed, or was cut off and may have been done."""
+    """An act of a program has failed. Or it was cut off, and nobody knows whether it was done."""
 
     def __init__(self, message: str, call: str = "") -> None:
         super().__init__(message)
@@ -358,7 +367,7 @@ class StepFailed(IkigaiError):
 
 
 class OutputError(ProviderError):
-    """The model gave no value of the type that it was asked for; the message names what was wrong with each."""
+    """The model gave no value of the requested type. The message lists the faults of each attempt."""
 
     def __init__(self, message: str, partial: str = "", *, reason: str = "misfit") -> None:
         super().__init__(message, partial)
@@ -367,7 +376,7 @@ class OutputError(ProviderError):
 
 
 class ProviderMissing(ProviderError):
-    """No model can be asked: there is no key for its provider, or only the offline provider is there."""
+    """No model can be asked: there is no key for its provider, or only the offline provider is available."""
 
 
 class ProviderUnknown(ProviderMissing):
@@ -375,15 +384,15 @@ class ProviderUnknown(ProviderMissing):
 
 
 class ReplayDiverged(ProviderError):
-    """The model has called what the record does not have, where nothing runs."""
+    """In a replay that runs no tools, the model has made a call that the record does not have."""
 
 
 class ExperimentDiffers(IkigaiError):
-    """An experiment of this name has other terms, or its plan asks for other trials than its book has."""
+    """An experiment of this name exists with other terms; or its plan asks for other trials than its book records."""
 
 
 class HistoryError(IkigaiError):
-    """An agent's rows contradict each other: a hole, a missing ancestor, a body that does not parse."""
+    """The rows of an agent contradict each other: a position or an ancestor is missing, or a body cannot be parsed."""
 
     def __init__(self, message: str, agent: str = "") -> None:
         super().__init__(message)
@@ -405,7 +414,10 @@ class CommitUnknown(StoreUnavailable):
 
 
 class StoreConflict(StoreError):
-    """A constraint (primary key, unique name, reference, check) refused the rows. Nothing was written."""
+    """A constraint of the database (primary key, unique name, reference, check) refused the rows.
+
+    Nothing was written.
+    """
 
 
 class StoreUnusable(StoreError):
@@ -430,15 +442,15 @@ class ProgramOutdated(StoreUnusable):
 
 
 class ImportRefused(StoreError):
-    """A file of agents cannot be imported, and nothing of it was; the message names the line, or what is in the way."""
+    """A file of agents cannot be imported, and nothing of it was. The message names the line, or the conflict."""
 
 
 class HostElsewhere(IkigaiError):
-    """Another process runs the agents, and only there this can be done."""
+    """Another process runs the agents, and this can be done only in that process."""
 
 
 class NoHost(IkigaiError):
-    """No process runs the agents. What was sent to them waits in the database."""
+    """No process runs the agents. Prompts and mail for them wait in the database."""
 
 
 class ClusterError(IkigaiError):
@@ -446,15 +458,15 @@ class ClusterError(IkigaiError):
 
 
 class NoCurrentAgent(IkigaiError, LookupError):
-    """`current_agent` was called by code that no agent runs."""
+    """`current_agent` was called outside of the code of an agent."""
 
 
 class LooksOnly(IkigaiError):
-    """A request that may only look would have changed something. Nothing was written."""
+    """A read-only request would have changed something. Nothing was written."""
 
 
 class NotAllowed(IkigaiError):
-    """A principal lacks the role that a verb needs, or the reach. Nothing was written."""
+    """A principal lacks the role that a verb needs, or may not reach the agent. Nothing was written."""
 
 
 class SystemClosed(IkigaiError):
@@ -464,12 +476,12 @@ class SystemClosed(IkigaiError):
 class OutcomeUnknown(SystemClosed, CommitUnknown):
     """The system stopped during a commit and could not find out whether it happened.
 
-    It may or may not be written. Open the system again and look, before you do it again.
+    The change may or may not be written. Open the system again and look, before you repeat it.
     """
 
 
 class WouldDeadlock(IkigaiError, RuntimeError):
-    """A wait that could never end: on a thread of the runtime, or in a circle of agents that wait for one another."""
+    """A wait could never end: the thread is one of the runtime, or agents wait for one another in a circle."""
 
     def __init__(self, message: str, circle: Sequence[str] = ()) -> None:
         super().__init__(message)

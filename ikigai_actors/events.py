@@ -1,4 +1,4 @@
-"""Events: what subscribers and feeds hear, and what an `Instrument` hears."""
+"""Events: the types that subscribers and feeds receive, and those that an `Instrument` receives."""
 
 from ikigai_actors.lazy import handed_on
 

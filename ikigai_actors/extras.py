@@ -1,4 +1,4 @@
-"""The extras of the package: a block that imports what an extra brings, and says how to install it where it is missing.
+"""The extras of the package. Code imports an extra's packages in a block that explains how to install a missing extra.
 
 with NeedsExtra("mcp", "ikigai mcp"):
     from mcp.server import Server
@@ -10,14 +10,14 @@ from ikigai_actors.errors import BadInput
 
 
 class NeedsExtra:
-    """Turns the error of a missing package into a `BadInput` that names the extra."""
+    """Turns the `ImportError` of a missing package into a `BadInput` that names the extra."""
 
     def __init__(self, extra: str, user: str) -> None:
-        """Name the extra, and the part that needs it."""
+        """Name the extra, and the part of the program that needs it."""
         self._extra, self._user = extra, user
 
     def __enter__(self) -> None:
-        """Import within the block."""
+        """Begin the block that imports the packages of the extra."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -18,7 +18,7 @@ from dataclasses import MISSING, Field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 NO_DATA: Mapping[str, Any] = {}
-"""An empty mapping that nobody changes."""
+"""An empty mapping, shared by all records. Nobody changes it."""
 
 if TYPE_CHECKING:
     from dataclasses import replace as replace  # the type checker knows which arguments it takes

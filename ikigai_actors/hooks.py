@@ -1,4 +1,4 @@
-"""Hooks: what looks at the calls of models, before and after they run."""
+"""Hooks: functions and commands that look at the calls of models, before and after the calls run."""
 
 from ikigai_actors.lazy import handed_on
 

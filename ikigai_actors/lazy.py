@@ -1,4 +1,4 @@
-"""Packages that hand on the names of their modules. A module is imported when one of its names is first used.
+"""Lets a package export the names of its modules. A module is imported when one of its names is first used.
 
     __getattr__, __dir__, __all__ = handed_on(__name__)      # in the __init__.py of a package
 
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def handed_on(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Make what a package needs to hand on the names of its stub.
+    """Make the module attributes by which a package exports the names that its stub lists.
 
     Args:
         package: ``__name__`` of the package.

@@ -15,18 +15,17 @@
         boss = system.root.fork(name="lead", model=lead, key="lead")
         print(boss.prompt("Plan the ship.", key="monday").get().text)
 
-The function is the model of its agent. What it does are its calls: they are committed before they are done, and their
-results before anything leaves that follows from them. After a crash the function is called again, and what the log
-holds is given at once. So no child is forked twice, nobody is prompted twice, and a step is done once at most.
+The function is the model of its agent. Each act of the function is a call in the agent's log. The call is committed
+before the act is done, and its result is committed before any effect that follows from it. After a crash the function
+is called again, and gets the results that the log has at once. So no child is forked twice, nobody is prompted twice,
+and a step is done once at most.
 
 Its modules:
 
-    acts         what a program asks for, as futures
-    frames       one call of the function, on a thread or driven by hand
-    records      what the log of a turn holds of acts, and how they are known again
-    changes      what follows where the function does something else than before
-    provider     the function as a provider
-    tools        the programs of a system, and the tools by which steps are done
+    acts         what a program asks for, as futures frames       one call of the function, on a thread or driven by
+    hand records      the acts in the log of a turn, and how a later run recognises them changes      what follows where
+    the function does something else than before provider     the function as a provider tools        the programs of a
+    system, and the tools by which steps are done
 """
 
 from ikigai_actors.lazy import handed_on

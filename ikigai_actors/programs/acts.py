@@ -1,4 +1,4 @@
-"""Acts: what a program asks for, as futures of their outcomes, and what waits for several of them.
+"""Acts: the requests of a program, as futures of their outcomes, and the functions that wait for several acts.
 
 A plain function gets values at once. A coroutine awaits the same acts. Each wait is written once, as a generator that
 yields where it waits; `ProgramFrame.waited` runs it in a plain function, and a coroutine hands it to its driver.
@@ -32,12 +32,12 @@ T = TypeVar("T")
 
 
 class ProgramAct(Future[Any]):
-    """Something that a program has asked for: a future of its outcome."""
+    """An act that a program has asked for: a future of its outcome."""
 
     def __init__(
         self, frame: ProgramFrame, name: str, given: Mapping[str, Any], run: Callable[[], Any] | None = None
     ) -> None:
-        """Ask for it; `get`, or ``await``, waits. ``run`` does it, where it is a step."""
+        """Ask for an act. `get` or ``await`` waits for its outcome. For a step, ``run`` calls the step's function."""
         super().__init__()
         frame.check_alive()
         self.frame, self.name, self.given, self.run = frame, name, given, run
@@ -49,16 +49,17 @@ class ProgramAct(Future[Any]):
 
     @property
     def is_driven(self) -> bool:
-        """Whether a coroutine asks for it, which awaits it."""
+        """Return whether the act belongs to a coroutine, which awaits the act."""
         return self.frame.is_driven
 
     def get(self, *, timeout: float | None = None) -> Any:
-        """Wait for the outcome, and return it.
+        """Wait for the outcome, and return its value.
 
         Raises:
-            StepFailed: it has failed.
-            StepChanged: the function asks for something else than before.
-            BadInput: this is a coroutine, which awaits it; or there is no such time-out for it.
+            StepFailed: the act has failed.
+            StepChanged: the function asks for something other than the log of its turn has.
+            BadInput: the function is a coroutine, which must await the act instead; or this kind of act takes no
+                time-out.
         """
         return self.frame.waited(self.waiting(timeout))
 
@@ -72,14 +73,14 @@ class ProgramAct(Future[Any]):
         return self.outcome is not None
 
     def waiting(self, timeout: float | None = None) -> ActWaiting[Any]:
-        """Wait for the outcome, as a generator."""
+        """Return a generator that waits for the outcome, and returns its value."""
         if timeout is not None:
             raise BadInput("Only a prompt can be waited for with a time-out, as its child goes on.")
         outcome = yield from self.outcome_waited()
         return self.made(outcome)
 
     def outcome_waited(self) -> ActWaiting[ActOutcome]:
-        """Wait for the record of the outcome."""
+        """Return a generator that waits for the outcome, and returns its record."""
         while self.outcome is None:
             yield self.frame
         self.frame.check_alive()
@@ -87,21 +88,21 @@ class ProgramAct(Future[Any]):
         return self.outcome
 
     def made(self, outcome: ActOutcome) -> Any:
-        """The value of an outcome. Raises `StepFailed`."""
+        """Return the value of an outcome. Raises `StepFailed` for an error."""
         if outcome.is_error:
             raise StepFailed(outcome.text, self.id)
         return self.value(outcome.text)
 
     def value(self, text: str) -> Any:
-        """The value of a result that is no error."""
+        """Convert the text of a successful result to the value that the program gets."""
         return json.loads(text)
 
 
 class ForkAct(ProgramAct):
-    """A child that is forked; its outcome is the handle."""
+    """The fork of a child. Its outcome is the handle of the child."""
 
     def __init__(self, frame: ProgramFrame, given: Mapping[str, Any], handle: Callable[[str], Any]) -> None:
-        """Ask for it; ``handle`` makes the handle of an agent."""
+        """Ask for a fork; ``handle`` makes the handle of an agent from its uuid."""
         super().__init__(frame, FORK_ACT, given)
         self._handle = handle
 
@@ -110,14 +111,17 @@ class ForkAct(ProgramAct):
 
 
 class VerbAct(ProgramAct):
-    """A verb of a handle that is one unit with its result."""
+    """A verb of a handle that is committed in one unit with its result."""
 
     _make: Callable[[Any], Any]
 
     def __init__(
         self, frame: ProgramFrame, name: str, given: Mapping[str, Any], make: Callable[[Any], Any] = lambda given: given
     ) -> None:
-        """Ask for it; what is None is left out. ``make`` makes the value of the result."""
+        """Ask for a verb; arguments that are None are left out.
+
+        ``make`` makes the value for the program from the result.
+        """
         super().__init__(frame, name, {key: value for key, value in given.items() if value is not None})
         self._make = make
 
@@ -127,7 +131,7 @@ class VerbAct(ProgramAct):
 
 
 class KeyedAct(ProgramAct):
-    """A verb that another agent carries out, under the key of the call."""
+    """A verb that another agent carries out, with the id of the call as its key."""
 
     _make: Callable[[Any], Any]
 
@@ -139,7 +143,10 @@ class KeyedAct(ProgramAct):
         run: Callable[[str], Any],
         make: Callable[[Any], Any],
     ) -> None:
-        """Ask for it. ``run`` does it under a key, and gives what JSON can hold; ``make`` makes the value of that."""
+        """Ask for a verb.
+
+        ``run`` does it under a key, and returns a JSON value, from which ``make`` makes the program's value.
+        """
         asked = {"function": verb, "args": list(given), "kwargs": {}}
         super().__init__(frame, STEP_BY_KEY, asked, lambda: run(current_call().key))
         self._make = make
@@ -150,9 +157,9 @@ class KeyedAct(ProgramAct):
 
 
 def program_frame(verb: str, **others: Any) -> ProgramFrame | None:
-    """The frame of the program that calls a verb here; None outside of one.
+    """Return the frame of the program that calls a verb here; None outside of a program.
 
-    Raises `BadInput` where one of the others is given: acts of a program have no key, and no time-out.
+    Raises `BadInput` when one of the ``others`` is set, for acts of a program take neither a key nor a time-out.
     """
     frame = acting_frame.get()
     if frame is not None and (given := [name for name, value in others.items() if value is not None]):
@@ -161,7 +168,10 @@ def program_frame(verb: str, **others: Any) -> ProgramFrame | None:
 
 
 def write_act(given: Mapping[str, Any]) -> VerbAct | None:
-    """The act by which a program writes a document; None outside of one. Raises what `program_frame` does."""
+    """Return the act by which a program writes a document; None outside of a program.
+
+    Raises what `program_frame` does.
+    """
     frame = program_frame("write", key=given["key"], timeout=given["timeout"])
     asked = {name: given[name] for name in ("path", "body", "expect", "author")}
     return None if frame is None else VerbAct(frame, "document_write", asked)
@@ -171,7 +181,7 @@ class AskAct(ProgramAct):
     """A question to a person; its outcome is the answer."""
 
     def __init__(self, frame: ProgramFrame, given: Mapping[str, Any]) -> None:
-        """Ask it, with what ``ask_person`` takes, and a form."""
+        """Ask the question, with the arguments of ``ask_person`` and a form for the answer."""
         super().__init__(frame, ASK_ACT, given)
 
     def made(self, outcome: ActOutcome) -> Any:
@@ -187,14 +197,14 @@ class PromptAct(ProgramAct):
     """A prompt to another agent; its outcome is the reply."""
 
     def __init__(self, frame: ProgramFrame, given: Mapping[str, Any], typed: Callable[[Reply], Reply]) -> None:
-        """Ask for it; ``typed`` gives the output of a reply its type."""
+        """Ask for a prompt; ``typed`` converts the output of a reply to the requested type."""
         super().__init__(frame, PROMPT_ACT, given)
         self._typed = typed
         self._end: Mapping[str, Any] | None = None
         self._wait = ""
 
     def turn_waited(self) -> ActWaiting[str]:
-        """Wait until the prompt has left, and give the name of the turn that it opens."""
+        """Return a generator that waits until the prompt was sent, and returns the name of the turn that it opens."""
         outcome = yield from self.outcome_waited()
         return turn_name(AskedTurn(self.given["agent"], int(super().made(outcome))))
 
@@ -217,12 +227,12 @@ class PromptAct(ProgramAct):
         return self._end is not None
 
     def ends(self, end: Mapping[str, Any], wait: str) -> None:
-        """Take the end of the turn, which the wait with this id has brought."""
+        """Take the end of the turn, which came as the result of the wait call ``wait``."""
         self._end, self._wait = end, wait
 
 
 class ActsTogether(Generic[T]):
-    """Acts that a coroutine waits for together, by awaiting this."""
+    """Several acts that a coroutine awaits together, by awaiting this object."""
 
     def __init__(self, waiting: Callable[[], ActWaiting[T]]) -> None:
         self._waiting = waiting
@@ -232,7 +242,7 @@ class ActsTogether(Generic[T]):
 
 
 class GatheredActs(list[T]):
-    """The outcomes of acts. In a coroutine it is empty, and awaited for the outcomes."""
+    """The outcomes of acts, as a list. In a coroutine the list is empty, and must be awaited for the outcomes."""
 
     def __init__(self, waiting: Callable[[], ActWaiting[list[T]]]) -> None:
         frame = current_frame("gather()")
@@ -244,11 +254,11 @@ class GatheredActs(list[T]):
 
 
 def gather(*acts: Future[T]) -> GatheredActs[T]:
-    """The outcomes of what was asked for, in order, as a list; it is done together. A coroutine awaits this.
+    """Do several acts together, and return their outcomes as a list, in the order of the acts. A coroutine awaits this.
 
     Raises:
-        StepFailed: one of them has failed.
-        BadInput: one of them is nothing that a program has asked for.
+        StepFailed: an act has failed.
+        BadInput: an argument is not an act of this program.
     """
     asked = _checked(acts)
 
@@ -263,16 +273,16 @@ def gather(*acts: Future[T]) -> GatheredActs[T]:
 
 
 def first(*acts: Future[Any], timeout: float | None = None) -> Any:
-    """The prompt that is answered first, and its reply; the others go on. A coroutine awaits this.
+    """Return the prompt that is answered first, and its reply; the other turns go on. A coroutine awaits this.
 
     Args:
-        acts: prompts. To wait for the next one, leave out those that have come.
+        acts: prompts. To wait for the next reply, leave out the prompts that were answered.
         timeout: seconds to wait; None waits forever.
 
     Raises:
-        StepFailed: the turn that has ended first has ended without a reply.
-        TimedOut: none came in time.
-        BadInput: one of them is no prompt of a program, or there is none.
+        StepFailed: the first turn to end has ended without a reply.
+        TimedOut: no reply came in time.
+        BadInput: an argument is no prompt of a program, or there are no arguments.
     """
     asked = _checked(acts)
     prompts = [one for one in asked if isinstance(one, PromptAct)]
@@ -292,21 +302,24 @@ def first(*acts: Future[Any], timeout: float | None = None) -> Any:
 
 
 def step(function: Callable[..., Any], *args: Any, idempotent: "bool | str" = False, **kwargs: Any) -> Any:
-    """Call a function once, and remember its value, which the program gets after a crash. A coroutine awaits this.
+    """Call a function once, and record its value. After a crash the program gets the recorded value.
+
+    A coroutine awaits this.
 
     Args:
-        function: a plain function. ``current_call().key`` in it names the call, the same in every attempt.
-        args: its arguments, which JSON can hold.
-        idempotent: what follows where a crash has cut the call off: False says that it may have been done, and raises
-            `StepFailed`; True calls again; ``"by_key"`` does so too, and says that a service knows the key.
-        kwargs: further arguments.
+        function: a plain function. In it, ``current_call().key`` names the call, with the same key in every attempt.
+        args: the arguments of the function, as JSON values.
+        idempotent: what happens after a crash has cut the call off. False raises `StepFailed`, since the call may have
+            been done; True calls the function again; ``"by_key"`` also calls it again, and declares that the service
+            recognises the key.
+        kwargs: further arguments of the function.
 
     Returns:
-        Its value, as JSON has it.
+        The function's value, converted to JSON and back.
 
     Raises:
         StepFailed: the function has raised, or was cut off.
-        NoCurrentAgent: this is no program.
+        NoCurrentAgent: the caller is no program.
         BadInput: the arguments cannot be stored.
     """
     frame = current_frame("step(); elsewhere call the function: it")
@@ -323,7 +336,9 @@ def step(function: Callable[..., Any], *args: Any, idempotent: "bool | str" = Fa
 
 
 def now() -> datetime:
-    """The time of the latest result that the program has used, or of its prompt: the same after a crash.
+    """Return the time of the latest result that the program has used, or else of its prompt.
+
+    A run after a crash gets the same.
 
     Raises `NoCurrentAgent`.
     """
@@ -331,12 +346,12 @@ def now() -> datetime:
 
 
 def random() -> float:
-    """A number from 0 up to 1, as `random.random` gives it: the same after a crash. Raises `NoCurrentAgent`."""
+    """Return a random number from 0 up to 1. A run after a crash gets the same number. Raises `NoCurrentAgent`."""
     return current_frame("random()").random.random()
 
 
 def sleep_act(frame: ProgramFrame, seconds: float) -> ProgramAct:
-    """A time for which a program waits."""
+    """Make the act by which a program waits for a time in seconds."""
     return _Sleep(frame, WAIT_ACT, {"turns": [], "need": 0, "timeout": seconds})
 
 

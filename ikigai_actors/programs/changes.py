@@ -1,11 +1,11 @@
-"""Changed functions: what follows where one does something else than the log of its turn holds. Pure.
+"""Changed functions: what happens when a program's function asks for other acts than the log of its turn has. Pure.
 
-    fail        the turn ends with `StepChanged`, and the agent lives
-    go_on       the new act is done, and the reply names what nobody has asked for yet: that may still be asked for
-    restart     the function begins again, without what the log holds: effects may repeat
+    fail        the turn ends with `StepChanged`, and the agent lives go_on       the new act is done, and the reply
+    names the recorded calls that the function has not asked for yet restart     the function begins again, without what
+    the log holds: effects may repeat
 
-A program says which, and `resume` decides for one turn by a note in its log. The reply with which a function begins
-again says so; what came before it in the turn does not count for any later run.
+A program chooses one of these, and `resume` can choose for one turn, by a note in its log. When a function begins
+again, a reply in the log says so. Later runs ignore the part of the turn before that reply.
 """
 
 from collections.abc import Iterable
@@ -14,32 +14,32 @@ from ikigai_actors.arguments import check_choice
 from ikigai_actors.records.messages.messages import Kind, Message
 
 FAIL, GO_ON, RESTART = ON_CHANGE = ("fail", "go_on", "restart")
-"""The ways."""
+"""The three ways to handle a changed function."""
 
 ON_CHANGE_NOTE = "on_change"
-"""Under this name a note has what follows in its turn."""
+"""The key in the data of a note that has the way for its turn."""
 
 BEGINS_AGAIN = "The function was changed, and begins again."
-"""The text of the reply with which it does."""
+"""The text of the reply that marks where a function begins again."""
 
 
 def check_on_change(way: object) -> str:
-    """One of the ways. Raises `BadInput`."""
+    """Check that a value is one of the three ways, and return it. Raises `BadInput`."""
     return check_choice(way, ON_CHANGE_NOTE, ON_CHANGE)
 
 
 def way_of_turn(messages: Iterable[Message], usual: str) -> str:
-    """The way of the turn that has these messages: what its latest note says, or else what is usual."""
+    """Return the way that holds for the turn with these messages: that of its latest note, or else ``usual``."""
     notes = [str(one.data[ON_CHANGE_NOTE]) for one in messages if one.kind == Kind.NOTE and ON_CHANGE_NOTE in one.data]
     return notes[-1] if notes and notes[-1] in ON_CHANGE else usual
 
 
 def since_restart(messages: list[Message]) -> list[Message]:
-    """The messages of a turn that count: those from its latest beginning on."""
+    """Return the messages of a turn that count: those since the function last began again."""
     begun = [place for place, one in enumerate(messages) if one.kind == Kind.ASSISTANT and one.content == BEGINS_AGAIN]
     return messages[begun[-1] :] if begun else messages
 
 
 def goes_on_without(calls: list[str]) -> str:
-    """The text of a reply with a new act, beside calls that nobody has asked for yet."""
+    """Return the text of a reply that has a new act, and that names the recorded calls not asked for yet."""
     return f"The function was changed, and goes on. Nothing has asked yet for {', '.join(calls)}." if calls else ""

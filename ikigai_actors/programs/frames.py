@@ -1,19 +1,19 @@
 """One call of a program's function, for one turn of its agent, and the acts that it asks for.
 
-    unknown     the function has asked for it, and nobody has waited yet
-    asked       a reply with its call is committed
-    known       its result is committed: the function has the outcome
+    unknown     the function has asked for the act, and has not waited for it yet asked       a reply with the act's
+    call is committed known       the act's result is committed: the function has the outcome
 
-A plain function has a thread, which sleeps while results are awaited. A coroutine has none: it is driven by hand, on
-the thread that asks what comes next, and waits for nothing but acts. The provider takes from the frame what the
-function asks for next, or its answer. A second frame for the same turn begins with what the log holds.
+A plain function has a thread, which sleeps while results are awaited. A coroutine has no thread: the thread that asks
+for its next act drives it, and it awaits nothing but acts. The provider takes from the frame what the function asks for
+next, or its answer. A second frame for the same turn begins with what the log holds.
 
-An act is known again by its kind, the digest of its arguments, and how many of the same came before it in the turn.
-That is the id of its call. Its place does not count. Where the function waits for an act that the log does not hold,
-while the log holds one that nobody has asked for, the function is another one than before: `StepChanged`.
+A later run recognises an act by its kind, the digest of its arguments, and the number of equal acts before it in the
+turn. These make up the id of its call. The order of different acts does not matter. If the function waits for an act
+that the log does not have, while the log has a call that the function has not asked for, the function has changed:
+`StepChanged`.
 
-A frame whose turn is over is dropped. Then the function is unwound by a `BaseException`, and each further act on the
-way raises that again. So nothing of it runs on, and its ``finally`` does nothing outside.
+A frame whose turn is over is dropped. Then a `BaseException` unwinds the function, and each further act raises it
+again. So no part of the function runs on, and its ``finally`` blocks have no effect outside.
 """
 
 import inspect
@@ -40,7 +40,7 @@ from ikigai_actors.text import utc_time
 T = TypeVar("T")
 
 acting_frame: ContextVar["ProgramFrame | None"] = ContextVar("acting_frame", default=None)
-"""The frame whose function runs in this context."""
+"""The frame of the function that runs in this context; None outside of a program."""
 
 
 class AskedCalls(NamedTuple):
@@ -48,7 +48,7 @@ class AskedCalls(NamedTuple):
 
     calls: tuple[ToolCall, ...]
     note: str = ""
-    """Calls that it goes on without, in words; empty for none."""
+    """A text that names the recorded calls that the function has not asked for; empty for none."""
 
 
 class FunctionAnswer(NamedTuple):
@@ -58,7 +58,7 @@ class FunctionAnswer(NamedTuple):
 
 
 class FrameAct(Protocol):
-    """An act, as far as its frame knows it."""
+    """The part of an act that its frame needs."""
 
     id: str
     name: str
@@ -73,19 +73,21 @@ class _TurnOver(BaseException):
 
 
 Reached = AskedCalls | FunctionAnswer | BaseException
-"""The next that a function comes to: acts for which it waits, its answer, or what it raises."""
+"""The next event of a function: acts for which it waits, its answer, or the exception that it raises."""
 
 AHEAD_FOR = 0.1
-"""The most seconds that a result waits for what its function asks for next, so that both are one unit."""
+"""The most seconds for which the commit of a result is delayed until the function asks for its next act, so that both
+are one unit.
+"""
 
 
 class FrameAhead(NamedTuple):
-    """The result with which a function has gone on before it is committed."""
+    """A result that a function was given before its commit, and how far the function has gone on with it."""
 
     call: str
     outcome: ActOutcome
     reached: Reached | None
-    """The next that it has come to; None while it has not."""
+    """The next event of the function; None if there was none yet."""
 
 
 ActWaiting = Generator["ProgramFrame", None, T]
@@ -93,7 +95,10 @@ ActWaiting = Generator["ProgramFrame", None, T]
 
 
 def current_frame(what: str) -> "ProgramFrame":
-    """The frame whose function runs here. Raises `NoCurrentAgent`."""
+    """Return the frame of the function that runs here.
+
+    Raises `NoCurrentAgent`, with ``what`` as the name of the caller.
+    """
     if (frame := acting_frame.get()) is None:
         raise NoCurrentAgent(f"{what} works inside a program.")
     return frame
@@ -116,10 +121,10 @@ class ProgramFrame:
         Args:
             me: the handle of the agent.
             opening: the message that has opened the turn.
-            function: a plain function, which gets a thread of its own, or a coroutine function.
-            file: where it is written.
-            records: what the log of the turn holds.
-            on_change: what follows where the function does something else (`changes`).
+            function: a plain function, which gets its own thread, or a coroutine function.
+            file: the path of the function's source file.
+            records: the acts in the log of the turn.
+            on_change: what happens when the function asks for other acts than the log has (see `changes`).
         """
         self.on_change = on_change
         self.me, self.turn, self._file, self._records, self._time = me, opening.id, file, records, opening.created_at
@@ -147,7 +152,7 @@ class ProgramFrame:
         threads.thread(lambda: context.run(self._run, function, task), f"program {me.uuid}").start()
 
     def next(self) -> Reached:
-        """Wait for what the function asks for next: calls; or for its answer, or what it has raised."""
+        """Wait for the next event of the function: its next calls, its answer, or the exception that it raised."""
         ahead, self.ahead = self.ahead, None
         if ahead is not None and ahead.reached is not None:
             return ahead.reached
@@ -159,10 +164,11 @@ class ProgramFrame:
         return bool(self._awaited) and self._awaited <= set(calls)
 
     def go_ahead(self, call: str, outcome: ActOutcome) -> None:
-        """Give the function a result that is not committed yet, and wait a moment for what it asks for next.
+        """Give the function a result that is not committed yet, and wait a moment for its next acts.
 
-        So both are one unit. A function that takes longer goes on beside: the result is committed by itself. One that
-        waits for more, and a coroutine, which would keep this thread, get the result once it is committed.
+        The result and the next calls are then one unit. If the function takes longer, the result is committed by
+        itself. A function that waits for further results, and a coroutine, which would block this thread, get the
+        result after its commit.
         """
         if self.is_driven or self._awaited != {call}:
             return
@@ -173,7 +179,7 @@ class ProgramFrame:
             self.ahead = FrameAhead(call, outcome, self._replies.get(timeout=AHEAD_FOR))
 
     def takes(self, came: Mapping[str, ActOutcome]) -> bool:
-        """Give the function results, if these are what it waits for; return whether they are."""
+        """Give the function results, if they are those for which it waits. Return whether they are."""
         ahead = self.ahead
         if ahead is not None and (known := came.get(ahead.call)) is not None:  # it has gone on with that
             return known._replace(place=0) == ahead.outcome
@@ -189,7 +195,7 @@ class ProgramFrame:
         return True
 
     def drop(self) -> None:
-        """Unwind the function."""
+        """Unwind the function, because its turn is over."""
         if self._over:
             return
         self._over = True
@@ -201,7 +207,10 @@ class ProgramFrame:
     # Where the function runs
 
     def check_alive(self) -> None:
-        """Unwind a function whose turn is over, and refuse a thread that the function has begun. Raises `BadInput`."""
+        """Unwind the function if its turn is over.
+
+        Raises `BadInput` on a thread that the function itself has started.
+        """
         if self._over:
             raise _TurnOver
         if threading.get_ident() != self._thread:
@@ -210,32 +219,32 @@ class ProgramFrame:
             )
 
     def count(self, digest: str) -> int:
-        """How many of the same came before."""
+        """Return how many acts with the same digest came before this act in the turn."""
         self._seen[digest] += 1
         return self._seen[digest] - 1
 
     def take_record(self, call: str) -> ActOutcome | None:
-        """A call as the log holds it."""
+        """Take the outcome of a call from the log of the turn; None if the log has none."""
         return self._records.results.pop(call, None)
 
     def add(self, act: FrameAct) -> None:
-        """Note an act, which is asked for when the function waits."""
+        """Note an act. Its call is sent when the function waits."""
         self.acts[act.id] = act
         if act.outcome is None:
             self._fresh.append(act)
             self._unknown[act.id] = act
 
     def reached(self, outcome: ActOutcome) -> None:
-        """Note that the function has used an outcome: it is not earlier than that."""
+        """Note that the function has used an outcome: its time is now at least the time of that outcome."""
         self._time = max(self._time, outcome.at)
 
     @property
     def time(self) -> datetime:
-        """The time of the latest result that the function has used; at first that of the prompt."""
+        """Return the time of the latest result that the function has used; at first the time of the prompt."""
         return utc_time(self._time)
 
     def line(self) -> int:
-        """The line of the function's file that runs now."""
+        """Return the number of the line in the function's file that runs now."""
         frame: Any = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename != self._file:
             frame = frame.f_back

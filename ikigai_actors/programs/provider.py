@@ -1,16 +1,15 @@
 """A program as a provider: the model of an agent that is a function.
 
-What each call of a program leaves, and what a crash makes of it:
+How each act of a program is recorded, and what happens to it in a crash:
 
-    fork, prompt          the row and the result are one unit: never repeated
-    send, remind, grant, kill, merge, document_write    so are these
-    wait                  goes on until the same deadline; ends at once where the turns have ended
-    ask_person            the question stays open, and is asked once
-    step                  at most once: one that was cut off has an error as its result
-    step_again            called again; by_key: with the same key
+    fork, prompt          the row and the result are one unit: never repeated send, remind, grant, kill, merge,
+    document_write    the same wait                  goes on until the same deadline; ends at once where the turns have
+    ended ask_person            the question stays open, and is asked once step                  at most once: one that
+    was cut off has an error as its result step_again            called again; by_key: with the same key
 
-A turn that was cut off goes on in this order: the function replays up to where it waits, and only if all that the log
-holds fits are calls that were cut off settled. Else the turn ends with `StepChanged`, and nothing was done.
+When a turn that was cut off goes on, the function first replays up to the acts for which it waits. Calls that were cut
+off are settled only if the function has asked for all acts in the log. Otherwise the turn ends with `StepChanged`, and
+nothing is done.
 """
 
 import ast
@@ -47,14 +46,14 @@ def program(*, on_change: str = FAIL) -> "Callable[[Callable[[str], Any]], Progr
 
 
 def program(function: Callable[[str], Any] | None = None, *, on_change: str = FAIL) -> Any:
-    """Make a program of a function: an agent whose ``model`` it is runs it for each prompt.
+    """Make a program of a function. An agent that has the program as its ``model`` runs the function for each prompt.
 
     Args:
         function: takes the text of the prompt; returns what a `FunctionProvider` may return. A coroutine function has
             no thread while it waits; it awaits acts, and nothing else. Without it this gives a decorator.
-        on_change: what follows where the function does something else than the log of its turn holds: ``fail`` ends
-            the turn with `StepChanged`; ``go_on`` does the new act, and forgets what nobody asks for any more;
-            ``restart`` begins the function again, and effects may repeat. See `AgentRef.resume`.
+        on_change: what happens when the function asks for other acts than the log of its turn has: ``fail`` ends the
+            turn with `StepChanged`; ``go_on`` does the new act, and ignores recorded acts that the function does not
+            ask for any more; ``restart`` begins the function again, and effects may repeat. See `AgentRef.resume`.
     """
     way = check_on_change(on_change)
     return (lambda made: Program(made, way)) if function is None else Program(function, way)
@@ -78,9 +77,10 @@ class Program:
         self._making = current_threads().lock()
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
-        """Let the function go on to what it asks for next, or to its end.
+        """Run the function up to the next acts that it waits for, or to its end.
 
-        Raises `ProviderError` for what it raises: the same function would raise it again, so nobody restarts it.
+        Raises `ProviderError` for an exception of the function. Supervisors do not restart the agent for it, since the
+        function would raise it again.
         """
         me = current_acting_agent()
         try:
@@ -91,21 +91,24 @@ class Program:
         return reply
 
     async def close(self) -> None:
-        """Unwind all functions."""
+        """Unwind the functions of all turns."""
         for uuid in list(self._frames):
             self.drop(uuid)
 
     def drop(self, agent: str, turn: int | None = None) -> None:
-        """Unwind the function of an agent, unless it runs for this turn."""
+        """Unwind the function of an agent, unless it runs for the turn with this number."""
         frame = self._frames.get(agent)
         if frame is not None and frame.turn != turn:
             self._frames.pop(agent, None)
             frame.drop()
 
     def replay(self, me: Any) -> None:
-        """Call the function up to where it waits, if it does not wait there already, while calls are in progress.
+        """Call the function of an agent up to where it waits, while calls are in progress.
 
-        Raises `ProviderError` where it does something else than the log says, or does not come so far.
+        Does nothing if it waits there already.
+
+        Raises `ProviderError` when the function asks for other acts than the log has, or stops before it reaches the
+        calls in progress.
         """
         with self._making:
             frame = self._frames.get(me.uuid)
@@ -129,7 +132,7 @@ class Program:
         return frame
 
     def misfit(self, me: Any) -> str:
-        """Why the function does not fit what the log of the open turn holds; empty where it does. It does nothing."""
+        """Return why the function does not fit the log of the open turn; empty if it fits. Changes nothing."""
         with self._making:
             reached = self._begin(me, is_open=True).next()
         self.drop(me.uuid)
@@ -144,7 +147,7 @@ class Program:
         return frame
 
     def went_ahead(self, agent: str, call: str) -> Ahead | None:
-        """How far the function of an agent has gone on with the result of a call; None where it has not."""
+        """Return how far the function of an agent has gone on with the result of a call; None if it has not gone on."""
         frame = self._frames.get(agent)
         if frame is None or frame.ahead is None or frame.ahead.call != call:
             return None
@@ -185,7 +188,7 @@ class Program:
 
 
 def messages_of_turn(me: Any) -> list[Message]:
-    """The messages of the turn in progress, with that which has opened it."""
+    """Return the messages of the turn in progress, the message that has opened it first."""
     turn = me.record.turn
 
     def since(newest_first: Iterable[Message]) -> list[Message]:

@@ -1,11 +1,11 @@
 """The acts of a program in the log of a turn, and how an act is known again. Pure.
 
-    result      an act that has its outcome
-    open        a call of the last reply without a result, while calls are in progress: it is asked for, and waits
-    cut         a call of an earlier reply without a result: its turn has ended with an error in between. If it had
+    result      a call with a result: the act has its outcome open        a call of the last reply without a result,
+    while calls are in progress: it is asked for, and waits cut         a call of an earlier reply without a result: its
+    turn has ended with an error in between. If it had
                 begun and must not be repeated, its outcome is that nobody knows
 
-The function asks in any order. What counts is that it asks for all of it.
+The function may ask for the acts in any order, but it must ask for all of them.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from ikigai_actors.records.questions.waiting import ASK_PERSON
 STEP_ONCE, STEP_AGAIN, STEP_BY_KEY, WAIT_ACT, FORK_ACT, PROMPT_ACT, ASK_ACT = (
     "step", "step_again", "step_by_key", WAIT, FORK, "prompt", ASK_PERSON,
 )  # fmt: skip
-"""The names of a program's calls."""
+"""The names of the calls by which programs act."""
 
 MOST_RECORDED = 256 * 1024
 """The most bytes of the arguments of an act, and of a step's result, as JSON in UTF-8."""
@@ -35,21 +35,21 @@ class ActOutcome(NamedTuple):
     text: str
     is_error: bool
     place: int = 0
-    """The position of the message."""
+    """The position of the message with the result."""
     at: int = 0
-    """When it was written, in milliseconds since 1970."""
+    """The time at which the result was written, in milliseconds since 1970."""
     denied: bool = False
-    """Whether it is an error since somebody has denied the call."""
+    """Whether the result is an error because somebody denied the call."""
 
 
 class TurnRecords:
     """The acts of a program that the log of a turn holds."""
 
     def __init__(self, messages: Sequence[Message], version: str, *, is_open: bool = False) -> None:
-        """Read them from the messages of the turn.
+        """Read the acts from the messages of the turn.
 
         Args:
-            version: that of the function now.
+            version: the version of the function that runs now.
             is_open: whether the calls of the last reply are in progress.
         """
         self.results: dict[str, ActOutcome] = {}
@@ -82,11 +82,17 @@ class TurnRecords:
         self._why = "The function is the same, and did something else:" if same else "The function was changed:"
 
     def left(self, asked: Iterable[str]) -> str | None:
-        """A call that nobody has asked for, by its id; None when there is none. ``asked`` are those that were."""
+        """Return the id of a recorded call that the function has not asked for; None if there is none.
+
+        ``asked`` has the ids that it has asked for.
+        """
         return next(iter([*self.results, *sorted(self.open - set(asked))]), None)
 
     def unasked(self, asked: Iterable[str]) -> list[str]:
-        """The calls that nobody has asked for yet, in words; ``asked`` are those that were."""
+        """Return the recorded calls that the function has not asked for, in words.
+
+        ``asked`` has the ids it has asked for.
+        """
         left = [*self.results, *sorted(self.open - set(asked))]
         return [f"{shown} at message {place}" for shown, place in (self._calls.get(one, (one, 0)) for one in left)]
 
@@ -113,18 +119,18 @@ class TurnRecords:
 
 
 def calls_made(reply: Message) -> list[dict[str, Any]]:
-    """The calls of a reply."""
+    """Return the calls that a reply makes, as dicts."""
     return reply.data.get("tool_calls") or []
 
 
 def outcome_in(result: Message) -> ActOutcome:
-    """The outcome in a message that is a result."""
+    """Return the outcome that a result message holds."""
     failed = bool(result.data.get("is_error"))
     return ActOutcome(result.content, failed, result.id, result.created_at, failed and "call_sha256" in result.data)
 
 
 def latest_results(newest_first: Iterable[Message]) -> dict[str, ActOutcome]:
-    """The results after the latest reply."""
+    """Return the outcomes after the latest reply, by the ids of their calls."""
     found: dict[str, ActOutcome] = {}
     for one in newest_first:
         if one.kind == Kind.TOOL_RESULT:
@@ -135,13 +141,13 @@ def latest_results(newest_first: Iterable[Message]) -> dict[str, ActOutcome]:
 
 
 def latest_calls(newest_first: Iterable[Message]) -> set[str]:
-    """The calls of the latest reply, by their ids."""
+    """Return the ids of the calls of the latest reply."""
     reply = next((one for one in newest_first if one.kind == Kind.ASSISTANT), None)
     return set() if reply is None else {call["id"] for call in calls_made(reply)}
 
 
 def shown_call(name: str, given: Mapping[str, Any], whole: bool = False) -> str:
-    """A call in words: ``step(publish, ["tea"])``; ``whole``: with the module of the function."""
+    """Show a call in words: ``step(publish, ["tea"])``. With ``whole``, the module of the function is shown too."""
     if name in (STEP_ONCE, STEP_AGAIN, STEP_BY_KEY):
         called = str(given.get("function", ""))
         parts = [called if whole else called.rpartition(".")[2], *map(_as_json, given.get("args") or ())]
@@ -153,7 +159,10 @@ def shown_call(name: str, given: Mapping[str, Any], whole: bool = False) -> str:
 
 
 def act_digest(name: str, given: Mapping[str, Any]) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of an act. Raises `BadInput` for what the log cannot hold."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of an act.
+
+    Raises `BadInput` if the arguments are no JSON.
+    """
     try:
         text = json.dumps([name, given], sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -163,7 +172,7 @@ def act_digest(name: str, given: Mapping[str, Any]) -> str:
 
 
 def as_recorded(value: Any) -> str:
-    """A result as the log has it. Raises `BadInput` for one that it cannot have."""
+    """Return a result as JSON text for the log. Raises `BadInput` if JSON cannot hold the value."""
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError) as error:
@@ -172,7 +181,7 @@ def as_recorded(value: Any) -> str:
 
 
 def check_size(text: str, what: str) -> str:
-    """The text, unless it is too long for the log: then it raises `BadInput`."""
+    """Return the text, or raise `BadInput` if it is too long for the log. ``what`` names the text in the error."""
     if len(text) > MOST_RECORDED // 4 and (size := len(text.encode(errors="replace"))) > MOST_RECORDED:
         raise BadInput(
             f"Expected {what} to have at most {MOST_RECORDED:,} bytes as JSON; got {size:,}. "

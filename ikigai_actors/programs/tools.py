@@ -1,4 +1,4 @@
-"""The programs of a system: the tools by which acts are done outside, and what unwinds functions of ended turns."""
+"""The programs of a system: the tools that carry out acts, and the unwinding of functions whose turns are over."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -17,7 +17,7 @@ from ikigai_actors.tools.function import Result, Tool
 from ikigai_actors.tools.policy import ToolTraits
 
 LONGEST_ACT = 7 * 24 * 3600.0
-"""The most seconds of a step."""
+"""The most seconds that a step may take."""
 
 
 class Programs(Instrument):
@@ -32,15 +32,18 @@ class Programs(Instrument):
         return model in self._programs
 
     def tool(self, model: str, name: str) -> Tool:
-        """The tool of this name that an agent has whose model is this program."""
+        """Return the tool with this name for agents whose ``model`` is this program."""
         return StepTool(name, self.traits[name], partial(_do_step, self._programs[model]))
 
     def went_ahead(self, model: str, agent: str, call: str) -> Ahead | None:
-        """How far the function of an agent has gone on with the result of a call; None where it has not."""
+        """Return how far the function of an agent has gone on with the result of a call; None if it has not gone on."""
         return self._programs[model].went_ahead(agent, call)
 
     def replay(self, model: str, me: Any) -> str:
-        """Let the function of an agent replay while calls are in progress; return why that is wrong, or nothing."""
+        """Replay the function of an agent while its calls are in progress.
+
+        Return why it does not fit the log; empty if it fits.
+        """
         try:
             self._programs[model].replay(me)
         except Exception as error:
@@ -48,12 +51,12 @@ class Programs(Instrument):
         return ""
 
     def drop(self, agent: str) -> None:
-        """Unwind the function of an agent, which begins again when the agent goes on."""
+        """Unwind the function of an agent. When the agent goes on, the function begins again."""
         for one in self._programs.values():
             one.drop(agent)
 
     def state_changes(self, agent: Tally, state: str, turn: int) -> None:
-        """Unwind functions whose turns are over."""
+        """Unwind the functions of turns that are over."""
         for one in self._programs.values():
             one.drop(agent.uuid, turn)
 
@@ -72,7 +75,7 @@ def _do_step(program: Program, given: Mapping[str, Any]) -> str:
 
 
 class StepTool:
-    """A tool by which programs act. Its results are not cut."""
+    """A tool that carries out acts of programs. Its results are not shortened."""
 
     is_async = False
     timeout = LONGEST_ACT
@@ -81,16 +84,16 @@ class StepTool:
         self.name, self.traits, self._run = name, traits, run
 
     def describe(self) -> Mapping[str, Any]:
-        """The name, as a Messages-API dict: no model has it."""
+        """Return the tool's name as a Messages-API dict. No model is shown this tool."""
         return {"name": self.name, "description": "An act of a program.", "input_schema": {"type": "object"}}
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
-        """Do the act on the calling thread; never raises."""
+        """Carry out the act on the calling thread. Never raises: an error is a result, too."""
         try:
             return Result(self._run(arguments))
         except BaseException as error:  # SystemExit too: it must not end the thread that runs others' tools
             return Result(described(error), True)
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
-        """As `call`; never asked for."""
+        """Satisfy the interface of a tool; the runtime uses `call` alone."""
         return self.call(arguments)

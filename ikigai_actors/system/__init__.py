@@ -1,4 +1,4 @@
-"""A running system: opened and closed, its handles, its processes and their supervision.
+"""A running system: opening and closing it, handles of its agents, and its host with the supervision of agents.
 
 Its modules:
 

@@ -43,7 +43,7 @@ class ListAgents(Tool):
         return result_of(family)
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
-        """Not asked for: `is_async` is False."""
+        """Satisfy the interface of a tool. The runtime never calls this, because `is_async` is False."""
         return self.call(arguments)
 
 

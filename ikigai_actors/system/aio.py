@@ -4,9 +4,9 @@
         mast = await system.root.fork("Plan the mast.", name="mast")
         print((await mast.reply()).text)
 
-It has the methods of an `ActorSystem`, each of which gives a future, to be awaited. What waits for the database does so
-on another thread, opening and closing too, and the event loop goes on. An ``await`` that is cancelled leaves what was
-asked for as it is.
+An `AsyncActorSystem` has the methods of an `ActorSystem`. Each returns a future, which the program awaits. Methods that
+wait for the database, and opening and closing, run on another thread, so the event loop is not blocked. Cancelling an
+``await`` does not cancel the request itself.
 """
 
 import asyncio
@@ -127,7 +127,7 @@ class AsyncSubscriptions(_Beside[Subscriptions]):
 
 
 class AsyncApprovals(_Beside[Approvals]):
-    """The calls of a system that wait for somebody to decide, for an asyncio program."""
+    """The calls that wait for somebody's approval, for an asyncio program."""
 
     pending = _asks(Approvals.pending)
     approve = _asks(Approvals.approve)
@@ -135,7 +135,7 @@ class AsyncApprovals(_Beside[Approvals]):
 
 
 class AsyncQuestions(_Beside[OpenQuestions]):
-    """All that waits for a person, for an asyncio program."""
+    """The questions that wait for a person, for an asyncio program."""
 
     pending = _asks(OpenQuestions.pending)
     get = _asks(OpenQuestions.get)
@@ -158,7 +158,10 @@ class AsyncSystem(_Beside[_System]):
     """The common part of both kinds of systems, for an asyncio program."""
 
     def __init__(self, system: _System) -> None:
-        """Use a system that is open. This reads who agent 0 is; `AsyncActorSystem.open` does so beside the loop."""
+        """Use an open system.
+
+        This reads agent 0 from the database; `AsyncActorSystem.open` does so without blocking the loop.
+        """
         super().__init__(system, system._beside)
         self.documents = AsyncDocuments(system.documents, system._beside)
         """The documents that all agents share."""
@@ -177,7 +180,7 @@ class AsyncSystem(_Beside[_System]):
 
     @property
     def sync(self) -> _System:
-        """The same system for code that may block."""
+        """The synchronous system, for code that may block."""
         return self._blocking
 
     @property
@@ -245,7 +248,7 @@ class AsyncSystem(_Beside[_System]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the system. An error of closing does not replace an error of the block: it is noted in it."""
+        """Close the system. If the block has failed, an error of closing is added to that error as a note."""
         await _to_its_end(lambda: self._blocking.__exit__(kind, error, traceback))
 
 
@@ -254,10 +257,10 @@ _GIVEN_UP = 1.0
 
 
 class Opening(Generic[_Face]):
-    """A system that is being opened: to be used by ``async with``, or awaited."""
+    """A system that is being opened. Use it with ``async with``, or await it."""
 
     def __init__(self, make: Callable[[], _Face]) -> None:
-        """Open it by a function that may block."""
+        """Open the system with a function that may block."""
         self._make = make
         self._opened: _Face | None = None
 

@@ -4,15 +4,15 @@
         for call in system.approvals.pending():
             system.approvals.approve(call)            # or deny(call, "not today")
 
-Each call has a full name, which every door shows and takes: the position of the reply, the call's id in it, and its
-digest. A decision under a full name holds for exactly the call that was shown, however often it comes: see
-`Approvals.find`.
+Each call has a full name, which all shells, web pages and APIs show and accept. It consists of the position of the
+reply, the call's id in the reply, and the call's digest. A decision under a full name holds for exactly the call that
+was shown, even if it is sent several times: see `Approvals.find`.
 
 A call whose tool asks is committed as an ``approval`` message of its agent, so it waits on after a crash: `pending`
-reads the database. Whoever decides first decides; deciding on a turn that was cut off goes on with it.
+reads the database. The first decision counts. A decision about a call of a turn that was cut off resumes the turn.
 
-Who is asked is said when the system is opened: nobody (each such call is denied, with an explanation for the model), a
-person who uses `Approvals`, or a function:
+The argument ``approvals`` of `ActorSystem.open` says who decides: nobody (each such call is denied, with an explanation
+for the model), a person who uses `Approvals`, or a function:
 
     ActorSystem.open(tools=[...], approvals=lambda call: call.tool == "edit" or "only edits are allowed here")
 """
@@ -53,11 +53,11 @@ class Approvals(OfOneProcess):
     """The calls of a system that wait for somebody to decide. See `ActorSystem.approvals`."""
 
     def __init__(self, store: Store, log_cache: LogCache, tell: Callable[[str, object], object]) -> None:
-        """Put the parts together; ``tell`` gives an agent a command, and returns what has taken it."""
+        """Use a store and its logs. ``tell`` sends a command to an agent, and returns the actor that has taken it."""
         self._store, self._log_cache, self._tell = store, log_cache, tell
 
     def pending(self) -> list[PendingCall]:
-        """The calls that wait for approval, those of one agent in the order in which its model named them."""
+        """The calls that wait for approval. The calls of one agent are in the order in which its model made them."""
         return [call for call in self._waiting() if call.tool != ASK_PERSON]
 
     def _waiting(self, agents: Collection[str] | None = None) -> list[PendingCall]:
@@ -67,7 +67,7 @@ class Approvals(OfOneProcess):
         return [call for uuid, turn in among for call in self._of(uuid, turn)]
 
     def find(self, agent: str | Agent, full_name: str) -> PendingCall | None:
-        """The call of an agent (a handle, or a uuid) that waits under a full name; None where none does, or no more."""
+        """Find the call of an agent (a handle or a uuid) that waits under a full name; None if it no longer waits."""
         uuid = agent if isinstance(agent, str) else getattr(agent, "uuid", agent)
         check_type(uuid, str, "agent", "a handle or the uuid of an agent")
         check_type(full_name, str, "full_name", "the full name of a call")
@@ -76,28 +76,28 @@ class Approvals(OfOneProcess):
     def approve(
         self, call: PendingCall, *, always: bool | str = False, by: str = "", timeout: float | None = None
     ) -> bool:
-        """Let a call run; return after the commit whether it was still to be decided.
+        """Allow a call to run. Return, after the commit, whether the call was still undecided.
 
         The log records the SHA-256 of the call, which is its tool and exact arguments, and who has decided.
 
         Args:
-            call: one of those that wait.
+            call: a call that waits for approval.
             always: ``"tool"``, or True, also gives the agent a rule that allows the tool; ``"exact"`` one that allows
                 the same command of bash. A rule applies to all below the agent, too, and can be taken back
                 (`AgentRef.remove_rule`). A rule that asks or denies has precedence. `PendingCall.always` has the words
                 that a call takes: a compound command of bash takes none.
-            by: who decides, for the log, as ``anna@host``.
+            by: the person who decides, for the log, such as ``anna@host``.
             timeout: seconds to wait.
 
         Raises:
-            BadInput: ``always`` is a word that the call does not take; or the call that waits has other arguments.
+            BadInput: the call does not take this value of ``always``; or the call that waits has other arguments now.
         """
         check_type(call, PendingCall, "call", "one of those that `pending` gives")
         rule = _rule_of(call, always)
         return self._decide(call, _Decision(True, "", rule), by, timeout)
 
     def deny(self, call: PendingCall, reason: str = "", *, by: str = "", timeout: float | None = None) -> bool:
-        """Refuse a call; its model reads the reason. Takes ``by``, returns and raises as `approve` does."""
+        """Refuse a call; the model reads the reason. Arguments, result and errors are those of `approve`."""
         check_text(reason, "reason")
         return self._decide(call, _Decision(False, reason, ""), by, timeout)
 
@@ -181,7 +181,7 @@ def _why_not(call: PendingCall, always: str) -> str:
 
 
 def person() -> str:
-    """The person at this machine, for the log: ``anna@host``."""
+    """The user at this machine, for the log: ``anna@host``."""
     try:
         name = getpass.getuser()
     except (KeyError, OSError):  # a user without a name

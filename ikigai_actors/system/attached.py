@@ -1,20 +1,21 @@
-"""An attached system: a second look at a database whose agents another process runs.
+"""An attached system: read and command the agents of a database while another process runs them.
 
     with AttachedSystem.open("team.db") as system:
         print(system.attached)                                  # who runs the agents
         system.agent("dba").prompt("and now?").get(timeout=60)  # by mail; the host takes it up
 
-It has the interface of an `ActorSystem`, as far as handles and shells use it, and works through the database alone, by
-a `Client`: it reads everything; prompts go as mail of kind ``prompt``, mail and signals as rows, documents as versions.
-What an agent must do itself (fork, clear, mark, rewind, configure, resume, exit, decide on approvals, move) is a row
-of ``requests``, which the host carries out once and answers. Messages are told when they are committed, and pieces of
-replies as the host writes them (`ikigai_actors.records.messages.pieces`), which it does while somebody subscribes here.
-What only the host's memory holds stays there: the code of its tools (`HostElsewhere`), and the settings at hand.
+It has the part of the interface of an `ActorSystem` that handles and shells use. It works through the database alone,
+by a `Client`. It can read everything. It writes prompts as mail of kind ``prompt``, mail and signals as rows, and
+documents as versions. Commands that an agent must carry out itself (fork, clear, mark, rewind, configure, resume, exit,
+decide on approvals, move) are rows of ``requests``. The host carries each out once, and answers it. Subscribers get
+messages when they are committed. They get pieces of replies as the host writes them
+(`ikigai_actors.records.messages.pieces`), which the host does only while somebody subscribes. The code of the host's
+tools cannot be used from here (`HostElsewhere`), and the default settings of the host cannot be read.
 
-One thread follows the host (`ikigai_actors.system.remote.following`), and settles the futures of prompts and of
-remote commands. When the host goes away, that is told (`HostChanged`), and futures that wait end with `NoHost`: a
-prompt that was not taken up yet stays in the database, and the next host answers it; a remote command is withdrawn.
-Nothing here takes over; a system that is opened again does.
+One thread follows the host (`ikigai_actors.system.remote.following`), and settles the futures of prompts and of remote
+commands. When the host goes away, subscribers get a `HostChanged`, and waiting futures raise `NoHost`. A prompt that no
+agent has taken up yet stays in the database, and the next host answers it. A remote command is withdrawn. An attached
+system never becomes the host; open an `ActorSystem` for that.
 """
 
 import os
@@ -55,14 +56,14 @@ if TYPE_CHECKING:
 
 
 class AttachedSystem(System):
-    """Looks at the agents of one database, that another process runs. Open it with `open`."""
+    """Gives access to the agents of a database that another process runs. Open it with `open`."""
 
     _default_settings: Mapping[str, Any] = {}  # only the host knows
     _default_model = ""  # the same
     _stand_in_notice = ""  # the same
 
     def __init__(self, store: Store) -> None:
-        """Put the parts together; use `open`."""
+        """Use a store; programs call `open` instead."""
         clock = clock_of(store, SystemClock())
         writer = DirectWriter(lambda unit: self._client.write(unit), lambda act, future: self._beside.post(act, future))
         super().__init__(store, writer, clock, SYSTEM_THREADS, os.urandom, None, Follower(store, attached=True))
@@ -95,9 +96,9 @@ class AttachedSystem(System):
 
     @classmethod
     def open(cls, database: str | os.PathLike[str] | None = None) -> Self:
-        """Look at a database that is there; see `ActorSystem.open` for its place.
+        """Attach to an existing database; see `ActorSystem.open` for the argument.
 
-        Raises `StoreError` when it cannot be used, and `BadInput` for a place that is none.
+        Raises `StoreError` when the database cannot be used, and `BadInput` when the argument is no path or URL.
         """
         with ExitStack() as undone:
             store = open_existing(database)
@@ -121,7 +122,7 @@ class AttachedSystem(System):
 
     @property
     def attached(self) -> str:
-        """How a person knows who runs the agents."""
+        """A description, for a person, of the host that runs the agents."""
         match self._others.hosts:
             case []:
                 return "attached, no host"
@@ -142,7 +143,7 @@ class AttachedSystem(System):
         return offered
 
     def state_of(self, record: AgentRecord) -> str:
-        """The state of an agent, according to the rows."""
+        """The state of an agent, read from the database."""
         self._check_open()
         return shown_state(check_type(record, AgentRecord, "record", "a row of the registry"), self._others.hosts)
 
@@ -166,7 +167,7 @@ class AttachedSystem(System):
         check_type(model, str, "model", "a model setting")  # only the host knows more
 
     def statistics(self) -> TurnStatistics:
-        """The work of other processes: turns, steps and tokens are those seen since this process was attached."""
+        """Counters of the agents' work. Turns, steps and tokens are counted since this process was attached."""
         self._check_open()
         seen, tokens = self._tallies.every(), NO_TOKENS
         for each in seen:

@@ -1,9 +1,10 @@
-"""Children of any histories: where they begin, and with which settings.
+"""Children that go on from any histories: the positions where they begin, and their settings.
 
     overseer.fork_many([Child(worker, at=41, prompt="B edits that file too."), Child(worker, at=41, go=True)])
 
-Whose histories they inherit is neither asked nor written, and may be dead. What is looked at here can only be pruned
-meanwhile, and the unit of the births looks again.
+The agents whose histories are inherited take no part in this: nothing is asked of them or written to their logs, and
+they may be dead. A history that is checked here may be pruned before the children are born, so the unit that writes the
+births checks again.
 """
 
 import json
@@ -27,7 +28,7 @@ from ikigai_actors.system.directory import Directory
 from ikigai_actors.text import check_text
 
 MOST_AT_ONCE = 1_000
-"""Children of any histories that are born in one unit at most."""
+"""The most children that one unit may make."""
 _AT_ONCE = 64
 """Messages that are read at once, from the end."""
 
@@ -37,22 +38,21 @@ class Child:
     """A child that goes on from any history: see `AgentRef.fork_many`."""
 
     of: Handle | str
-    """The agent whose history it inherits, living or dead: a handle, uuid, name or prefix."""
+    """The agent whose history the child inherits, living or dead: a handle, uuid, name or prefix."""
     at: int | None = None
-    """The last position that it inherits; None for the end of the history."""
+    """The last position that the child inherits; None for the end of the history."""
     prompt: str | None = None
-    """The first prompt; None lets it wait for one."""
+    """The child's first prompt; None lets the child wait for one."""
     go: bool = False
-    """Whether it goes on at once, without a prompt, with what its history ends with: a prompt, or results of calls."""
+    """Whether the child begins at once without a prompt. Its history must end with a prompt or with results of calls,
+    which the model then answers.
+    """
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that differ, as in `configure`; None removes one."""
+    """Settings in which the child differs, as in `configure`; None removes a setting."""
 
 
 def births_of(directory: Directory, children: Sequence[Child]) -> tuple[on.TrialBirth, ...]:
-    """The births of these children, each with a uuid of its own.
-
-    Raises what `AgentRef.fork_many` does for an argument that cannot be used.
-    """
+    """Make the births of these children, each with a new uuid."""
     if not isinstance(children, list | tuple):
         raise BadInput(f"Expected children to be a list of Child(…); got {shown(children)}.")
     check_count(len(children), "the number of children", least=1, most=MOST_AT_ONCE)
@@ -61,7 +61,7 @@ def births_of(directory: Directory, children: Sequence[Child]) -> tuple[on.Trial
 
 
 def note_of(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The data of a note, if it can be one. Raises `BadInput`."""
+    """Check that a dict can be the data of a note, and return it. Raises `BadInput`."""
     given = dict(check_mapping(data, "data", "a dict"))
     if taken := given.keys() & {"terms", "verdicts"}:
         raise BadInput(f"Expected a note without {min(taken)!r}: by this name an experiment keeps its book.")
@@ -72,10 +72,10 @@ def note_of(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def position(directory: Directory, uuid: str, at: int | None) -> int:
-    """The position at which a history may be forked: a given one, or the last one that its children inherit as is.
+    """Return the position at which a history is forked: ``at``, or else the last position of its conversation.
 
-    That is its end but for births and notes: an agent that bears children, as agent 0 bears experiments, stays where it
-    was.
+    Births and notes at the end of the history are left out. So the position of an agent does not move because it forks
+    children, as agent 0 does for experiments.
 
     Raises `NotABoundary`, `HistoryPruned`, and `AgentNotFound`.
     """
@@ -98,7 +98,7 @@ def _without_births(tx: Transaction, uuid: str, head: int) -> int:
 
 
 def asked_at(directory: Directory, uuid: str, at: int) -> Mapping[str, Any]:
-    """The type that a model must give when it goes on from a position without a prompt, as the data of a prompt.
+    """Return, as the data of a prompt, the type of the value that a model must give when it goes on from a position.
 
     Raises `BadInput` when nothing waits for an answer there.
     """

@@ -1,4 +1,4 @@
-"""Where the file ``ikigai.toml`` is, for programs and for the shell.
+"""Finds the file ``ikigai.toml``, for programs and for the shell.
 
 | `config` of `ActorSystem.open` | what is read |
 |---|---|
@@ -25,14 +25,14 @@ CONFIG_VARIABLE = "IKIGAI_CONFIG"
 def configuration(
     config: str | os.PathLike[str] | None = None, environ: Mapping[str, str] = os.environ
 ) -> Configuration:
-    """Read the file that counts.
+    """Read the file ``ikigai.toml`` that applies.
 
     Args:
-        config: as in this module's table.
-        environ: the variables of the environment.
+        config: as in the table of this module.
+        environ: the environment variables.
 
     Raises:
-        BadInput: the file is missing, or no such file.
+        BadInput: the file is missing, or has faults.
     """
     found = configuration_file(config, environ)
     return Configuration() if found is None else read_configuration(found, environ)
@@ -41,7 +41,10 @@ def configuration(
 def configuration_file(
     config: str | os.PathLike[str] | None = None, environ: Mapping[str, str] = os.environ
 ) -> Path | None:
-    """The file that counts; None when there is none. Raises `BadInput` when ``config`` names no file."""
+    """Find the file ``ikigai.toml`` that applies; None if there is none.
+
+    Raises `BadInput` when ``config`` names no file.
+    """
     if config is not None and not isinstance(config, str | os.PathLike):
         raise BadInput(f"Expected config to be a path, or None; got {shown(config)}.")
     named = environ.get(CONFIG_VARIABLE) if config is None else os.fspath(config)
@@ -51,7 +54,7 @@ def configuration_file(
 
 
 def host_paths(database: str | os.PathLike[str] | None, config: str | os.PathLike[str] | None) -> HostPaths:
-    """The files of a host that no tool may give away, by two arguments of `ActorSystem.open`."""
+    """The paths of a host's files that tools must not disclose. Arguments as for `ActorSystem.open`."""
     secrets, file, found = list[Path](), locate(database).path, configuration_file(config)
     if file is not None:
         secrets += [file, *(file.with_name(file.name + end) for end in BESIDE)]

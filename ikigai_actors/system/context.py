@@ -1,4 +1,4 @@
-"""The context of an agent: what its history means now, for `/context` and for programs."""
+"""The context of an agent: the messages, settings and marks in force, for ``/context`` and for programs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,28 +10,28 @@ from ikigai_actors.records.log.log import Log
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The meaning of an agent's history now."""
+    """The messages, settings and marks in force in an agent's history, counted now."""
 
     inherited: int
-    """Messages before the fork point that are visible."""
+    """The number of visible messages that the agent has inherited."""
     own: int
-    """Messages of its own that are visible."""
+    """The number of visible messages that the agent has written itself."""
     settings: Mapping[str, Any]
     """The settings in force."""
     marks: tuple[tuple[str, int], ...]
-    """Label and position of the marks in force, oldest first."""
+    """The label and position of each mark in force, oldest first."""
     ranges: tuple[ReplayRange, ...]
-    """Where the history is stored."""
+    """The ranges of positions in the logs of the agent and its ancestors that make up the history."""
     usage: Mapping[str, int]
-    """Tokens as last reported by a provider; empty when none has."""
+    """The token counts that a provider has last reported, by kind; empty if none has."""
     window: int = 0
-    """How many tokens its model takes, as far as it is known; else 0. The setting ``context_window`` says so,
-    ``ikigai.toml``, a refusal that this process has met, or the provider.
+    """The context window of the agent's model, in tokens; 0 if unknown. It comes from the setting ``context_window``,
+    from ``ikigai.toml``, from a refusal that this process has received, or from the provider.
     """
     parts: Mapping[str, int] = field(default_factory=dict)
-    """How many tokens fill that, about: the ``system`` prompt, the descriptions of ``tools``, the ``summary`` in force,
-    what is ``kept`` of the conversation beside, and the ``results`` of tools in it. ``tools`` is missing where only the
-    host knows them.
+    """The approximate number of tokens of each part of the window: the ``system`` prompt, the descriptions of
+    ``tools``, the ``summary`` in force, the ``kept`` rest of the conversation, and the ``results`` of tools in it.
+    ``tools`` is missing where only the host knows them.
     """
 
 
@@ -42,14 +42,14 @@ def context_of(
     window_of: Callable[[str | None], int],
     tools_of: Callable[[Log], Sequence[Mapping[str, Any]] | None],
 ) -> Context:
-    """The context of the agent that has this log, at its head.
+    """Return the context, at the head of a log, of the agent that has this log.
 
     Args:
         log: the log.
-        ranges: where it is stored.
-        defaults: the settings of agents that have not set them.
-        window_of: gives the window of a model.
-        tools_of: gives the descriptions of the tools that its model reads; None where they are not known.
+        ranges: the ranges of positions where the history is stored.
+        defaults: the settings that hold where the agent has set none.
+        window_of: returns the window of a model, in tokens.
+        tools_of: returns the descriptions of the tools that the model reads; None if they are not known.
     """
     from ikigai_actors.agent.sizes import parts_of
 

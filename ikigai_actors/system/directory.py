@@ -1,4 +1,4 @@
-"""The directory of a system: which agents there are, and who carries out their commands.
+"""The directory of a system: finds agents, and sends each command to the process that carries it out.
 
     directory.agents("running")             # the registry
     directory.tell(uuid, on.Prompt(...))    # to the actor here, or to the host that runs the agent
@@ -107,22 +107,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 E = TypeVar("E", bound=Event)
-"""The events that a subscriber asks for."""
+"""The type of the events that a subscriber asks for."""
 S = TypeVar("S", bound=Subscriber)
-"""A subscription."""
+"""The type of a subscription."""
 
 
 class SystemPart(NamedTuple):
-    """A part of a system, which is started perhaps, and closed."""
+    """A part of a system that is closed with the system, and perhaps started with it."""
 
     name: str
-    """For errors."""
+    """The name of the part, for errors."""
     close: Callable[[], object]
     start: Callable[[], object] = lambda: None
 
 
 class Directory(OfOneProcess, ABC):
-    """The agents of a database, and who carries out their commands: an `ActorSystem`, or an `AttachedSystem`."""
+    """The agents of a database, and the way to send them commands. The base of `ActorSystem` and `AttachedSystem`."""
 
     def __init__(
         self,
@@ -135,16 +135,16 @@ class Directory(OfOneProcess, ABC):
         remote: Follower | None,
         wait_registry: WaitRegistry | None = None,
     ) -> None:
-        """Put together what both kinds of systems have.
+        """Set up the parts that `ActorSystem` and `AttachedSystem` share.
 
         Args:
             writer: commits what handles write.
             clock: gives the times that are stored.
             threads: makes threads.
-            random_bytes: the source of chance for uuids.
-            host: the id of the host that this process is; None when it runs no agents.
-            remote: follows agents that other processes run; None when none does.
-            wait_registry: the waits of this host's agents.
+            random_bytes: the source of randomness, for uuids.
+            host: the id of the host that this process runs; None in a process that runs no agents.
+            remote: follows the agents that other processes run; None if no other process runs agents.
+            wait_registry: records which of this host's agents wait for which others.
         """
         self._ungated_store, self._threads = store, threads
         self._beside = Beside(threads)
@@ -393,7 +393,7 @@ class Directory(OfOneProcess, ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the system. An error of closing does not replace an error of the block: it is noted in it."""
+        """Close the system. If the block has failed, an error of closing is added to that error as a note."""
         if error is None:
             self.close()
         else:
@@ -423,8 +423,9 @@ class Directory(OfOneProcess, ABC):
     def close(self) -> None:
         """Close every part in order, even if one of them fails. At the end the database is free.
 
-        A second call tries the parts again that had failed, and no others. A subscriber that calls this while another
-        thread closes returns at once. In a process that was forked from this one it does nothing.
+        A second call closes only the parts that failed to close in the first. If a subscriber calls this while another
+        thread closes the system, the call returns at once. In a process forked from this one (`os.fork`), the call does
+        nothing.
 
         Raises:
             Exception: the first error of a part; the others are in its notes, and in the log.
@@ -439,14 +440,16 @@ class Directory(OfOneProcess, ABC):
     # Which agents exist
 
     def agents(self, status: str | None = None) -> list[AgentRecord]:
-        """The registry, oldest first, the dead too; or only agents with a status.
+        """The records of all agents, the dead too, oldest first; or only of agents with a status.
 
-        It is read some at a time, while the agents go on; see `iter_agents` where there are very many.
+        The agents go on while this reads them in parts. For very many agents use `iter_agents`.
         """
         return sorted(self.iter_agents(status), key=lambda record: (record.created_at, record.born))
 
     def iter_agents(self, status: str | None = None, below: Handle | str | None = None) -> Iterator[AgentRecord]:
-        """The registry, a thousand agents at a time, in no order, while the agents go on.
+        """Iterate over the records of agents, in no order, while the agents go on.
+
+        The records are read in batches of a thousand.
 
         Args:
             status: only agents with this status; None for all, the dead too.
@@ -488,9 +491,9 @@ class Directory(OfOneProcess, ABC):
                 system.spending(by="user")                  # {"ann": Spending(tokens=…, usd=…, requests=1)}
 
         A request counts for the labels of its agent, or of the turn, if its prompt had labels: of those that the turn
-        has forked, too. Tokens are those that the service has counted, dollars what they cost at the price of then. A
-        request whose tokens nobody counted, as one that a crash has cut off, is not in it, and neither is what tools
-        have cost (`AgentRef.charge`).
+        has forked, too. Tokens are those that the service has counted. Dollars are computed with the prices at the time
+        of the request. Requests without counted tokens, such as one that a crash has cut off, are left out, and so are
+        the costs of tools (`AgentRef.charge`).
 
         Args:
             by: the key of a label; None for one sum of all.
@@ -498,10 +501,10 @@ class Directory(OfOneProcess, ABC):
                 as ``"36h"`` or ``"2026-11-26T08:00+00:00"``. None counts all.
 
         Returns:
-            What was spent, by the value of the label; under ``""`` what has no such label.
+            The amounts by the value of the label. The key ``""`` has the amount of requests without this label.
 
         Raises:
-            BadInput: by can be no key, or since is no such time.
+            BadInput: ``by`` cannot be a label's key, or ``since`` is no time in the past.
         """
         key = "" if by is None else check_label_key(by)
         start = check_since(since, self._clock.now_ms())
@@ -514,7 +517,7 @@ class Directory(OfOneProcess, ABC):
         return self._store.read(lambda tx: registry.get(tx, uuid)).labels
 
     def hosts(self) -> list[HostRecord]:
-        """The hosts that run the agents, and those that did within the last hour; in the order of their start."""
+        """The hosts that run the agents, and those that did so within the last hour, in the order of their start."""
         return self._store.read(recent_hosts)
 
     @property
@@ -530,22 +533,22 @@ class Directory(OfOneProcess, ABC):
     def subscribe(self, callback: Callback, only: tuple[type, ...] = ()) -> Subscription: ...
 
     def subscribe(self, callback: Callable[[Any], object], only: tuple[type, ...] = ()) -> Subscription:
-        """Call back for each event, in order, on a thread of its own. Close the subscription to hear no more.
+        """Call back for each event, in order, on a separate thread, until the subscription is closed.
 
-        Of every agent of the database, whichever process runs it: each message that is committed from now on
-        (`Message`), once; deaths (`Died`) and new names (`Renamed`); replies on their way, piece by piece (`Streamed`).
-        Of an agent of another process the pieces come some times a second, first all that there is now; and when that
-        process is gone in the middle of a reply, that it is cut off (`StreamCut`). A reply that ends before its host
-        has written a row of it comes as its message alone. Of this process: mail that was sent here (`Mailed`), a
-        prompt that waits for CONT (`PromptKept`), trouble with the store and with tools (`StoreTrouble`,
-        `ToolTrouble`). Of other hosts: that one has ended (`HostEnded`), that their tools differ
-        (`HostsDiffer`), and in an attached system, that another process runs the agents (`HostChanged`).
+        The events of all agents of the database, in whatever process they run, are: each message that is committed from
+        now on (`Message`), once; deaths (`Died`) and new names (`Renamed`); and the pieces of replies that models are
+        writing (`Streamed`). Pieces of the replies of another process's agents come a few times a second. The first one
+        has all text so far. If that process ends in the middle of a reply, a `StreamCut` comes. A reply that ends very
+        soon comes as its message alone. Events of this process are: mail that it has sent (`Mailed`), a prompt that
+        waits for the signal CONT (`PromptKept`), and trouble with the store or with tools (`StoreTrouble`,
+        `ToolTrouble`). Events of other hosts are: a host has ended (`HostEnded`), or the tools of hosts differ
+        (`HostsDiffer`). In an attached system a `HostChanged` says that another process runs the agents now.
 
         Args:
-            callback: takes an event.
-            only: the types of events to hear of; none for all. A host that shares its agents reads what others commit
-                only while somebody asks for events of agents. Other processes write pieces of replies into the database
-                only while somebody asks for `Streamed`.
+            callback: takes an event. It may block.
+            only: the types of events to receive; empty for all. A host that shares its agents reads the commits of
+                other hosts only while somebody asks for events of agents. Other processes write pieces of replies into
+                the database only while somebody asks for `Streamed`.
         """
         self._check_open()
         check_callable(callback, "callback", CALLBACK)
@@ -584,22 +587,24 @@ class Directory(OfOneProcess, ABC):
     ) -> "types.Exported":
         """Write an agent and all below it, by lineage or supervision, to a new file; see `System.import_`.
 
-        The file has JSON lines: agents, messages, mail, documents, pictures; not budgets, signals and restarts. It is
-        read in one snapshot, while the agents go on, and is there as a whole or not at all.
+        The file has JSON lines with agents, messages, mail, documents and attachments, but no budgets, signals or
+        restarts. The data is read in one snapshot, while the agents go on. The file is written completely or not at
+        all.
 
         Args:
             agent: a handle, or a uuid, name, or unique prefix of a uuid.
             file: the new file, which only its user may read.
-            from_clear: leave out what the agents inherit and cannot see, since it was cleared before.
-            notice: gets a line before anything is written, when there is such a thing and it is not left out.
+            from_clear: leave out inherited messages that the agents cannot see because a clear followed them.
+            notice: a function that is called before the file is written, with a line of text, if there are such
+                messages and they are not left out.
 
         Returns:
             How much was written.
 
         Raises:
             AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
-            HistoryPruned: its messages were deleted.
-            BadInput: there is something at the place of the file, or it cannot be written.
+            HistoryPruned: the messages of the agent were deleted.
+            BadInput: there is a file at that path already, or it cannot be written.
         """
         from ikigai_actors.arguments import as_path
         from ikigai_actors.records.transfer.export import export_file
@@ -617,16 +622,17 @@ class Directory(OfOneProcess, ABC):
     ) -> "types.Verified":
         """Verify that histories are as they were written: compare each message with its hash.
 
-        A hash is of a message and of all that its agent remembers before it. This reads one snapshot, while the agents
-        go on. A writer of the database can also make new hashes. A checkpoint that is kept elsewhere shows that too.
+        The hash of a message covers the message and the history before it. The check reads one snapshot, while the
+        agents go on. Somebody who can write to the database can also recompute hashes; to detect that, compare with a
+        checkpoint that is kept elsewhere.
 
         Args:
             what: a handle, uuid, name, or unique prefix of a uuid of the agent whose history is verified; or a file
                 that `export` has made; None verifies all logs.
-            since: a file that `checkpoint` has made. Each log must go on from where it was then.
+            since: a file that `checkpoint` has made. Each log must continue from where it was at the checkpoint.
 
         Returns:
-            How much was compared, and each problem with its place.
+            How many messages were compared, and each problem with its position.
 
         Raises:
             AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
@@ -651,7 +657,7 @@ class Directory(OfOneProcess, ABC):
                 that have gone on since.
 
         Returns:
-            How many logs it names, and the SHA-256 of the file.
+            The number of logs in the file, and the SHA-256 of the file.
 
         Raises:
             HistoryError: a history is not as the earlier checkpoint has it; nothing is written.
@@ -856,20 +862,22 @@ class Directory(OfOneProcess, ABC):
         zone: str | None = None,
         key: str | None = None,
     ) -> int:
-        """Send a mail for a person outside of any agent, now or later.
+        """Send a mail on behalf of a person, who is no agent; now or later.
 
         Args:
             recipient: a handle, or a uuid, name, or unique prefix of a uuid; or a group, as ``"group:reviewers"``.
             body: the text, at most 64 KiB in UTF-8, and not blank.
             timeout: seconds to wait; None waits forever.
-            at: when it is sent, as in `AgentRef.remind`, and so the next two; with neither it is sent now.
-            after: seconds from now on.
-            zone: whose clocks are meant.
-            key: as in `AgentRef.send`; it names the mail for the recipient.
+            at: the time to send it, as in `AgentRef.remind`; so are the next two arguments. Without any of them it is
+                sent now.
+            after: the seconds until it is sent.
+            zone: the time zone of ``at``, by its IANA name.
+            key: as in `AgentRef.send`; the key identifies the mail for the recipient.
 
         Returns:
-            After the commit, its number in the recipient's mailbox. Of one that is sent later it is the number of the
-            recipient's timer, and of one to a group how many members got it. Raises what `AgentRef.send` does.
+            After the commit, the number of the mail in the recipient's mailbox. For mail that is sent later it is the
+            number of the recipient's timer, and for mail to a group the number of members that got it. Raises what
+            `AgentRef.send` does.
         """
         unit = delivery(None, recipient, body, self._clock.now_ms(), at=at, after=after, zone=zone)
         if key is not None:

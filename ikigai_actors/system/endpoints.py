@@ -4,8 +4,9 @@
                          where={"action": ["opened"]}, template="Issue {issue.number}: {issue.title}")
     received = system.endpoints.receive("github", request.headers, request.body)      # in your own web server
 
-``ikigai api`` has ``POST /in/NAME`` for them. `receive` checks the signature over the bytes that came, and commits the
-arrival with what it becomes, once: a sender that tries again gets the answer of before.
+``ikigai api`` serves them at ``POST /in/NAME``. `receive` checks the signature over the received bytes, and commits the
+arrival together with the prompt, mail or child that it becomes. It does so once: a sender that repeats a delivery gets
+the first answer again.
 """
 
 import hashlib
@@ -77,7 +78,7 @@ class Endpoints(OfOneProcess):
     """The endpoints of a system. See `ActorSystem.endpoints`."""
 
     def __init__(self, store: Store, perform: Callable[[Unit], Any], now_ms: Callable[[], int]) -> None:
-        """Put the parts together; ``perform`` commits a unit, and returns its answer."""
+        """Use a store. ``perform`` commits a unit, and returns its answer."""
         self._store, self._perform, self._now_ms = store, perform, now_ms
 
     def add(
@@ -93,21 +94,22 @@ class Endpoints(OfOneProcess):
         most: int = MOST_LIVING,
         once_by_body: bool = False,
     ) -> bool:
-        """Make an endpoint, or change the terms of one; return whether there was none of this name.
+        """Add an endpoint, or change an existing one. Return True if it is new.
 
         Args:
-            name: a part of its URL.
-            agent: the agent that it leads to, by its handle, uuid, name or prefix.
+            name: the name of the endpoint, a part of its URL.
+            agent: the agent that gets the events: a handle, uuid, name or prefix.
             scheme: how the sender signs: ``standard``, ``github``, ``stripe``, ``slack``, ``hmac`` or ``bearer``.
             secrets: references to the secrets, as ``env:NAME``, which the receiving process looks up.
             way: ``prompt`` wakes the agent, ``mail`` waits in its mailbox, ``fork`` makes a child for each delivery.
             template: the text that the agent gets; ``{issue.title}`` is a field, ``{@}`` the whole body.
-            where: the values that fields must have, by path; other deliveries are filtered.
-            most: the most children of it that live at once; further deliveries are held.
-            once_by_body: whether a delivery with the body of an earlier one is the same, whatever its id.
+            where: the values that fields must have, by the path of the field. Deliveries with other values are filtered
+                out.
+            most: the most living children that the endpoint may have; further deliveries are held.
+            once_by_body: whether deliveries with the same body count as one, even if their ids differ.
 
         Raises:
-            BadInput: the name, or a term, cannot be used.
+            BadInput: the name, or another argument, cannot be used.
             AgentNotFound, AmbiguousAgent, AgentDead: the agent cannot be found, or is dead.
         """
         check_endpoint_name(name)
@@ -118,27 +120,27 @@ class Endpoints(OfOneProcess):
         return bool(self._perform(AddEndpoint(name, uuid, spec, self._now_ms())))
 
     def list(self) -> list[Endpoint]:
-        """The endpoints, by name."""
+        """All endpoints, sorted by name."""
         return self._store.read(all_endpoints)
 
     def get(self, name: str) -> Endpoint:
-        """An endpoint. Raises `EndpointNotFound`."""
+        """The endpoint with this name. Raises `EndpointNotFound`."""
         return self._store.read(lambda tx: endpoint_called(tx, name))
 
     def counts(self, name: str) -> dict[str, int]:
-        """The numbers of its arrivals by status: ``taken``, ``filtered``, ``held``, ``dead``."""
+        """The number of arrivals at an endpoint, by status: ``taken``, ``filtered``, ``held``, ``dead``."""
         return self._store.read(lambda tx: counted_arrivals(tx, name))
 
     def arrivals(self, name: str, most: int = 20) -> Arrivals:
-        """The latest arrivals, the latest first. Raises `EndpointNotFound`."""
+        """The latest arrivals at an endpoint, newest first. Raises `EndpointNotFound`."""
         return self._store.read(lambda tx: latest_arrivals(tx, endpoint_called(tx, name).name, most))
 
     def pause(self, name: str) -> None:
-        """Hold what comes from now on. Raises `EndpointNotFound`."""
+        """Hold deliveries to an endpoint from now on. Raises `EndpointNotFound`."""
         self._perform(SetEndpoint(name, paused_at=self._now_ms()))
 
     def resume(self, name: str) -> Receipts:
-        """Let a paused endpoint go on, and take what it holds, in order; return what came of each.
+        """Resume a paused endpoint, and process the deliveries that it holds, in order. Return the result of each.
 
         Raises `EndpointNotFound`.
         """
@@ -146,21 +148,24 @@ class Endpoints(OfOneProcess):
         return self.take_held(name)
 
     def remove(self, name: str) -> None:
-        """Refuse what comes from now on; its arrivals stay for 30 days. Raises `EndpointNotFound`."""
+        """Remove an endpoint. It refuses deliveries from now on; its earlier arrivals stay for 30 days.
+
+        Raises `EndpointNotFound`.
+        """
         self._perform(SetEndpoint(name, removed_at=self._now_ms()))
 
     def receive(self, name: str, headers: Mapping[str, str], body: bytes) -> "Received | str":
-        """Take a delivery; return what came of it after the commit, or a text to answer with, where one is asked for.
+        """Process a delivery. Return its result, after the commit; or a text to send back, if the sender asks for one.
 
         Args:
-            name: the endpoint.
-            headers: of the request; names in any letters.
-            body: the bytes of the request, at most 1 MiB, as they came.
+            name: the name of the endpoint.
+            headers: the headers of the request; their names may be in upper or lower case.
+            body: the bytes of the request as received, at most 1 MiB.
 
         Raises:
             EndpointNotFound: there is no such endpoint.
-            Forged: the signature is not the sender's, or the secret cannot be looked up here.
-            BadInput: the body is larger.
+            Forged: the signature is wrong, or the secret cannot be found in this process.
+            BadInput: the body is too large.
         """
         if len(check_type(body, bytes, "body", "the bytes of the request")) > LARGEST_DELIVERY:
             raise BadInput(f"Expected a delivery of at most {LARGEST_DELIVERY:,} bytes, got {len(body):,}.")
@@ -179,7 +184,10 @@ class Endpoints(OfOneProcess):
         return received
 
     def take_held(self, name: str) -> Receipts:
-        """Take what an endpoint holds, oldest first, as far as it can be taken; nothing while it is paused."""
+        """Process the deliveries that an endpoint holds, oldest first, as far as its limit allows.
+
+        Nothing happens while it is paused.
+        """
         taken: Receipts = []
         while (endpoint := self.get(name)).paused_at is None:
             held = self._store.read(lambda tx: arrivals_with(tx, name, HELD, _BATCH))
@@ -193,7 +201,7 @@ class Endpoints(OfOneProcess):
         return taken
 
     def take_all_held(self) -> None:
-        """Take what any endpoint holds, as far as it can be taken."""
+        """Process the deliveries that all endpoints hold, as far as their limits allow."""
         for name in self._store.read(endpoints_that_hold):
             self.take_held(name)
 
@@ -206,7 +214,7 @@ class Endpoints(OfOneProcess):
         return received
 
     def replay(self, name: str, delivery: str) -> "Received":
-        """Take an arrival once more, as an arrival of its own, ``ID~2``.
+        """Process an arrival once more, as a new arrival with the id ``ID~2``.
 
         Raises `EndpointNotFound`, and `BadInput` where there is no such arrival or its body was deleted.
         """
@@ -218,14 +226,14 @@ class Endpoints(OfOneProcess):
         return received
 
     def replay_dead(self, name: str) -> Receipts:
-        """Take each arrival once more that is dead and was not repeated, in order. Safe to repeat."""
+        """Process each dead arrival once more that was not replayed yet, in order. Safe to repeat."""
         repeated: Receipts = []
         while dead := self._store.read(lambda tx: unrepeated_dead(tx, endpoint_called(tx, name).name, _BATCH)):
             repeated += [self.replay(name, one.id) for one in dead]
         return repeated
 
     def preview(self, name: str, body: bytes) -> tuple[bool, str]:
-        """Whether an endpoint would take a delivery with this body, and the text that its agent would get."""
+        """Return whether an endpoint would accept a delivery with this body, and the text that its agent would get."""
         spec, (value, is_json) = self.get(name).spec, parsed_body(body)
         wanted = matches(spec.where or {}, value) and (is_json or not spec.needs_json)
         return wanted, filled(spec.template, value, body.decode("utf-8", "replace"))
@@ -276,6 +284,9 @@ def _act(endpoint: Endpoint, delivery: str, raw: bytes, value: Any, now: int) ->
 
 
 def child_of(agent: str, endpoint: str, delivery: str) -> str:
-    """The uuid of the child that a delivery makes, always the same: a second net below the row of its arrival."""
+    """The uuid of the child that a delivery makes.
+
+    It is always the same, so a repeated delivery cannot make a second child.
+    """
     drawn = iter(hashlib.sha256(f"{turn} {agent} {endpoint} {delivery}".encode()).digest() for turn in range(1_000_000))
     return new_agent_uuid(lambda size: next(drawn)[:size])

@@ -6,14 +6,16 @@
             save(feed.position)
     system.events(since=saved)                  # nothing is missed, and nothing comes twice
 
-A feed subscribes first and reads afterwards, so every event comes by one way or by both. One gate lets each pass once:
+A feed first subscribes and then reads the database, so every event arrives by the subscription, by the database, or by
+both. A filter lets each event pass once:
 
-    message     its id is above that of the agent's latest one; ids in between that did not come are read
-    death       the agent's first one
+    message     passes if its id is above that of the agent's latest message; skipped ids in between are read death
+    passes if it is the first for the agent
 
-The position names how far the log of each living agent was passed, so it grows with their number: 30 bytes an agent.
-What was missed meanwhile is read from the database. Messages of one agent come in order; those of several agents by
-their times. Pieces of replies, names and trouble are not stored: of these only what happens now comes.
+The position has the latest passed message of each living agent, so it takes 30 bytes for each agent. Messages and
+deaths since a position are read from the database. Messages of one agent come in order, those of several agents by
+their times. Pieces of replies, new names and trouble are not stored, so only those that happen while the feed is open
+come.
 """
 
 import base64
@@ -53,13 +55,13 @@ else:
     E_co = TypeVar("E_co", covariant=True)
 
 MOST_PIECES = 10_000
-"""Events that may wait for who reads them; beyond that, pieces of replies are dropped."""
+"""The most events that may wait for the reader. Beyond that, pieces of replies are dropped."""
 _SECTION = 500
 """Messages of one agent that are read at a time."""
 
 
 class EventSource(Protocol):
-    """The part of a system that a feed needs."""
+    """The part of a system that an event feed needs."""
 
     _store: Store
     _clock: Clock
@@ -78,7 +80,7 @@ class EventInbox:
         self._waiting: Future[None] | None = None
 
     def put(self, event: Event | None) -> None:
-        """Add an event; None for the end."""
+        """Add an event; None marks the end of the feed."""
         with self._lock:
             if isinstance(event, Streamed) and len(self._events) >= MOST_PIECES:
                 return
@@ -88,14 +90,14 @@ class EventInbox:
             waiting.settle(None)
 
     def drain(self) -> list[Event | None]:
-        """All that has come; never waits."""
+        """Take all events that have arrived; never waits."""
         with self._lock:
             taken = [*self._events]
             self._events.clear()
         return taken
 
     def arrival(self) -> "Future[None]":
-        """A future that is settled when there is something."""
+        """A future that is settled when an event has arrived."""
         with self._lock:
             if self._waiting is None or self._waiting.done():  # an await that was cancelled
                 self._waiting = Future(cancel=lambda: None)
@@ -106,20 +108,23 @@ class EventInbox:
 
 
 class Places:
-    """How far the logs of agents were passed, and who was passed dead: the gate, and what a position is made of."""
+    """How far an event feed has come: the latest message of each agent, and the deaths, that have passed.
+
+    It filters duplicates.
+    """
 
     def __init__(self, at: int, passed: dict[str, int], dead: dict[str, int]) -> None:
-        """Begin where a position says.
+        """Begin at a position.
 
         Args:
-            at: when it was taken, in milliseconds since 1970.
-            passed: the latest message of each agent, by uuid.
-            dead: when the death of each agent was passed.
+            at: when the position was taken, in milliseconds since 1970.
+            passed: the id of the latest message of each agent, by uuid.
+            dead: the time of each agent's death, by uuid.
         """
         self.at, self.passed, self.dead = at, passed, dead
 
     def passes(self, event: Event) -> bool:
-        """Whether an event is new."""
+        """Return whether an event has not passed yet."""
         match event:
             case Message(agent_uuid=uuid, id=number):
                 return number > self.passed.get(uuid, 0)
@@ -128,7 +133,7 @@ class Places:
         return True
 
     def note(self, event: Event, now: int) -> None:
-        """Count an event as passed."""
+        """Note that an event has passed."""
         match event:
             case Message(agent_uuid=uuid, id=number):
                 self.passed[uuid] = number
@@ -136,11 +141,11 @@ class Places:
                 self.dead[uuid] = now
 
     def copy(self) -> "Places":
-        """The same places, to be noted in by themselves."""
+        """A copy of the places, which changes independently."""
         return Places(self.at, {**self.passed}, {**self.dead})
 
     def encode(self, now: int) -> str:
-        """A position: opaque text. Deaths that no later look can find are left out."""
+        """Return the position as an opaque text. Deaths that a later look cannot find again are left out."""
         late = {uuid: died for uuid, died in self.dead.items() if died >= now - 2 * CLOCK_MARGIN}
         living = {uuid: place for uuid, place in self.passed.items() if uuid not in self.dead}
         text = json.dumps([now, living, late], separators=(",", ":"))
@@ -148,7 +153,7 @@ class Places:
 
     @staticmethod
     def decode(text: object) -> "Places":
-        """The places of a position. Raises `BadInput` for another text."""
+        """Read the places from the text of a position. Raises `BadInput` for any other text."""
         with suppress(ValueError, TypeError, AttributeError, RecursionError, zlib.error):
             if isinstance(text, str) and text.startswith("1"):
                 at, passed, dead = json.loads(zlib.decompress(base64.urlsafe_b64decode(text[1:])))
@@ -168,15 +173,15 @@ class _Missed(NamedTuple):
 
 
 class EventFeed(ClosedByBlock, Generic[E_co]):
-    """Events, one after the other: an iterator, and a context manager. For one thread at a time.
+    """Events, one after the other: an iterator, and a context manager. To be used by one thread at a time.
 
-    It ends when it is closed, or the system is.
+    The feed ends when it is closed, or when the system is closed.
     """
 
     def __init__(
         self, system: EventSource, agents: Collection[str] | None, only: tuple[type, ...], since: str | None
     ) -> None:
-        """Subscribe, and read where every log ends. Raises `BadInput` for a wrong ``since``."""
+        """Subscribe, and read where each log ends. Raises `BadInput` for a wrong ``since``."""
         begun = None if since is None else Places.decode(check_type(since, str, "since", "the position of a feed"))
         self._store, self._clock, self._only = system._store, system._clock, only
         self._agents = None if agents is None else frozenset(agents)
@@ -196,7 +201,10 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
 
     @property
     def position(self) -> str:
-        """Where this feed is: ``since`` of a later one, which begins after the latest event that this one gave."""
+        """The position of this feed.
+
+        A later feed with this as ``since`` begins after the latest event that this one gave.
+        """
         return self._given.encode(self._clock.now_ms())
 
     def __iter__(self) -> Self:
@@ -211,19 +219,19 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
         return self.pop()
 
     def close(self) -> None:
-        """End the subscription. What was not read yet is dropped."""
+        """End the subscription. Events that were not read yet are dropped."""
         self._over = True
         self._ready.clear()
         self._subscription.close()
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come."""
+        """Return whether no more events will come."""
         return self._over and not self._ready
 
     @property
     def has_ready(self) -> bool:
-        """Whether `pop` has something to give."""
+        """Return whether `pop` has an event to give."""
         return bool(self._ready)
 
     def arrival(self) -> "Future[None]":
@@ -231,13 +239,13 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
         return self._inbox.arrival()
 
     def pop(self) -> E_co:
-        """The next event that is ready."""
+        """Return the next event that is ready."""
         event = self._ready.popleft()
         self._given.note(event, self._clock.now_ms())
         return cast("E_co", event)  # the subscription and the reading have only these
 
     def prepare(self) -> bool:
-        """Make events ready; whether there was anything to do. May read the database.
+        """Make received events ready for `pop`. Return whether there were any. May read the database.
 
         Raises `StoreError` when the database does not answer. Nothing is lost by that: the next call goes on.
         """
@@ -322,20 +330,20 @@ def _section(uuid: str, start: int, end: int, tx: Transaction) -> list[Message]:
 
 
 class Closes(Protocol):
-    """An iterator that hears events until it is closed."""
+    """An iterator of events that can be closed."""
 
     def close(self) -> None:
-        """Hear no more."""
+        """Stop receiving events."""
 
 
 IterT = TypeVar("IterT", bound=Closes)
 
 
 class AsyncFace(Generic[IterT]):
-    """An iterator of events for an asyncio program: it is opened and closed beside the event loop."""
+    """The asyncio version of an iterator of events. It is opened and closed without blocking the event loop."""
 
     def __init__(self, beside: Beside, make: Callable[[], IterT]) -> None:
-        """Begin to open it."""
+        """Begin to open the iterator that ``make`` returns."""
         self._beside = beside
         self._opening = beside.read(make)
 
@@ -352,13 +360,13 @@ class AsyncFace(Generic[IterT]):
         return self
 
     async def close(self) -> None:
-        """Hear no more. What was not read yet is dropped."""
+        """Stop receiving events. Events that were not read yet are dropped."""
         opened = await self._opening
         await self._beside.read(opened.close)
 
 
 class AsyncEventFeed(AsyncFace[EventFeed[E_co]], Generic[E_co]):
-    """The same for an asyncio program: an asynchronous iterator and context manager."""
+    """An event feed for an asyncio program: an asynchronous iterator and context manager."""
 
     async def __anext__(self) -> E_co:
         feed = await self._opening
@@ -371,7 +379,10 @@ class AsyncEventFeed(AsyncFace[EventFeed[E_co]], Generic[E_co]):
 
     @property
     def position(self) -> str:
-        """Where this feed is; see `EventFeed.position`. Raises `BadInput` before it was entered or read from."""
+        """The position of this feed; see `EventFeed.position`.
+
+        Raises `BadInput` before the first event was asked for.
+        """
         if not self._opening.done():
             raise BadInput("Expected a feed that is open: enter it by `async with`, or read from it.")
         return self._opening.get().position

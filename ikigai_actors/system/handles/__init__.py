@@ -1,4 +1,4 @@
-"""Handles: what a program holds of agents and of their system.
+"""Handles: the objects by which a program uses agents and their system.
 
 - ``commands``: every command of an agent, once, as a future; ``outcomes`` is what comes of the larger ones.
 - ``readings``: what is read of an agent, once.

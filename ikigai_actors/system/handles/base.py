@@ -1,4 +1,4 @@
-"""The base of both handles, sync and async: an agent of a system."""
+"""The base of the sync and async handles: an agent of a system."""
 
 from typing import Any, Generic, TypeVar
 
@@ -8,11 +8,11 @@ from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.system.directory import Directory
 
 H = TypeVar("H")
-"""The handles of a face: `AgentRef` or `AsyncAgentRef`."""
+"""The type of the handles that methods return: `AgentRef` or `AsyncAgentRef`."""
 
 
 class BaseRef(Generic[H]):
-    """One agent of a system, and how handles of others are made."""
+    """A handle of one agent of a system. It also makes handles of other agents."""
 
     __slots__ = ("_output", "system", "uuid")
 
@@ -21,8 +21,8 @@ class BaseRef(Generic[H]):
 
         Args:
             system: the system.
-            uuid: which agent.
-            output: the type of which a value was asked of its first turn; None for any answer.
+            uuid: the uuid of the agent.
+            output: the type of the value that was requested from the agent's first turn; None for any answer.
         """
         self.system = system
         self.uuid = uuid

@@ -1,4 +1,4 @@
-"""The outcomes of the commands that give more than a position."""
+"""The outcomes of commands that return more than a position."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ class Compacted:
     position: int
     """The position of the summary."""
     before: int
-    """How many tokens the conversation had, about."""
+    """The approximate number of tokens of the conversation before the compaction."""
     after: int
-    """How many it has now, about."""
+    """The approximate number of tokens of the conversation after the compaction."""
     usage: Usage | None
-    """The cost of the summary, when the provider reports it."""
+    """The tokens that the summary has cost, if the provider reports them."""
 
 
 def compacted(told: Mapping[str, Any]) -> Compacted:
-    """The outcome of a compaction, made of the agent's answer."""
+    """Make the outcome of a compaction from the agent's answer."""
     usage = told.get("usage")
     return Compacted(told["position"], told["before"], told["after"], None if usage is None else Usage(**usage))
 
@@ -33,18 +33,20 @@ class Merged:
     """The outcome of a merge."""
 
     position: int
-    """The position of the message ``merge``."""
+    """The position of the ``merge`` message in the log of the merging agent."""
     head: int
-    """The position up to which the child is merged now."""
+    """The position in the child's history up to which the child is merged now."""
     text: str
     """The text that was taken in: a result, a summary, or a selection."""
     documents: tuple[MergedDocument, ...]
-    """The documents that the child and those below it have written since, by path; nothing of it was changed."""
+    """The documents that the child and its descendants have written since the last merge, by path. The merge changes
+    none.
+    """
     usage: Usage | None
-    """The cost of the summary, when the provider reports it."""
+    """The tokens that the summary has cost, if the provider reports them."""
 
 
 def merged(told: Mapping[str, Any]) -> Merged:
-    """The outcome of a merge, made of the agent's answer."""
+    """Make the outcome of a merge from the agent's answer."""
     usage, documents = told.get("usage"), tuple(MergedDocument(**one) for one in told["documents"])
     return Merged(told["position"], told["head"], told["text"], documents, None if usage is None else Usage(**usage))

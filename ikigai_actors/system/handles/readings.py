@@ -1,7 +1,7 @@
-"""The readings of an agent, once: the calls of a handle that change nothing.
+"""The readings of an agent: the methods of a handle that change nothing.
 
-agent.record, agent.state            # an `AgentRef` reads on the calling thread
-await agent.record, await agent.state    # an `AsyncAgentRef` on another one, and the event loop goes on
+agent.record, agent.state            # an `AgentRef` reads on the calling thread await agent.record, await agent.state
+# an `AsyncAgentRef` on another one, and the event loop goes on
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,51 +36,51 @@ if TYPE_CHECKING:
 
 
 class Readings(BaseRef[H]):
-    """The readings of an agent, dead or alive."""
+    """The methods of a handle that read data of an agent, dead or alive."""
 
     __slots__ = ()
 
     @property
     def record(self) -> AgentRecord:
-        """The row of the registry, read now."""
+        """The row of the agent in the registry, as it is now."""
         return self.system._store.read(lambda tx: registry.get(tx, self.uuid))
 
     @property
     def name(self) -> str | None:
-        """The name, if it has one."""
+        """The agent's name; None if it has none."""
         return self.record.name
 
     @property
     def parent(self) -> H | None:
-        """The agent it was forked from; None for agent 0."""
+        """The agent from which this one was forked; None for agent 0."""
         return self._handle(self.record.parent_uuid)
 
     @property
     def supervisor(self) -> H | None:
-        """The agent that supervises it; None for agent 0."""
+        """The agent that supervises this one; None for agent 0."""
         return self._handle(self.record.supervisor_uuid)
 
     def children(self) -> list[H]:
-        """The living agents that it supervises, in order of creation, adopted ones last."""
+        """The living agents that this one supervises, in the order of their creation, adopted agents last."""
         records = self.system._store.read(lambda tx: registry.living_children(tx, self.uuid))
         return [self._ref(record.uuid) for record in records]
 
     @property
     def state(self) -> str:
-        """``idle``, ``waiting for the model``, ``waits for b``, ``interrupted``; or ``stopped``, ``dead`` and so on."""
+        """The state of the agent in words: ``idle``, ``waiting for the model``, ``waits for b``, ``dead`` and so on."""
         return self.system.state_of(self.record)
 
     @property
     def budget(self) -> BudgetStatus | None:
-        """The nearest budget above the agent that limits something, its own or an ancestor's; None without one."""
+        """The nearest budget that limits the agent, its own or an ancestor's; None if there is none."""
         self.system._check_open()
         return self.system._store.read(lambda tx: budget_of(tx, self.uuid))
 
     def statistics(self) -> AgentStatistics:
-        """The state of the agent: what it is doing, what it has done, and how often it was ever restarted.
+        """The counters of the agent: what it is doing, what it has done, and how often it was restarted.
 
-        Counted since its actor was started on this host. Of an agent of another process its whole life is counted, by
-        the rows of its log. Raises `AgentDead`.
+        They count from the start of the agent's actor on this host. For an agent of another process, they count its
+        whole life, by the rows of its log. Raises `AgentDead`.
         """
         counted = self.system._statistics_of(self.uuid)
         from ikigai_actors.records.lives.supervision import times_restarted
@@ -88,45 +88,48 @@ class Readings(BaseRef[H]):
         return replace(counted, restarts=self.system._store.read(lambda tx: times_restarted(tx, self.uuid)))
 
     def history(self, all: bool = False) -> list[Message]:  # noqa: A002 - the interface names it so
-        """The messages, inherited ones first.
+        """The messages of the agent's history, inherited ones first.
 
         Args:
-            all: every message that was ever written; else as clears and rewinds leave the history.
+            all: whether to return every message that was ever written; otherwise those that clears and rewinds have
+                left.
 
         Raises:
-            HistoryError: its rows are wrong.
+            HistoryError: the rows of the history have faults.
         """
         if check_flag(all, "all"):
             return self.system._store.read(lambda tx: read_whole(tx, self.uuid))
         return self.system._log_cache.find_in(self.uuid, lambda log: list(log.visible()))
 
     def diff(self, other: Handle | str) -> Diff:
-        """Where its history and another agent's part, and what each has that the other has not.
+        """Compare the agent's history with another agent's: where they part, and the messages of each after that.
 
         Args:
             other: a handle, or a uuid, name, or unique prefix of a uuid; dead or alive.
+            AgentNotFound,: AmbiguousAgent no agent, or several agents, have this name or prefix.
 
         Raises:
             AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
-            HistoryError: rows are wrong.
+            HistoryError: the rows of a history have faults.
         """
         self.system._check_open()
         uuid = uuid_of(self.system._store, other)
         return self.system._store.read(lambda tx: read_diff(tx, self.uuid, uuid))
 
     def tools(self) -> list[Mapping[str, Any]]:
-        """The descriptions of the tools that its model reads now, as Messages-API dicts.
+        """The descriptions of the tools that the agent's model is offered now, as Messages-API dicts.
 
-        Those that it would have to find are left out. Raises `ProviderError` for a wrong setting.
+        Tools that the model would first have to find with ``find_tools`` are left out. Raises `ProviderError` for a
+        wrong setting.
         """
         return list(self.system._tools_read(self.system._log_cache.load(self.uuid)))
 
     def ranges(self) -> tuple[ReplayRange, ...]:
-        """Where its history is stored, oldest first."""
+        """The ranges of positions in the logs of the agent and its ancestors that make up the history, oldest first."""
         return self.system._store.read(lambda tx: read_ranges(tx, self.uuid))
 
     def context(self) -> Context:
-        """The meaning of its history now: counts, settings, marks, ranges, tokens."""
+        """The context of the agent now: counts, settings, marks, ranges, tokens."""
         ranges, system = self.ranges(), self.system
 
         def tools_of(log: Log) -> Sequence[Mapping[str, Any]] | None:
@@ -140,7 +143,9 @@ class Readings(BaseRef[H]):
         return system._log_cache.find_in(self.uuid, read)
 
     def check_mail(self, timeout: float | None = None) -> Mailbox:
-        """The unread mail: how many mails, from which senders, and how the oldest begin. Marks nothing as read.
+        """Count the unread mail: how many mails, from which senders, and how the oldest ones begin.
+
+        Marks nothing as read.
 
         Args:
             timeout: seconds to wait.
@@ -152,11 +157,11 @@ class Readings(BaseRef[H]):
         return look() if check_timeout(timeout) is None else self.system._beside.read(look).get(timeout=timeout)
 
     def mails(self, sender: Handle | str | None = None, latest: int | None = None) -> list[Mail]:
-        """All its mail, read or not, oldest first. Marks nothing as read.
+        """All mail of the agent, read or not, oldest first. Marks nothing as read.
 
         Args:
             sender: only mail of this agent, as in `read_mail`.
-            latest: only this many, the latest ones.
+            latest: the number of the latest mails to return; None for all.
         """
         store = self.system._store
         known = sender_of(store, sender)
@@ -165,11 +170,11 @@ class Readings(BaseRef[H]):
         return store.read(lambda tx: latest_mail(tx, self.uuid, known, latest))
 
     def rules(self) -> list[Rule]:
-        """The rules in force for it: its own, and those of all above it in the tree of supervisors."""
+        """The rules in force for the agent: its own, and those of all agents above it in the tree of supervisors."""
         return list(self.system._store.read(lambda tx: rules_for(tx, self.uuid)))
 
     def timers(self) -> list[Timer]:
-        """The timers, those that fire first in front: its reminders, and mail that others will send it."""
+        """The timers of the agent, the next to fire first: its reminders, and mail that others will send it later."""
         return self.system._store.read(lambda tx: timers_of(tx, self.uuid))
 
     def next_times(
@@ -181,17 +186,17 @@ class Readings(BaseRef[H]):
         zone: str | None = None,
         count: int = 5,
     ) -> list[datetime]:
-        """When a timer would fire that `remind` would set now. Nothing is set.
+        """Compute when a timer with these arguments of `remind` would fire. No timer is set.
 
         Args:
-            at: as for `remind`, and so are the next three.
-            after: seconds from now on.
-            every: a schedule.
-            zone: whose clocks are meant.
-            count: how many times, at most; from 1 to 1,000.
+            at: as for `remind`, like the next three arguments.
+            after: seconds from now.
+            every: the schedule.
+            zone: the time zone.
+            count: the most times to return, from 1 to 1,000.
 
         Returns:
-            The times by the clocks of the zone, the next one first; fewer where it fires no more often.
+            The times in the zone, the next first; fewer than ``count`` if the timer fires less often.
 
         Raises:
             BadInput: as for `remind`.

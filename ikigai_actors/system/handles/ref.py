@@ -1,4 +1,4 @@
-"""Handles of agents: what a program holds instead of an actor.
+"""Handles of agents, which a program uses in place of actors.
 
     child = root.fork("analyse the schema", name="dba")     # blocks until the fork is committed
     child.prompt("and the indexes?").get(timeout=60)        # a Future of the Reply
@@ -11,10 +11,11 @@
     [mail.body for mail in child.read_mail(sender=root)]
     root.wait([child], timeout=30)                          # {child: "idle"}
 
-A handle is a uuid and a system: plain, safe to share between threads, valid for dead agents too. It has two faces with
-the same methods. What changes an agent returns after the commit in `AgentRef`, and in `AsyncAgentRef` it is a future,
-which one awaits; it is written in `Commands`. What reads is written in `Readings`, and works for the dead too.
-``timeout`` is in seconds: a `TimedOut` says that the answer did not come in time, not that nothing happens.
+A handle consists of a uuid and a system. Threads may share it, and it is valid for dead agents too. There are two
+classes with the same methods. Methods that change an agent (see `Commands`) return after the commit in `AgentRef`; in
+`AsyncAgentRef` they return a future to be awaited. Methods that read (see `Readings`) work for dead agents too.
+``timeout`` is in seconds. A `TimedOut` means that the answer did not come in time; the command may still be carried
+out.
 """
 
 import os
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from ikigai_actors.records.transfer.graft import ImportFile
 
 MOST_FOUND_AT_ONCE = 1_000
-"""How many messages `System.find` gives at most."""
+"""The most messages that `System.find` returns."""
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -118,7 +119,7 @@ def _reads(reading: Callable[Concatenate[_Read, _P], _T]) -> "Callable[Concatena
 
 
 class AgentRef(Readings["AgentRef"]):
-    """The handle of one agent. Its methods wait for what they ask for: a commit, a reply."""
+    """The handle of one agent. Its methods wait for their results, such as a commit or a reply."""
 
     __slots__ = ()
 
@@ -140,7 +141,7 @@ class AgentRef(Readings["AgentRef"]):
         attach: Sequence[Attachable] = (),
         labels: Mapping[str, str] | None = None,
     ) -> ReplyStream:
-        """The pieces of a turn as they come: the one that a prompt opens, or the one in progress.
+        """Stream the pieces of a turn: of the turn that a prompt opens, or of the turn in progress.
 
             with agent.stream("Plan the mast.") as stream:
                 for piece in stream:
@@ -150,7 +151,7 @@ class AgentRef(Readings["AgentRef"]):
         The agent may run on any host. When you leave the stream, the turn goes on.
 
         Args:
-            text: the prompt; None follows the turn in progress, and gives nothing where there is none.
+            text: the prompt; None follows the turn in progress. Without such a turn the stream is empty.
             output: as for `prompt`.
             attach: as for `prompt`.
             labels: as for `prompt`.
@@ -224,9 +225,9 @@ class AgentRef(Readings["AgentRef"]):
 
 
 class AsyncAgentRef(Commands["AsyncAgentRef"]):
-    """The handle of one agent for an asyncio program: each of its methods gives a future, to be awaited.
+    """The handle of one agent for an asyncio program. Each method returns a future to be awaited.
 
-    An ``await`` that is cancelled leaves what was asked for as it is; but that of `wait` ends the wait.
+    Cancelling an ``await`` does not cancel the command itself, except for `wait`, whose wait ends.
     """
 
     __slots__ = ()
@@ -247,7 +248,7 @@ class AsyncAgentRef(Commands["AsyncAgentRef"]):
         attach: Sequence[Attachable] = (),
         labels: Mapping[str, str] | None = None,
     ) -> AsyncReplyStream:
-        """The pieces of a turn as they come, for ``async for``."""
+        """Stream the pieces of a turn, for ``async for``; see `AgentRef.stream`."""
         it = self.sync
         opens = it._opening(text, output, attach, labels)
         return AsyncReplyStream(self.system._beside, lambda: ReplyStream(it.system, it.uuid, text, opens))
@@ -259,32 +260,32 @@ class AsyncAgentRef(Commands["AsyncAgentRef"]):
 
     @property
     def record(self) -> Future[AgentRecord]:
-        """The row of the registry, read now."""
+        """The row of the agent in the registry, as it is now."""
         return self._read(lambda it: it.record)
 
     @property
     def name(self) -> Future[str | None]:
-        """The name, if it has one."""
+        """The agent's name; None if it has none."""
         return self._read(lambda it: it.name)
 
     @property
     def state(self) -> Future[str]:
-        """``idle``, ``waiting for the model``, ``waits for b``, ``interrupted``; or ``stopped``, ``dead`` and so on."""
+        """The state of the agent in words; see `Readings.state`."""
         return self._read(lambda it: it.state)
 
     @property
     def budget(self) -> Future[BudgetStatus | None]:
-        """The nearest budget above the agent that limits something, its own or an ancestor's; None without one."""
+        """The nearest budget that limits the agent, its own or an ancestor's; None if there is none."""
         return self._read(lambda it: it.budget)
 
     @property
     def parent(self) -> "Future[AsyncAgentRef | None]":
-        """The agent it was forked from; None for agent 0."""
+        """The agent from which this one was forked; None for agent 0."""
         return self._read(lambda it: it.parent)
 
     @property
     def supervisor(self) -> "Future[AsyncAgentRef | None]":
-        """The agent that supervises it; None for agent 0."""
+        """The agent that supervises this one; None for agent 0."""
         return self._read(lambda it: it.supervisor)
 
     children = _reads(_Read.children)
@@ -305,13 +306,13 @@ AsyncAgentRef.stream.__doc__ = AgentRef.stream.__doc__  # one text for sync and 
 
 
 def current_agent() -> AgentRef:
-    """The agent that the calling code works for, in a provider or a tool. Raises `NoCurrentAgent` elsewhere."""
+    """The agent for which the calling code runs, in a provider or a tool. Raises `NoCurrentAgent` elsewhere."""
     agent: AgentRef = current_acting_agent()
     return agent
 
 
 class System(Directory):
-    """The methods of a system for handles and shells: an `ActorSystem`, or an `AttachedSystem`."""
+    """The methods that `ActorSystem` and `AttachedSystem` share, for programs, handles and shells."""
 
     @property
     def root(self) -> AgentRef:
@@ -325,7 +326,7 @@ class System(Directory):
         """The agent with this uuid, name, or unique prefix of a uuid (4 characters or more).
 
         Raises:
-            AgentNotFound, AmbiguousAgent: the text finds no agent, or several.
+            AgentNotFound, AmbiguousAgent: no agent, or several agents, have this uuid, name or prefix.
         """
         check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
         return self.handle(self._store.read(lambda tx: registry.find(tx, text)).uuid)
@@ -355,11 +356,13 @@ class System(Directory):
     ) -> EventFeed[Any]:
         """The events of agents, one after the other: an iterator and a context manager.
 
-        Of every agent of the database, whichever process runs it. The feed ends when it is closed, or the system is.
+        The feed has the events of all agents of the database, in whatever process they run. It ends when it is closed,
+        or when the system is closed.
 
         Args:
-            agents: whose events come: handles, uuids or names. None for all, those too that are born later.
-            only: the types of events that come; none for all, as for `subscribe`.
+            agents: the agents whose events come: handles, uuids or names. None for all agents, including those that are
+                born later.
+            only: the types of events that come; empty for all, as for `subscribe`.
             since: the ``position`` of an earlier feed. Messages and deaths that were committed after it come first,
                 each once. None begins now.
 
@@ -375,7 +378,7 @@ class System(Directory):
         return EventFeed(self, among, kinds, since)
 
     def groups(self) -> dict[str, list[AgentRef]]:
-        """The groups that have members, and these, in the order in which they have joined."""
+        """The groups that have members, with their members in the order in which they joined."""
         found = self._store.read(every_group)
         return {name: [self.handle(uuid) for uuid in uuids] for name, uuids in found.items()}
 
@@ -394,18 +397,19 @@ class System(Directory):
         return AgentRef(self, uuid)
 
     def find(self, query: str, under: Handle | str | None = None, most: int = 20) -> "list[types.FoundMessage]":
-        """The messages that say most of a query, of an agent and all below it, best first.
+        """Search the messages of an agent and all its descendants for words. The best matches come first.
 
-        What was cleared or taken back does not count. A word finds those that begin with it, in capitals or not; a
-        message with a rare one comes before one with a common one. Give several words for one thing.
+        Messages that were cleared or undone are not searched. A word of the query matches all words that begin with it,
+        in upper or lower case. Messages that contain a rare word come before those with a common word. Pass several
+        words for one subject.
 
         Args:
-            query: words; 12 of them count.
-            under: the agent; None is agent 0.
-            most: how many messages at most.
+            query: the words; at most 12 of them are used.
+            under: the agent whose tree is searched; None for agent 0.
+            most: the most messages to return.
 
         Raises:
-            BadInput: the query has no word.
+            BadInput: the query has no words.
             AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
         """
         from ikigai_actors.records.log.words import find_words
@@ -417,21 +421,21 @@ class System(Directory):
         return self._store.read(lambda tx: find_words(tx, [top, *registry.uuids_below(tx, top)], query, count))
 
     def up(self, file: str | os.PathLike[str], *, plan: bool = False) -> "list[types.TeamLine]":
-        """Make the agents of a team file that were never made, each once, and say where the others differ from it.
+        """Make the agents of a team file that were never made, and report how the others differ from the file.
 
-        Nothing is changed of an agent that is there, and none is ended. Agent 0 gets the kinds that the file's agents
-        name and it does not have: to name their directory in the file is to allow their texts.
+        Existing agents are neither changed nor ended. Agent 0 gets the kinds that the file's agents need and that it
+        does not have yet. By naming their directory in the file, you approve of their texts.
 
         Args:
             file: a TOML file; `ikigai_actors.system.teams` shows one.
-            plan: whether nothing is done: the lines say what would be.
+            plan: whether to change nothing and to report what a call would do.
 
         Returns:
             A line for each agent of the file, parents first.
 
         Raises:
-            BadInput: the file cannot be read, or says what cannot be.
-            NameTaken: another agent has a name of the file.
+            BadInput: the file cannot be read, or has faults.
+            NameTaken: another agent has a name that the file uses.
         """
         from ikigai_actors.system.teams import raise_team
 
@@ -452,33 +456,34 @@ class System(Directory):
         notice: Callable[[str], object] = lambda text: None,
         timeout: float | None = None,
     ) -> AgentRef:
-        """Bring the agents of a file that `export` has made under an agent; all of them, or none.
+        """Import the agents of a file that `export` has made, as descendants of an agent; all of them, or none.
 
-        Their histories, settings, marks, mail and documents are what they were; turns that were open are cut off. An
-        agent in which such a turn or an unread prompt waits comes stopped. An agent whose uuid is taken gets another
-        one, so importing twice makes a copy; a name that is taken gets ``-2``. No budget comes along: those above
-        ``under`` count the agents from now on. No right comes along either: a policy ``allow`` of the file does not
-        count, nor an approval in an open turn, and the agents may use no tool that ``under`` may not use.
+        Histories, settings, marks, mail and documents are kept; open turns are cut off. An agent with a cut-off turn or
+        an unread prompt is stopped after the import. An agent whose uuid exists already gets a new one, so importing
+        twice makes a copy. A name that exists already gets ``-2`` appended. Budgets are not imported: the budgets of
+        ``under`` and above count the agents from now on. Rights are not imported either: a policy ``allow`` of the file
+        does not hold, nor does an approval in an open turn, and the agents may use no tool that ``under`` may not use.
 
         Args:
-            file: the file; or what `ikigai_actors.recordings.read_sessions` has made of a file of another program.
+            file: the file; or the result of `ikigai_actors.recordings.read_sessions` for a file of another program.
             under: a handle, or a uuid, name, or unique prefix of a uuid; None is agent 0.
-            documents: what becomes of a document that is here with other texts: ``refuse`` refuses the file, ``keep``
-                leaves it as it is, ``append`` adds the versions of the file.
-            stopped: whether all of the agents come stopped, and begin nothing until the signal CONT.
-            go: whether none comes stopped for what waits in it: unread prompts are answered at once.
-            notice: hears, before the import, what the file would begin, and which models and tools it names; a line at
-                a time.
+            documents: what happens when a document exists already with other texts: ``refuse`` refuses the file,
+                ``keep`` keeps the existing document, ``append`` adds the versions of the file.
+            stopped: whether all imported agents are stopped, and wait for the signal CONT.
+            go: whether agents with unread prompts are not stopped: they answer the prompts at once.
+            notice: a function that is called before the import with lines of text: the work that the import would
+                start, and the models and tools that the file names.
             timeout: seconds to wait for the commit; None waits forever.
+            AgentNotFound,: AmbiguousAgent, AgentDead ``under`` is no living agent.
 
         Returns:
-            The agent that was exported with all below it.
+            The handle of the topmost imported agent.
 
         Raises:
-            ImportRefused: the file is damaged, newer than this program, or does not fit to what is here.
+            ImportRefused: the file is damaged, is newer than this program, or conflicts with the database.
             AgentNotFound, AmbiguousAgent, AgentDead: ``under`` is no agent that lives.
             BudgetExceeded: a budget above it does not allow this many agents.
-            HostElsewhere: another process runs that agent: import there.
+            HostElsewhere: another process runs the agent ``under``; import in that process.
             BadInput: an argument cannot be used, or the file cannot be read.
         """
         from ikigai_actors.arguments import as_path
@@ -498,7 +503,7 @@ class System(Directory):
         raise HostElsewhere("Another process runs the agents, and only that one imports: type /import FILE there.")
 
     def move(self, agent: AgentRef | str, host: str, timeout: float | None = None) -> None:
-        """Let another host run an agent; see `AgentRef.move`.
+        """Move an agent to another host; see `AgentRef.move`.
 
         Args:
             agent: a handle, or a uuid, name, or unique prefix of a uuid.

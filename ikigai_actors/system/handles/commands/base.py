@@ -1,7 +1,8 @@
-"""How a command leaves.
+"""How a command is sent.
 
-What the agent does itself goes to its actor, here or by its host (`_tell`). What is a row of the database goes to the
-writer (`_write`). Arguments are checked before anything leaves, and raise then; any other error comes from the future.
+Commands that the agent carries out itself go to its actor, in this process or through its host (`_tell`). Commands that
+only write rows go to the writer (`_write`). Arguments are checked before anything is sent, and bad ones raise at once.
+All other errors are raised by the future.
 """
 
 from collections.abc import Callable, Mapping, Sequence

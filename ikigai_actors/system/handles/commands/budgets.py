@@ -1,4 +1,4 @@
-"""The commands for what an agent may spend, and has spent."""
+"""The commands that limit, show and charge the spending of an agent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from ikigai_actors.system.handles.commands.base import CommandBase
 
 
 class BudgetCommands(CommandBase[H]):
-    """The commands for what an agent may spend, and has spent."""
+    """The commands that limit, show and charge the spending of an agent."""
 
     __slots__ = ()
 
@@ -28,11 +28,11 @@ class BudgetCommands(CommandBase[H]):
         requests_per_minute: int | None = None,
         timeout: float | None = None,
     ) -> Future[BudgetStatus]:
-        """Grant more of what the agent's nearest budget limits; those who wait for it go on, in order.
+        """Raise the limits of the agent's nearest budget. Agents that wait for the budget go on, in order.
 
         Args:
-            tokens: how many more tokens; the others in the same way, see `Budget`.
-            usd: how many more dollars.
+            tokens: how many more tokens may be spent. See `Budget` for this and the next limits.
+            usd: how many more dollars may be spent.
             agents: how many more agents may live.
             agents_ever: how many more agents may ever be born.
             seconds: how much longer requests may be made.
@@ -40,11 +40,11 @@ class BudgetCommands(CommandBase[H]):
             timeout: seconds to wait; None waits forever.
 
         Returns:
-            What the budget grants now, and whose it is.
+            The limits of the budget now, and the agent that has the budget.
 
         Raises:
             AgentNotFound: there is no such agent.
-            BadInput: the budget does not limit that, or a value is no amount.
+            BadInput: the budget does not have this limit, or a value is no amount.
         """
         more = Budget(tokens, usd, agents, agents_ever, seconds, requests_per_minute).limits()
         if not any(more.values()):
@@ -58,18 +58,19 @@ class BudgetCommands(CommandBase[H]):
         return self._write(Grant(self.uuid, more), timeout, lambda served: served.status)
 
     def set_budget(self, budget: Budget | Mapping[str, Any], *, timeout: float | None = None) -> Future[BudgetStatus]:
-        """Set how much the agent's own budget grants in all; make it where the agent has none.
+        """Set the limits of the agent's own budget. An agent without a budget gets one.
 
-        Agents that wait for the budget go on, in order. The budget grants at least the tokens and dollars that are
-        spent and held already. A new limit counts from now on, for the agent and all its descendants.
+        Agents that wait for the budget go on, in order. The limits of tokens and dollars are never set below the
+        amounts that are spent and reserved already. A new limit counts from now on, for the agent and all its
+        descendants.
 
         Args:
-            budget: the limits, e.g. ``{"usd": 5}``; what it does not name stays as it is. ``strict`` is set where a
-                budget is made.
+            budget: the limits, such as ``{"usd": 5}``. Limits that are not named stay as they are. ``strict`` can be
+                set only when the budget is made.
             timeout: seconds to wait; None waits forever.
 
         Returns:
-            What the budget grants now.
+            The limits of the budget now.
 
         Raises:
             AgentNotFound: there is no such agent.
@@ -82,13 +83,14 @@ class BudgetCommands(CommandBase[H]):
         return self._write(SetBudget(self.uuid, limits), timeout, lambda served: served.status)
 
     def charge(self, *, usd: float = 0, tokens: int = 0, timeout: float | None = None) -> Future[None]:
-        """Charge the agent for what a tool costs, before the tool acts: ``current_agent().charge(usd=0.02)``.
+        """Charge the agent for the cost of a tool, before the tool acts: ``current_agent().charge(usd=0.02)``.
 
-        Under a strict budget that must fit. Else it is recorded whatever is left, and the next request waits.
+        A strict budget must have room for the charge. Any other budget records it even if too little is left, and the
+        next request to the model waits.
 
         Args:
-            usd: dollars.
-            tokens: tokens, where the tool asks a model itself.
+            usd: the cost in dollars.
+            tokens: the cost in tokens, if the tool asks a model itself.
             timeout: seconds to wait; None waits forever.
 
         Raises:

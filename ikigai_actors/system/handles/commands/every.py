@@ -1,4 +1,4 @@
-"""All commands of an agent together."""
+"""All commands of an agent, in one class."""
 
 from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.budgets import BudgetCommands
@@ -23,6 +23,6 @@ class Commands(
     RuleCommands[H],
     TimerCommands[H],
 ):
-    """The commands of an agent, each as a future. ``timeout`` is how many seconds the future is waited for."""
+    """The commands of an agent. Each returns a future; ``timeout`` is the number of seconds to wait for it."""
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""The children that an agent forks."""
+"""The commands that fork an agent."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ _children = itemgetter("children")
 
 
 class ForkOptions(TypedDict, total=False):
-    """The arguments that all children of a fork share, and how long to wait; see `ForkCommands.fork`."""
+    """The arguments of a fork that all its children share, and the time-out; see `ForkCommands.fork`."""
 
     model: "str | Program | None"
     system: str | None
@@ -47,7 +47,7 @@ class ForkOptions(TypedDict, total=False):
 
 
 class ForkCommands(CommandBase[H]):
-    """The children that an agent forks."""
+    """The commands that fork an agent."""
 
     __slots__ = ()
 
@@ -109,52 +109,53 @@ class ForkCommands(CommandBase[H]):
         ``prompts`` it makes several children in one unit, all or none, and returns their handles in order.
 
         Args:
-            prompt: the child's first prompt, which it answers at once; None lets it wait for one. With ``count`` that
-                of every child.
+            prompt: the child's first prompt, which it answers at once; None lets the child wait for a prompt. With
+                ``count`` all children get this prompt.
             name: a name for the child, unique among the living.
             count: how many children, 1 to 10,000.
             prompts: in place of ``count``, a list of the first prompts, one for each child.
             names: their names, one for each child; None is no name.
-            model: its ``model`` setting, ``provider:model``, or a program; None inherits.
-            system: its system prompt; None inherits.
-            restart: when its supervisor restarts it: after a crash or an exit (``permanent``), after a crash
+            model: the child's ``model`` setting, ``provider:model``, or a program; None inherits.
+            system: the child's system prompt; None inherits.
+            restart: when the supervisor restarts the child: after a crash or an exit (``permanent``), after a crash
                 (``transient``), or never (``temporary``).
             on_orphan: what happens to the child's own children when it dies: ``reparent``, ``cascade``, ``stop`` or
                 ``continue``; None inherits.
-            output: a type of which its first turn must give a value, as in `prompt`; ``reply()`` of the handle gives
-                it. When its model calls ``exit`` in that turn, the result must be such a value, and comes as JSON by
-                mail, for `read_output`.
-            attach: what goes with the prompt, as in `prompt`.
-            at: the last position of the history that the child inherits; None is the end of it. What came later is
-                nothing to the child, but the settings are those of now. A prompt without an answer at this position
-                is inherited as well: mostly one wants the position before it. A busy agent forks at once then.
-            budget: the most that the child and all that descend from it may spend: a `Budget`, or a dict of its
-                arguments; with ``count`` each child has one. None for no other limits than those of this agent, which
-                hold for the child in any case.
-            labels: on whose account the child works, and all that descend from it, as ``{"team": "sales"}``. They go
-                over the labels in force here, with those of the turn in progress, 16 together at most; see
+            output: the type of the value that the child's first turn must give, as in `prompt`. ``reply()`` of the
+                handle returns the value. If the child's model calls ``exit`` in that turn, the result must be such a
+                value, and comes as JSON by mail, for `read_output`.
+            attach: attachments of the prompt, as in `prompt`.
+            at: the last position of the history that the child inherits; None for the end. The child does not see later
+                messages, but it gets the present settings. A prompt without an answer at this position is inherited as
+                well, so usually the position before the prompt is wanted. With ``at`` a busy agent forks at once.
+            budget: the most that the child and all its descendants may spend: a `Budget`, or a dict of its arguments.
+                With ``count`` each child gets its own. None sets no further limits; the limits of this agent hold for
+                the child in any case.
+            labels: the account for which the child and all its descendants work, such as ``{"team": "sales"}``. They
+                override the labels of this agent and of the turn in progress, 16 together at most; see
                 `ActorSystem.spending`.
-            skills: as in `prompt`: the texts of this agent's skills that go along with the prompt.
-            kind: one of this agent's kinds (`use_kinds`): the child has its system prompt, model, tools and budget,
-                begins with this prompt, and remembers nothing that was said before, unless its kind says so. It may do
-                no more than this agent.
-            exist_ok: whether the living child that has this name is returned as it is, if there is one: nothing else
-                of the call counts then. Of several programs that ask at once one makes the child, and all get it.
+            skills: the names of this agent's skills whose texts are added to the prompt, as in `prompt`.
+            kind: the name of one of this agent's kinds (`use_kinds`). The child gets its system prompt, model, tools
+                and budget. It begins with this prompt and remembers no earlier messages, unless its kind says so. It
+                may do no more than this agent.
+            exist_ok: whether to return the living child with this name unchanged, if there is one, and to ignore the
+                other arguments. If several programs ask at once, one makes the child, and all get it.
             key: 1 to 200 printable characters that name this fork for this agent. A second call with the key, in any
                 process and after any crash, makes nothing, and gives the child of the first one, even if it has another
                 name now, or is dead.
-            timeout: seconds to wait. The fork may still happen later; the `TimedOut` names the child.
+            timeout: seconds to wait. After a `TimedOut`, which has the uuid of the child, the fork may still happen.
+            AgentDead,: AgentStopped this agent is dead or stopped, and does not fork.
 
         Raises:
             NameTaken, BadInput: the child cannot have this name, or there is no such kind.
             KeyTaken: the key names another call.
-            NotABoundary: this position lies within a step. The error names the nearest positions that are allowed.
+            NotABoundary: this position lies within a step. The error has the nearest allowed positions.
             AgentDead, AgentStopped: this agent does not fork.
-            BudgetExceeded: a budget allows no more agents.
-            InboxFull: 10,000 commands wait for it.
-            WouldWaitForItself: called by the agent's own code, during its turn: let that return ``[ToolCall("fork",
+            BudgetExceeded: a budget allows no further agents.
+            InboxFull: 10,000 commands wait for the agent.
+            WouldWaitForItself: called by the agent's own code during its turn. Let the code return ``[ToolCall("fork",
                 {...})]`` instead.
-            WouldDeadlock: called by the code of an agent for which this one waits.
+            WouldDeadlock: called by the code of an agent for which this agent waits.
         """
         model = model.name if isinstance(model, Program) else model
         if (frame := acting_frame.get()) is not None and frame.me.uuid == self.uuid:
@@ -238,25 +239,27 @@ class ForkCommands(CommandBase[H]):
         key: str | None = None,
         timeout: float | None = None,
     ) -> Future[list[H]]:
-        """Make children that go on from any histories, and are supervised by this agent, in one unit, all or none.
+        """Make children that continue any histories, in one unit, all or none. This agent supervises them.
 
-        Those whose histories they inherit are neither asked nor written, and may be dead. A child has the settings of
-        now of the agent whose history it inherits, as with `fork`; one in which nothing happens outside (setting
-        ``effects``) those of then. It is under the budgets of this agent, and is never restarted.
+        The agents whose histories are inherited are not changed, and may be dead. A child gets the present settings of
+        that agent, as with `fork`. A child whose calls have no effects outside (setting ``effects``) gets the settings
+        at the inherited position instead. The children are under the budgets of this agent, and are never restarted.
 
         Args:
             children: 1 to 1,000 of them.
-            note: why, as in `note`, in this agent's log before the births; None for no note.
+            note: data of a note, as in `note`, that is written in this agent's log before the births; None for no note.
             key: as in `fork`.
-            timeout: seconds to wait. The forks may still happen later; the `TimedOut` names the first child.
+            timeout: seconds to wait. After a `TimedOut`, which has the uuid of the first child, the forks may still
+                happen.
+            AgentDead,: AgentStopped this agent is dead or stopped, and does not fork.
 
         Raises:
-            BadInput: an argument cannot be used, or nothing waits for an answer where a child is to go on.
-            NotABoundary: a step is in progress at a position; the error names the nearest ones that would do.
+            BadInput: an argument cannot be used; or a child with ``go`` has a history that ends with nothing to answer.
+            NotABoundary: a step is in progress at a position. The error has the nearest allowed positions.
             HistoryPruned: a history was deleted.
             AgentNotFound, AmbiguousAgent: there is no such agent, or several.
             AgentDead, AgentStopped: this agent does not fork.
-            BudgetExceeded: a budget allows no more agents.
+            BudgetExceeded: a budget allows no further agents.
         """
         told = note_of({} if note is None else note)
         check_timeout(timeout)

@@ -14,16 +14,18 @@ class GroupCommands(CommandBase[H]):
     __slots__ = ()
 
     def join(self, group: str, timeout: float | None = None) -> Future[bool]:
-        """Join a group, which need not be made before; return, after the commit, whether the agent was no member.
+        """Join a group. The first member makes the group.
 
-        It leaves with its death.
+        Return, after the commit, whether the agent was no member before.
+
+        An agent that dies leaves its groups.
 
         Args:
-            group: its name.
+            group: the name of the group.
             timeout: seconds to wait; None waits forever.
 
         Raises:
-            BadInput: that is no name: a group has names as agents have.
+            BadInput: the name cannot be used. The rules are those for names of agents.
             AgentDead: the agent is dead.
             GroupFull: the group has 1,000 members.
         """
@@ -33,38 +35,40 @@ class GroupCommands(CommandBase[H]):
         """Leave a group; return, after the commit, whether the agent was a member.
 
         Args:
-            group: its name.
+            group: the name of the group.
             timeout: seconds to wait; None waits forever.
 
         Raises:
-            BadInput: that is no name.
+            BadInput: the name cannot be that of a group.
         """
         return self._write(LeaveGroup(self.uuid, group, self.system._clock.now_ms()), timeout)
 
     def monitor(self, watched: Handle | str, timeout: float | None = None) -> Future[None]:
-        """Let this agent hear of the death of another one, by mail of kind ``exit``, as a supervisor does.
+        """Notify this agent when another agent dies, by a mail of kind ``exit``, such as supervisors get.
 
-        Of one that is dead already it hears at once. Of the same death it hears once.
+        If the other agent is dead already, the mail comes at once. There is one mail for each death.
 
         Args:
-            watched: a handle, or a uuid, name, or unique prefix of a uuid.
+            watched: the other agent: a handle, or a uuid, name, or unique prefix of a uuid.
             timeout: seconds to wait; None waits forever.
+            AgentNotFound,: AmbiguousAgent no agent, or several agents, have this name or prefix.
 
         Raises:
             AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
             AgentDead: this agent is dead.
-            BadInput: it is this agent itself.
+            BadInput: the agent would monitor itself.
         """
         now = self.system._clock.now_ms()
         unit = about(watched, MonitorAgent, lambda uuid: MonitorAgent(uuid, self.uuid, now))
         return self._write(unit, timeout, lambda _: None)
 
     def demonitor(self, watched: Handle | str, timeout: float | None = None) -> Future[bool]:
-        """Let this agent hear no more of the death of another one; return whether it would have.
+        """End a `monitor` of another agent. Return whether there was one.
 
         Args:
             watched: as in `monitor`.
             timeout: seconds to wait; None waits forever.
+            AgentNotFound,: AmbiguousAgent no agent, or several agents, have this name or prefix.
 
         Raises:
             AgentNotFound, AmbiguousAgent: no agent, or several, are called so.

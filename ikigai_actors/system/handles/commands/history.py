@@ -1,4 +1,4 @@
-"""The commands that change the history of an agent, what its model sees of it, and its settings."""
+"""The commands that change an agent's history, the part of it that the model sees, and the agent's settings."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -29,29 +29,29 @@ from ikigai_actors.tools.skills.instructions import instructions_of_user, read_i
 
 
 class HistoryCommands(CommandBase[H]):
-    """The commands that change the history of an agent, what its model sees of it, and its settings."""
+    """The commands that change an agent's history, the part of it that the model sees, and the agent's settings."""
 
     __slots__ = ()
 
     def note(self, data: Mapping[str, Any], timeout: float | None = None) -> Future[int]:
-        """Write a note into the log: what programs know of it, and no model sees.
+        """Write a note for programs into the log. Models do not see notes.
 
         Args:
             data: any dict that JSON can hold.
             timeout: seconds to wait; None waits forever.
 
         Returns:
-            The position of the note: a message of kind ``note``, whose ``data`` it is.
+            The position of the note, which is a message of kind ``note`` with this ``data``.
 
         Raises:
-            BadInput: JSON cannot hold it, or it has a name that the book of an experiment has.
+            BadInput: JSON cannot hold the data, or the data has a key that is reserved for the book of an experiment.
         """
         if not (told := note_of(data)):
             raise BadInput("Expected a note to say something; got an empty dict.")
         return self._tell(lambda caller: on.ForkTrials(told, (), caller), self._future(timeout))
 
     def clear(self, timeout: float | None = None) -> Future[int]:
-        """Start over, with the settings in force.
+        """Start a new conversation. The model sees no earlier messages; the settings stay.
 
         Args:
             timeout: seconds to wait; None waits forever.
@@ -62,10 +62,10 @@ class HistoryCommands(CommandBase[H]):
         return self._tell(on.Clear, self._future(timeout))
 
     def mark(self, label: str | None = None, timeout: float | None = None) -> Future[int]:
-        """Set a mark to come back to.
+        """Set a mark, to which `rewind` can go back.
 
         Args:
-            label: its name; labels may repeat, and the latest counts. None for no name.
+            label: the name of the mark. If a label is used again, the latest mark counts. None for no label.
             timeout: seconds to wait; None waits forever.
 
         Returns:
@@ -110,25 +110,26 @@ class HistoryCommands(CommandBase[H]):
     def compact(
         self, focus: str | None = None, text: str | None = None, timeout: float | None = None
     ) -> Future[Compacted]:
-        """Let its model write a summary, which replaces what was said: the next request is that much smaller.
+        """Let the agent's model write a summary that replaces earlier messages, so that the next requests are smaller.
 
-        What was said latest stays verbatim, and so does the prompt of an open turn; nothing is deleted, and `uncompact`
-        brings all of it back. In a turn it happens before the next request to the model.
+        The latest messages stay verbatim, and so does the prompt of an open turn. Nothing is deleted, and `uncompact`
+        brings all messages back. In a turn, the summary is made before the next request to the model.
 
         Args:
-            focus: what matters most; None for no preference.
-            text: a summary that you have written, or mended; no model is asked then. Right after a summary it takes
-                the place of that one.
+            focus: what the summary should keep above all; None for no preference.
+            text: a summary that you have written or edited, so no model is asked. If the latest message is a summary,
+                the text replaces it.
             timeout: seconds to wait; None waits forever.
 
         Returns:
-            What came of it.
+            The position of the summary, and the sizes before and after.
 
         Raises:
-            BadInput: the text is about as long as what it replaces.
+            BadInput: the text is about as long as the messages that it replaces.
             NothingToCompact: so little was said that a summary would save nothing.
-            ProviderError: the model gave no summary, or code answers for it and no ``compact_model`` is set.
-            TurnInterrupted: it was interrupted.
+            ProviderError: the model gave no summary; or the agent's model is a function, and no ``compact_model`` is
+                set.
+            TurnInterrupted: the compaction was interrupted.
         """
         if text is not None and focus is not None:
             raise BadInput(
@@ -141,13 +142,15 @@ class HistoryCommands(CommandBase[H]):
         return self._tell(lambda caller: on.Compact(asked, caller, summary), future)
 
     def uncompact(self, timeout: float | None = None) -> Future[int]:
-        """Take off the latest summary: what it stood for is shown again, byte for byte, with what was said since.
+        """Take off the latest summary.
+
+        The model sees the messages again that the summary replaced, and all messages since.
 
         Args:
             timeout: seconds to wait; None waits forever.
 
         Returns:
-            The position of that in the log.
+            The position of the change in the log.
 
         Raises:
             NothingToUncompact: no summary is in force.
@@ -163,35 +166,38 @@ class HistoryCommands(CommandBase[H]):
         *,
         key: str | None = None,
     ) -> Future[Merged]:
-        """Take in what an agent below this one has said: its model sees it from now on, as a quotation of that agent.
+        """Take over what an agent below this one has said. This agent's model sees it from now on, as a quotation.
 
-        Once for each head of the child: it can be merged again when it has said more, and only that comes then.
-        Documents are shared, so they are named alone, and conflicts with them. A busy agent does it after its turn.
+        The child can be merged again after it has said more, and then only the new part is taken over. Documents are
+        shared between agents, so the merge only names those that the child has written, with their conflicts. A busy
+        agent merges after its turn.
 
         Args:
             child: an agent that this one has forked or supervises, directly or not, dead or alive; a handle, or a text
                 as in `send`.
-            how: ``result`` takes in the result with which it has exited, or else its latest answer; ``summary`` has its
-                model write what it has done, which this agent pays for; ``pick`` quotes some of its messages.
+            how: ``result`` takes over the result with which the child has exited, or else its latest answer.
+                ``summary`` has the child's model write a summary of its work, for which this agent pays. ``pick``
+                quotes some of the child's messages.
             positions: for ``pick``, the positions of these messages.
             timeout: seconds to wait; None waits forever.
             key: 1 to 200 printable characters that name this merge for this agent. A second call with the key, in any
-                process and after any crash, takes nothing in, and gives what came of the first one.
+                process and after any crash, merges nothing, and returns the result of the first one.
+            AgentNotFound,: AmbiguousAgent no agent, or several agents, have this name or prefix.
 
         Returns:
-            What came of it.
+            The text that was taken over, its position, and the documents.
 
         Raises:
             AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
-            NotBelow: this agent has neither forked nor supervises it.
-            TurnOpen: a turn of it is open.
-            AlreadyMerged: it has said nothing since it was merged.
-            NothingToMerge: it has said nothing of that kind.
-            HeadMoved: it has gone on meanwhile; merge it again.
-            BadInput: a position that cannot be picked.
-            ProviderError: its model gave no summary.
+            NotBelow: this agent has neither forked nor supervises the child.
+            TurnOpen: a turn of the child is open.
+            AlreadyMerged: the child has said nothing since it was last merged.
+            NothingToMerge: the child has said nothing of that kind.
+            HeadMoved: the child has gone on during the merge; merge it again.
+            BadInput: a message at one of the positions cannot be picked.
+            ProviderError: the child's model gave no summary.
             BudgetExceeded: a budget of this agent has no room for the summary.
-            TurnInterrupted: it was interrupted.
+            TurnInterrupted: the merge was interrupted.
             KeyTaken: the key names another call.
         """
         picked = check_merge(how, positions)
@@ -220,25 +226,26 @@ class HistoryCommands(CommandBase[H]):
     ) -> Future[list[str]]:
         """Take over what a child has changed in the files of a workspace with ``on_fork="overlay"`` or ``"worktree"``.
 
-        Either all of it or nothing. It can be merged again when it has changed more, and only that comes then. A busy
-        agent does it after its turn, and both agents' running calls end first.
+        All changes are taken over, or none. The child can be merged again after it has changed more files, and then
+        only the new changes are taken over. A busy agent merges after its turn, and the running calls of both agents
+        end first.
 
         Args:
-            child: an agent whose files began as those of this one, or of a child of it, dead or alive; a handle, or a
-                text as in `send`.
-                None writes what this agent has changed to the directory itself.
-            how: ``apply`` for files in layers, ``branch`` for worktrees: git merges the branch of the child, with what
-                it has not committed, into the branch of this agent. None for what it is.
+            child: an agent whose files began as a copy of the files of this agent or of one of its children, dead or
+                alive; a handle, or a text as in `send`.
+            how: ``apply`` for files in layers, ``branch`` for worktrees: git merges the branch of the child, with its
+                uncommitted changes, into the branch of this agent. None chooses the way that fits the workspace.
             timeout: seconds to wait; None waits forever.
+            AgentNotFound,: AmbiguousAgent no agent, or several agents, have this name or prefix.
 
         Returns:
-            The paths of what differs from before, beneath the directory.
+            The paths of the changed files, relative to the directory.
 
         Raises:
             AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
-            NotBelow: they did not begin so.
+            NotBelow: the child's files did not begin as a copy of this agent's files.
             FilesConflict: both have changed the same files. Nothing was merged.
-            BadInput: one of the two has no files of its own, or there is no workspace.
+            BadInput: one of the two agents has no files of its own, or there is no workspace.
         """
         check_timeout(timeout)
         if how is not None:
@@ -253,21 +260,23 @@ class HistoryCommands(CommandBase[H]):
     def use_instructions(
         self, place: PathLike | None = None, *, user: bool = False, off: bool = False, timeout: float | None = None
     ) -> Future[int]:
-        """Give it instructions, which follow its system prompt: ``AGENTS.md`` of a directory, else ``CLAUDE.md``.
+        """Give the agent instructions, which follow its system prompt: a directory's ``AGENTS.md``, else ``CLAUDE.md``.
 
-        They are pinned as they are now, in place of those that it had. Children that are forked later have them.
+        The present text of the file is stored, and replaces earlier instructions of the agent. Children that are forked
+        later inherit it.
 
         Args:
             place: the directory of a project; None for no project.
-            user: whether those of the user come first: such a file in ``~/.agents``, else in ``~/.claude``.
-            off: whether they are refused instead: the agent does not get them, and no shell names them again.
+            user: whether instructions of the user come first: such a file in ``~/.agents``, else in ``~/.claude``.
+            off: whether to refuse the instructions instead: the agent does not get them, and no shell proposes them
+                again.
             timeout: seconds to wait; None waits forever.
 
         Returns:
             The position of the change in the log.
 
         Raises:
-            BadInput: there is no such file, it cannot be read, or it is too long.
+            BadInput: there is no such file, the file cannot be read, or it is too long.
         """
         where = None if place is None else check_place(place)
         users, refused = check_flag(user, "user"), check_flag(off, "off")
@@ -293,24 +302,26 @@ class HistoryCommands(CommandBase[H]):
         off: bool = False,
         timeout: float | None = None,
     ) -> Future[int]:
-        """Pin kinds of agents: ``fork(kind=...)`` makes children of them, for its model too and for later children's.
+        """Pin kinds of agents, of which ``fork(kind=...)`` then makes children.
 
-        What is pinned is what the files say now: a later change of them changes no agent. To name the directory, or the
-        kinds, is to allow their texts. The skills that a kind names must be skills of this agent.
+        The agent's model and later children can use them.
+
+        The present contents of the files are stored, so a later change of the files changes no agent. By naming the
+        directory, or the kinds, you approve of their texts. The skills that a kind names must be skills of this agent.
 
         Args:
-            place: a file of a kind, or a directory with such files. None for the usual ones, as for
-                ``system.kinds.find()``; then `only` names some.
-            only: the names of those to pin; None pins all.
-            off: whether they are refused instead: no child is of that kind, and no shell names them again until their
-                files change.
+            place: a file of a kind, or a directory with such files. None for the usual directories, as for
+                ``system.kinds.find()``; then `only` must name some kinds.
+            only: the names of the kinds to pin; None pins all.
+            off: whether to refuse the kinds instead: no child is of such a kind, and no shell proposes it again until
+                its file changes.
             timeout: seconds to wait; None waits forever.
 
         Returns:
             The position of the change in the log.
 
         Raises:
-            BadInput: there is no such place or kind, an agent would have too many of them, or lacks a skill.
+            BadInput: there is no such place or kind, the agent would have too many kinds, or it lacks a skill.
         """
         where, names = None if place is None else check_place(place), check_only(only, "kinds")
         refused = check_flag(off, "off")
@@ -343,24 +354,24 @@ class HistoryCommands(CommandBase[H]):
         off: bool = False,
         timeout: float | None = None,
     ) -> Future[int]:
-        """Pin skills: its model may load them, and so may those of children that are forked later.
+        """Pin skills. The agent's model may load them, and so may the models of children that are forked later.
 
-        What is pinned are the files as they are now: a later change of them changes no agent. To name the directory, or
-        the skills, is to allow their texts.
+        The present contents of the files are stored, so a later change of the files changes no agent. By naming the
+        directory, or the skills, you approve of their texts.
 
         Args:
-            place: a directory with skills: folders that have a ``SKILL.md``. None for the usual ones, as for
-                ``system.skills.find()``; then `only` names some.
-            only: the names of those to pin; None pins all.
-            off: whether they are refused instead: no model loads them, and no shell names them again until their files
-                change.
+            place: a directory with skills, which are folders with a ``SKILL.md``. None for the usual directories, as
+                for ``system.skills.find()``; then `only` must name some skills.
+            only: the names of the skills to pin; None pins all.
+            off: whether to refuse the skills instead: no model loads them, and no shell proposes them again until their
+                files change.
             timeout: seconds to wait; None waits forever.
 
         Returns:
             The position of the change in the log.
 
         Raises:
-            BadInput: there is no such directory or skill, or an agent would have too many of them.
+            BadInput: there is no such directory or skill, or the agent would have too many skills.
         """
         where, names = None if place is None else check_place(place), check_only(only)
         refused = check_flag(off, "off")

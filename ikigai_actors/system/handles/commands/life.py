@@ -28,7 +28,7 @@ class LifeCommands(CommandBase[H]):
     __slots__ = ()
 
     def rename(self, name: str | None, timeout: float | None = None) -> Future[None]:
-        """Give the agent a name, or another one. Returns after the commit.
+        """Rename the agent. Returns after the commit.
 
         Later requests to its model, and the screens, show the new name. The old name finds no agent any more, and
         another agent may take it.
@@ -55,17 +55,17 @@ class LifeCommands(CommandBase[H]):
         """Send a signal, which overtakes all waiting commands. Returns, after the commit, whether it had an effect.
 
         Args:
-            signal: ``INT`` ends the turn in progress; without one, the turn of the oldest prompt that was sent before
-                it, which then asks no model; ``STOP`` pauses the agent after its step, ``CONT`` lets it go on;
-                ``TERM`` lets it finish its turn and die; ``KILL`` ends it at once.
+            signal: ``INT`` ends the turn in progress. Without such a turn, it ends the turn of the oldest prompt that
+                was sent before the signal, and no model is asked. ``STOP`` pauses the agent after its step, and
+                ``CONT`` lets it go on. ``TERM`` lets the agent finish its turn and die. ``KILL`` ends it at once.
             timeout: seconds to wait; None waits forever.
-            cascade: whether it hits all descendants too, in one transaction.
-            reason: why; the registry shows it for every agent that dies of the signal.
+            cascade: whether the signal goes to all descendants too, in one transaction.
+            reason: the reason, which the registry shows for every agent that dies of the signal.
             grace: seconds after which TERM becomes KILL.
 
         Raises:
-            AgentDead: it is dead already.
-            AgentStopped: it is terminating, and cannot be paused.
+            AgentDead: the agent is dead already.
+            AgentStopped: the agent is terminating, and cannot be paused.
             RootProtected: agent 0 cannot be killed or terminated.
         """
         self._check_wait(timeout)
@@ -84,11 +84,11 @@ class LifeCommands(CommandBase[H]):
         return self._beside(lambda: lifecycle.interrupt(self.uuid, cascade=cascade, begun=begun), timeout)
 
     def kill(self, *, cascade: bool = False, reason: str = "", timeout: float | None = None) -> Future[list[H]]:
-        """End the agent at once. Its orphan policy decides about the agents that it supervised.
+        """Kill the agent at once. Its orphan policy decides what happens to the agents that it supervised.
 
         Args:
             cascade: whether all its descendants die too.
-            reason: why, for the registry.
+            reason: the reason, for the registry.
             timeout: seconds to wait; None waits forever.
 
         Returns:
@@ -110,7 +110,7 @@ class LifeCommands(CommandBase[H]):
         return self.system._lifecycle.signal(self.uuid, signal, make, **how).within(timeout)
 
     def exit(self, result: str = "", timeout: float | None = None) -> Future[None]:
-        """End the agent after its turn: the normal end. A permanent agent is restarted.
+        """End the agent normally, after its turn. A permanent agent is restarted.
 
         Args:
             result: a text that its supervisor gets by mail.
@@ -132,17 +132,17 @@ class LifeCommands(CommandBase[H]):
         on_orphan: str | None = None,
         timeout: float | None = None,
     ) -> Future[None]:
-        """Say how the agent supervises its children. Returns after the commit; None leaves a setting as it is.
+        """Set how the agent supervises its children. Returns after the commit. Arguments that are None change nothing.
 
         Args:
             strategy: which siblings a restart takes along: ``one_for_one``, ``one_for_all`` or ``rest_for_one``.
-            intensity: how many restarts of its children are allowed within a period, before it gives up.
-            period: seconds.
+            intensity: how many restarts of its children are allowed within a period, before the agent gives up.
+            period: the length of the period, in seconds.
             on_orphan: what happens to its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``.
             timeout: seconds to wait; None waits forever.
 
         Raises:
-            BadInput: a setting makes no sense; or children that are to be restarted together live on several hosts.
+            BadInput: a setting makes no sense; or children that would be restarted together live on several hosts.
             AgentDead: the agent is dead.
         """
         if (strategy, intensity, period, on_orphan) == (None, None, None, None):
@@ -154,7 +154,7 @@ class LifeCommands(CommandBase[H]):
         )
 
     def adopt(self, child: Handle | str, timeout: float | None = None) -> Future[None]:
-        """Supervise another agent from now on. If it is stopped, it goes on. Its lineage stays.
+        """Become the supervisor of another agent. If that agent is stopped, it goes on. Its lineage stays.
 
         Args:
             child: the other agent: a handle, or a text as in `send`.
@@ -172,10 +172,10 @@ class LifeCommands(CommandBase[H]):
         return self._write(unit, timeout, lambda _: None)
 
     def move(self, host: str, timeout: float | None = None) -> Future[None]:
-        """Let another host run the agent, and those of its descendants that live on the same host. Its host does so.
+        """Move the agent to another host, with those of its descendants that live on the same host.
 
-        Replies and tools that are in progress have a lease's time to end; the rest is cut off, and goes on there as
-        after a crash. Callers still get their answers.
+        Replies and tools in progress may take as long as a lease to end. After that they are cut off, and the turns go
+        on at the other host as after a crash. Callers still get their answers.
 
         Args:
             host: the name of the other host; see `ActorSystem.hosts`.
@@ -183,7 +183,7 @@ class LifeCommands(CommandBase[H]):
 
         Raises:
             AgentNotFound, AgentDead: there is no such living agent.
-            BadInput: it is restarted together with its siblings, so only their supervisor can be moved.
+            BadInput: the agent is restarted together with its siblings, so only their supervisor can be moved.
             RootProtected: agent 0 cannot be moved.
             NoHost: no host of that name takes agents, or the hosts share none.
         """

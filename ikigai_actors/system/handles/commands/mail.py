@@ -1,4 +1,4 @@
-"""Mail to and from an agent, and the wait for it."""
+"""The commands that send, read and delete mail, and that wait for it."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ from ikigai_actors.system.handles.commands.base import CommandBase
 
 
 class MailCommands(CommandBase[H]):
-    """Mail to and from an agent, and the wait for it."""
+    """The commands that send, read and delete mail, and that wait for it."""
 
     __slots__ = ()
 
@@ -35,26 +35,27 @@ class MailCommands(CommandBase[H]):
     ) -> Future[int]:
         """Send a mail as this agent; return, after the commit, its number in the recipient's mailbox.
 
-        Mails of one sender arrive in the order in which they were sent. One that is sent later arrives then, even if
-        this agent has died; until then it is a timer of the recipient, whose number is returned.
+        Mails of one sender arrive in the order in which they were sent. A mail for a later time arrives even if this
+        agent has died meanwhile. Until then it is a timer of the recipient, and the number of the timer is returned.
 
-        ``"group:reviewers"`` is a group: all who are members at the commit get it, but this agent and those whose
-        mailboxes are full. Then the number of those is returned that did.
+        ``"group:reviewers"`` is a group: its members at the time of the commit get the mail, except this agent and
+        members with full mailboxes. The number of members that got the mail is returned.
 
         Args:
             recipient: a handle, or a uuid, name, or unique prefix of a uuid; or a group.
             body: the text, at most 64 KiB in UTF-8, and not blank.
             timeout: seconds to wait; None waits forever.
-            at: when it is sent, as in `remind`.
-            after: so many seconds from now on it is sent. Without either it is sent now.
+            at: the time to send it, as in `remind`.
+            after: the seconds until it is sent. Without ``at`` or ``after`` it is sent now.
             zone: as in `remind`.
-            key: 1 to 200 printable characters that name this mail for this agent. A second call with the key sends
-                nothing, and returns the number of the first one, in any process and after any crash.
+            key: 1 to 200 printable characters that name this mail for this agent. A second call with the key, in any
+                process and after any crash, sends nothing, and returns the number of the first mail.
+            AgentNotFound,: AmbiguousAgent no agent, or several agents, have this name or prefix.
 
         Raises:
             AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
             AgentDead: the recipient is dead, or this agent is.
-            BadInput: the body cannot be sent, or not at that time; `KeyTaken`: the key names another call.
+            BadInput: the body cannot be sent, or the time is wrong; `KeyTaken`: the key names another call.
             MailboxFull: the recipient has 10,000 unread mails.
             GroupEmpty: nobody else is in the group.
             TooManyTimers: the recipient has 100 timers.
@@ -70,10 +71,10 @@ class MailCommands(CommandBase[H]):
         return self._write(unit, timeout, lambda sent: sent.id, self._call(key, "send", given, body))
 
     def open_mail(self, number: int, timeout: float | None = None) -> Future[Mail]:
-        """Read one mail by its number, read before or not. It counts as read from now on.
+        """Read one mail by its number, even if it was read before. It then counts as read.
 
         Args:
-            number: its number in this mailbox.
+            number: the number of the mail in the agent's mailbox.
             timeout: seconds to wait; None waits forever.
 
         Raises:
@@ -82,12 +83,13 @@ class MailCommands(CommandBase[H]):
         return self._write(Open(self.uuid, check_mail_id(number), self.system._clock.now_ms()), timeout)
 
     def read_mail(self, sender: Handle | str | None = None, timeout: float | None = None) -> Future[list[Mail]]:
-        """Read its unread mail, oldest first, and mark it as read in the same commit.
+        """Read the agent's unread mail, oldest first, and mark it as read in the same commit.
 
         Args:
             sender: only mail of this agent (a handle or text, as in `send`); ``""`` is a person outside of any agent.
                 None reads all.
             timeout: seconds to wait; None waits forever.
+            AgentNotFound,: AmbiguousAgent no agent, or several agents, have the name or prefix of the sender.
 
         Returns:
             The mails.
@@ -103,10 +105,10 @@ class MailCommands(CommandBase[H]):
         return self._write(unit, timeout, lambda taken: list(taken.mails))
 
     def delete_mail(self, number: int, timeout: float | None = None) -> Future[None]:
-        """Delete one mail for good. Its number is not given again.
+        """Delete one mail for good. Its number is not used again.
 
         Args:
-            number: its number in this mailbox.
+            number: the number of the mail in the agent's mailbox.
             timeout: seconds to wait; None waits forever.
 
         Raises:
@@ -117,28 +119,29 @@ class MailCommands(CommandBase[H]):
     def wait(
         self, agents: Sequence[H | str] | None = None, timeout: float | None = None
     ) -> Future[dict[H | str, WaitResult]]:
-        """Wait for mail, or until each of some agents has sent mail, has nothing to do, or has ended.
+        """Wait for mail; or until each of some agents has sent mail, is idle, or has ended.
 
-        An agent has nothing to do (``idle``) when no turn is open and no prompt waits; one whose turn was cut off and
-        not resumed is not idle. A result that was once found for an agent stays, while others are waited for. ``mail``
-        comes before any other result. No thread polls meanwhile.
+        An agent is ``idle`` when it has no open turn and no waiting prompt. An agent whose turn was cut off and not
+        resumed is not idle. While the call waits for further agents, the results of the others stay as they were first
+        seen. The result ``mail`` takes precedence over all others. No thread polls during the wait.
 
         Args:
-            agents: handles, or texts as in `send`. None waits for mail of anybody.
+            agents: handles, or texts as in `send`. None waits for mail from anybody.
             timeout: seconds to wait; 0 looks once, None waits forever.
 
         Returns:
-            Why the wait ended, by agent as it was given: ``mail`` (unread, in this agent's mailbox), ``idle``,
-            ``stopped``, ``budget``, ``dead``, ``unknown``; or ``timeout``. If ``agents`` was None, the senders of
+            The reason why the wait ended for each agent, with the agents as in the argument: ``mail`` (unread, in this
+                agent's mailbox), ``idle``, ``stopped``, ``budget``, ``dead``, ``unknown``; or ``timeout``. If
+                ``agents`` was None, the senders of
             unread mail: handles, and ``""`` for a person outside of any agent; ``dead`` for an agent whose only mail is
             its exit; empty when no mail came in time.
 
         Raises:
-            BadInput: an agent or the timeout makes no sense.
-            AmbiguousAgent: a prefix is that of several.
+            BadInput: an agent or the time-out cannot be used.
+            AmbiguousAgent: several agents have this prefix.
             AgentDead: this agent is dead, so nobody sends it mail any more.
-            WouldWaitForItself: called by the code of an agent that would wait for its own turn.
-            WouldDeadlock: called by the code of an agent for which one of these waits.
+            WouldWaitForItself: called by the code of an agent that would wait for the end of its own turn.
+            WouldDeadlock: called by the code of an agent for which one of these agents waits.
         """
         check_timeout(timeout)
         if self._waits:

@@ -1,4 +1,4 @@
-"""The commands for what an agent's tools may do without a person."""
+"""The commands that set which calls of an agent's tools need a person."""
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.arguments import check_count
@@ -9,18 +9,19 @@ from ikigai_actors.tools.rules.rule import Rule, Scope, new_rule
 
 
 class RuleCommands(CommandBase[H]):
-    """The commands for what an agent's tools may do without a person."""
+    """The commands that set which calls of an agent's tools need a person."""
 
     __slots__ = ()
 
     def set_rule(
         self, decision: str, tool: str, pattern: str = "", *, scope: str = Scope.BELOW, timeout: float | None = None
     ) -> Future[Rule]:
-        """Give the agent a rule: calls of a tool are allowed, asked about, or denied.
+        """Give the agent a rule that allows calls of a tool, denies them, or asks a person about them.
 
-        Of the rules that fit a call, those of the agent and of all above it in the tree of supervisors, any that denies
-        beats any that asks, and that beats any that allows. Where none fits, the tool's own policy decides. A rule
-        binds every call that begins after it is committed, on every host.
+        The rules of the agent and of all agents above it in the tree of supervisors hold for a call. Among the rules
+        that fit the call, one that denies takes precedence over one that asks, and that over one that allows. If no
+        rule fits, the tool's own policy decides. A rule holds for every call that begins after its commit, on every
+        host.
 
         Args:
             decision: ``allow``, ``ask`` or ``deny``.
@@ -35,22 +36,22 @@ class RuleCommands(CommandBase[H]):
             timeout: seconds to wait; None waits forever.
 
         Returns:
-            The rule, with its number; one that the agent has already is not set twice.
+            The rule, with its number. A rule that the agent has already is not added again.
 
         Raises:
             AgentNotFound, AgentDead: there is no such living agent.
-            BadInput: it is no rule, or the agent has 200; or it allows all of bash, which runs here without the fence
-                that it was to have.
+            BadInput: the rule has faults, or the agent has 200 rules; or the rule allows all of bash, which runs on
+                this host without its intended sandbox.
         """
         new = new_rule(decision, tool, pattern, scope)
         self.system._check_new_rule(new)
         return self._write(AddRule(self.uuid, new, self.system._clock.now_ms()), timeout)
 
     def remove_rule(self, number: int, timeout: float | None = None) -> Future[Rule]:
-        """Take back a rule of the agent; return it.
+        """Remove a rule of the agent, and return it.
 
         Args:
-            number: its number among the rules of the agent.
+            number: the number of the rule among the rules of the agent.
             timeout: seconds to wait; None waits forever.
 
         Raises:

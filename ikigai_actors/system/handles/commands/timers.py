@@ -1,4 +1,4 @@
-"""The timers of an agent."""
+"""The commands that set and cancel the timers of an agent."""
 
 from datetime import datetime
 
@@ -12,7 +12,7 @@ from ikigai_actors.system.handles.commands.base import CommandBase
 
 
 class TimerCommands(CommandBase[H]):
-    """The timers of an agent."""
+    """The commands that set and cancel the timers of an agent."""
 
     __slots__ = ()
 
@@ -28,24 +28,24 @@ class TimerCommands(CommandBase[H]):
         key: str | None = None,
         timeout: float | None = None,
     ) -> Future[int]:
-        """Remind the agent of something later, once or again and again, whichever host runs it then.
+        """Remind the agent of something at a later time, once or repeatedly, on whatever host runs it then.
 
-        It gets a mail (of kind ``notice``) or a prompt. What is missed while no host runs comes once, as soon as one
-        does, and says how much that was. While the latest one of a schedule is unread no other one is added. The timer
-        ends with the agent.
+        The agent gets a mail (of kind ``notice``) or a prompt. If reminders are missed while no host runs, one comes as
+        soon as a host runs, and says how many were missed. While the latest reminder of a schedule is unread, no
+        further one is added. The timer ends with the agent.
 
         Args:
-            text: of what; at most 64 KiB in UTF-8, and not blank.
-            at: when, once: a `datetime`, or a text such as ``"2026-11-26 09:00"`` or ``"09:00"``; by the clocks of the
-                zone, unless it says of which.
-            after: so many seconds from now on, once.
-            every: again and again, in five fields as of cron: ``"0 9 * * 1-5"`` is at nine on workdays; or each time
-                that so much has passed, as ``"36h"``: a whole number of ``s``, ``m``, ``h``, ``d`` or ``w``.
-            zone: whose clocks are meant, by its IANA name, such as ``"Europe/Berlin"``; None is the zone of this
-                machine.
-            prompt: whether it is a prompt, which begins a turn when the agent is idle. Mail waits until it is read.
-            key: 1 to 200 printable characters that name this timer for the agent. A second call with the key sets none,
-                and returns the number of the first one, in any process and after any crash.
+            text: the text of the reminder, at most 64 KiB in UTF-8, and not blank.
+            at: the time of a single reminder: a `datetime`, or a text such as ``"2026-11-26 09:00"`` or ``"09:00"``.
+                Without its own zone, it is a time in ``zone``.
+            after: the seconds until a single reminder.
+            every: a schedule: the five fields of cron, such as ``"0 9 * * 1-5"`` for nine o'clock on workdays; or a
+                period, such as ``"36h"``: a whole number of ``s``, ``m``, ``h``, ``d`` or ``w``.
+            zone: the time zone, by its IANA name, such as ``"Europe/Berlin"``; None is the zone of this machine.
+            prompt: whether the reminder is a prompt, which begins a turn when the agent is idle. Otherwise it is mail,
+                which waits until it is read.
+            key: 1 to 200 printable characters that name this timer for the agent. A second call with the key, in any
+                process and after any crash, sets no timer, and returns the number of the first one.
             timeout: seconds to wait; None waits forever.
 
         Returns:
@@ -53,9 +53,9 @@ class TimerCommands(CommandBase[H]):
 
         Raises:
             AgentNotFound, AgentDead: there is no such living agent.
-            BadInput: not one of ``at``, ``after`` and ``every`` is given; the time is over, or more than ten years
-                ahead; there is no such zone; or the text cannot be sent. `KeyTaken`: the key names another call.
-            TooManyTimers: it has 100 timers.
+            BadInput: not exactly one of ``at``, ``after`` and ``every`` is set; the time is past, or more than ten
+                years ahead; there is no such zone; or the text cannot be sent. `KeyTaken`: the key names another call.
+            TooManyTimers: the agent has 100 timers.
         """
         check_flag(prompt, "prompt")
         if (frame := program_frame("remind", key=key, timeout=timeout)) is not None:
@@ -67,14 +67,14 @@ class TimerCommands(CommandBase[H]):
         return self._write(unit, timeout, lambda timer: timer.id, self._call(key, "remind", given, text))
 
     def cancel_timer(self, number: int, timeout: float | None = None) -> Future[None]:
-        """Cancel one of its timers.
+        """Cancel a timer of the agent.
 
         Args:
             number: the number of the timer, as `remind` and `send` return it.
             timeout: seconds to wait; None waits forever.
 
         Raises:
-            TimerNotFound: there is no such timer; it may have fired.
+            TimerNotFound: there is no such timer. Perhaps it has fired.
         """
         return self._write(
             CancelTimer(self.uuid, check_timer_id(number), self.system._clock.now_ms()), timeout, lambda _: None

@@ -70,27 +70,27 @@ class TurnCommands(CommandBase[H]):
         key: str | None = None,
         detached: bool = False,
     ) -> Future[Reply[Any]]:
-        """Open a turn: the agent answers the text.
+        """Prompt the agent, which opens a turn in which it answers the text.
 
-        A prompt to a busy agent waits for the end of its turn. One to a stopped agent waits for CONT, in the database:
-        it survives this process, and is taken up once.
+        A prompt to a busy agent waits for the end of its turn. A prompt to a stopped agent waits in the database for
+        the signal CONT. It outlives this process, and the agent answers it once.
 
         Args:
-            text: the prompt; not blank.
-            output: a type of which the turn must give a value, as ``Reply.output``: a pydantic model, a dataclass, any
-                type that pydantic knows, or a JSON schema as a dict. The model is told what is wrong with a value that
-                does not fit, twice at most. None for an answer in words.
-            attach: pictures, PDFs and sounds for the model: paths of files, bytes, or what `attachment` gives; 20 MB
+            text: the text of the prompt; not blank.
+            output: the type of the value that the turn must give, as ``Reply.output``: a pydantic model, a dataclass,
+                any type that pydantic knows, or a JSON schema as a dict. If a value does not fit, the model is shown
+                what is wrong and asked again, twice at most. None for an answer in words.
+            attach: pictures, PDFs and sounds for the model: paths of files, bytes, or results of `attachment`; 20 MB
                 together at most. They are read now, and stored once for all agents.
-            labels: on whose account this turn works, and the agents that it forks, as ``{"user": "ann"}``. They go over
-                the agent's own labels, 16 together at most; see `ActorSystem.spending`.
-            skills: names of skills that are pinned for the agent (`use_skills`). Their texts go along with the prompt,
-                but for those that its model sees already.
+            labels: the account for which this turn, and the agents that it forks, work, such as ``{"user": "ann"}``.
+                They override the agent's own labels, 16 together at most; see `ActorSystem.spending`.
+            skills: the names of skills that are pinned for the agent (`use_skills`). Their texts are added to the
+                prompt, except those that the model sees already.
             key: 1 to 200 printable characters that name this prompt for the agent. The prompt is in the database when
-                this returns. A second call with the key, in any process and after any crash, prompts nothing, and gives
-                the outcome of the first one.
-            detached: in a program, whether the turn that this opens goes on where that of the program is ended by INT,
-                an error or an undo.
+                this call returns. A second call with the key, in any process and after any crash, sends no prompt, and
+                returns the outcome of the first one.
+            detached: only in a program: whether the opened turn goes on when the program's own turn ends by INT, an
+                error or an undo.
 
         Returns:
             A future of the `Reply`. It raises `ProviderError` when the model could not answer, `OutputError` when it
@@ -98,10 +98,10 @@ class TurnCommands(CommandBase[H]):
             where that names another call, and `Withdrawn` where the prompt was taken back.
 
         Raises:
-            BadInput: the text is blank, or cannot be stored; output is no type that has a schema; something to attach
-                cannot be read, is too large, or of a type that no model takes; the agent has no such skill.
+            BadInput: the text is blank, or cannot be stored; the output type has no schema; an attachment cannot be
+                read, is too large, or is of a type that no model takes; the agent has no such skill.
             AgentDead: the agent is dead.
-            InboxFull: 10,000 commands wait for it; the future raises it, or the call.
+            InboxFull: 10,000 commands wait for the agent. Either this call or the future raises it.
         """
         frame = acting_frame.get()
         if detached is not False and check_flag(detached, "detached") and frame is None:
@@ -144,29 +144,30 @@ class TurnCommands(CommandBase[H]):
             command.caller.settle(error)
 
     def steer(self, text: str, now: bool = False, key: str | None = None) -> Receipt:
-        """Give the agent a word within the turn that it is in: its model reads it before its next request.
+        """Send the agent a steering message: its model reads it before its next request, within the turn in progress.
 
-        The word is committed when this returns; on an event loop, soon. It survives every crash and enters the history
-        once, as a message of kind ``steer``: behind the results of the calls in progress, or behind a reply that would
-        have ended the turn, which then goes on. A ``wait`` ends for it. An agent without a turn opens one with it; an
-        interrupted agent reads it when it resumes, a stopped one after CONT. Words keep their order.
+        The message is committed when this returns; if called on an event loop, soon after. It survives every crash and
+        enters the history once, as a message of kind ``steer``. Its place is after the results of the calls in
+        progress, or after a reply that would have ended the turn, which then goes on. It ends a ``wait`` of the agent.
+        In an idle agent it opens a turn. An interrupted agent reads it when it resumes, and a stopped one after the
+        signal CONT. Steering messages keep their order.
 
         Args:
-            text: the word: not blank, and at most 64 KiB in UTF-8.
-            now: whether to cut off the request to the model that is in flight, or the calls that run, instead of
-                waiting for their end. What was received of the reply stays.
-            key: 1 to 200 printable characters that name this word for the agent. A second call with the key, in any
-                process and after any crash, says nothing, and gives the word of the first one, wherever that is now.
+            text: the text: not blank, and at most 64 KiB in UTF-8.
+            now: whether to cut off the current request to the model, or the running calls, instead of waiting for their
+                end. The part of the reply that was received is kept.
+            key: 1 to 200 printable characters that name this message for the agent. A second call with the key, in any
+                process and after any crash, sends nothing, and returns the receipt of the first message.
 
         Returns:
             A future of `Steered`: the position of the message, the turn that it is part of, and whether it ``opened``
-            that turn. It raises `AgentDead` when the agent dies without reading it, and `InboxFull` when 1,000 words
-            wait for the agent. ``withdraw()`` takes an unread word back and returns whether it did; the future then
-            raises `Withdrawn`.
+                that turn. It raises `AgentDead` when the agent dies before it has read the message, and `InboxFull`
+                when 1,000 steering messages wait for the agent. ``withdraw()`` withdraws an unread message and returns
+                whether it did; the future then raises `Withdrawn`.
 
         Raises:
-            BadInput: the text is blank, too long, or cannot be stored; the key is none. `KeyTaken`, of the call or of
-                the future: the key names another call.
+            BadInput: the text is blank, too long, or cannot be stored; the key cannot be used. `KeyTaken`, of the call
+                or of the future: the key names another call.
             AgentDead: the agent is dead.
         """
         return self.system._steer(self.uuid, text, now, key)
@@ -178,18 +179,19 @@ class TurnCommands(CommandBase[H]):
     def reply(self, timeout: float | None = None, *, output: Any = None) -> Future[Reply]: ...
 
     def reply(self, timeout: float | None = None, *, output: Any = None) -> Future[Reply[Any]]:
-        """The outcome of the turn in progress, or else of the agent's latest one; also of a dead agent.
+        """Return the outcome of the turn in progress, or else of the agent's latest turn. The agent may be dead.
 
         Args:
             timeout: seconds to wait; None waits forever.
-            output: the type that the turn was asked for, of which ``Reply.output`` is to be. None takes the type that
-                the fork asked for which gave this handle, and else leaves it as JSON has it.
+            output: the type of ``Reply.output``, for which the turn was asked. None takes the type of the fork that
+                gave this handle, or else leaves the JSON value as it is.
+            ProviderError,: TurnInterrupted the turn ended so. A turn that a crash cut off counts as interrupted.
 
         Raises:
             OutputError: the turn gave no value of this type.
             ProviderError, TurnInterrupted: that was the outcome. A turn that a crash cut off counts as interrupted.
-            NoTurn: there was no turn yet.
-            AgentDead: it died before its latest turn had an outcome, or without a turn.
+            NoTurn: the agent has had no turn yet.
+            AgentDead: the agent died before its latest turn had an outcome, or without a turn.
         """
         if output is not None:
             from ikigai_actors.records.messages.outputs import expected
@@ -217,24 +219,26 @@ class TurnCommands(CommandBase[H]):
         within: str | None = None,
         default: Any = None,
     ) -> Future[Any]:
-        """Ask a person, in a program (`ikigai_actors.programs`), of the program's own agent.
+        """Ask a person a question, in a program (`ikigai_actors.programs`), as the program's agent.
 
         The question is the call ``ask_person``, as a model makes it, and waits in the inbox (`ActorSystem.questions`).
-        It is asked once, and stays open over a crash. It waits for a person whatever ``approvals`` of the system says.
+        It is asked once, and stays open over a crash. It waits for a person even if the system's ``approvals`` is
+        ``"allow"`` or ``"deny"``.
 
         Args:
             question: the question; not blank.
-            form: what the answer is, as a flat JSON Schema; without it yes or no.
-            to: the addresses that it asks, such as ``role:lead``; without them those of the setting ``questions``.
-            within: how long it waits, such as ``4h``; then ``default`` is the answer.
-            default: the answer when nobody has answered in time; without it the question is declined.
+            form: the form of the answer, as a flat JSON Schema. Without it the answer is yes or no.
+            to: the addresses of those who are asked, such as ``role:lead``. Without it the addresses of the setting
+                ``questions``.
+            within: how long to wait for an answer, such as ``4h``. Then ``default`` is the answer.
+            default: the answer if nobody has answered in time. Without it the question is declined.
 
         Returns:
             A future of the answer. A question that is declined has the answer False for yes or no, and None otherwise.
             It raises `StepFailed` where a rule denies it.
 
         Raises:
-            NoCurrentAgent: this is no program, or the agent is another one.
+            NoCurrentAgent: the caller is no program, or the handle is that of another agent.
             BadInput: the question is blank or too long, or no person could answer it.
         """
         given: dict[str, Any] = {"question": prompt_text(question), "form": {"type": "boolean"}}
@@ -244,7 +248,9 @@ class TurnCommands(CommandBase[H]):
         return AskAct(self._own_frame("ask"), given)
 
     def sleep(self, seconds: float) -> Future[None]:
-        """Wait, in a program (`ikigai_actors.programs`), of the program's own agent: after a crash to the same time.
+        """Wait for some seconds, in a program (`ikigai_actors.programs`).
+
+        After a crash the wait goes on to the same end.
 
         Raises `NoCurrentAgent` and `BadInput`.
         """
@@ -266,12 +272,12 @@ class TurnCommands(CommandBase[H]):
 
         Args:
             timeout: seconds to wait; None waits forever.
-            on_change: what follows in this turn where a program does something else than its log holds: ``fail``,
-                ``go_on`` or ``restart``, as for `ikigai_actors.programs.program`; a note in the log says so. None
-                leaves it to the program.
+            on_change: what happens in this turn if a program asks for other acts than its log has: ``fail``, ``go_on``
+                or ``restart``, as for `ikigai_actors.programs.program`. A note in the log records the choice. None
+                keeps the choice of the program.
 
         Returns:
-            Whether there was such a turn. There is none after a later message, a clear or a rewind.
+            Whether there was such a turn. After a later message, a clear or a rewind there is none.
         """
         future = Future[bool](timeout=timeout)
         if on_change is None:
