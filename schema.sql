@@ -264,6 +264,14 @@ CREATE TABLE definitions (
     body   TEXT NOT NULL                                 -- a JSON object: description, schema, traits
 );
 
+-- The tools that remote MCP servers have listed (ikigai_actors/records/mcp_listings.py), so that a host starts while one is away.
+CREATE TABLE mcp_listings (
+    server TEXT PRIMARY KEY,                             -- its URL
+    digest TEXT NOT NULL,                                -- SHA-256 of the list, in hexadecimal digits
+    list   TEXT NOT NULL,                                -- JSON
+    at     BIGINT NOT NULL
+);
+
 -- Documents, shared by all agents. Each write makes a version, and so does a deletion; versions stay.
 CREATE TABLE documents (
     path       TEXT NOT NULL,

@@ -123,6 +123,17 @@ class Toolbox:
         self._left_out |= unsuitable.keys()
         return unsuitable
 
+    def redefine(self, tools: Iterable[Tool]) -> Mapping[str, str]:
+        """Offer tools in place of those with the same names. Returns as `add` does."""
+        fresh = Toolbox(())
+        unsuitable = fresh.add(tools)
+        for name, tool in fresh._tools.items():
+            self._tools[name] = tool
+            self._traits[name] = replace(fresh._traits[name], asks=self._ask, build=self._build)
+        self._deferred.clear()
+        self._left_out |= unsuitable.keys()
+        return unsuitable
+
     @property
     def definitions(self) -> tuple[Definition, ...]:
         """The definitions of its tools, by name. Built-in calls have none."""

@@ -1335,6 +1335,13 @@ SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM uploads WHERE principal = :pr
 -- name: uploaded_blobs
 SELECT DISTINCT sha256 FROM uploads ORDER BY sha256
 
+-- name: mcp_listing
+SELECT digest, list FROM mcp_listings WHERE server = :server
+
+-- name: keep_mcp_listing
+INSERT INTO mcp_listings (server, digest, list, at) VALUES (:server, :digest, :list, :now)
+    ON CONFLICT (server) DO UPDATE SET digest = excluded.digest, list = excluded.list, at = excluded.at
+
 -- name: drop_uploads
 DELETE FROM uploads WHERE at < :before
 

@@ -20,7 +20,7 @@ Its modules:
     kinds, kind_files               kinds of agents: how they are pinned, and what their files say
     teams                           a team as a file
     agents_tool, configuration      the tool that lists agents; where ``ikigai.toml`` is
-    stored_trees                    what the database says of files that fork, for toolsets
+    stored_trees, stored_remotes    what the database says of files that fork, and of remote servers, for toolsets
     host/                           runs agents, supervises them, shares them
     remote/                         asks and follows agents that other processes run
 """

@@ -118,6 +118,7 @@ from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.system.remote.client import shown_state, turn_state
 from ikigai_actors.system.remote.follower import Follower
 from ikigai_actors.system.remote.following import FollowingLoop
+from ikigai_actors.system.stored_remotes import StoredRemotes
 from ikigai_actors.system.stored_trees import StoredTrees
 from ikigai_actors.tools.base import HostPaths, Toolset
 from ikigai_actors.tools.fitted import left_out
@@ -577,6 +578,7 @@ class ActorSystem(System):
                 publisher.publish(ToolTrouble(name, text))
 
             toolset.host_paths, toolset.trees = paths, StoredTrees(self._store, self._runtime.journal, self._clock)
+            toolset.remotes = StoredRemotes(self._store, self._runtime.journal, self._clock, self._toolbox.redefine)
             toolset.read_blobs = lambda hashes: self._store.read(lambda tx: read_blobs(tx, hashes))
             if unsuitable := self._toolbox.add(self._runtime.executor.open(toolset, tell)):
                 told = left_out(unsuitable)

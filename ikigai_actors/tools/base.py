@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.trees.tree import Copied, TreeStore
@@ -31,6 +32,22 @@ class HostPaths:
     """Files that no tool may give away: the database, the configuration."""
 
 
+class RemoteTools(Protocol):
+    """Services of the system for toolsets that are reached by the network."""
+
+    def secret(self, reference: str) -> str:
+        """The secret that a reference names, as ``env:NAME``; empty where this process does not find it. Blocks."""
+
+    def listing(self, server: str) -> tuple[str, str] | None:
+        """The tools that a server has listed: their digest, and the list as JSON; None where it never has. Blocks."""
+
+    def keep_listing(self, server: str, digest: str, listing: str) -> None:
+        """Keep the tools that a server lists. Does not wait."""
+
+    def redefine(self, tools: Sequence[Tool]) -> None:
+        """Offer these tools in place of those with the same names; new ones too. Does not wait."""
+
+
 class Toolset(ABC):
     """Tools that share something."""
 
@@ -40,6 +57,8 @@ class Toolset(ABC):
     """The stored trees in the database. The system sets it before `open`."""
     read_blobs: ReadBlobs | None = None
     """Reads bytes of the database by their digests. The system sets it before `open`."""
+    remotes: RemoteTools | None = None
+    """Services for a toolset that is reached by the network. The system sets it before `open`."""
     directory: Path | None = None
     """The directory that its tools work in, if they work in one."""
     copied: Copied | None = None

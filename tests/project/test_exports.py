@@ -120,8 +120,8 @@ EVERY: dict[str, object] = {
 OURS = ("ikigai_actors", "supervisors")
 
 INNER = {
-    "Asked", "AttachedSystem", "Clock", "Copied", "DataclassValue", "FileTree", "ModelValue", "Platform", "Scope",
-    "Subject", "System", "Trait", "TreeMerge", "TreeStore", "Until", "WaitTarget", "WrongArguments",
+    "Asked", "AttachedSystem", "Clock", "Copied", "DataclassValue", "FileTree", "ModelValue", "Platform", "RemoteTools",
+    "Scope", "Subject", "System", "Trait", "TreeMerge", "TreeStore", "Until", "WaitTarget", "WrongArguments",
 }  # fmt: skip
 """Types of members that only the runtime and the kit use, and of what `ActorSystem.attach` returns: as the methods of
 `ActorSystem` say it.

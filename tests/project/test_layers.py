@@ -35,7 +35,7 @@ LIBRARIES = {
     "anthropic": {"providers", "tools"},
     "openai pydantic_ai": {"providers"},
     "aiohttp": {"providers", "shell", "system"},
-    "httpx2": {"providers", "shell", "doors"},
+    "httpx2": {"providers", "shell", "doors", "tools"},
     "acp ag_ui": {"doors"},
     "mcp anyio": {"tools", "doors"},
     "uvicorn": {"http_server"},

@@ -1,1 +1,8 @@
-"""MCP servers whose tools models call."""
+"""MCP servers whose tools models call.
+
+server                      how a server is described, and when it is started again
+connection, process, lines  one run of a program, and its messages
+remote, watched             one connection to a remote server, and the HTTP below it
+remote_address              the URL and the headers of a remote server
+results                     answers, as models read them
+"""

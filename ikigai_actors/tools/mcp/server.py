@@ -1,6 +1,7 @@
-"""MCP servers: the tools of any program that speaks the Model Context Protocol over its standard input and output.
+"""MCP servers: the tools of whatever speaks the Model Context Protocol, by a program's output or by HTTP.
 
     ActorSystem.open(tools=[McpServer("uvx mcp-server-time"), McpServer(["npx", "@org/files", "/srv"], name="srv")])
+    McpServer("https://mcp.example.com/mcp", headers={"Authorization": "Bearer env:TOKEN"})
 
 Needs the extra ``mcp``: ``pip install 'ikigai-actors[mcp]'``. What takes long to import is imported at open.
 
@@ -14,6 +15,10 @@ A server that ends by itself is told to a person, and started again by the next 
 that says that it may or may not have run; a call that was not started says so. After ``kill -9`` of our process a guard
 in the server's session ends what is left of it (see `ikigai_actors.tools.process`).
 
+A remote server is connected to when a call needs it, and again after that connection ended. The database keeps the
+tools that it has listed. So a host starts while the server is away, and a changed list replaces the tools: calls that
+were approved by the former definition are asked about again.
+
 All servers are read on the event loop that all agents share, where a long line takes its time. So a server that writes
 one of more than `LINE_LIMIT` bytes is ended, and a notice says why.
 """
@@ -23,7 +28,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import PurePath
@@ -46,12 +51,16 @@ from ikigai_actors.text import unused
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.fence.policy import Fence
 from ikigai_actors.tools.function import TIMEOUT, Result, Tool, ToolError
+from ikigai_actors.tools.mcp.remote_address import check_remote_headers, check_url, is_url, looked_up, name_of_url
 from ikigai_actors.tools.policy import Policy
 from supervisors.intensity import add_restart
 
 if TYPE_CHECKING:
+    from mcp.types import Tool as Listed
+
     from ikigai_actors.tools.fence.enclosure import Enclosure
     from ikigai_actors.tools.mcp.connection import Run
+    from ikigai_actors.tools.mcp.remote import RemoteConnection, RemoteRun
 
 START_TIMEOUT = 30.0
 """Seconds until a server must have listed its tools."""
@@ -109,6 +118,7 @@ class McpServer(Toolset):
         policy: str | None = None,
         timeout: float = TIMEOUT,
         env: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
         fence: Fence | None = None,
         start_timeout: float = START_TIMEOUT,
         line_limit: int = LINE_LIMIT,
@@ -119,15 +129,18 @@ class McpServer(Toolset):
 
         Args:
             command: what starts it, as a line that a shell would split into words (nothing else of a shell is heeded),
-                or as the words.
+                or as the words; or the URL of a remote server.
             name: the text before the names of its tools; derived from the command when None.
             policy: ``allow``, ``ask`` or ``deny`` for all of its tools; None means allow for those that it calls
                 read-only, else ask.
             timeout: seconds that a call may take.
             env: environment variables that it gets beside a few common ones, such as ``PATH`` and ``HOME``.
+            headers: sent with each request to a remote server. ``env:NAME`` and ``file:PATH`` in them name secrets,
+                which each connection looks up.
             fence: what it may reach, in a fence of its own; it then begins in a private home. None for no fence.
             start_timeout: seconds until it must have listed its tools.
-            line_limit: bytes of a line that it may write; one that writes a longer one is ended.
+            line_limit: bytes of a line that it may write; one that writes a longer one is ended. For a remote server,
+                bytes of an answer.
             defer: whether models have to find its tools before their requests have the descriptions; None where it
                 has more than `MOST_BEFORE_A_MODEL`.
             clock: decides when it may be started again; the machine's own when None.
@@ -135,8 +148,14 @@ class McpServer(Toolset):
         Raises:
             BadInput: the command, the name, the policy or a time cannot be used.
         """
-        self._command = _words(command)
+        self._url = check_url(str(command)) if is_url(command) else ""
+        self._command = [self._url] if self._url else _words(command)
         self._name = name_of(self._command) if name is None else name
+        if self._url and (env or fence is not None):
+            raise BadInput("A remote MCP server takes no env and no fence: it runs elsewhere. Give it headers.")
+        self._headers = check_remote_headers(headers)
+        if headers is not None and not self._url:
+            raise BadInput("An MCP server that is a program takes no headers: give it env.")
         if re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", check_type(self._name, str, "name", "text, or None")) is None:
             raise BadInput(f"A server's name is 1 to 64 of a-z A-Z 0-9 _ -, got {self._name!r}; give another.")
         if policy is not None and policy not in list(Policy):
@@ -154,6 +173,8 @@ class McpServer(Toolset):
         self._clock = clock or SystemClock()
         self._restarts = Restarts()
         self._run: Run | None = None
+        self._remote: RemoteConnection | None = None
+        self._listing = ""  # the digest of the tools of a remote server
 
     @property
     def name(self) -> str:
@@ -162,8 +183,10 @@ class McpServer(Toolset):
 
     async def open(self, tell: Tell) -> Sequence[Tool]:
         """Start the server, and return its tools. Raises `BadInput` when it does not start; nothing is left then."""
-        if self._run is not None:
+        if self._run is not None or self._remote is not None:
             raise BadInput(f"The MCP server {self.name} is open already; make another McpServer for another system.")
+        if self._url:
+            return await self._open_remote(tell)
         if shutil.which(self._command[0], path=self._env.get("PATH")) is None:
             raise BadInput(f"{self._shown}: there is no command {self._command[0]!r}. Install it, or give its path.")
         with NeedsExtra("mcp", "An MCP server"):
@@ -188,7 +211,14 @@ class McpServer(Toolset):
             await asyncio.wait({run.task})
             await self._unfence()
             raise
-        misfits = {name: why for name, why in run.misfits.items() if name not in listed}
+        return self._tools(listed.values(), run.misfits)
+
+    def _tools(self, tools: "Iterable[Listed]", misfits: Mapping[str, str]) -> list[Tool]:
+        """The tools of a list, and those that break the protocol."""
+        from ikigai_actors.tools.mcp import connection as parts  # already imported
+
+        listed = {tool.name: tool for tool in tools}
+        misfits = {name: why for name, why in misfits.items() if name not in listed}
         names = tool_names(self.name, [*listed, *misfits])
         deferred = len(listed) > MOST_BEFORE_A_MODEL if self._defer is None else self._defer
         return [
@@ -201,11 +231,64 @@ class McpServer(Toolset):
             *(parts.Misfit(names[remote], why) for remote, why in misfits.items()),
         ]
 
+    async def _open_remote(self, tell: Tell) -> Sequence[Tool]:
+        """The tools of a remote server: as it lists them, or as it listed them once while it cannot be asked."""
+        with NeedsExtra("mcp", "An MCP server"):
+            parts = await in_thread(lambda: import_module("ikigai_actors.tools.mcp.remote"), "ikigai-mcp-import")
+        self._tell, remotes = tell, self.remotes
+        kept = None if remotes is None else await in_thread(lambda: remotes.listing(self._url), "ikigai-mcp-list")
+        connection = self._remote = parts.RemoteConnection(self._connect, self._listed)
+        if kept is not None:
+            self._listing, _ = kept
+        try:
+            run = await connection.connected()
+            return self._tools(await run.tools(), run.misfits)
+        except parts.NotRun as error:
+            if kept is not None:
+                tell(f"{error} Its tools are those that it listed before.".replace(" This call did not run.", ""))
+                return self._tools(parts.tools_in(kept[1]), {})
+            self._remote = None
+            await connection.close()
+            why = str(error).removesuffix(" This call did not run.")
+            raise BadInput(
+                f"{self._shown} does not serve MCP: {why} Check its URL, its headers and the network."
+            ) from error
+        except BaseException:  # Ctrl-C, while it takes its time
+            self._remote = None
+            await connection.close()
+            raise
+
+    def _connect(self, on_end: "Callable[[Run], None]") -> "RemoteRun":
+        """Begin a connection to a remote server. Raises `BadInput`."""
+        from ikigai_actors.tools.mcp.remote import RemoteRun  # already imported
+
+        secret = (lambda reference: "") if self.remotes is None else self.remotes.secret
+        headers = looked_up(self._headers, secret)
+        return RemoteRun(self.name, self._url, headers, self._start_timeout, self._line_limit, on_end)
+
+    def _listed(self, run: "RemoteRun", tools: "Sequence[Listed]") -> None:
+        """Keep what a new connection lists, and offer it where it is another list than before."""
+        from ikigai_actors.tools.mcp.remote import listing_of  # already imported
+
+        digest, body = listing_of(tools)
+        if digest == self._listing:
+            return
+        former, self._listing = self._listing, digest
+        if self.remotes is not None:
+            self.remotes.keep_listing(self._url, digest, body)
+        if former:
+            self._tell("Its tools have changed since they were listed: calls that wait for approval are asked again.")
+            if self.remotes is not None:
+                self.remotes.redefine(self._tools(tools, run.misfits))
+
     async def leave(self, agent: str) -> None:
         """All agents share the server."""
 
     async def close(self) -> None:
-        """End the server, with all that it started."""
+        """End the server, with all that it started; or the connection to it."""
+        connection, self._remote = self._remote, None
+        if connection is not None:
+            await connection.close()
         run, self._run = self._run, None
         if run is not None:
             await run.stop()
@@ -242,6 +325,10 @@ class McpServer(Toolset):
         """Call a tool, and start the server for it if it ended. Raises ``ToolError``."""
         from ikigai_actors.tools.mcp.connection import NotServing
 
+        if self._url:
+            if self._remote is None:
+                raise ToolError(f"{self._shown} is closed. This call did not run.")
+            return await self._remote.call(tool, arguments)
         try:
             return await (await self._serving()).call(tool, arguments)
         except NotServing as error:
@@ -272,13 +359,16 @@ def mcp_servers(commands: Iterable[str]) -> list[McpServer]:
     """A server for each command, with names that differ: where two are alike, the later ones get a number."""
     made: list[McpServer] = []
     for command in commands:
-        name = unused(name_of(_words(command)), {server.name for server in made}, 64)
+        words = [command.strip()] if is_url(command) else _words(command)
+        name = unused(name_of(words), {server.name for server in made}, 64)
         made.append(McpServer(command, name=name))
     return made
 
 
 def name_of(words: Sequence[str]) -> str:
-    """A name for a server, from the words of its command: what is run, without who runs it."""
+    """A name for a server, from the words of its command: what is run, without who runs it; or from its URL."""
+    if is_url(words[0]):
+        return legal(name_of_url(words[0]))[:64] or "mcp"
     said = [word for word in words if re.fullmatch(r"[^-\s=][^\s=]*", word)]
     chosen = next((word for word in said if not _LAUNCHERS.fullmatch(PurePath(word).name)), words[0])
     last = PurePath(chosen).name.split("@")[0]  # without a version

@@ -1,0 +1,28 @@
+"""Table ``mcp_listings``: the tools that remote MCP servers have listed.
+
+Each connection lists them, and writes a list that has changed. All hosts have it: the last one to write it counts.
+"""
+
+from dataclasses import dataclass
+
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class KeepListing(Unit):
+    """Keep the tools that a server lists."""
+
+    server: str
+    digest: str
+    listing: str
+    now: int
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        tx.run("keep_mcp_listing", server=self.server, digest=self.digest, list=self.listing, now=self.now)
+
+
+def mcp_listing(tx: Transaction, server: str) -> tuple[str, str] | None:
+    """The digest of a server's tools, and the list as JSON; None where it never listed any."""
+    rows = tx.run("mcp_listing", server=server)
+    return (str(rows[0][0]), str(rows[0][1])) if rows else None

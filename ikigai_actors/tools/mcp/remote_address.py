@@ -1,0 +1,78 @@
+"""The address of a remote MCP server: its URL, its headers, its name. Pure.
+
+A header may hold references, ``Bearer env:TOKEN``: each connection looks them up, so no secret is kept here.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+from ikigai_actors.arguments import check_variables, shown
+from ikigai_actors.errors import BadInput
+
+_REFERENCE = re.compile(r"\b(?:env|file|keyring):[^\s,;\"]+")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OWN = {"accept", "content-type", "content-length", "host", "mcp-session-id", "mcp-protocol-version", "connection"}
+"""Headers that the protocol itself sets."""
+_USUAL = {"mcp", "api", "www", "com", "org", "net", "io", "dev", "app", "ai", "co"}
+"""Labels of a host that say nothing about the server."""
+
+
+def is_url(command: object) -> bool:
+    """Whether what starts a server is the address of one."""
+    return isinstance(command, str) and re.match(r"https?://", command.strip(), re.IGNORECASE) is not None
+
+
+def check_url(text: str) -> str:
+    """The URL of a server. Raises `BadInput`."""
+    url = text.strip()
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise BadInput(f"Expected the URL of an MCP server; got {shown(url)}: {error}.") from None
+    if not parts.hostname or port == 0 or re.search(r"[\s\x00-\x1f\x7f]", url):
+        raise BadInput(f"Expected the URL of an MCP server, such as https://mcp.example.com/mcp; got {shown(url)}.")
+    if parts.username is not None or parts.password is not None:
+        raise BadInput("A URL of an MCP server takes no user and password: give them in headers.")
+    if parts.fragment:
+        raise BadInput(f"A URL of an MCP server takes no fragment (#); got {shown(url)}.")
+    return url
+
+
+def check_remote_headers(value: object) -> dict[str, str]:
+    """The headers for a server. Raises `BadInput`."""
+    headers = check_variables(value, "headers")
+    for name, text in headers.items():
+        if _HEADER.fullmatch(name) is None or name.lower() in _OWN:
+            raise BadInput(f"{name!r} cannot be a header for an MCP server; leave it out.")
+        if re.search(r"[\r\n\0]", text):
+            raise BadInput(f"The header {name} has a line break; take it out.")
+    return headers
+
+
+def looked_up(headers: Mapping[str, str], secret: Callable[[str], str]) -> dict[str, str]:
+    """Headers with the secrets that they name.
+
+    Args:
+        headers: as they were configured.
+        secret: the secret of a reference; empty where there is none.
+
+    Raises:
+        BadInput: there is no such secret. The text names the reference alone.
+    """
+
+    def filled(match: re.Match[str]) -> str:
+        if not (text := secret(match[0])) or re.search(r"[\r\n\0]", text):
+            raise BadInput(f"there is no secret {match[0]} here, or it has a line break: set it")
+        return text
+
+    return {name: _REFERENCE.sub(filled, text) for name, text in headers.items()}
+
+
+def name_of_url(url: str) -> str:
+    """A name for a server, from its host."""
+    host = urlsplit(url).hostname or "mcp"
+    if re.fullmatch(r"[\d.:a-f]+", host):
+        return host
+    return next((label for label in host.split(".") if label not in _USUAL), host)

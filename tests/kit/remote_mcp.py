@@ -1,0 +1,144 @@
+"""A remote MCP server on loopback, by the official SDK, behind a door at which a test decides on answers."""
+
+import json
+import socket
+import threading
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import uvicorn
+from mcp.server import MCPServer
+from mcp.types import ToolAnnotations
+
+from tests.kit.blocking_provider import DEADLINE
+
+READS = ToolAnnotations(read_only_hint=True)
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+def plain_server() -> MCPServer:
+    """A server with two tools."""
+    server = MCPServer("remote-for-tests")
+
+    @server.tool(annotations=READS)
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    @server.tool(annotations=READS)
+    def fail(text: str) -> str:
+        """Fail."""
+        raise ValueError(text)
+
+    return server
+
+
+class RemoteMcp:
+    """The server, on a port of its own. It can be stopped, and started again on the same port."""
+
+    def __init__(self, make: Callable[[], MCPServer] = plain_server, token: str = "", **options: Any) -> None:
+        """Make it; with a ``token`` it takes requests alone that carry it."""
+        self._make, self._token, self._options = make, token, options
+        self._port = _free_port()
+        self.refuses: list[int | str] = []
+        """What happens to the next calls of tools in place of an answer: a status, or ``cut``."""
+        self.is_old = False
+        """Whether it speaks a version of the protocol that has sessions alone."""
+        self.calls: list[dict[str, Any]] = []
+        """The calls of tools that came through the door."""
+        self.connections = 0
+        """How often a client has begun a session, or asked what this is."""
+        self._server: uvicorn.Server | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}/mcp"
+
+    def start(self) -> "RemoteMcp":
+        app = self._make().streamable_http_app(**self._options)
+        config = uvicorn.Config(self._door(app), port=self._port, log_level="critical", timeout_graceful_shutdown=0)
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        started = threading.Event()
+        began = self._server.startup
+
+        async def startup(sockets: list[socket.socket] | None = None) -> None:
+            await began(sockets)
+            started.set()
+
+        self._server.startup = startup  # type: ignore[method-assign]
+        self._thread.start()
+        assert started.wait(DEADLINE)
+        return self
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.should_exit = self._server.force_exit = True
+            self._thread.join(DEADLINE)
+            self._server = None
+
+    def _door(self, app: App) -> App:
+        async def handle(scope: Message, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http" or scope["path"] != "/mcp" or scope["method"] != "POST":
+                await app(scope, receive, send)
+                return
+            headers = dict(scope["headers"])
+            if self._token and headers.get(b"authorization") != f"Bearer {self._token}".encode():
+                await _answer(send, 401)
+                return
+            body, again = await _body(receive)
+            asked = json.loads(body)
+            if self.is_old and asked.get("method") == "server/discover":
+                await _answer(send, 404)
+                return
+            self.connections += asked.get("method") in ("initialize", "server/discover")
+            if asked.get("method") == "tools/call":
+                self.calls.append(asked["params"])
+                refusal = self.refuses.pop(0) if self.refuses else None
+                if isinstance(refusal, int):
+                    await _answer(send, refusal)
+                    return
+                if refusal == "cut":
+                    await _cut(send)
+                    return
+            await app(scope, again, send)
+
+        return handle
+
+
+async def _answer(send: Send, status: int) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _cut(send: Send) -> None:
+    """Begin an answer, and end it before it is whole."""
+    head = [(b"content-type", b"application/json"), (b"content-length", b"500")]
+    await send({"type": "http.response.start", "status": 200, "headers": head})
+    await send({"type": "http.response.body", "body": b'{"jsonrpc": "2.0"', "more_body": True})
+    raise ConnectionAbortedError
+
+
+async def _body(receive: Receive) -> tuple[bytes, Receive]:
+    body, more = b"", True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            break
+        body, more = body + message.get("body", b""), message.get("more_body", False)
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return body, again
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
