@@ -3,10 +3,10 @@
 While a unit is being committed the actor is held: no message reaches it, so it decides nothing on a state that may not
 come true. The verdict releases it.
 
-    committed   the new state is taken, the log grows, subscribers hear, and then the effects leave
-    refused     the state stays, and the caller hears why
-    failed      the state is thrown away: the agent is unloaded, as after boot, and read again when next needed
-    fenced      the agent belongs to another host, or is dead: the actor stops
+    committed   the new state is taken, the log grows, subscribers get events, and then the effects are performed
+    refused     the state stays, and the caller gets the reason failed      the state is thrown away: the agent is
+    unloaded, as after boot, and read again when next needed fenced      the agent belongs to another host, or is dead:
+    the actor stops
 
 A handler that fails ends the actor, and the supervisor decides on a next one, which gets all that waits. The caller of
 a command that failed gets the error before that: nobody decides on it again, since it would only fail again.
@@ -149,12 +149,15 @@ _Answered = on.ReplyReceived | on.ReplyFailed | on.Exited | on.SummaryReplied | 
 
 
 class AgentActor(PooledActor):
-    """Runs one agent."""
+    """The actor that runs one agent."""
 
     serves_callers = False  # its handlers commit, which is a worker's business
 
     def __init__(self, runtime: Runtime, origin: Origin, handover: Handover | None = None) -> None:
-        """Make the actor of an agent, whose log is not read yet. An earlier actor of it may hand over what waits."""
+        """Make the actor of an agent. Its log is not read yet.
+
+        An earlier actor of the agent may hand over its waiting messages.
+        """
         last = handover or Handover(origin.head, origin.turn, origin.lifecycle, paused=origin.paused)
         state = State(
             origin.uuid,
@@ -194,7 +197,7 @@ class AgentActor(PooledActor):
 
     @property
     def called(self) -> str:
-        """The name of the agent for people: its name, or its two words. Thread-safe."""
+        """The name of the agent for people: its name, or its two generated words. Thread-safe."""
         return called(self.state.uuid, self.origin.name)
 
     def statistics(self) -> AgentStatistics:
@@ -203,7 +206,7 @@ class AgentActor(PooledActor):
 
     @property
     def waiting(self) -> int:
-        """How many messages wait for the agent: in the inbox, or for the end of its turn."""
+        """The number of messages that wait for the agent: in its inbox, or for the end of its turn."""
         return len(self.actor_inbox) + len(self.backlog)
 
     @property
@@ -213,21 +216,30 @@ class AgentActor(PooledActor):
 
     @property
     def used(self) -> float | None:
-        """When the log was last read or grew, by the host's clock; None when there is none to drop. Thread-safe."""
+        """The time when the log was last read or grew, by the host's clock; None when no log is in memory.
+
+        Thread-safe.
+        """
         return self._log.used if self._may_rest else None
 
     def looks_unused(self) -> int:
-        """How many looks in a row, this one included, have found that the agent had nothing to do. For one thread."""
+        """Count a look that has found the agent unused; return how many in a row have. To be called by one thread."""
         slices, before = self._slices, self._unused
         self._unused = (slices, before[1] + 1 if slices == before[0] else 0)
         return self._unused[1]
 
     def sleep(self) -> None:
-        """End soon, if nothing of the agent is open then: it sleeps until it is needed. Thread-safe; never waits."""
+        """Let the agent go to sleep soon, if nothing of it is open: the actor ends until it is needed.
+
+        Thread-safe; never waits.
+        """
         self.actor_inbox.put_urgent(Sleep())
 
     def park(self) -> None:
-        """End soon, if the turn only waits then: the agent is parked. Thread-safe; never waits."""
+        """Park the agent soon, if its turn only waits: the actor ends until the wait is over.
+
+        Thread-safe; never waits.
+        """
         self.actor_inbox.put_urgent(ParkIdle())
 
     def rest(self) -> None:
@@ -247,7 +259,10 @@ class AgentActor(PooledActor):
         return not busy and not inbox.scheduled and slices == self._slices  # nobody was at it meanwhile
 
     def heard(self) -> Future[None] | None:
-        """Settled once the agent has handled the messages from before this call; None when it has. Thread-safe."""
+        """Return a future that is settled once all earlier messages were handled; None when they were already.
+
+        Thread-safe.
+        """
         inbox, done = self.actor_inbox, Future[None]()
         with suppress(InboxFull):
             if (inbox.scheduled or inbox.held or not inbox.empty()) and self.deliver(TakenIn(done)):
@@ -263,15 +278,17 @@ class AgentActor(PooledActor):
         return again
 
     def rename(self, name: str | None) -> None:
-        """Take another name. Thread-safe: no decision depends on the name."""
+        """Take another name. Thread-safe, since no decision depends on the name."""
         self.origin = self.origin._replace(name=name)
         self._effects.rename(name)
 
     def begin(self, log: Log | None) -> None:
-        """Release a child that was just born. If it was born with an open turn, that goes on at once.
+        """Release the actor of a child that was just born.
+
+        If the child was born with an open turn, the turn goes on at once.
 
         Args:
-            log: its log, when it is in memory; None to read it when the child needs it.
+            log: the child's log, when it is in memory; None to read it when the child needs it.
         """
         if log is None and self.state.turn:
             self.actor_inbox.release(Restarted(self.state.turn, self.state.status, born=True))
@@ -285,7 +302,7 @@ class AgentActor(PooledActor):
         self.actor_inbox.release(LogRead(log))
 
     def on_receive(self, message: Any) -> None:
-        """Handle one command, signal, completion or verdict; then do whatever can be done next."""
+        """Handle one command, signal, completion or verdict; then begin all work that can begin."""
         if self._perhaps_parked and not isinstance(message, Committed | Refused | Failed | Dead | Departed):
             self.actor_inbox.put_urgent(message, first=True)
             self._take(Step(self.state, Unparking()))
@@ -955,14 +972,17 @@ class AgentActor(PooledActor):
         self.backlog.discard_remote()
 
     def report(self, reason: BaseException) -> None:
-        """Log the whole of a crash at DEBUG: the agent's supervisor decides, and logs one line about it."""
+        """Log the traceback of a crash at DEBUG. The agent's supervisor logs one line about its decision."""
         if self.actor_inbox.closed:
             super().report(reason)
         else:
             logger.debug("Agent %s crashed", self.state.uuid, exc_info=reason)
 
     def on_crash(self, reason: BaseException) -> None:
-        """Leave the crash to the agent's supervisor. The next actor takes all later messages."""
+        """Leave the decision about a crash to the agent's supervisor.
+
+        The next actor of the agent gets all later messages.
+        """
         for failed in (self._deciding, self._undecided[0]):
             if (caller := getattr(failed, "caller", None)) is not None:
                 caller.settle(self._crash_of(reason))
@@ -983,7 +1003,7 @@ class AgentActor(PooledActor):
         return error
 
     def on_death(self, reason: BaseException | None) -> None:
-        """Answer all callers that still wait: the agent acts no more."""
+        """Answer all callers that still wait, because the agent is dead."""
         self._end(self._gone())
 
     def _gone(self) -> ActorGone:
@@ -1032,7 +1052,7 @@ class AgentActor(PooledActor):
         self._successor = self.runtime.processes.depart(self, self._what_waits())
 
     def take_over(self, message: Any) -> None:
-        """Take a message that an earlier actor of the agent has not handled; or hand it on."""
+        """Take a message that an earlier actor of the agent has not handled; or pass it on to a later one."""
         self.actor_inbox.put_urgent(message)
 
     def close(self) -> None:

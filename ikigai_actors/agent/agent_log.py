@@ -1,7 +1,4 @@
-"""The log of one agent, in memory while its actor needs it: read, extended after each commit, dropped when idle.
-
-Without a log an agent can still fork and receive messages: then `LogCache` notes that the log may be incomplete.
-"""
+"""The log of one agent in memory: read when its actor needs it, extended after each commit, dropped when idle."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
@@ -28,7 +25,10 @@ from ikigai_actors.records.messages.replies import outcome_of
 
 
 class AgentLog:
-    """The log of one agent. Only its actor calls these methods; any thread may ask when it was used."""
+    """The log of one agent.
+
+    Only the agent's actor calls these methods, except that any thread may ask when the log was used.
+    """
 
     __slots__ = ("_inbox", "_runtime", "_uuid", "child", "current", "loading", "used")
 
@@ -46,7 +46,7 @@ class AgentLog:
     def load(self, whole: bool = False) -> None:
         """Read the log on the reader's thread, which posts `LogRead` or `LoadFailed` to the inbox; never waits.
 
-        ``whole``: with the messages that a summary replaces.
+        ``whole``: including the messages that a summary replaces.
         """
         if self.loading:
             return
@@ -55,7 +55,7 @@ class AgentLog:
         self._read(lambda log: inbox.put_urgent(LogRead(log) if isinstance(log, Log) else LoadFailed(log)), whole)
 
     def read_whole(self) -> None:
-        """Ask for all of the log, which the agent does nothing without: it releases the inbox with `WholeRead`."""
+        """Ask for the complete log. The agent handles no message until `WholeRead` brings it."""
         inbox = self._inbox
         self._read(lambda log: inbox.release(WholeRead(log)), whole=True)
 
@@ -64,16 +64,16 @@ class AgentLog:
 
     @property
     def lacks_what_is_shown(self) -> bool:
-        """Whether more must be read before a model is asked: a rewind or an uncompact has brought it back."""
+        """Return whether a rewind or an uncompact has made messages visible that are not in memory."""
         return self.current is not None and not self.current.shows(self.current.head)
 
     def hold_whole(self, log: Log) -> None:
-        """Go on with the whole log, in place of the one that is held."""
+        """Replace the log in memory by the complete log."""
         self.current = log
         self._use(log.held)
 
     def look_up(self, command: on.ForkAt) -> None:
-        """Ask for the settings at a fork point; the command comes back with them as `LookedUp`. Never waits."""
+        """Ask for the settings at a fork point. The command comes back with them as `LookedUp`. Never waits."""
         inbox, uuid = self._inbox, self._uuid
 
         def done(found: Mapping[str, Any] | IkigaiError) -> None:
@@ -85,7 +85,7 @@ class AgentLog:
         self._runtime.log_loader.look_up(lambda cache: cache.settings_at(uuid, command.at), done)
 
     def look_at_child(self, effect: ReadChild) -> None:
-        """Ask for the data of an agent that is to be merged; it comes back as `on.ChildRead`. Never waits."""
+        """Ask for the data of an agent to be merged. They come back as `on.ChildRead`. Never waits."""
         inbox, uuid = self._inbox, self._uuid
 
         def look(cache: LogCache) -> tuple[MergeSource, Log | None]:
@@ -106,12 +106,12 @@ class AgentLog:
         self._runtime.log_loader.look_up(look, done)
 
     def hold(self, log: Log, turn: int) -> on.Loaded:
-        """Keep the log that was read; return what the machine needs of it.
+        """Keep the log that was read; return the facts that the machine needs of it.
 
         Args:
-            turn: position of the message that opened the agent's turn; 0 when none is open.
+            turn: the position of the message that opened the agent's turn; 0 when no turn is open.
 
-        Raises `NotHeld` when more of it must be read for that.
+        Raises `NotHeld` when messages are needed that are not in memory.
         """
         self.loading = False
         view, failed = log.view(log.head), machine.failed_turn(log.newest_first())
@@ -142,11 +142,11 @@ class AgentLog:
             self._runtime.publisher.publish(message)
 
     def drop(self) -> None:
-        """Forget the log, which is complete: the next command reads it again."""
+        """Drop the log, which is complete. The next command reads it again."""
         self.current = None
 
     def abandon(self) -> None:
-        """Forget the log, which may lack what a unit in flight adds."""
+        """Drop the log, because messages of a unit in flight may be missing from it."""
         self.drop()
         self._runtime.log_cache.forget(self._uuid)
 

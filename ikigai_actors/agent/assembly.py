@@ -1,4 +1,4 @@
-"""An agent's conversation as a model sees it, kept beside its log: each message is looked at once in its life.
+"""Makes an agent's conversation as a model sees it, and keeps it beside the log, so each message is converted once.
 
 A conversation is a chain of passages (`providers.conversation`). A message that counts has the same messages before it
 in every history in which it counts: a rewind and a clear only move where a conversation ends or begins. Under a summary
@@ -33,17 +33,17 @@ def conversation_of(
     end: int | None = None,
     gone: frozenset[str] | None = None,
 ) -> Passage:
-    """The conversation up to a position, as a model sees it.
+    """Return the conversation up to a position, as a model sees it.
 
     Args:
         model: the model, ``provider:model``.
-        limits: what its service takes of attachments; None where nothing is known of it.
-        further: messages that are in no log, and come last.
-        end: where the conversation ends that the model is shown; None for the position.
-        gone: the tools to which no result may refer; None where results refer to none.
+        limits: the limits of the model's service for attachments; None if they are not known.
+        further: messages that follow, and that are in no log.
+        end: the position at which the shown conversation ends; None for ``head``.
+        gone: the tools to which results must not refer any more; None if results never refer to tools.
 
     Returns:
-        The conversation, the user's side last.
+        The conversation, which ends with a message of the user.
     """
     if log.passages is not None:  # most of it is made
         return _conversation(log, head, model, limits, further, end, gone)
@@ -84,16 +84,16 @@ def conversation_in_words(
     end: int,
     gone: frozenset[str] | None = None,
 ) -> Passage:
-    """The conversation as for `conversation_of`, with all attachments by reference."""
+    """Return the conversation as `conversation_of` does, but with a text in place of each attachment."""
     whole = conversation_of(log, head, model, limits, further, end, gone)
     attaches = whole.blobs or whole.hidden
     return conversation_of(log, head, model, NOTHING_ATTACHED, further, end, gone) if attaches else whole
 
 
 def passage_of(messages: Sequence[Message], model: str) -> Passage:
-    """Messages of a history as a model sees them, all attachments by reference, without what came before.
+    """Convert messages of a history to a passage for a model, with a text in place of each attachment.
 
-    Nothing is kept of it.
+    The result is not cached.
     """
     sent: set[str] = set()
     turns = Turns(None, model, sent, limits=NOTHING_ATTACHED, hidden=sum(len(blobs_of(one)) for one in messages))
@@ -128,11 +128,11 @@ def shared_blocks(
     hidden: int = 0,
     gone: frozenset[str] | None = None,
 ) -> int:
-    """How many blocks of `conversation_of`, which was called before, every sibling sends too.
+    """Return how many blocks of a conversation every sibling's conversation begins with, too.
 
-    Those up to the end of the last reply before the fork. What follows it is still open at the fork: the results of
-    calls, among them of the fork itself. An agent with a summary of its own shares none, nor does one that shows more
-    attachments by reference (``hidden``) than it did then.
+    These are the blocks up to the end of the last reply before the fork. Later blocks, such as the result of the fork's
+    call, differ. An agent with its own summary shares no blocks, nor does an agent that has replaced more attachments
+    by a text (``hidden``) since the fork. Call `conversation_of` first.
     """
     if not log.fork or ((lens := log.view(head).lens) is not None and lens.id > log.fork):
         return 0

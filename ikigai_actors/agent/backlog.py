@@ -13,8 +13,8 @@ Commands that begin or follow a turn keep their order. There are these exception
     a prompt of another process    waits in the mailbox, as one that was kept by an earlier host; its number there
                                    decides between it and other commands, as far as they know of it. One that was
                                    known here comes before a later command of this process
-    a word                         enters the turn in progress: `Backlog.words` gives those that wait to every step.
-                                   Where no turn is in progress it is a prompt of another process, and comes after
+    a steering message             enters the turn in progress: `Backlog.words` gives the waiting ones to every step.
+                                   Without a turn in progress it counts as a prompt of another process, and comes after
                                    the commands of this one
     a prompt that an INT came for  ends its turn as it begins, which a stopped agent does as well
 """
@@ -34,7 +34,7 @@ from supervisors.signals import Status
 
 
 class Backlog:
-    """The commands of one agent that wait. Only its actor changes it; any thread may read the counts."""
+    """The commands of one agent that wait. Only the agent's actor changes it; any thread may read the counts."""
 
     __slots__ = (
         "_behind", "_commands", "_forks", "_interrupted", "_kept", "_mails", "_passing", "_remote", "_unstored",
@@ -60,28 +60,29 @@ class Backlog:
         """Whether mail has come of which the agent gets a notice when it is idle."""
 
     def __len__(self) -> int:
-        """How many commands of this process wait."""
+        """The number of waiting commands of this process."""
         return len(self._forks) + len(self._commands)
 
     @property
     def resumes(self) -> bool:
-        """Whether a command waits that goes on with the turn."""
+        """Whether a command waits that resumes the turn."""
         return any(isinstance(one, on.Resume) for one in self._commands)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits: no command, and no prompt or word by mail."""
+        """Whether nothing waits: no command, and no prompt or steering message that is kept as mail."""
         return not (len(self) or self._remote or self._words)
 
     @property
     def is_full(self) -> bool:
-        """Whether a further command of this process is refused."""
+        """Whether further commands of this process are refused."""
         return len(self._forks) + len(self._commands) >= INBOX_CAPACITY
 
     def needs_log(self, status: Status) -> bool:
         """Whether a command waits that needs the log of an agent with this status.
 
-        News of mail is no reason to read it, nor a prompt of another process that a stopped agent does not take.
+        A notice of new mail does not need the log, and neither does a prompt of another process while the agent is
+        stopped.
         """
         if self._forks or self._commands:
             return True
@@ -91,18 +92,21 @@ class Backlog:
 
     @property
     def volatile(self) -> int:
-        """How many commands are lost with the process: neither prompts that are kept as mail, nor remote commands."""
+        """The number of waiting commands that are lost with the process.
+
+        Prompts kept as mail, and remote commands, are not lost.
+        """
         waiting = (one for one in (*self._forks, *self._commands) if one.needs is not on.Needs.LOG)
         return sum(not _mail_of(one) and mails_before(one) is None for one in waiting)
 
     @property
     def kept(self) -> list[on.Prompt]:
-        """The prompts of this process that wait as mail."""
+        """The prompts of this process that are kept as mail until the agent takes them up."""
         return [one for one in tuple(self._commands) if isinstance(one, on.Prompt) and one.mail]
 
     @property
     def durable(self) -> int:
-        """How many prompts of this process and words wait as mail: they outlive the process."""
+        """The number of waiting prompts and steering messages that are kept as mail, so they outlive the process."""
         return len(self.kept) + len(self._words)
 
     def add(self, command: on.Deferrable) -> None:
@@ -124,15 +128,18 @@ class Backlog:
         self._kept += 1
 
     def add_remote(self, prompt: on.Prompt) -> None:
-        """Append a prompt of another process, or a word, unless it is here: a mail may be announced twice."""
+        """Append a prompt of another process or a steering message. A mail that is announced twice is added once."""
         if prompt.mail not in self._mails:
             (self._words if prompt.is_word else self._remote).append(prompt)
             self._know(prompt.mail)
 
     def interrupt(self, mail: int = 0, *, words: bool = True) -> on.Prompt | None:
-        """Let the turn of the oldest prompt end as it begins, or of the one that is this mail; return that prompt.
+        """Mark the oldest prompt, or the prompt that is this mail, so that its turn ends as it begins.
 
-        None when there is none, or it is interrupted already. Without ``words`` no word is looked at.
+        Return that prompt.
+
+        None when there is no such prompt, or when it is marked already. Without ``words``, steering messages are passed
+        over.
         """
         line: list[Any] = self._commands
         place = _first_prompt(line, mail)
@@ -149,7 +156,7 @@ class Backlog:
 
     @property
     def words(self) -> Sequence[on.Prompt]:
-        """The words that may enter the turn together, oldest first. They stay here until `drop_words`."""
+        """The steering messages that may enter the turn together, oldest first. They stay here until `drop_words`."""
         size = 0
         for place, word in enumerate(self._words):
             size += len(word.text.encode())
@@ -158,20 +165,20 @@ class Backlog:
         return tuple(self._words)
 
     def drop_words(self, mails: Collection[int]) -> None:
-        """Drop words that have entered the turn, or were withdrawn."""
+        """Drop steering messages that have entered the turn, or that were withdrawn."""
         self._forget([one for one in self._words if one.mail in mails])
         self._words = [one for one in self._words if one.mail not in mails]
 
     def next(self, state: State, loading: bool = False, more: bool = False) -> on.TurnEvent | None:
         """Take the event that the machine can decide on now; None when everything must wait.
 
-        A prompt that is to be kept as mail is returned, but stays here: call `keep` once it is mail, or `discard` if it
-        cannot be.
+        A prompt that is to be kept as mail is returned, but stays in the backlog: call `keep` once it is mail, or
+        `discard` if it could not be stored.
 
         Args:
-            loading: whether its log is being read; a fork that could do without the log then waits for it.
-            more: whether commands wait in the inbox. A word overtakes those, and opens no turn before them: one may be
-                the prompt of the turn that it is meant for.
+            loading: whether the agent's log is being read. Then a fork that could do without the log waits for it.
+            more: whether commands wait in the inbox. A steering message overtakes these, but opens no turn before them,
+                since one of them may be the prompt of the turn for which the message is meant.
         """
         if not (self._commands or self._forks or self._remote or self._words or self.has_news):
             return None
@@ -183,7 +190,7 @@ class Backlog:
         return taken or self._next_between_turns(state, more) or self._next_fork(state) or self._next_command(state)
 
     def keep(self, caller: on.Caller, mail: int) -> None:
-        """Note that the prompt of this caller is kept as the mail of this number; it keeps its place."""
+        """Note that this caller's prompt is kept as the mail with this number. The prompt keeps its place."""
         place = self._place(caller)
         prompt = self._commands[place]
         assert isinstance(prompt, on.Prompt)  # no other command is kept
@@ -192,11 +199,14 @@ class Backlog:
         self._know(mail)
 
     def discard(self, caller: on.Caller) -> None:
-        """Drop the prompt of this caller, which could not be kept as mail."""
+        """Drop this caller's prompt, because it could not be kept as mail."""
         self._remove(self._place(caller))
 
     def take_back(self, caller: on.Caller) -> bool:
-        """Drop the command of this caller, unless it is a prompt that is kept as mail; return whether it was here."""
+        """Drop this caller's command, unless it is a prompt that is kept as mail.
+
+        Return whether the command was here.
+        """
         for place, command in enumerate(self._forks):
             if getattr(command, "caller", None) is caller:
                 del self._forks[place]
@@ -208,12 +218,12 @@ class Backlog:
         return False
 
     def discard_remote(self) -> None:
-        """Drop the prompts of other processes, and words. They stay in the mailbox."""
+        """Drop the prompts of other processes, and the steering messages. They stay in the mailbox."""
         self._forget((*self._remote, *self._words))
         self._remote, self._words = [], []
 
     def discard_resumption(self) -> None:
-        """Drop the event that would have gone on with the open turn."""
+        """Drop the event that would have resumed the open turn."""
         self._commands = [one for one in self._commands if not isinstance(one, on.Resume | on.TurnPoisoned)]
         self._kept = 0
 
@@ -334,7 +344,7 @@ class Backlog:
 
 
 def wants_news(state: State) -> bool:
-    """Whether the agent's settings say that it gets notices of new mail."""
+    """Return whether the agent's settings ask for notices of new mail."""
     return bool(state.view.settings.get("notify"))
 
 

@@ -1,8 +1,8 @@
-"""A model that is asked through the batches of its service: for an agent whose setting ``urgency`` lets it wait.
+"""Asks a model through the batches of its service, for agents whose setting ``urgency`` allows a delay.
 
-The request becomes a row, and nothing stays awake for it: no thread, no timer, no connection. Its body is written when
-it joins, since another host may send it, which has not this agent's tools. The answer comes to the turn as any other.
-Where no batch answers in time, the model is asked directly.
+The request becomes a row in the database, and occupies no thread, timer or connection while it waits. The row has the
+whole body of the request, because another host, without this agent's tools, may send the batch. The turn gets the
+answer like any other. If no batch answers in time, the model is asked directly.
 """
 
 import asyncio
@@ -24,34 +24,34 @@ class BatchQuestion(NamedTuple):
     """A request that may wait for a batch."""
 
     service: str
-    """``provider:model``: the requests of a batch are to one model."""
+    """The model, ``provider:model``. All requests of a batch are to one model."""
     agent: str
     position: int
-    """The head of the history that it sends."""
+    """The position of the latest message in the history that the request sends."""
     body: bytes
     patience: int
-    """Milliseconds for which it may wait."""
+    """The most milliseconds for which the request may wait for its batch."""
 
 
 Sealed = Callable[[], object]
-"""Called when a request has been put into a batch: from now on it may be paid for."""
+"""Called when a request has become part of a batch. From then on it may be paid for."""
 
 HandOver = Callable[[BatchAnswer | IkigaiError], object]
-"""Takes what came of a request."""
+"""Takes the answer of the batch to a request, or an error."""
 
 
 class BatchDesk(Protocol):
-    """Where requests wait for batches."""
+    """The place where requests wait for batches."""
 
     def join(self, question: BatchQuestion, sealed: Sealed, hand_over: HandOver) -> None:
-        """Let a request wait; the callbacks run on any thread. Never waits."""
+        """Let a request wait for a batch; the callbacks run on any thread. Never waits."""
 
     def leave(self, question: BatchQuestion) -> None:
-        """Forget a request; one that is not sealed is not sent. Never waits."""
+        """Forget a request. If it is not part of a batch yet, it is not sent. Never waits."""
 
 
 class BatchedProvider:
-    """Asks a provider through its batches."""
+    """A provider that asks another provider through its batches."""
 
     def __init__(
         self,
@@ -63,22 +63,22 @@ class BatchedProvider:
         patience: int,
         gate: AbstractAsyncContextManager[object] | None,
     ) -> None:
-        """Put the parts together.
+        """Use a provider and its batch service.
 
         Args:
-            provider: answers where no batch does.
-            service: the same, as it makes batches.
+            provider: answers directly if no batch does in time.
+            service: the batch service of that provider.
             model: ``provider:model``.
-            position: see `BatchQuestion`, and so the next one.
-            patience: see there.
-            gate: the queue before the provider, for what is asked directly.
+            position: the position for `BatchQuestion`.
+            patience: the most milliseconds to wait, for `BatchQuestion`.
+            gate: the queue before the provider, for direct requests.
         """
         self.name = provider.name
         self._provider, self._service, self._desk = provider, service, desk
         self._model, self._position, self._patience, self._gate = model, position, patience, gate
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
-        """Wait for the answer of a batch. Raises `ProviderError`."""
+        """Wait for the answer of a batch, or ask directly. Raises `ProviderError`."""
         body = await self._service.batch_body(request)
         question = BatchQuestion(self._model, request.agent, self._position, body, self._patience)
         answer = await self._waited(question, on_delta)
@@ -96,7 +96,7 @@ class BatchedProvider:
             return await self._provider.respond(request, on_delta)
 
     async def close(self) -> None:
-        """Close nothing: the provider is closed by itself."""
+        """Do nothing: the owner of the provider closes it."""
 
     async def _waited(self, question: BatchQuestion, on_delta: OnDelta) -> BatchAnswer | IkigaiError:
         loop = asyncio.get_running_loop()

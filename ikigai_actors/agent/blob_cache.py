@@ -1,7 +1,4 @@
-"""The bytes of blobs in memory, for requests: read from the database when a request needs them, and kept for the next.
-
-Requests of forks and siblings mention the same pictures, so few are read twice.
-"""
+"""Caches the bytes of attachments for requests: they are read from the database when first needed, and kept."""
 
 import threading
 from collections import OrderedDict
@@ -11,23 +8,23 @@ from ikigai_actors.errors import ProviderError, StoreError
 from ikigai_actors.providers.blocks import Blob
 
 MOST_KEPT = 64 * 1024 * 1024
-"""Bytes that are kept when no request needs them."""
+"""The most bytes that are kept while no request needs them."""
 
 Reader = Callable[[Sequence[str]], Mapping[str, bytes]]
 """Reads blobs by their hashes. Blocks; raises `StoreError`."""
 
 
 class BlobCache:
-    """The blobs that were used last. Any thread may use it."""
+    """A cache of the blobs that were used last. Any thread may use it."""
 
     def __init__(self, read: Reader) -> None:
-        """Keep what this function reads."""
+        """Cache the blobs that the function ``read`` reads."""
         self._read = read
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
     def load(self, hashes: Sequence[str]) -> dict[str, bytes]:
-        """The bytes of these blobs; one that is missing is left out. Blocks; raises `StoreError`."""
+        """Return the bytes of these blobs. Missing blobs are left out. Blocks; raises `StoreError`."""
         with self._lock:
             found = {sha256: self._kept[sha256] for sha256 in hashes if sha256 in self._kept}
             for sha256 in found:
@@ -46,23 +43,23 @@ class BlobCache:
 
 
 class RequestBlobs(Mapping[str, bytes]):
-    """The bytes of the blobs that one request mentions, by their hash. Read when they are first needed, all at once.
+    """The bytes of the blobs that one request mentions, by their hash. All are read at once when the first is needed.
 
-    `load` reads them beforehand, on a thread that may wait.
+    Call `load` beforehand on a thread that may wait.
     """
 
     def __init__(self, cache: BlobCache, mentioned: Sequence[Blob]) -> None:
-        """Make it for a conversation that mentions these."""
+        """Provide the blobs that a conversation mentions."""
         self._cache, self._hashes = cache, tuple({blob.sha256: None for blob in mentioned})
         self._bytes: dict[str, bytes] | None = None if self._hashes else {}
 
     @property
     def to_be_loaded(self) -> bool:
-        """Whether there are any that were not read yet."""
+        """Return whether some blobs were not read yet."""
         return self._bytes is None
 
     def load(self) -> dict[str, bytes]:
-        """Get the bytes ready. Blocks; raises `ProviderError`."""
+        """Read the bytes that are missing, and return all. Blocks; raises `ProviderError`."""
         if self._bytes is None:
             try:
                 self._bytes = self._cache.load(self._hashes)

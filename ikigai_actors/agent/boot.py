@@ -1,4 +1,6 @@
-"""Boot: for which agents actors are made, and who cannot come back. Linear in what was left open; no log is read.
+"""Boot: decides which agents get actors, and which cannot come back.
+
+Its time grows with the open work; it reads no log.
 
 A boot looks at those agents alone that have something open: a turn, a request, or a TERM that is not carried out. All
 others sleep: they are rows, until somebody asks something of them (`survey_one`).
@@ -30,71 +32,73 @@ from supervisors.signals import Status
 T = TypeVar("T")
 
 MOST_CUT_OFFS = 3
-"""How often a turn is cut off without a new message before it is left to a person: it may be what ends its host."""
+"""The most times that a turn is cut off without a new message before a person must resume it: the turn may be what ends
+its host.
+"""
 
 _STATUS = {status.value: status for status in Status}  # thrice as fast as the enumeration's own look-up
 
 
 class Origin(NamedTuple):
-    """An agent as the registry has it: the data from which its actor is made, at a boot or at its birth."""
+    """The registry's data of an agent, from which its actor is made at a boot or at its birth."""
 
     uuid: str
     name: str | None
     epoch: int
     head: int
-    """Position of its latest message."""
+    """The position of the agent's latest message."""
     turn: int
-    """Id of the message that opened the turn in progress; 0 when idle."""
+    """The id of the message that opened the turn in progress; 0 when no turn is open."""
     lifecycle: LifecycleState = RUNNING
-    """The status in the registry, and what belongs to that."""
+    """The status in the registry, with the reason, restart type and so on."""
     interrupted: bool = False
-    """Whether another process has interrupted the turn in progress, and nobody has ended it yet."""
+    """Whether another process has interrupted the turn in progress, and the turn has not ended yet."""
     paused: Paused | None = None
-    """For which budget its request waits; None when it waits for none."""
+    """The budget for which the agent's request waits; None when it waits for none."""
     labels: str = ""
-    """The labels, as one text (`records.agents.labels`)."""
+    """The labels of the agent, encoded as one text (`records.agents.labels`)."""
     cut_offs: int = 1
-    """How often its turn was cut off, with this time, since it came to its latest message."""
+    """How many times the turn was cut off since its latest message, this time included."""
     is_parked: bool = False
-    """Whether its turn waited only, and nothing of it was in memory: it was not cut off."""
+    """Whether the agent was parked: its turn only waited and had nothing in memory, so it was not cut off."""
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether its turn is cut off, and does not wait for a budget."""
+        """Whether the turn is cut off, and does not wait for a budget."""
         return self.turn > 0 and self.paused is None and not self.is_parked
 
 
 class Unrestorable(NamedTuple):
-    """An agent that cannot come back, since its rows are wrong."""
+    """An agent that cannot come back, because its rows are wrong."""
 
     uuid: str
     reason: str
 
 
 class Survey(NamedTuple):
-    """Agents of a host, as the registry had them at one moment."""
+    """The agents of a host with open work, as the registry had them at one moment."""
 
     version: int
-    """The version of the tree at that moment."""
+    """The version of the tree of agents at that moment."""
     restored: Sequence[Origin]
     unrestorable: Sequence[Unrestorable]
     gave_up: bool = False
-    """Whether agents there were stopped because their supervisor gave up."""
+    """Whether some agents were stopped because their supervisor gave up."""
     marked: bool = False
-    """Whether many agents are marked as awake that rest."""
+    """Whether many agents that rest are still marked as awake."""
 
 
 class RowReader(Protocol):
-    """Reads a store."""
+    """A store, as far as reading is concerned."""
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run work that only reads, and return what it returns."""
 
 
 def clear_left_behind(store: Store, host: str, shards: Collection[int]) -> None:
-    """Settle what the earlier hosts of these shards have left, before an agent of these shards acts on this host.
+    """Settle the rows that earlier hosts of these shards have left, before an agent of the shards acts on this host.
 
-    Raises `StoreUnusable` when rows of budgets hold what no program of ours has written.
+    Raises `StoreUnusable` when rows of budgets have contents that this program never writes.
     """
 
     def clear(tx: Transaction) -> None:
@@ -112,9 +116,9 @@ def clear_left_behind(store: Store, host: str, shards: Collection[int]) -> None:
 
 
 def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
-    """Look at the rows of the agents of these shards of a host that have something open: who comes back, who cannot.
+    """Look at the agents of a host's shards that have open work: which ones come back, and which cannot.
 
-    Raises `HistoryError` when agent 0's rows are wrong, and `StoreError` when the store fails.
+    Raises `HistoryError` when the rows of agent 0 are wrong, and `StoreError` when the store fails.
     """
 
     def read_all(tx: Transaction) -> Survey:
@@ -128,11 +132,13 @@ def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
 
 
 def survey_one(store: RowReader, host: str, shards: Collection[int], uuid: str, *, resting: bool) -> Survey:
-    """Look at the rows of one agent. Nothing is found of one that is dead, or does not live in these shards of a host.
+    """Look at the rows of one agent.
+
+    The survey is empty if the agent is dead, or does not live in these shards of the host.
 
     Args:
         store: raises `StoreError` when it fails.
-        resting: whether to find it only when nothing of it is open, or it is parked.
+        resting: whether to find the agent only when it has no open work or is parked.
     """
 
     def read_it(tx: Transaction) -> Survey:
@@ -175,13 +181,16 @@ def _judge(tx: Transaction, rows: Sequence[Row]) -> tuple[list[Origin], list[Unr
 
 
 def left_cut_off(found: Survey, resume: bool) -> list[str]:
-    """The agents whose turns were cut off and with which a host does not go on: all, or those that come no further."""
+    """Return the agents whose cut-off turns are not resumed.
+
+    Without ``resume``, these are all; else those that were cut off too often.
+    """
     cut_off = (one for one in found.restored if one.is_cut_off)
     return [one.uuid for one in cut_off if not (resume and one.cut_offs < MOST_CUT_OFFS)]
 
 
 def survey_of(imported: Imported) -> Survey:
-    """The agents that an import has brought, and that have an open turn; nothing is read."""
+    """Return the imported agents that have an open turn. Reads nothing."""
     found = [
         Origin(
             *(one.uuid, one.name, one.epoch, imported.heads[one.uuid], one.turn),

@@ -1,7 +1,7 @@
-"""The needs and costs of one agent's requests: the actor puts them into the units that are committed.
+"""Estimates what one agent's requests may cost, and counts what they have cost. Its actor writes both into the units.
 
-Nobody knows beforehand how long a reply will be, and no tokeniser is at hand. So a request's need is given twice: as it
-is to be *expected* by the agent's past, and the most that it can be, which a *strict* budget holds.
+Nobody knows beforehand how long a reply will be, and no tokeniser is at hand. So there are two numbers for a request:
+the *expected* need, estimated from the agent's past, and the highest possible need, which a *strict* budget reserves.
 
     input     what the last reply says it has read and written, and what was added since, to the system prompt and the
               tools, too: 3 bytes are a token, at worst a byte is. The whole request where no reply of the model has
@@ -42,13 +42,13 @@ from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
 from ikigai_actors.records.messages.outputs import expected_in
 
 USUAL_MAX_TOKENS = 16_000
-"""The most tokens of a reply, where neither a setting nor the provider says."""
+"""The most tokens of a reply, if neither a setting nor the provider has a limit."""
 
 FIRST_OUTPUT = 512
-"""Tokens that are expected of an agent's first reply."""
+"""The tokens that are expected of an agent's first reply."""
 
 REPLIES = 64
-"""How many of the latest replies the expectation is made of."""
+"""The number of the latest replies from which the next one's length is expected."""
 
 _BYTES = 3
 """Bytes that are expected to be a token."""
@@ -64,36 +64,36 @@ logger = logging.getLogger(__name__)
 
 
 class Model(NamedTuple):
-    """The model that is asked next, as far as it concerns costs."""
+    """The model that is asked next: its facts that matter for costs."""
 
     name: str
-    """``provider:model``."""
+    """The name, ``provider:model``."""
     counts: bool | None
-    """Whether it bills by tokens; None where its provider does not say."""
+    """Whether the model bills by tokens; None if its provider does not say."""
     own_code: bool
     max_tokens: int
     price: Price | None
     thinking: int = 0
     overhead: int = 0
-    """Bytes of the system prompt and of the tools."""
+    """The bytes of the system prompt and of the tools."""
     by_reference: bool = False
-    """Whether its service loads tools where results refer to them."""
+    """Whether the model's service loads a tool's description when a result refers to the tool."""
 
 
 class Costs:
-    """The costs of one agent. Only its actor calls these methods."""
+    """The costs of one agent's requests. Only the agent's actor calls these methods."""
 
     def __init__(self, runtime: Runtime, log: AgentLog) -> None:
         self._runtime, self._log = runtime, log
         self._outputs: deque[int] | None = None  # of the latest replies; None until they are looked for
 
     def filled(self, before: State, step: Step, event: object, asked: bool) -> Step:
-        """A step whose unit says what the request has cost that it ends, and what the next one needs.
+        """Complete a step: its unit records the cost of the request that ends, and the need of the next request.
 
         Args:
             before: the state before the step.
-            event: what the step was decided on.
-            asked: whether the request has left.
+            event: the event that led to the step.
+            asked: whether the request that ends was sent.
         """
         unit = step.unit
         if not isinstance(unit, LogUnit):
@@ -112,7 +112,7 @@ class Costs:
         return step if unit is step.unit else replace(step, unit=unit)
 
     def forget(self) -> None:
-        """Look at the replies again when they are needed: the log was dropped."""
+        """Drop the counts of past replies, because the log was dropped. They are read again when needed."""
         self._outputs = None
 
     def _need(self, state: State, unit: LogUnit) -> Need:
@@ -317,9 +317,9 @@ class Costs:
 
 
 def usual_output(settings: Mapping[str, Any], provider: object) -> int:
-    """The most tokens that a reply may have, by these settings and the provider's own; `USUAL_MAX_TOKENS` if none says.
+    """Return the most tokens of a reply, by these settings and the provider; `USUAL_MAX_TOKENS` if neither has a limit.
 
-    The attribute of a provider is other people's code, and may raise anything.
+    Errors in the provider's attribute, which is other people's code, are ignored.
     """
     usual = getattr(provider, "max_tokens", None)
     most = reply_tokens(settings, usual if isinstance(usual, int) and usual > 0 else USUAL_MAX_TOKENS)

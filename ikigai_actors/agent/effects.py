@@ -1,4 +1,4 @@
-"""The effects of one agent's committed steps: those that wait to be performed, and the work that is in flight.
+"""The effects of one agent's committed steps: those that wait to be performed, and those in flight.
 
 The agent's actor adds the effects of a step once its unit is committed, and performs them one by one. Model requests,
 tools and waits run elsewhere; each posts its outcome to the agent's inbox. No effect leaves the process while the host
@@ -78,7 +78,7 @@ from ikigai_actors.tools.rules.rule import Rules
 from ikigai_actors.tools.skills.acting import acting_skills
 
 OUTWARD = (RequestModel, Summarise, RunTool, AskApproval, AskHooks)
-"""The effects that leave the process."""
+"""The types of effects that do something outside of the process."""
 
 
 class _Chosen(NamedTuple):
@@ -117,7 +117,10 @@ class _Chosen(NamedTuple):
 
 
 class Effects:
-    """The effects of one agent. Only its actor calls these methods; any thread may ask `is_empty`."""
+    """The effects of one agent.
+
+    Only the agent's actor calls these methods, except that any thread may ask `is_empty`.
+    """
 
     __slots__ = (
         "_crash",
@@ -138,11 +141,11 @@ class Effects:
     )
 
     def __init__(self, runtime: Runtime, inbox: Inbox, uuid: str, name: str | None, tally: Tally) -> None:
-        """Start with none.
+        """Begin without effects.
 
         Args:
             runtime: the parts of the system that perform effects.
-            inbox: takes their outcomes, as urgent messages.
+            inbox: gets the outcomes, as urgent messages.
             name: the agent's name, for requests to its model.
             tally: the agent's counters, which instruments get.
         """
@@ -161,7 +164,7 @@ class Effects:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no effect waits to be performed. Postponed ones and work in flight do not count."""
+        """Whether no effect waits to be performed. Postponed effects and those in flight do not count."""
         return not self.waiting
 
     @property
@@ -171,7 +174,7 @@ class Effects:
 
     @property
     def only_wait(self) -> bool:
-        """Whether nothing runs or is to be performed but a ``wait``, and everything might begin."""
+        """Whether nothing is in flight or to be performed, except a ``wait``, and nothing is postponed."""
         if self.waiting or self._postponed or self._request or self._questions or self._finished is not None:
             return False
         return all(isinstance(run, Waiter) for run in (self._runs or {}).values())
@@ -189,7 +192,7 @@ class Effects:
         return self.waiting.pop(0)
 
     def finish(self, finished: Callable[[], object]) -> None:
-        """Begin nothing outside from now on, and call this function once no model request and no tool runs."""
+        """Begin no effects outside from now on. The function is called once no model request and no tool runs."""
         self._finished = [*(self._finished or ()), finished]
         if self._request is not None and (joined := self._joined) is not None:
             self.cancel()  # a batch may take a day: its answer is for whoever goes on with the turn
@@ -204,10 +207,10 @@ class Effects:
         """Perform an effect, or postpone it. Never waits.
 
         Args:
-            effect: any but `ComeBack`, which ends the actor: the actor performs that itself.
-            state: the agent's state. An effect of an earlier request than the state's is dropped: the turn was
+            effect: any effect but `ComeBack`, which the actor performs itself, because it ends the actor.
+            state: the agent's state. An effect for an earlier request than the state's is dropped, because the turn was
                 interrupted after the commit.
-            log: the agent's log; None while it is not read. In a turn it is.
+            log: the agent's log; None while it is not in memory. In a turn it is always in memory.
         """
         if isinstance(effect, OUTWARD) and (self._finished is not None or not self._runtime.host.may_act(self._wake)):
             self._postponed = (*self._postponed, effect)
@@ -252,7 +255,7 @@ class Effects:
                 self._ask_hooks(effect, _call(state, effect.call), log)
 
     def abandon(self, state: State, log: Log | None) -> None:
-        """Cancel all work in flight, and drop the effects that wait, except answers, births and merges of files."""
+        """Cancel all effects in flight, and drop those that wait, except answers, births and merges of files."""
         waiting, self.waiting, self._postponed = self.waiting, [], ()
         try:
             for effect in waiting:
@@ -265,10 +268,10 @@ class Effects:
         self.cancel()
 
     def cancel(self) -> tuple[str, Spent | None]:
-        """Cancel all work in flight.
+        """Cancel all effects in flight.
 
-        Returns the text that was received of the model's reply, and the tokens that it has cost; without a request in
-        flight, an empty text and None.
+        Returns the received part of the model's reply, and the tokens that it has cost; without a request in flight, an
+        empty text and None.
         """
         request, self._request = self._request, None
         runs, self._runs = self._runs, None
@@ -287,7 +290,7 @@ class Effects:
         return request.text, self._spent
 
     def end_waits(self) -> None:
-        """Cancel the ``wait`` in progress; what runs beside it goes on."""
+        """Cancel the ``wait`` in progress. Calls that run beside it go on."""
         for call, run in tuple((self._runs or {}).items()):
             if isinstance(run, Waiter) and self._runs is not None:
                 del self._runs[call]
@@ -295,21 +298,21 @@ class Effects:
                 self._ended(call, run, None)
 
     def replied(self, answer: Reply | Exception | None, spent: Spent | None) -> None:
-        """Note that the model request is over, what came of it, and its cost."""
+        """Note that the model request is over, with its outcome and its cost."""
         self._request = None
         for hook in self._runtime.instruments.request_ends:
             hook(self._tally, answer, spent)
         self._note_end()
 
     def tool_finished(self, finished: on.ToolFinished) -> None:
-        """Note that the tool, or the wait, of a call is done."""
+        """Note that the tool or the wait of a call has ended."""
         if self._runs is not None:
             if (run := self._runs.pop(finished.call, None)) is not None:
                 self._ended(finished.call, run, finished.content)
             self._note_end()
 
     def hooks_answered(self) -> None:
-        """Forget the questions to hooks that are over."""
+        """Forget the questions to hooks, because they were answered."""
         self._questions = [one for one in self._questions if not one.over]
 
     def _ended(self, call: str, run: ToolRun | Waiter, result: str | None) -> None:
@@ -322,10 +325,10 @@ class Effects:
                 waited(self._tally, call)
 
     def crash(self, request: int) -> Exception | None:
-        """The error by which the agent's own code failed to answer this request.
+        """Return the error by which the agent's own code failed to answer this request.
 
-        None if it did not fail, or was cancelled. The actor asks when it ends before it has seen the message that says
-        so.
+        None if the code did not fail, or was cancelled. An actor that ends calls this, since the message about the
+        failure may still be in its inbox.
         """
         crash = self._crash
         return crash.error if crash is not None and crash.request == request and self.is_asking else None
@@ -739,12 +742,12 @@ class Effects:
 
 
 def begun_call(log: Log, call: str) -> Message:
-    """The ``tool_call`` of a call that was begun."""
+    """Return the ``tool_call`` message with which a call was begun."""
     return next(one for one in log.newest_first() if one.kind == Kind.TOOL_CALL and one.data["tool_use_id"] == call)
 
 
 def held_output(state: State) -> int | None:
-    """The most tokens that a strict budget has held for the reply; None where no budget is strict."""
+    """Return the most tokens that a strict budget has reserved for the reply; None if no budget is strict."""
     return state.hold.max_tokens if isinstance(state.hold, Held) else None
 
 

@@ -1,7 +1,9 @@
-"""The executor: runs what takes time. Model requests and ``async`` tools run on an event loop, plain tools on threads.
+"""The executor runs work that takes time.
+
+Model requests and ``async`` tools run on an event loop, plain tools on threads.
 
 The executor decides nothing. It hands the outcome of a job (`ikigai_actors.agent.jobs`) to a callback, which posts it
-to the agent's inbox. Whatever other people's code does, the event loop goes on, and other jobs notice nothing.
+to the agent's inbox. No failure of other people's code stops the event loop or other jobs.
 """
 
 import asyncio
@@ -44,13 +46,13 @@ logger = logging.getLogger(__name__)
 A = TypeVar("A")
 
 UNWIND = 2.0
-"""Seconds that cancelled calls and tools have to clean up when the system closes."""
+"""The seconds that cancelled requests and tools have to clean up when the system closes."""
 
 _PATIENCE = 30.0
 """Seconds that a toolset or a provider has to close itself."""
 
 TOOL_THREADS = 32
-"""Plain tools that run at once, besides those that wait for agents; further ones wait for a slot."""
+"""The most plain tools that run at once, not counting those that wait for agents. Further ones wait for a slot."""
 
 _PAST_ITS_TIME = (
     "a call did not end with its time-out. Its thread goes on, for nothing can end it: add a time-out to what "
@@ -63,7 +65,7 @@ def _nothing() -> None:
 
 
 class Executor:
-    """One event loop, and the threads of plain tools.
+    """Runs model requests and tools on one event loop and on threads.
 
     Any thread may call any method. Only `open` and `close` wait.
     """
@@ -88,11 +90,11 @@ class Executor:
             unwind: seconds that `close` gives cancelled work to clean up.
             threads: makes the thread of the loop.
             patience: seconds that `close` gives each toolset and provider.
-            most_abandoned: how many threads may go on past the time of their calls without holding up other tools.
-            tell: takes the name of a tool and what a person must know of it, on the loop's thread.
-            clock: measures how long other people's code holds the loop.
-            held: seconds that `close` waits for such code to let go of the loop.
-            registry: knows which agents such code waits for; None for one of its own.
+            most_abandoned: how many threads may run on after their calls have timed out without delaying other tools.
+            tell: is called, on the loop's thread, with the name of a tool and a text that a person must read.
+            clock: measures for how long other people's code blocks the loop.
+            held: the seconds that `close` waits for such code to stop blocking the loop.
+            registry: records for which agents such code waits; None makes a new registry.
             step_aside: has the calling worker run a plain function, as `Dispatcher.step_aside` does.
         """
         self._registry = registry or WaitRegistry()
@@ -130,18 +132,21 @@ class Executor:
         own_code: bool = False,
         enter: Callable[[], object] = _nothing,
     ) -> ModelRequest:
-        """Send a request; the callbacks run on the event loop's thread, or on that of a plain function.
+        """Send a request to a model.
+
+        The callbacks run on the event loop's thread, or on the thread of a plain function.
 
         Args:
             provider: the provider that answers.
             agent: the handle that `current_agent` gives to code that the provider runs.
             on_delta: takes the pieces of the reply.
-            on_reply: takes the reply, or the error that came instead; once, unless the request is cancelled.
-            prepare: called before the provider is asked, on a thread; what it raises is the error. It may block.
+            on_reply: takes the reply, or the error in its place; called once, unless the request is cancelled.
+            prepare: called on a thread before the provider is asked; it may block. An exception that it raises is the
+                outcome.
             gate: the queue before the provider; None when it has no limits.
             at: see `ModelRequest.at`.
             own_code: whether the provider is the agent's own code.
-            enter: called in the context in which the provider is asked.
+            enter: called in the context in which the provider runs.
         """
 
         def prepared() -> None:
@@ -212,7 +217,7 @@ class Executor:
             self._spare.run(run_all, name)
 
     def open(self, toolset: Toolset, tell: Tell) -> Sequence[Tool]:
-        """Start a toolset, which `close` closes; return its tools. Raises what the toolset raises."""
+        """Start a toolset, and return its tools. `close` closes it. Raises what the toolset raises."""
 
         async def begin() -> Sequence[Tool]:
             self._note(asyncio.current_task())
@@ -233,7 +238,7 @@ class Executor:
             raise
 
     def requests(self) -> list[ModelRequest]:
-        """The model requests that are in flight, or were a moment ago, the oldest first. Any thread may ask."""
+        """The model requests that are in flight or have just ended, the oldest first. Thread-safe."""
         return [job for job in list(self._jobs) if isinstance(job, ModelRequest)]
 
     @property
@@ -242,16 +247,16 @@ class Executor:
         return next((one.directory for one in list(self._toolsets) if one.directory is not None), None)
 
     def text_of(self, agent: str, path: str) -> str | None:
-        """The text of a file as an agent sees it; None where no toolset knows it. Any thread may ask, and may wait."""
+        """The text of a file as an agent sees it; None where no toolset knows the file. Thread-safe; may wait."""
         texts = (toolset.text_of(agent, path) for toolset in list(self._toolsets))
         return next((text for text in texts if text is not None), None)
 
     def printed(self, agent: str) -> dict[str, str]:
-        """The end of what the running calls of an agent have printed, by the id of the call. Any thread may ask."""
+        """The latest output of an agent's running calls, by the id of the call. Thread-safe."""
         return {call: text for toolset in list(self._toolsets) for call, text in toolset.printed(agent).items()}
 
     def leave(self, agent: str) -> None:
-        """Let the toolsets give up what they hold for an agent that no longer runs."""
+        """Let the toolsets release the resources of an agent that does not run here any more."""
 
         def begin() -> None:
             for toolset in self._toolsets:
@@ -262,7 +267,7 @@ class Executor:
                 self._loop.call_soon_threadsafe(begin)
 
     def merge_files(self, agent: str, child: str, how: str, done: Callable[[list[str] | IkigaiError], object]) -> None:
-        """Have a toolset merge the files of a child into those of an agent; ``done`` gets what comes of it."""
+        """Have a toolset merge the files of a child into those of an agent; ``done`` gets the paths or the error."""
 
         async def merge() -> None:
             try:
@@ -302,13 +307,13 @@ class Executor:
         """Run a tool: a plain function on a tool thread, an ``async`` one on the loop.
 
         Args:
-            arguments: the arguments, as the model gave them.
-            agent: the handle that `current_agent` gives to the tool.
-            on_result: takes the result, on the loop's thread; once, unless the run is cancelled or the executor is
-                closed.
-            current: what `current_call` gives to the tool.
+            arguments: the arguments that the model has passed.
+            agent: the handle that `current_agent` returns in the tool.
+            on_result: takes the result, on the loop's thread; called once, unless the run is cancelled or the executor
+                is closed.
+            current: the value that `current_call` returns in the tool.
             enter: called in the context in which the tool runs.
-            rules: those in force for the agent.
+            rules: the rules in force for the agent.
         """
 
         def begin() -> None:
@@ -329,7 +334,7 @@ class Executor:
         return run
 
     def replay(self, work: Callable[[], str], agent: object, done: Callable[[str], None]) -> None:
-        """Run the function of a program on a thread of its own; ``done`` gets what ``work`` returns."""
+        """Run the function of a program on a new thread; ``done`` gets what ``work`` returns."""
 
         async def ask() -> None:
             acting_agent.set(agent)
@@ -340,7 +345,10 @@ class Executor:
                 asyncio.run_coroutine_threadsafe(ask(), self._loop)
 
     def consult(self, decide: Callable[[], bool | str], agent: object, done: Callable[[bool | str], None]) -> None:
-        """Ask the program whether a call may run, on a thread of its own; a failure of its code denies."""
+        """Ask the approver function, on a new thread, whether a call may run.
+
+        If the function fails, the call is denied.
+        """
 
         async def ask() -> None:
             acting_agent.set(agent)
@@ -355,7 +363,10 @@ class Executor:
                 asyncio.run_coroutine_threadsafe(ask(), self._loop)
 
     def attend(self, work: Callable[[], Coroutine[Any, Any, A]], done: Callable[[A | Exception], object]) -> None:
-        """Run a coroutine of a provider; ``done`` gets its result, or its error. `close` ends it without a word."""
+        """Run a coroutine of a provider; ``done`` gets its result or its error.
+
+        `close` cancels it without calling ``done``.
+        """
 
         async def attended() -> None:
             answer: A | Exception
@@ -417,14 +428,14 @@ class Executor:
 
     @property
     def abandoned(self) -> int:
-        """How many threads of plain tools have gone on past the time of their calls, and run still."""
+        """The number of threads of plain tools that still run after their calls have ended or timed out."""
         return self._slots.abandoned
 
     def close(self, providers: Iterable[Provider]) -> None:
-        """Cancel every job, close the toolsets and the providers, end the loop.
+        """Cancel all jobs, close the toolsets and the providers, and end the loop.
 
-        Raises the first error of a part, when the others are closed. The event loop then stays, so that a second call
-        can close that part; it does not close the others again.
+        If a part fails to close, the others are closed, and then its error is raised. The event loop stays, so that a
+        second call can close that part.
         """
         with self._closing:
             if not self._closed:

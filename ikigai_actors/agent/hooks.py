@@ -1,4 +1,4 @@
-"""The hooks of a running system: which are to be asked about calls, and asking them, one after another."""
+"""The hooks of a running system: finds those that apply to a call, and asks them one after another."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -16,16 +16,16 @@ class HookBook:
     """The hooks of a process, in their order."""
 
     def __init__(self, hooks: Iterable[Hook] = ()) -> None:
-        """Keep them."""
+        """Keep the hooks, in this order."""
         self._hooks = {one.name: one for one in hooks}
 
     @property
     def known(self) -> tuple[Hook, ...]:
-        """All of them."""
+        """All hooks of the process."""
         return tuple(self._hooks.values())
 
     def due(self, settings: Mapping[str, Any], calls: Calls) -> DueHooks:
-        """The hooks that are to be asked about the calls of an agent with these settings."""
+        """Return the hooks that must be asked about the calls of an agent with these settings."""
         wanted = settings.get("hooks") or ()
         if not self._hooks and not wanted:
             return NO_HOOKS
@@ -46,7 +46,7 @@ class HookBook:
 
 
 class HookQuestion:
-    """Hooks that are asked about one call."""
+    """A question to several hooks about one call."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class HookQuestion:
         current: CurrentCall,
         done: Callable[[HookOutcome], object],
     ) -> None:
-        """Ask the first. ``done`` gets the outcome when the last has answered; not after `cancel`."""
+        """Ask the first hook. ``done`` gets the outcome after the last one has answered; not after `cancel`."""
         self._executor, self._left, self._asked = executor, hooks, asked
         self._agent, self._current, self._done = agent, current, done
         self._outcome = HookOutcome(input=asked.input)
@@ -67,7 +67,7 @@ class HookQuestion:
         self._next()
 
     def cancel(self) -> None:
-        """Ask no further; what runs is left to its time limit."""
+        """Ask no further hooks. A hook that runs is left to its time limit."""
         self.over = True
         if self._run is not None:
             self._run.cancel()

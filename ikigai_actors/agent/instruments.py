@@ -1,12 +1,12 @@
-"""Instruments: they hear when something of an agent's work begins and ends, on the thread that does it.
+"""Instruments: their methods are called when a piece of an agent's work begins and ends, on the thread that does it.
 
     class Slow(Instrument):
         def request_begins(self, agent: "types.Tally", request: Request) -> None:
             self.began[agent.uuid] = monotonic()
 
-A run has one `Instruments`, which calls for each hook those instruments that have it: what nobody hears costs nothing.
-The counters of agents (`agent.statistics.Counting`) are an instrument, and so is the trace of a simulation. A hook must
-not wait, nor change anything of the run. One that fails is reported, and the run goes on.
+A run has one `Instruments`, which calls for each hook only the instruments that override it. So unused hooks cost
+nothing. The counters of agents (`agent.statistics.Counting`) are an instrument, and so is the trace of a simulation. A
+hook must not wait, and must not change the run. If a hook fails, the failure is reported, and the run goes on.
 """
 
 import logging
@@ -22,60 +22,69 @@ logger = logging.getLogger(__name__)
 
 
 class Instrument:
-    """Hears what agents of one host do. Override the hooks that matter; each gets the agent's counters first."""
+    """Observes the work of one host's agents. Override the hooks that you need.
+
+    Each gets the agent's counters first.
+    """
 
     _is_ours = False
     """Whether it belongs to the runtime: then its failure is one of the actor that calls it."""
 
     def request_begins(self, agent: "types.Tally", request: Request) -> None:
-        """A request leaves for a model."""
+        """Called when a request is sent to a model."""
 
     def request_ends(self, agent: "types.Tally", answer: Reply | Exception | None, spent: Spent | None) -> None:
-        """The request was answered or failed, or was cancelled (``answer`` is None); ``spent`` is its cost."""
+        """Called when the request was answered, failed, or was cancelled.
+
+        ``answer`` is None for a cancelled one; ``spent`` is its cost.
+        """
 
     def request_runs(self, agent: "types.Tally", turn: int, number: int) -> None:
-        """The request is made now, in this context: what is set here in context variables, the provider sees.
+        """Called in the context in which the request is made: the provider sees context variables that are set here.
 
         ``turn`` is the position of the message that opened the turn, and ``number`` counts the turn's requests from 1;
         both are 0 outside of a turn.
         """
 
     def piece_comes(self, agent: "types.Tally", size: int) -> None:
-        """A piece of its reply has come, of this many characters."""
+        """Called when a piece of the reply has come; ``size`` is its number of characters."""
 
     def tool_begins(self, agent: "types.Tally", tool: str, call: str, arguments: Mapping[str, Any]) -> None:
-        """A tool is run for a call of a model, which ``call`` identifies."""
+        """Called when a tool begins to run for a call of a model; ``call`` is the id of the call."""
 
     def tool_runs(self, agent: "types.Tally", turn: int, reply: int, place: int) -> None:
-        """The tool runs now, in this context: what is set here in context variables, the tool sees.
+        """Called in the context in which the tool runs: the tool sees context variables that are set here.
 
-        ``turn`` is the position of the message that opened the turn, ``reply`` that of the reply that asks for the
-        call, and ``place`` the call's place in the reply from 0.
+        ``turn`` is the position of the message that opened the turn, ``reply`` is the position of the reply with the
+        call, and ``place`` is the index of the call in the reply.
         """
 
     def tool_ends(self, agent: "types.Tally", tool: str, call: str, result: str | None) -> None:
-        """The call has its result; or it was cancelled, and ``result`` is None."""
+        """Called when the call has its result, or was cancelled (``result`` is None)."""
 
     def wait_begins(self, agent: "types.Tally", call: str) -> None:
-        """A call of a model begins to wait for agents or for mail."""
+        """Called when a call of a model begins to wait for agents or for mail."""
 
     def wait_ends(self, agent: "types.Tally", call: str) -> None:
-        """The agent no longer waits."""
+        """Called when the call does not wait any more."""
 
     def commit_begins(self, agent: "types.Tally") -> None:
-        """The agent's writes are handed to the journal."""
+        """Called when the agent's writes are handed to the journal."""
 
     def commit_ends(self, agent: "types.Tally", error: IkigaiError | None) -> None:
-        """The writes are committed; or they failed with this error."""
+        """Called when the writes are committed, or have failed with this error."""
 
     def restart_begins(self, agent: "types.Tally", reason: str) -> None:
-        """The agent's own code has failed, or it has exited and comes back: its supervisor decides."""
+        """Called when the agent's own code has failed, or a permanent agent has exited.
+
+        Its supervisor is about to decide.
+        """
 
     def restart_ends(self, agent: "types.Tally") -> None:
-        """The agent goes on. These are new counters, of the same agent."""
+        """Called when the restarted agent goes on, with new counters of the same agent."""
 
     def state_changes(self, agent: "types.Tally", state: str, turn: int) -> None:
-        """The agent is in another state, as `AgentStatistics.state` names it, or in another turn; 0 for none."""
+        """Called when the agent has another state (as in `AgentStatistics.state`) or another turn; 0 means no turn."""
 
 
 HOOKS = tuple(name for name in vars(Instrument) if not name.startswith("_"))
@@ -83,7 +92,7 @@ HOOKS = tuple(name for name in vars(Instrument) if not name.startswith("_"))
 
 
 class Instruments:
-    """The instruments of one run, by hook: ``for hook in instruments.commit_begins: hook(agent)``."""
+    """The instruments of one run, arranged by hook: ``for hook in instruments.commit_begins: hook(agent)``."""
 
     __slots__ = HOOKS
 
@@ -103,14 +112,14 @@ class Instruments:
     state_changes: tuple[Callable[["types.Tally", str, int], None], ...]
 
     def __init__(self, *instruments: Instrument) -> None:
-        """Find the hooks that each of these has."""
+        """Collect the hooks that each of these instruments overrides."""
         for name in HOOKS:
             own = [one for one in instruments if getattr(type(one), name) is not getattr(Instrument, name)]
             setattr(self, name, tuple(_called(one, name) for one in own))
 
 
 def check_instruments(instruments: object) -> list[Instrument]:
-    """The instruments of a user. Raises `BadInput` for anything else."""
+    """Check the instruments that a user has passed, and return them as a list. Raises `BadInput`."""
     found = instruments if isinstance(instruments, Iterable) else [instruments]
     return [check_type(one, Instrument, "instruments", "a list of Instrument") for one in found]
 

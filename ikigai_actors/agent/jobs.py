@@ -1,7 +1,7 @@
-"""Jobs of the executor: cancellable coroutines on the event loop, or functions on threads, each with a callback.
+"""Jobs of the executor: coroutines on the event loop, or functions on threads, each with a callback.
 
-A cancelled job calls back no more: neither with an outcome nor with a delta. Whatever other people's code returns or
-raises becomes the outcome of its own job, `SystemExit` and its like too. Only our own cancellation ends a job without
+A cancelled job calls no callbacks any more, neither with an outcome nor with a delta. Every value or exception of other
+people's code, even `SystemExit`, becomes the outcome of its job. Only a cancellation by the runtime ends a job without
 an outcome.
 """
 
@@ -32,7 +32,7 @@ OnResult = Callable[[Result], None]
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """The agent's own code has failed."""
+    """The outcome of a request when the agent's own code has failed."""
 
     error: Exception
 
@@ -42,9 +42,9 @@ OnReply = Callable[[ModelAnswer], None]
 
 
 class Job(ABC, Generic[A]):
-    """A cancellable coroutine on the event loop, or function on a thread, with a callback for its outcome.
+    """A coroutine on the event loop, or a function on a thread, with a callback for its outcome. It can be cancelled.
 
-    It is ours and runs other people's code, so it may return or raise anything.
+    The work is other people's code, so it may return or raise anything.
     """
 
     __slots__ = ("_lock", "_loop", "_on_end", "_over", "task")
@@ -58,7 +58,7 @@ class Job(ABC, Generic[A]):
         """The task in which it runs, once it was begun."""
 
     def cancel(self) -> None:
-        """Cancel the job: no callback is called from now on. A thread that the job waits for is left alone."""
+        """Cancel the job. No callback is called from now on. A thread for which the job waits runs on."""
         if self._ends():
             with contextlib.suppress(RuntimeError):  # the loop is closed: all that was on it is cancelled
                 self._loop.call_soon_threadsafe(self._cancel_task)
@@ -67,9 +67,9 @@ class Job(ABC, Generic[A]):
         """Start the job; called on the loop.
 
         Args:
-            coroutine: gives the outcome.
-            done: called when nothing of the job is left on the loop.
-            name: shows people what runs, and for which agent.
+            coroutine: its result is the outcome.
+            done: called when no part of the job is left on the loop.
+            name: a name for people that says what runs, and for which agent.
         """
         self.task = self._loop.create_task(self._unless_over(coroutine), name=name)
         self.task.add_done_callback(lambda _: coroutine.close())  # it may never have begun
@@ -82,7 +82,7 @@ class Job(ABC, Generic[A]):
         return not over
 
     def is_over(self) -> bool:
-        """Whether it was cancelled, or has called back."""
+        """Whether the job was cancelled, or has called back."""
         return self._over
 
     def _cancel_task(self) -> None:
@@ -102,9 +102,9 @@ class Job(ABC, Generic[A]):
         self.pass_on(end)
 
     def run(self, work: Callable[[], A | None]) -> A | None:
-        """Do the job here and now, on a thread that other people's code may keep.
+        """Do the job at once on the calling thread, which other people's code may then occupy.
 
-        Returns its outcome, for `pass_on`; None when it goes on elsewhere, or was cancelled.
+        Returns the outcome, for `pass_on`; None when the job goes on elsewhere, or was cancelled.
         """
         if self.is_over():
             return None
@@ -114,7 +114,7 @@ class Job(ABC, Generic[A]):
             return None if self.is_over() else self._failed(error)
 
     def pass_on(self, end: A) -> None:
-        """Call back with the outcome, unless the job was cancelled. Never waits."""
+        """Call the callback with the outcome, unless the job was cancelled. Never waits."""
         if not self._ends():
             return
         try:
@@ -153,11 +153,14 @@ class ModelRequest(Job[ModelAnswer]):
 
     @property
     def text(self) -> str:
-        """The text received so far."""
+        """The text of the reply that was received so far."""
         return "".join(text for kind, text in self.pieces(0)[0] if kind == "text")
 
     def pieces(self, start: int) -> tuple[list[ReplyPiece], int]:
-        """The pieces after the first ``start`` deltas, one for each change of kind; and the next start."""
+        """The pieces of the reply after the first ``start`` deltas.
+
+        Returns a piece for each change of kind, and the next ``start``.
+        """
         end, found = len(self._texts), list[ReplyPiece]()
         borders = [*self._kinds, (end, "")]
         for (begin, kind), (until, _) in pairwise(borders):
@@ -166,7 +169,7 @@ class ModelRequest(Job[ModelAnswer]):
         return found, end
 
     def delta(self, delta: Delta) -> None:
-        """Pass a piece of the reply on, unless the request is over. Raises `TypeError` if ``delta`` is no `Delta`."""
+        """Pass on a piece of the reply, unless the request is over. Raises `TypeError` if ``delta`` is no `Delta`."""
         delta = checked_delta(delta)
         with self._lock:
             if self._over:
@@ -220,7 +223,7 @@ class ToolRun(Job[Result]):
 
 
 def provider_failed(error: BaseException, partial: str = "") -> ProviderError:
-    """Log an error that no provider should raise, and return the `ProviderError` that ends the turn."""
+    """Log an unexpected error of a provider, and return the `ProviderError` that ends the turn."""
     logger.error("A provider failed", exc_info=error)
     failure = ProviderError(f"The provider failed: {described(error, _words_of_ours)}", partial)
     failure.__cause__ = error

@@ -1,8 +1,8 @@
 """Evicts the logs of the longest idle agents when too many messages are in memory.
 
-An agent that rests has no log: it is as after a start, and its log is read again when it is next needed. So a host may
-run any number of agents, each with a long history, in the memory that those need with which somebody works. The log of
-an agent stays as long as the log of a child is in memory, which refers to it.
+After the eviction an agent is as after a start: its log is read again when it is next needed. So a host can run any
+number of agents with long histories, and needs memory only for those in use. The log of an agent stays while the log of
+a child, which refers to it, is in memory.
 """
 
 import threading
@@ -12,7 +12,7 @@ from typing import Protocol
 from ikigai_actors.records.log.log_cache import LogCache
 
 MOST_MESSAGES = 500_000
-"""Messages in memory, and passages made of them, above which idle agents rest, unless a system says otherwise."""
+"""The default limit of messages and passages in memory. Above it, idle agents drop their logs."""
 
 _LOOKS = 16
 """How often it looks while as many messages come as may be in memory."""
@@ -21,11 +21,11 @@ _AT_ONCE = 4
 
 
 class Resident(Protocol):
-    """An agent, as far as it concerns this."""
+    """An agent that can drop its log."""
 
     @property
     def used(self) -> float | None:
-        """When its log was last read or grew, in seconds of a monotonic clock; None when it cannot drop one."""
+        """The time when the agent's log was last read or grew, by a monotonic clock. None if it cannot drop a log."""
 
     def rest(self) -> None:
         """Drop the log soon, if the agent is still idle. Never waits."""
@@ -35,13 +35,13 @@ class LogEviction:
     """Evicts the logs of the longest idle agents when too many messages are in memory. Thread-safe."""
 
     def __init__(self, log_cache: LogCache, agents: Callable[[], Iterable[Resident]], most: int) -> None:
-        """Let idle agents rest when more messages than that are in memory, and passages made of them."""
+        """Let idle agents drop their logs when more than ``most`` messages and passages are in memory."""
         self._log_cache, self._agents, self._most = log_cache, agents, most
         self._since = 0
         self._lock = threading.Lock()
 
     def grew(self, messages: int) -> None:
-        """Note how many messages came into memory; now and then look whether these are too many."""
+        """Note how many messages came into memory. Once in a while, check the limit."""
         with self._lock:
             self._since += messages
             if self._since * _LOOKS < self._most:

@@ -1,6 +1,6 @@
 """Reads logs for the agents that need theirs, on one thread.
 
-It reads all that wait at once, so a few queries serve a thousand agents.
+The thread reads all requested logs together, so a few queries serve a thousand agents.
 """
 
 import logging
@@ -37,18 +37,18 @@ class LogLoader(Service):
         self._looks: deque[Callable[[], None]] = deque()
 
     def read(self, uuid: str, done: _Done, whole: bool = False) -> None:
-        """Read an agent's log, soon; never waits. ``whole``: with the messages that a summary replaces."""
+        """Ask for an agent's log; never waits. ``whole``: including the messages that a summary replaces."""
         with self._changed:
             if not self._stopped:
                 self._wanted.append((uuid, done, whole))
                 self._changed.notify()
 
     def look_up(self, work: Callable[[LogCache], T], done: Callable[[T | IkigaiError], None]) -> None:
-        """Look something up in the store, soon; never waits.
+        """Ask for a lookup in the store; never waits.
 
         Args:
-            work: does it.
-            done: takes what it returns or raises; on the reader's thread, so it only posts.
+            work: does the lookup.
+            done: takes the result or the error of ``work``, on the reader's thread. It must not block.
         """
         with self._changed:
             if not self._stopped:
@@ -56,7 +56,7 @@ class LogLoader(Service):
                 self._changed.notify()
 
     def run(self) -> None:
-        """Read until it is stopped; requests after the batch in progress then get no answer."""
+        """Read logs until the service is stopped. Requests after the batch in progress then get no answer."""
         forbid_blocking("the thread that reads logs")
         while self.awaits(lambda: self._wanted or self._looks):
             while self._looks:

@@ -1,4 +1,4 @@
-"""The messages to an agent's actor beside the machine's events, which are in `ikigai_actors.agent.turn.events`."""
+"""The messages to an agent's actor, besides the machine's events, which are in `ikigai_actors.agent.turn.events`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,97 +30,100 @@ class LoadFailed:
 
 @dataclass(frozen=True, slots=True)
 class WholeRead:
-    """All of the log was read, which is in memory in part; or it could not be read."""
+    """The complete log was read, of which only a part was in memory; or it could not be read."""
 
     log: Log | IkigaiError
 
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """The data that a command needs from the store is there; or the command cannot be carried out."""
+    """The data for a command was read from the store; or the command cannot be carried out."""
 
     command: Command
     error: IkigaiError | None = None
 
     @property
     def caller(self) -> Caller:
-        """The caller that asked for it."""
+        """The caller of that command."""
         return self.command.caller
 
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """The host may act again: postponed effects can be performed."""
+    """The host may act again, so postponed effects can be performed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """Drop the log, if the agent is idle: others need the memory."""
+    """Asks an idle agent to drop its log, because other agents need the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """End the actor, if nothing of the agent is open: it was not used for long, and is woken when it is."""
+    """Asks an agent with no open work to end its actor, because it was not used for long."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParkIdle:
-    """Park the agent, if its turn only waits: it has done so for long, or many others do."""
+    """Asks an agent to be parked if its turn only waits, because it has waited for long or many others wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Awaken:
-    """Go on, if the agent is parked: something has come for which its turn waits."""
+    """Wakes a parked agent, because something has come for which its turn waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakenIn:
-    """The sender learns that all commands before this message were handled, or wait in the backlog."""
+    """Marks a place in the inbox.
+
+    The sender's future is settled when all its earlier commands were handled, or wait in the backlog.
+    """
 
     done: Future[None]
 
 
 @dataclass(frozen=True, slots=True)
 class TakeBack:
-    """The one who gave a command takes it back: it is dropped, unless the agent has begun it."""
+    """Asks the agent to drop a command that it has not begun."""
 
     command: Future[Any]
-    """The caller of the command, who gets `Withdrawn`."""
+    """The caller of the command, whose future raises `Withdrawn`."""
     caller: Future[bool]
-    """Answered with whether it still waited."""
+    """A future of whether the command was still waiting."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewMail:
-    """Mail has come of which the agent gets a notice when it is idle."""
+    """Says that mail has come of which the idle agent gets a notice."""
 
 
 @dataclass(frozen=True, slots=True)
 class InterruptPrompt:
-    """An INT of another process came before the turn of a prompt."""
+    """Says that an INT of another process came before the turn of a prompt."""
 
     mail: int
-    """The number of the prompt."""
+    """The number of the mail that is the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class RulesRead:
-    """Other rules are in force for the agent, which may decide on calls that ask."""
+    """Says that other rules are in force for the agent, which may decide calls that wait for approval."""
 
     rules: Rules
 
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """The registry says that the agent is dead."""
+    """Says that the agent is dead according to the registry."""
 
     exit_message: str
-    """The cause of death, for its callers."""
+    """The cause of death, for the agent's callers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """The agent's own code failed while it answered."""
+    """Says that the agent's own code failed while it answered."""
 
     request: int
     error: Exception
@@ -128,55 +131,55 @@ class Crashed:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """End this actor, and make a new one: a sibling's restart takes the agent along, or its supervisor gave up."""
+    """Ends this actor and makes a new one. A sibling's restart includes the agent, or its supervisor gave up."""
 
     done: Future[None]
-    """Answered when the actor has ended."""
+    """A future that is settled when the actor has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Another host is soon to run the agent: begin nothing outside any more, but let end what runs there."""
+    """Lets the agent begin no effects outside, because another host is soon to run it. Running effects may end."""
 
     finished: Callable[[], object]
-    """Called once nothing runs outside, on any thread. Never waits."""
+    """Called on any thread once no effect runs outside. Must not wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Departed:
-    """Another host is to run the agent: end this actor, and leave to that host whatever waits."""
+    """Ends this actor, because another host is to run the agent. Waiting messages are left to that host."""
 
     done: Future[None]
-    """Answered when the actor has ended."""
+    """A future that is settled when the actor has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The function of a program has come to where it waits in a turn that was cut off, or has not."""
+    """Says whether the function of a program, in a turn that was cut off, has come again to where it waits."""
 
     turn: int
     error: str | None
-    """Why it does not fit what the log holds; empty where it does, None while it runs."""
+    """Why the function does not fit the log; empty if it fits, None while it still runs."""
 
 
 class Restarted(NamedTuple):
-    """The supervisor has decided: the agent goes on."""
+    """Lets a held agent go on, because its supervisor has decided so."""
 
     turn: int
-    """The turn in progress, by the message that opened it; 0 when idle."""
+    """The id of the message that opened the turn in progress; 0 when no turn is open."""
     status: Status
-    """The status in the registry now."""
+    """The agent's status in the registry."""
     poison: str = ""
-    """Why that turn is closed instead of resumed; empty when it is resumed."""
+    """The reason why the turn is closed instead of resumed; empty when it is resumed."""
     attempt: int = 1
-    """The number of this attempt: a log that cannot be read now is read later."""
+    """The number of this attempt. If the log cannot be read, there is another attempt later."""
     born: bool = False
-    """Whether the agent was just born with this turn. Nobody decided then, and nothing was restarted."""
+    """Whether the agent was just born with this turn, so no supervisor decided and it is no restart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """The legacy of an ended actor for its successor."""
+    """The waiting callers and commands that an ended actor passes on to its successor."""
 
     head: int
     turn: int
@@ -186,6 +189,8 @@ class Handover:
     commands: tuple[Any, ...] = ()
     """The commands that still wait."""
     paused: Paused | None = None
-    """For which budget its request waits."""
+    """The budget for which the agent's request waits; None when it waits for none."""
     receipts: tuple[tuple[int, Any], ...] = ()
-    """The receipts that wait for words to enter, by their mails; for an actor that leaves to another host alone."""
+    """The receipts of steering messages that have not entered a history yet, with the numbers of their mails. Set only
+    when the agent moves to another host.
+    """

@@ -1,9 +1,9 @@
-"""Remote commands: what another process asks an agent to do, on its way from its row through the agent's actor.
+"""Remote commands: requests of another process to an agent, from their row in the database to the agent's actor.
 
     kind, body = encode(on.SetMark("here", future))         # where it is asked: a row of ``requests``
     command = decode(kind, body, RemoteCaller(...))         # in the host that runs the agent
 
-The caller of such a command stands for the row. However the command ends, that is told to the caller, once:
+The caller object of such a command represents the row. It gets the end of the command once:
 
     committed   with the unit that did it: the row has its answer already, by the same transaction
     answered    there was nothing to write, or the agent refused: the caller has the answer written
@@ -47,12 +47,14 @@ from ikigai_actors.records.once import KeyedCall, call_in
 from ikigai_actors.store.asker import current_principal
 
 NOT_ANSWERS = (SystemClosed, StoreUnavailable, StoreUnusable, StoreInUse, Fenced, RemoteCommandAnswered)
-"""The errors that end an attempt, and are no answer. Nor is that the agent itself is dead: the registry has that."""
+"""The errors that end an attempt without being an answer. The death of the agent is no answer either: the registry has
+it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """A supervisor has given up, since children on another host failed too often. Its host decides, not its actor."""
+    """Makes a supervisor give up, because children on another host failed too often. The host carries it out."""
 
     travels_as = "fail"
     reason: str
@@ -61,7 +63,7 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Live on another host. The agent's host carries it out, and its actor ends with it."""
+    """Moves an agent to another host. The agent's host carries it out, which ends the actor."""
 
     travels_as = "move"
     host: str
@@ -71,21 +73,21 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class ListTools:
-    """List the tools that the agent's model is offered. The agent's host answers, not its actor: nothing is decided."""
+    """Asks for the tools that the agent's model is offered. The agent's host answers it."""
 
     travels_as = "tools"
     caller: on.Caller
 
 
 RemoteCommand = on.Command | Fail | Move | ListTools
-"""The commands that another process may send to an agent: those that say as what they travel."""
+"""The commands that another process may send to an agent: those with a ``travels_as``."""
 
 _KINDS: Mapping[str, type[RemoteCommand]] = {
     command.travels_as: command for command in get_args(RemoteCommand) if command.travels_as
 }
 
 ONCE = "once"
-"""In the body of a command: the key under which it is done once, which its caller has."""
+"""The key in the body of a command that has the caller's key, under which the command is carried out once."""
 
 _KEPT_BY_CALLER = (ONCE, PRINCIPAL)
 """The parts of the body of a command beside its arguments: its caller knows them."""
@@ -131,9 +133,9 @@ def _check_data(data: Any) -> Any:
 
 
 def encode(command: RemoteCommand, principal: str | None = None) -> tuple[str, str]:
-    """The kind of a remote command, and its body: the arguments of the command as a JSON object.
+    """Encode a remote command as its kind and its body: the arguments of the command as a JSON object.
 
-    ``principal`` asks for it, by its id; None is the one for which this thread works.
+    ``principal`` is the id of the one who asks; None takes the principal of the current thread.
     """
     if not command.travels_as:
         raise TypeError(f"{type(command).__name__} cannot be asked of an agent of another process.")
@@ -151,7 +153,7 @@ def encode(command: RemoteCommand, principal: str | None = None) -> tuple[str, s
 
 
 def decode(kind: str, body: str, caller: "RemoteCaller") -> RemoteCommand:
-    """The command that a row asks for. Raises `BadInput`: another version wrote it, or a hand."""
+    """Decode the command of a row. Raises `BadInput` if another version of the program, or a person, wrote the row."""
     if (made := _KINDS.get(kind)) is None:
         raise BadInput(f"This ikigai knows no remote command {kind!r}: upgrade the process that runs the agents.")
     names = on.arguments_of(made)
@@ -203,23 +205,23 @@ def _copy(kind: Any = None, content: Any = None, data: Any = None, *_: Any) -> t
 
 
 class OutcomeHandler(Protocol):
-    """Hears how remote commands end. Never waits; any thread may call it."""
+    """Takes the ends of remote commands. Never waits; any thread may call it."""
 
     def committed(self, key: RemoteCommandKey, kind: str, value: Any) -> None:
-        """The command was carried out, and its answer committed by the same transaction."""
+        """Take a command that was carried out and whose answer was committed in the same transaction."""
 
     def answer(self, key: RemoteCommandKey, kind: str, value: Any) -> None:
-        """Write its answer, which nothing else does."""
+        """Write the answer of a command that was not written with a unit."""
 
     def leave(self, key: RemoteCommandKey) -> None:
-        """The command was not decided on: it is to be given to its agent again."""
+        """Take a command that was not decided on, so it must be given to its agent again."""
 
 
 class RemoteCaller(Future[Any]):
-    """The caller of a command that another process asked for by a row."""
+    """The caller of a remote command: a future that represents its row."""
 
     def __init__(self, handler: OutcomeHandler, key: RemoteCommandKey, kind: str, mailed: int) -> None:
-        """Represent a row; ``mailed`` is the number of the agent's latest mail when it was made."""
+        """Represent a row. ``mailed`` is the number of the agent's latest mail when the row was written."""
         super().__init__()
         self._handler, self.key, self._kind, self.mailed = handler, key, kind, mailed
         self.principal: str | None = None
@@ -235,13 +237,13 @@ class RemoteCaller(Future[Any]):
             self._handler.answer(self.key, self._kind, value)
 
     def committed(self, value: Any) -> None:
-        """The unit that did what was asked is committed, and the answer with it."""
+        """Take the answer, which was committed with the unit that carried out the command."""
         super().settle(None)
         self._handler.committed(self.key, self._kind, value)
 
 
 def keyed_of(step: Step) -> tuple[KeyedCall, Any] | None:
-    """The keyed call that the unit of a step does, and its answer; None for every other step."""
+    """Return the keyed call that a step's unit carries out, and its answer; None for any other step."""
     caller = step.caller
     if not isinstance(caller, Future) or caller.keyed is None:
         return None
@@ -251,7 +253,7 @@ def keyed_of(step: Step) -> tuple[KeyedCall, Any] | None:
 
 
 def step_by_principal(step: Step) -> Step:
-    """The step, of which the messages name the principal that has asked for it, if one is known."""
+    """Return the step with the principal that asked for it, if known, noted in its messages."""
     caller, unit = step.caller, step.unit
     if not isinstance(caller, RemoteCaller) or caller.principal is None or not isinstance(unit, LogUnit):
         return step
@@ -263,9 +265,9 @@ def step_by_principal(step: Step) -> Step:
 
 
 def remote_command_of(step: Step) -> tuple[RemoteCaller, Any] | None:
-    """The remote command that the unit of a step carries out, and its answer.
+    """Return the remote command that a step's unit carries out, and its answer.
 
-    None for every other step, also for one whose answer comes later.
+    None for any other step, and if the answer comes later.
     """
     caller = step.caller
     if not isinstance(caller, RemoteCaller):
@@ -275,9 +277,9 @@ def remote_command_of(step: Step) -> tuple[RemoteCaller, Any] | None:
 
 
 def mails_before(command: Any) -> int | None:
-    """The number of the latest mail that was sent before this command was asked for.
+    """Return the number of the agent's latest mail when this command was sent.
 
-    None for a command of this process, of which that is not known.
+    None for a command of this process, for which the number is not known.
     """
     caller = getattr(command, "caller", None)
     return caller.mailed if isinstance(caller, RemoteCaller) else None

@@ -1,4 +1,4 @@
-"""The parts of a running system that an agent's actor works with. Put together by `ActorSystem`."""
+"""The parts of a running system that actors work with. `ActorSystem` makes them."""
 
 from dataclasses import dataclass
 
@@ -47,11 +47,11 @@ class Runtime:
     waits: Waits
     batches: BatchDesk
     approver: Approver | None
-    """Decides on calls that ask; None when a person decides in a shell."""
+    """The function that decides on calls that need approval; None when a person decides."""
     hooks: HookBook
     random_bytes: RandomBytes
     processes: Processes
     written_by: str = ""
-    """A model that wrote in this database, where the offline provider answers though nobody asked for it, and did not
-    write everything.
+    """The model that has written in this database. Set when the offline provider answers although nobody asked for it
+    and a model has written in the database; else empty.
     """

@@ -1,10 +1,10 @@
-"""Where requests wait until the limits of their provider let them begin (`ikigai_actors.providers.limits`).
+"""Queues in which requests wait until the limits of their provider let them begin (`ikigai_actors.providers.limits`).
 
 Requests begin in the order in which they came, whichever agent's they are. One that waits costs no connection, and the
 time-out of its client has not begun: a slow service keeps a queue, and no storm of requests that are given up and sent
 again. A request that is interrupted leaves the queue.
 
-Hosts that share the agents share the limits: each has an equal part, one at least, as the database says how many there
+Hosts that share the agents share the limits: each has an equal part, at least 1. The database says how many hosts there
 are. So nothing is written before a request, a host that is killed leaves nothing taken, and no host starves another.
 The price is that a host cannot use what the others leave; and with more hosts than requests in flight each still has
 one.
@@ -27,18 +27,18 @@ _HOSTS_KNOWN = 5.0
 
 
 def part_of(limits: Limits, hosts: int) -> Limits:
-    """The limits of one of several hosts."""
+    """Return the part of the limits that one of several hosts may use."""
     parts = ((one if one is None else max(one // hosts, 1)) for one in (limits.in_flight, limits.requests_per_minute))
     return Limits(*parts)
 
 
 def until_next(limits: Limits, flying: int, begun: "deque[float]", now: float) -> float | None:
-    """Seconds until a request may begin; None when one must end first.
+    """Return the seconds until a request may begin; None when another request must end first.
 
     Args:
-        limits: what this host may do.
-        flying: requests that are under way.
-        begun: when the latest requests began, oldest first.
+        limits: the limits of this host.
+        flying: the number of requests under way.
+        begun: the times at which the latest requests began, oldest first.
     """
     if limits.in_flight is not None and flying >= limits.in_flight:
         return None
@@ -48,14 +48,14 @@ def until_next(limits: Limits, flying: int, begun: "deque[float]", now: float) -
 
 
 class ServiceGate:
-    """The queue before one provider. Used on the event loop alone, as a context manager around a request."""
+    """The queue before one provider. To be used on the event loop alone, as a context manager around a request."""
 
     def __init__(self, limits: Limits, count_hosts: Callable[[], int] | None = None) -> None:
-        """Let requests begin.
+        """Make a queue with these limits.
 
         Args:
             limits: the limits of all hosts together.
-            count_hosts: counts them, and may block; None where this is the only one.
+            count_hosts: returns the number of hosts, and may block; None if this is the only host.
         """
         self._limits = self._part = limits
         self._count_hosts, self._counted_at = count_hosts, -math.inf
@@ -68,11 +68,11 @@ class ServiceGate:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait. Thread-safe."""
+        """The number of requests that wait. Thread-safe."""
         return sum(not place.done() for place in tuple(self._waiting))
 
     async def __aenter__(self) -> None:
-        """Wait for this request's turn."""
+        """Wait until the request may begin."""
         loop = asyncio.get_running_loop()
         place: asyncio.Future[None] = loop.create_future()
         self._waiting.append(place)
@@ -140,5 +140,5 @@ class ServiceGates:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait before all providers. Thread-safe."""
+        """The number of requests that wait before all providers. Thread-safe."""
         return sum(gate.waiting for gate in self._gates.values())

@@ -1,7 +1,7 @@
-"""Sizes: how many tokens a request has, and how that lies in its model's window.
+"""Sizes: how many tokens a request has, and how much of the model's window it fills.
 
-The size that the latest reply reports of its own request counts, and what came since is estimated; where no reply has
-reported any under the summary in force, all of it is.
+The latest reply has reported the size of its own request; only the messages since are estimated. If no reply under the
+summary in force has reported a size, all of the request is estimated.
 """
 
 import json
@@ -18,17 +18,19 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import spent_of
 
 COMPACT_AT = 0.8
-"""The part of the window at which a conversation is summarised, where no setting says."""
+"""The default part of the window at which a conversation is summarised."""
 TOLD_AT = 0.8
 """The part of the window at which people get a notice."""
 CRAMPED = 3
-"""One in this many tokens of a window may be the system prompt and the tools: with more, summaries come often."""
+"""If the system prompt and the tools take more than one in this many tokens of the window, summaries come too often."""
 LEAST_NEW = 0.1
-"""The part of the window that must come after a summary before there is another one that nobody asked for."""
+"""The part of the window that must be added after a summary before another automatic summary."""
 MORE_PART = 0.05
-"""The part of the window by which a request must grow to be put off again, where the last try gave no summary."""
+"""The part of the window by which a request must grow to be summarised again after an attempt that gave no summary."""
 LEFT_PART = 0.9
-"""A request that has less than this part of what the last one had is another one: much was cleared or rewound."""
+"""A request with less than this part of the last request's tokens counts as a different one, because much was cleared
+or rewound.
+"""
 _MARGIN = 1.1
 """The error of an estimate, as a factor."""
 _SPARE = 1_000
@@ -36,39 +38,39 @@ _SPARE = 1_000
 
 
 class Fit(NamedTuple):
-    """How a request lies in its model's window."""
+    """How a request fits into its model's window."""
 
     tokens: int
-    """How many tokens it has, about."""
+    """The approximate number of tokens of the request."""
     window: int
-    """How many the model takes."""
+    """The size of the model's window, in tokens."""
     near: float
-    """At how many tokens it comes near the window, as the settings say."""
+    """The number of tokens at which, by the settings, the request is near the limit of the window."""
     may_be_near: bool
-    """Whether a summary may be made for that."""
+    """Whether a summary may be made when the request is near the limit."""
     is_full: bool
-    """Whether it leaves no place for a reply."""
+    """Whether the request leaves no room for a reply."""
     readable: float
-    """The part of the conversation that the model can read when it is asked for a summary."""
+    """The part of the conversation that the model can read when it writes a summary, from 0 to 1."""
     pays: bool
-    """Whether another summary is worth its request: the one in force has freed more than it cost."""
+    """Whether another summary is worth its cost, because the one in force has freed more tokens than it took."""
     is_cramped: bool
     """Whether the system prompt and the tools alone take much of the window."""
 
     @property
     def is_to_be_told(self) -> bool:
-        """Whether a person should know of it."""
+        """Return whether people should get a notice of the request's size."""
         return self.tokens >= TOLD_AT * self.window
 
 
 def fit_of(log: Log, head: int, model: str, settings: Mapping[str, Any], fixed: int, window: int) -> Fit:
-    """How the request that is due lies in its model's window.
+    """Return how the next request fits into its model's window.
 
     Args:
-        head: the position of its latest message.
+        head: the position of the request's latest message.
         model: the model that will be asked, ``provider:model``.
-        fixed: how many tokens are sent beside the conversation (`fixed_tokens`).
-        window: how many tokens the model takes.
+        fixed: the number of tokens outside the conversation (`fixed_tokens`).
+        window: the size of the model's window, in tokens.
     """
     tokens = request_tokens(log, head, model, fixed)
     at = settings.get("compact_at", COMPACT_AT)
@@ -85,15 +87,15 @@ def fit_of(log: Log, head: int, model: str, settings: Mapping[str, Any], fixed: 
 
 
 def puts_off(fit: Fit, squeezed: int, left_at: int) -> bool:
-    """Whether a request waits for a summary.
+    """Return whether a request is delayed until a summary is made.
 
-    After one that did not pay a request leaves as long as it fits, even if little room is left for the reply. A service
-    that refuses it gets it after a summary.
+    If the last summary was not worth its cost, a request is sent as long as it fits, even if little room is left for
+    the reply. If the service refuses the request, it is sent again after a summary.
 
     Args:
-        fit: how it lies in the window.
-        squeezed: how often it was put off already.
-        left_at: the tokens of an earlier one of which no summary came (`State.left_at`).
+        fit: how the request fits into the window.
+        squeezed: how many times the request was delayed already.
+        left_at: the tokens of an earlier request that was sent because no summary could be made (`State.left_at`).
     """
     as_before = left_at and LEFT_PART * left_at <= fit.tokens < left_at + MORE_PART * fit.window
     near = fit.tokens > fit.near and fit.may_be_near and not as_before
@@ -103,10 +105,10 @@ def puts_off(fit: Fit, squeezed: int, left_at: int) -> bool:
 
 
 def parts_of(log: Log, settings: Mapping[str, Any], tools: Sequence[Mapping[str, Any]] | None) -> dict[str, int]:
-    """How many tokens each part of the next request has, about: what is sent beside the conversation, and its messages.
+    """Return the approximate number of tokens of each part of the next request: fixed parts and messages.
 
     Args:
-        tools: the descriptions of its tools; None where they are not known, and then they are left out.
+        tools: the descriptions of the agent's tools; None leaves them out, because they are not known.
     """
     head = log.head
     elide, per_byte = log.elided(head), tokens_per_byte(log, head)
@@ -123,7 +125,7 @@ def parts_of(log: Log, settings: Mapping[str, Any], tools: Sequence[Mapping[str,
 
 
 def fixed_tokens(settings: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> int:
-    """How many tokens the system prompt and the descriptions of tools have, about."""
+    """Return the approximate number of tokens of the system prompt and of the descriptions of tools."""
     return int((_system_bytes(settings) + _tools_bytes(tools)) * UNTOLD)
 
 
@@ -136,9 +138,9 @@ def _tools_bytes(tools: Sequence[Mapping[str, Any]]) -> int:
 
 
 def request_tokens(log: Log, head: int, model: str, fixed: int = 0) -> int:
-    """How many tokens a request with the conversation up to a position has, about.
+    """Return the approximate number of tokens of a request with the conversation up to a position.
 
-    ``fixed``: those beside the conversation. The size that a reply reports of its request has them.
+    ``fixed``: the number of tokens outside the conversation. Sizes that replies report include them.
     """
     since, elide, per_byte = 0, log.elided(head), tokens_per_byte(log, head)
     for message in log.spoken(head):
@@ -155,13 +157,13 @@ def request_tokens(log: Log, head: int, model: str, fixed: int = 0) -> int:
 def report_tokens(
     log: Log, head: int, model: str, fixed: int, part: Sequence[Message] | None, talk: Sequence[Message]
 ) -> int:
-    """How many tokens a request for notes of another agent's history has, about.
+    """Return the approximate number of tokens of a request for a summary of another agent's history.
 
     Args:
-        head: the position up to which its model is shown it.
-        fixed: those beside the conversation.
-        part: what it is shown in place of all; None for all.
-        talk: what comes after it.
+        head: the position up to which the model is shown the history.
+        fixed: the number of tokens outside the conversation.
+        part: the messages that are shown in place of the whole history; None for the whole history.
+        talk: the messages that follow it.
     """
     shown = request_tokens(log, head, model, fixed) if part is None else fixed
     return shown + sum(tokens_of(message, UNTOLD) for message in (*(part or ()), *talk))

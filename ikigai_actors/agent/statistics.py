@@ -1,7 +1,7 @@
-"""Counters of what an agent has done and waited for.
+"""Counters of an agent's work and waits.
 
-Its actor counts from its start on this host: the boot that brought the agent back, or the agent's fork. Nothing of it
-is stored, except how often the agent was restarted. `SystemStatistics` sums it up for a whole host.
+The agent's actor counts from its start on this host, at a boot or at the agent's fork. The counters are not stored,
+except how often the agent was restarted. `SystemStatistics` has the sums for a whole host.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,32 +20,34 @@ from ikigai_actors.records.hosts.liveness import LATELY, Sign
 
 @dataclass(frozen=True, slots=True)
 class AgentStatistics:
-    """Counters of one agent: its present work, and its work since its actor was started on this host."""
+    """Counters of one agent: its present state, and its work since its actor was started on this host."""
 
     state: str
     """``idle``, ``waiting for the model``, ``running tools``, ``waits for`` other agents or a service, or
-    ``interrupted``; of one that does not run its status, as ``stopped``.
+    ``interrupted``; for an agent that does not run, its status, such as ``stopped``.
     """
     since: int
-    """When that state began, in milliseconds since 1970 (UTC); for an agent that came back, not before the boot."""
+    """When that state began, in milliseconds since 1970 (UTC); never before the host's boot."""
     inbox: int
-    """Messages that wait in the inbox, or for the end of the agent's turn."""
+    """The number of messages that wait in the inbox, or for the end of the agent's turn."""
     turns: int
-    """Turns that ended, however they did."""
+    """The number of turns that have ended, in any way."""
     steps: int
-    """Requests that were sent to a model."""
+    """The number of requests that were sent to a model."""
     tokens: Usage
-    """Tokens of the replies that were received, as the providers reported them."""
+    """The tokens of the replies that were received, as the providers reported them."""
     waiting_for_model: float
-    """Seconds between each request and its reply, or its end; the request in flight included."""
+    """The sum of the seconds between each request and its reply or end, including the request in flight."""
     waiting_for_tools: float
-    """Seconds in which the calls of replies were carried out; those in progress included."""
+    """The sum of the seconds in which calls were carried out, including those in progress."""
     waiting_for_commit: float
-    """Seconds between handing a unit to the journal and its verdict; the unit in flight included."""
+    """The sum of the seconds between handing a unit to the journal and its verdict, including the unit in flight."""
     models: Mapping[str, Usage] = field(default_factory=dict)
-    """The tokens by model, as the providers name the models, so that they can be priced."""
+    """The tokens by model, named as the providers do, so that prices can be applied."""
     restarts: int = 0
-    """How often its supervisor restarted it, ever, on earlier hosts too: the registry counts."""
+    """How many times the agent's supervisor has ever restarted it, on earlier hosts too. The registry keeps this
+    count.
+    """
 
 
 _statistics = maker(AgentStatistics)
@@ -55,14 +57,16 @@ _CARRYING_OUT = (Phase.RUNNING_TOOLS, Phase.WAITING_FOR_APPROVAL)
 
 
 SIZE_OF_A_TOKEN = 4
-"""Characters of a reply, about: the number of its tokens comes at its end."""
+"""The approximate number of characters of one token. Used for a reply in progress, since its token count comes at its
+end.
+"""
 
 
 class Tally:
-    """The counters of one agent. Its actor counts; any thread may read, and at worst misses what happens this moment.
+    """The counters of one agent. Its actor counts. Any thread may read, and may miss the latest change.
 
-    Times are sums of ends minus sums of beginnings. A stretch that is not over yet lacks its end: reading adds the
-    present moment.
+    Times are kept as the sum of ends minus the sum of beginnings. For a period that is still open, reading adds the
+    present time as its end.
     """
 
     __slots__ = (
@@ -87,7 +91,7 @@ class Tally:
     )
 
     def __init__(self, uuid: str, clock: Clock, state: str = Phase.IDLE, turn: int = 0) -> None:
-        """Begin to count for an agent, in this state and open turn."""
+        """Begin to count for an agent, with this state and open turn."""
         self.uuid, self._clock, self._state, self._turn = uuid, clock, state, turn
         self._model = self._tools = self._commit = 0.0
         self._model_since: float | None = None
@@ -103,7 +107,7 @@ class Tally:
         self.models: Mapping[str, Usage] = {}
 
     def became(self, state: str, turn: int) -> None:
-        """Count a change of the agent's state, or of its turn."""
+        """Note a change of the agent's state, or of its turn."""
         if self._turn and turn != self._turn:
             self.turns += 1
             self._pieces = ()
@@ -116,11 +120,11 @@ class Tally:
             self._tools_since = now if state in _CARRYING_OUT else None
 
     def lives(self) -> None:
-        """Something has happened that shows that the agent is at work."""
+        """Note a sign that the agent is at work: a heartbeat."""
         self._sign = self._clock.monotonic()
 
     def streamed(self, size: int) -> None:
-        """A piece of a reply has come, of this many characters."""
+        """Note that a piece of a reply has come, with this many characters."""
         self._sign = self._clock.monotonic()
         second, pieces = int(self._sign), self._pieces
         if pieces and pieces[-1][0] == second:
@@ -129,18 +133,18 @@ class Tally:
             self._pieces = (*pieces[-LATELY:], (second, size))
 
     def sign(self) -> Sign:
-        """The latest heartbeat."""
+        """The latest heartbeat of the agent."""
         now = self._clock.monotonic()
         lately = sum(size for second, size in self._pieces if second + 1 > now - LATELY)
         return Sign(max(0.0, now - self._sign), -(-lately // SIZE_OF_A_TOKEN))
 
     def asked(self) -> None:
-        """A request was sent."""
+        """Note that a request was sent."""
         self._sign = self._model_since = self._clock.monotonic()
         self.steps += 1
 
     def answered(self, spent: Spent | None = None) -> None:
-        """The request has its reply, or the agent waits for it no more. Both may have cost tokens."""
+        """Note that the request has its reply, or was given up. In both cases it may have cost tokens."""
         self._model, self._model_since = self._until_now(self._model, self._model_since), None
         if spent is not None:
             self.tokens = self.tokens + spent.usage
@@ -148,17 +152,17 @@ class Tally:
             self.models = {**self.models, spent.model: of_model + spent.usage}
 
     def submitted(self) -> None:
-        """A unit was handed to the journal."""
+        """Note that a unit was handed to the journal."""
         self._commit_since = self._clock.monotonic()
 
     def settled(self) -> None:
-        """The unit has its verdict."""
+        """Note that the unit has its verdict."""
         self._sign = now = self._clock.monotonic()
         if self._commit_since is not None:
             self._commit, self._commit_since = self._commit + now - self._commit_since, None
 
     def report(self, state: str, inbox: int) -> AgentStatistics:
-        """The counters now, with the state and inbox that the actor gives."""
+        """Return the counters now, with the state and the inbox size that the actor passes."""
         return _statistics(
             state=state,
             since=self.since,
@@ -173,7 +177,7 @@ class Tally:
         )
 
     def commit_age(self) -> float:
-        """Seconds for which its unit waits for the journal's verdict; 0 where none does."""
+        """The seconds for which the agent's unit has waited for the journal's verdict; 0 if none waits."""
         return self._until_now(0.0, self._commit_since)
 
     def _until_now(self, total: float, since: float | None) -> float:
@@ -181,7 +185,7 @@ class Tally:
 
 
 def total(tallies: list[Tally]) -> Usage:
-    """The tokens of all these agents."""
+    """Return the sum of the tokens of all these agents."""
     tokens = NO_TOKENS
     for tally in tallies:
         if tally.tokens is not NO_TOKENS:
@@ -190,7 +194,7 @@ def total(tallies: list[Tally]) -> Usage:
 
 
 def total_by_model(tallies: Iterable[Tally]) -> dict[str, Usage]:
-    """The tokens of all these agents, by model."""
+    """Return the sums of the tokens of all these agents, by model."""
     models: dict[str, Usage] = {}
     for tally in tallies:
         for model, tokens in tally.models.items():
@@ -200,18 +204,18 @@ def total_by_model(tallies: Iterable[Tally]) -> dict[str, Usage]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStatistics:
-    """Counters of the agents of a system, as far as this process has seen them."""
+    """Counters of the agents of a system, as far as this process has seen their work."""
 
     turns: int
-    """Turns that ended, of the agents that this host runs."""
+    """The number of turns that have ended."""
     steps: int
-    """Requests that were sent to models."""
+    """The number of requests that were sent to models."""
     tokens: Usage
-    """Tokens that the providers reported."""
+    """The tokens that the providers reported."""
     read_logs: int
-    """Logs read from the store since open."""
+    """The number of logs read from the store since the system was opened."""
     waits: int
-    """Waits for mail or agents that are in progress."""
+    """The number of waits for mail or agents in progress."""
     models: Mapping[str, Usage] = field(default_factory=dict)
     """The tokens by model."""
 
@@ -221,37 +225,37 @@ class SystemStatistics(TurnStatistics):
     """Counters of a system that runs agents."""
 
     agents: int
-    """Agents that this host runs, those that sleep too."""
+    """The number of agents that this host runs, including those that sleep."""
     working: int
-    """Agents whose turn is in progress."""
+    """The number of agents whose turn is in progress."""
     ready: int
-    """Agents that have something to do and wait for a worker."""
+    """The number of agents that have work to do and wait for a worker."""
     inbox: int
-    """Messages that wait, for all agents together."""
+    """The number of messages that wait, for all agents together."""
     journal: "types.JournalStatistics"
-    """The journal, which writes."""
+    """The counters of the journal, which writes to the database."""
     pending: int = 0
-    """Prompts and commands that wait in memory for the end of a turn, or for a stopped agent to go on: lost with the
-    process. Prompts that are kept in the database are not counted.
+    """The number of prompts and commands that wait in memory for the end of a turn, or for a stopped agent to go on.
+    They are lost if the process ends. Prompts that are kept in the database are not counted.
     """
     kept: int = 0
-    """Prompts of this process that wait in the database, for a stopped agent to go on or for the end of a turn, and
-    unread words to its agents.
+    """The number of prompts of this process that wait in the database, for a stopped agent to go on or for the end of a
+    turn; and of unread steering messages.
     """
     queued: int = 0
-    """Requests to models that wait for the limits of their provider."""
+    """The number of requests to models that wait for the limits of their provider."""
     put_off: int = 0
-    """Requests to models that wait until their service takes them again."""
+    """The number of requests to models that wait until their service accepts them again."""
     awake: int = 0
-    """Agents that have an actor in memory."""
+    """The number of agents that have an actor in memory."""
     journal_lag: float = 0.0
-    """Seconds for which the unit of an agent has waited that waits longest for its commit."""
+    """The longest time, in seconds, for which an agent's unit now waits for its commit."""
     abandoned: int = 0
-    """Threads of plain tools that have gone on past the time-out or the end of their calls, and run still."""
+    """The number of threads of plain tools that still run after their calls have ended or timed out."""
 
 
 class Counting(Instrument):
-    """Counts: the figures of `AgentStatistics`."""
+    """The instrument that counts for `AgentStatistics`."""
 
     _is_ours = True
 

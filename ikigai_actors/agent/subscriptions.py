@@ -1,4 +1,4 @@
-"""The events of a system for its subscribers: committed messages, deltas, mail, trouble with store and tools.
+"""The events of a system for its subscribers: committed messages, deltas, mail, and trouble with the store and tools.
 
 Each subscriber has a thread and a queue of its own, so a slow one delays no other. Its callback gets events in the
 order in which they happened. When it is too slow, deltas are dropped and counted; messages never are.
@@ -35,7 +35,7 @@ _PATIENCE = 30.0
 """Seconds that a callback may take for one event when its subscription is closed."""
 
 AS_EVENT: Mapping[str, object] = {"is_event": True}
-"""``extra`` of a log record that says what an event says: a program without subscribers reads the log."""
+"""The ``extra`` of a log record that repeats an event, for programs without subscribers that read the log."""
 
 _MOST_UNHEARD = 100
 """How much trouble with tools is kept for the first subscriber."""
@@ -43,7 +43,7 @@ _MOST_UNHEARD = 100
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """A piece of a reply that is being received. Not stored: the finished reply comes as a message."""
+    """A piece of a reply that is being received. It is not stored: the finished reply comes as a message."""
 
     agent_uuid: str
     text: str
@@ -60,9 +60,9 @@ class Streamed:
 
 @dataclass(frozen=True, slots=True)
 class StreamCut:
-    """A reply that was being received elsewhere is cut off: its host is gone, or the agent has moved.
+    """A reply that another process was receiving is cut off, because its host is gone or the agent has moved.
 
-    What was streamed of it counts no more. When the turn goes on, the reply comes from its beginning.
+    The pieces of it that were published are void. When the turn goes on, a reply comes from its beginning.
     """
 
     kind: ClassVar[str] = "stream_cut"
@@ -76,7 +76,7 @@ class StreamCut:
 
 @dataclass(frozen=True, slots=True)
 class Mailed:
-    """This host sent a mail, and has committed it. There is no such event for mail of other processes."""
+    """This host has sent and committed a mail. There is no such event for mail of other processes."""
 
     kind: ClassVar[str] = "mailed"
     mail: Mail
@@ -89,12 +89,12 @@ class Mailed:
 
 @dataclass(frozen=True, slots=True)
 class PromptKept:
-    """A stopped agent was prompted: the prompt is committed as mail of kind ``prompt``, and waits for CONT."""
+    """A stopped agent was prompted. The prompt is kept as mail of kind ``prompt``, and waits for the signal CONT."""
 
     kind: ClassVar[str] = "prompt_kept"
     agent_uuid: str
     mail: int
-    """The number among the mails of the agent."""
+    """The number of the prompt among the mails of the agent."""
     text: str
 
     @property
@@ -105,22 +105,22 @@ class PromptKept:
 
 @dataclass(frozen=True, slots=True)
 class StoreTrouble:
-    """The store stopped answering, or answers again. Nothing is lost meanwhile: agents wait."""
+    """The store has stopped answering, or answers again. Nothing is lost meanwhile, because agents wait."""
 
     kind: ClassVar[str] = "store_trouble"
     reason: str | None
-    """Why; None when it answers again."""
+    """The reason; None when the store answers again."""
     final: bool = False
-    """The system has stopped trying and closes: open it again when the store is well."""
+    """Whether the system has given up and closes. Open it again when the store works."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolTrouble:
-    """A notice about a toolset or a tool: that its server died, for example, or that a call hangs."""
+    """A notice about a toolset or a tool, for example that its server died, or that a call hangs."""
 
     kind: ClassVar[str] = "tool_trouble"
     toolset: str
-    """The name."""
+    """The name of the toolset or tool."""
     text: str
 
 
@@ -128,19 +128,20 @@ class ToolTrouble:
 class WindowNearlyFull:
     """A request nearly fills its model's window, or the system prompt and the tools alone take a third of it.
 
-    The former is published once a turn, for a request that leaves without a summary; the latter once a model.
+    The first case is published once a turn, for a request that is sent without a summary; the second once for each
+    model.
     """
 
     kind: ClassVar[str] = "window_nearly_full"
     agent_uuid: str
     label: str
-    """The agent, as a person knows it."""
+    """The name of the agent, for people."""
     tokens: int
-    """How many tokens the request has, about."""
+    """The approximate number of tokens of the request."""
     window: int
-    """How many its model takes."""
+    """The size of the model's window, in tokens."""
     fixed: int = 0
-    """How many of the tokens are the system prompt and the tools, about: no summary makes them fewer."""
+    """The approximate number of tokens of the system prompt and the tools, which no summary can reduce."""
 
     @property
     def agent(self) -> str:
@@ -154,35 +155,35 @@ class HostChanged:
 
     kind: ClassVar[str] = "host_changed"
     host: str | None
-    """The host as a person knows it; None for none."""
+    """A description of the new host, for people; None if no process runs the agents."""
     former: str = field(default="", compare=False)
-    """The one before, as a person knows it; empty when there was none."""
+    """A description of the host before, for people; empty when there was none."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostEnded:
-    """One of several hosts has ended, was ended, or has died: the others go on with its agents."""
+    """One of several hosts has ended or died. The other hosts take over its agents."""
 
     kind: ClassVar[str] = "host_ended"
     host: str
-    """The name."""
+    """The name of the host that has ended."""
     agents: int
-    """How many agents it ran, as it last told."""
+    """The number of agents that it ran, as it last reported."""
     heirs: tuple[str, ...]
-    """The names of the hosts that live."""
+    """The names of the living hosts."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostsDiffer:
-    """Hosts that share the agents have other tools than one another, or have the same ones again."""
+    """Hosts that share the agents have different tools, or have the same tools again."""
 
     kind: ClassVar[str] = "hosts_differ"
     tools: tuple[ToolDifference, ...]
-    """The tools that they do not have alike; none when all are the same again."""
+    """The tools in which the hosts differ; empty when all are the same again."""
 
 
 SystemTrouble = StoreTrouble | ToolTrouble | WindowNearlyFull | HostChanged | HostEnded | HostsDiffer
-"""Events that a person should know of, beside those of agents: every front end shows these."""
+"""The events that a person should know of, besides those of agents. Every front end shows them."""
 
 Event = Message | Streamed | StreamCut | Mailed | PromptKept | Died | Renamed | StatusSet | SystemTrouble
 Callback = Callable[[Event], object]
@@ -192,12 +193,12 @@ OF_AGENTS = (Message, Streamed, StreamCut, Mailed, PromptKept, Died, Renamed, St
 
 
 def is_no_event(record: logging.LogRecord) -> bool:
-    """A filter of log records, for front ends: they show what comes as an event."""
+    """A filter of log records for front ends: removes the records that repeat an event."""
     return not getattr(record, "is_event", False)
 
 
 def check_events(only: object) -> EventTypes:
-    """Types of events. Raises `BadInput`."""
+    """Check a tuple of types of events, and return it. Raises `BadInput`."""
     kinds = get_args(Event)
     if not isinstance(only, tuple) or not all(kind in kinds for kind in only):
         raise BadInput(
@@ -207,7 +208,7 @@ def check_events(only: object) -> EventTypes:
 
 
 class Subscriber(ABC):
-    """The receiver of events, of all or of some types."""
+    """A receiver of events, of all types or of some."""
 
     def __init__(self, callback: Callback, on_close: Callable[["Subscriber"], None], only: EventTypes) -> None:
         self._callback, self._on_close, self._only = callback, on_close, only
@@ -216,14 +217,14 @@ class Subscriber(ABC):
 
     @abstractmethod
     def add(self, event: Event) -> None:
-        """Take an event, if it is asked for. Never waits."""
+        """Take an event, if it is of a type that is asked for. Never waits."""
 
     @abstractmethod
     def close(self) -> None:
-        """Take no more."""
+        """Take no more events."""
 
     def asks_for(self, kind: type) -> bool:
-        """Whether events of a type are asked for."""
+        """Return whether events of this type are asked for."""
         return not self._only or issubclass(kind, self._only)
 
     @property
@@ -233,18 +234,18 @@ class Subscriber(ABC):
 
     @property
     def is_of_replies(self) -> bool:
-        """Whether replies on their way are asked for."""
+        """Whether pieces of replies in progress are asked for."""
         return not self._only or any(issubclass(kind, Streamed) for kind in self._only)
 
     def on_end(self, call: Callable[[], object]) -> None:
-        """Call this when no more events come, after the last one."""
+        """Call a function after the last event, when no more events come."""
         self._ended = call
         if self._over:
             call()
 
 
 class DirectSubscription(Subscriber):
-    """A subscriber whose callback never waits: the thread that publishes calls it, so it has none of its own."""
+    """A subscriber whose callback never waits. The publishing thread calls it, so it needs no thread of its own."""
 
     def add(self, event: Event) -> None:
         if not self._over and self.asks_for(type(event)):
@@ -260,7 +261,7 @@ S = TypeVar("S", bound=Subscriber)
 
 
 class Subscription(ClosedByBlock, Subscriber):
-    """One subscriber. Close it to hear no more."""
+    """A subscriber with its own thread and queue. Close it to receive no more events."""
 
     def __init__(
         self,
@@ -283,7 +284,7 @@ class Subscription(ClosedByBlock, Subscriber):
         self._thread.start()
 
     def add(self, event: Event) -> None:
-        """Queue an event that is asked for; a delta is dropped when the queue is full."""
+        """Queue an event, if it is asked for. When the queue is full, deltas are dropped."""
         if not self.asks_for(type(event)):
             return
         if isinstance(event, Streamed) and self._events.qsize() >= self._capacity:
@@ -295,7 +296,7 @@ class Subscription(ClosedByBlock, Subscriber):
     def close(self) -> None:
         """Deliver the queued events, then stop. A call from the callback itself does not wait.
 
-        Raises `TimedOut` when the callback keeps at one event for too long; the callback is then left alone.
+        Raises `TimedOut` when the callback works on one event for too long. The callback then runs on.
         """
         self._on_close(self)
         self._events.put(None)
@@ -322,10 +323,10 @@ class Subscription(ClosedByBlock, Subscriber):
 
 
 class Publisher:
-    """Hands every event to every subscriber."""
+    """Passes every event on to all subscribers."""
 
     def __init__(self, threads: "Threads", patience: float = _PATIENCE) -> None:
-        """Make one without subscribers; ``patience`` is how many seconds `close` waits for a callback."""
+        """Begin without subscribers; ``patience`` is the number of seconds that `close` waits for a callback."""
         self._threads, self._patience = threads, patience
         self._subscriptions: tuple[Subscriber, ...] = ()
         self._left: list[ClosingStep] = []
@@ -335,17 +336,18 @@ class Publisher:
     def subscribe(self, callback: Callback, capacity: int = 10_000, only: EventTypes = ()) -> Subscription:
         """Call back for each event from now on. Beyond ``capacity`` queued events, deltas are dropped.
 
-        The first subscriber also hears of the trouble with tools that nobody has heard, as while the system was opened.
+        The first subscriber also gets earlier trouble with tools that nobody has received, for example while the system
+        was opened.
 
         Args:
             callback: takes an event.
-            capacity: events that may wait for the callback.
-            only: the types of events that are asked for; none for all.
+            capacity: the most events that may wait for the callback.
+            only: the types of events that are asked for; empty for all.
         """
         return self._begin(Subscription(callback, capacity, self._forget, self._threads, self._patience, only))
 
     def listen(self, callback: Callback, only: EventTypes = ()) -> DirectSubscription:
-        """The same for a callback that never waits: it is called by whatever thread publishes, also by two at once."""
+        """Subscribe a callback that never waits. Any thread that publishes calls it, perhaps two at once."""
         return self._begin(DirectSubscription(callback, self._forget, only))
 
     def _begin(self, subscription: S) -> S:
@@ -364,16 +366,16 @@ class Publisher:
 
     @property
     def is_heard_of_agents(self) -> bool:
-        """Whether there is a subscriber who asks for events of agents."""
+        """Whether a subscriber asks for events of agents."""
         return any(one.is_of_agents for one in self._subscriptions)
 
     @property
     def is_heard_of_replies(self) -> bool:
-        """Whether there is a subscriber who asks for replies on their way."""
+        """Whether a subscriber asks for the pieces of replies in progress."""
         return any(one.is_of_replies for one in self._subscriptions)
 
     def publish(self, event: Event) -> None:
-        """Notify every subscriber. Never waits."""
+        """Pass an event to every subscriber that asks for it. Never waits."""
         if isinstance(event, ToolTrouble):
             with self._lock:
                 if not any(one.asks_for(ToolTrouble) for one in self._subscriptions):

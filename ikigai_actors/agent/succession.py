@@ -1,6 +1,6 @@
-"""The surroundings of an actor: the process table, and the actors before and after it.
+"""The interfaces of an actor to the process table, and to the actors before and after it.
 
-Protocols alone, so that who only asks agents of other processes loads nothing that runs one.
+The module has protocols only. So code that only asks agents of other processes imports nothing that runs an agent.
 """
 
 from collections.abc import Iterable
@@ -16,41 +16,44 @@ if TYPE_CHECKING:
 
 
 class Successor(Protocol):
-    """Takes the messages of an actor that has ended."""
+    """Takes over the messages of an actor that has ended."""
 
     def take_over(self, message: Any) -> None:
-        """Take a message with a caller, before any that is sent to the successor itself. Never waits."""
+        """Take a message with a caller, before any message that is sent to the successor itself. Never waits."""
 
 
 class Heir(Successor, Protocol):
-    """Takes what an actor leaves whose agent another host runs from now on."""
+    """Takes over the callers and messages of an actor whose agent moves to another host."""
 
     def inherit(self, handover: "Handover") -> None:
-        """Take all that waits. Called once, before any `take_over`. Never waits."""
+        """Take all callers and commands that wait. Called once, before any `take_over`. Never waits."""
 
 
 class Predecessor(Protocol):
-    """An actor that has died, and that a new one replaces."""
+    """An actor that has ended and that a new actor replaces."""
 
     @property
     def origin(self) -> "Origin":
-        """The agent, as the registry knew it when its actor was made."""
+        """The agent's data in the registry at the time when the actor was made."""
 
 
 class Processes(Protocol):
-    """The process table, as an actor sees it: a way to other actors, and to its own end."""
+    """The process table, as an actor uses it: to find other actors, and to report its own end."""
 
     def handle(self, uuid: str) -> object:
         """The handle of the agent with this uuid, for `current_agent`."""
 
     def expect(self, birth: "Birth") -> None:
-        """Make the actor of a child, and hold it. Called before its row is committed: readers of the row find it."""
+        """Make the actor of a child, and hold it.
+
+        Called before the child's row is committed, so that readers of the row find the actor.
+        """
 
     def spawn(self, birth: "Birth", log: "Log | None") -> None:
-        """Release the actor of a child that was just born; its turn begins when it has a prompt.
+        """Release the actor of a child that was just born. Its turn begins if it has a prompt.
 
         Args:
-            log: its log, if that is in memory.
+            log: the child's log, if it is in memory.
         """
 
     def forget(self, birth: "Birth") -> None:
@@ -63,10 +66,10 @@ class Processes(Protocol):
 
         Args:
             old: the actor that has ended.
-            handover: what it has left.
-            cause: why it ended; None for a `Reset`, about which the supervisor has decided already.
-            reason: the same for people.
-            error: what its own code has raised; None when it did not crash.
+            handover: the waiting callers and commands of the old actor.
+            cause: why the old actor has ended; None for a `Reset`, about which the supervisor has decided already.
+            reason: the cause, as a text for people.
+            error: the exception of the agent's own code; None when it did not crash.
 
         Returns:
             The new actor, which is held until the supervisor lets it go on.
@@ -76,45 +79,45 @@ class Processes(Protocol):
         """Leave an agent to another host.
 
         Args:
-            old: its actor, which has ended.
-            handover: what that has left.
+            old: the actor of the agent, which has ended.
+            handover: the waiting callers and commands of that actor.
 
         Returns:
-            What takes the messages that still come to that actor.
+            The object that takes messages that still come to that actor.
         """
 
     def drop(self, old: Predecessor) -> None:
-        """Take an actor out of the table that another host's epoch has ended. Its agent may come back here."""
+        """Remove an actor from the table because another host runs its agent now. The agent may come back later."""
 
     def sleep(self, old: Predecessor) -> Successor | None:
         """Let an agent sleep: its actor is about to end.
 
         Args:
-            old: its actor, of which nothing is open.
+            old: the actor of the agent, which has no open work.
 
         Returns:
-            What takes the messages that still come to that actor; None when it must not end.
+            The object that takes messages that still come to that actor; None when the actor must not end.
         """
 
     def park(self, old: Predecessor, callers: Iterable[Any]) -> Successor | None:
-        """Let an agent go that is parked: its actor is about to end.
+        """Let the actor of a parked agent end.
 
         Args:
-            old: its actor, whose turn only waits.
-            callers: who waits for the outcome of that turn; the next actor gets them.
+            old: the actor of the agent, whose turn only waits.
+            callers: the callers that wait for the outcome of that turn. The next actor gets them.
 
         Returns:
             As `sleep`.
         """
 
     def begins_wait(self, uuid: str) -> None:
-        """Note that a program only waits from now on, so that it is parked after some time. Never waits."""
+        """Note that the program of an agent only waits from now on, so it is parked after some time. Never waits."""
 
     def ends_wait(self, uuid: str) -> None:
         """Note that the program of an agent has stopped waiting. Returns at once."""
 
     def look_at_woken(self) -> None:
-        """Look later, once more, which of the parked are to go on: one could not, since the store failed."""
+        """Check later again which parked agents must go on, because one could not when the store failed."""
 
     def on_failed_start(self, uuid: str, restarted: "Restarted", error: Exception) -> bool:
         """Hold a restarted agent whose log could not be read, until its start is tried again or its supervisor decides.
@@ -127,29 +130,29 @@ class Processes(Protocol):
         """
 
     def entered(self, message: "Message") -> None:
-        """Give the receipt of a word the place where it has entered, if this message is one. Never waits."""
+        """Settle the receipt of a steering message with the position at which it has entered. Never waits."""
 
     def asks(self, uuid: str) -> None:
-        """Note that an agent is about to ask about calls, on which rules may decide later. Never waits."""
+        """Note that an agent is about to ask for approval of calls, which later rules may decide. Never waits."""
 
     def retry_prompts(self) -> None:
-        """Redeliver remote prompts later: an agent could not take them up, since the store failed."""
+        """Deliver prompts of other processes again later. An agent could not take them up because the store failed."""
 
     def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
-        """Look at budgets again, by their owners: soon, since something of them was freed; or at a time.
+        """Check budgets again: soon, because some of them was freed; or at a time.
 
         Args:
             due: the time, in milliseconds since 1970; None for soon.
         """
 
     def await_service(self, uuid: str, at: int) -> None:
-        """Let an agent send its request again at a time, in milliseconds since 1970, when its service takes it."""
+        """Let an agent send its request again at a time, in milliseconds since 1970, when its service accepts it."""
 
     def look_at_questions(self) -> None:
-        """Look which question takes a step next, since one was asked that does."""
+        """Check which question takes its next step first, because a question was asked."""
 
     def watch(self, uuid: str) -> None:
-        """Watch whether an agent that is in a turn sends heartbeats, as its setting ``stuck_after`` asks."""
+        """Watch whether an agent sends heartbeats in its turn, as its setting ``stuck_after`` asks."""
 
     def bury(self, uuid: str, reason: str) -> None:
-        """Mark an agent dead that cannot go on, and end its actor. Returns before that is done."""
+        """Mark an agent that cannot go on as dead, and end its actor. Returns before that is done."""

@@ -1,4 +1,4 @@
-"""The tools of an agent: those of the system, less those that its settings leave out; and whether they may be used."""
+"""The tools of an agent: the tools of the system, except those that its settings leave out; and which may be used."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,46 +42,51 @@ class Offer(NamedTuple):
     """The descriptions of the tools of a request."""
 
     sent: tuple[Mapping[str, Any], ...]
-    """The descriptions that are sent, some of them with ``defer_loading``."""
+    """The descriptions that are sent, some of them marked with ``defer_loading``."""
     read: tuple[Mapping[str, Any], ...]
-    """The descriptions that the model reads, at once or where a result refers to them. They count for its size."""
+    """The descriptions that the model reads, directly or because a result refers to them. They count for the size of
+    the request.
+    """
 
 
 class ProgramTools(Protocol):
     """The programs of a system."""
 
     traits: Mapping[str, ToolTraits]
-    """Traits of the tools by which they act, by name."""
+    """The traits of the tools by which programs act, by name."""
 
     def __contains__(self, model: object) -> bool: ...
 
     def tool(self, model: str, name: str) -> Tool:
-        """The tool of this name that an agent has whose model is this program."""
+        """Return the tool with this name for agents whose ``model`` is this program."""
 
     def went_ahead(self, model: str, agent: str, call: str) -> Ahead | None:
-        """How far the function of an agent has gone on with the result of a call; None where it has not."""
+        """Return how far the function of an agent has gone on with the result of a call; None if it has not gone on."""
 
     def replay(self, model: str, me: Any) -> str:
-        """Let the function of an agent replay while calls are in progress; return why that is wrong, or nothing."""
+        """Replay the function of an agent while its calls are in progress.
+
+        Return why it does not fit the log; empty if it fits.
+        """
 
     def drop(self, agent: str) -> None:
-        """Unwind the function of an agent, which begins again when the agent goes on."""
+        """Unwind the function of an agent. When the agent goes on, the function begins again."""
 
 
 class Toolbox:
     """The tools of a system."""
 
     def __init__(self, tools: Iterable[Tool], ask: Policy = Policy.DENY, build: str = "") -> None:
-        """Make a toolbox.
+        """Make a toolbox with these tools.
 
         Args:
             tools: the tools in it.
-            ask: the fate of calls whose policy is to ask: they are asked about if a person or a program can decide;
-                else all are allowed, or all denied.
-            build: the build of this process; empty where it has none.
+            ask: what happens to calls whose policy is to ask: somebody is asked if a person or a function can decide;
+                otherwise all are allowed, or all denied.
+            build: the name of the build of this process; empty if it has none.
 
         Raises:
-            BadInput: as `add` does, or no service takes one of the tools.
+            BadInput: `add` raises it, or no service takes one of the tools.
         """
         self._tools: dict[str, Tool] = {}
         self._left_out: set[str] = set()
@@ -97,10 +102,10 @@ class Toolbox:
             raise BadInput(f"{name!r} cannot be a tool: {why}.")
 
     def add(self, tools: Iterable[Tool]) -> Mapping[str, str]:
-        """Offer further tools, but for those that no service takes.
+        """Add tools, except those that no service takes.
 
         Returns:
-            Why tools are left out, by name. A setting ``tools`` may name them all the same.
+            The reasons why tools were left out, by name. A setting ``tools`` may name these tools all the same.
 
         Raises:
             BadInput: two tools have the same name, or one has that of a built-in call.
@@ -136,12 +141,12 @@ class Toolbox:
 
     @property
     def definitions(self) -> tuple[Definition, ...]:
-        """The definitions of its tools, by name. Built-in calls have none."""
+        """The definitions of the tools, by name. Built-in calls have none."""
         known = sorted((name, one) for name, one in self._traits.items() if one.definition)
         return tuple(Definition(one.definition, name, one.definition_body) for name, one in known)
 
     def add_programs(self, programs: "ProgramTools") -> None:
-        """Give agents whose model is a program the calls of programs alone."""
+        """Give agents whose model is a program only the calls of programs."""
         builtin = {name: BuiltinTraits(begin=call.begin, asks=self._ask) for name, call in PROGRAM_CALLS.items()}
         tools = {name: self._here(name, traits) for name, traits in programs.traits.items()}
         asks = _builtin(PROGRAM_CALLS[ASK_PERSON], Policy.ASK)  # whatever becomes of tools that ask
@@ -149,7 +154,7 @@ class Toolbox:
         self._programs = programs
 
     def is_program(self, settings: Mapping[str, Any]) -> bool:
-        """Whether the model of an agent is a program."""
+        """Return whether the model of an agent is a program."""
         return self._programs is not None and settings.get("model") in self._programs
 
     def replay(self, settings: Mapping[str, Any], me: object) -> str:
@@ -175,10 +180,10 @@ class Toolbox:
         return self._tools[name]
 
     def names(self, settings: Mapping[str, Any]) -> list[str]:
-        """The names of an agent's tools, sorted: all of them, or those that its setting ``tools`` names.
+        """Return the names of an agent's tools, sorted: all tools, or those that its setting ``tools`` names.
 
-        The tool that finds others is none of them: it is there where others are to be found. That which loads skills
-        is one of them where there are skills.
+        ``find_tools`` is not among them: it is offered only if there are tools to be found. ``load_skill`` is among
+        them if the agent has skills.
 
         Raises `ProviderError` when the setting names a tool that is not registered.
         """
@@ -198,10 +203,10 @@ class Toolbox:
         return sorted(set(allowed) & set(known))
 
     def traits(self, settings: Mapping[str, Any], typed: bool = False) -> Mapping[str, ToolTraits]:
-        """The traits of an agent's tools, by name. Tools that are not registered are left out.
+        """Return the traits of an agent's tools, by name. Tools that are not registered are left out.
 
-        In a typed turn the tool is among them that gives the value, whatever the settings say. All others, the built-in
-        calls too, are denied when the setting that decides on the tools cannot be read: no rule is to make up for that.
+        In a typed turn, the tool that gives the value is always among them. If the setting that chooses the tools
+        cannot be read, all others are denied, built-in calls too, and no rule can allow them.
         """
         if self.is_program(settings):
             return self._of_programs
@@ -218,7 +223,7 @@ class Toolbox:
         return {**tools, GIVE_RESULT: _GIVE_RESULT} if typed else tools
 
     def check_rules(self, rules: Iterable[NewRule]) -> None:
-        """Raise `BadInput` where a rule allows all of a bash that has no fence, and nobody has asked for that."""
+        """Raise `BadInput` if a rule allows all of bash without a sandbox, unless the operator has asked for that."""
         if self._ask is Policy.ALLOW or not any(traits.unfenced for traits in self._traits.values()):
             return
         if any(allows_whole(rule.decision, rule.tool, rule.pattern) for rule in rules):
@@ -228,7 +233,7 @@ class Toolbox:
             )
 
     def asked(self, agent: str, calls: Iterable[Call]) -> dict[str, Asked]:
-        """The arguments of an agent's calls that the patterns of rules are compared with, by id."""
+        """Return the parts of an agent's calls to which the patterns of rules apply, by the id of the call."""
         found: dict[str, Asked] = {}
         for call in calls:
             subject = traits.subject if (traits := self._traits.get(call.name)) is not None else None
@@ -243,13 +248,16 @@ class Toolbox:
         by_reference: bool = False,
         wanted: Expected | None = None,
     ) -> Offer:
-        """An agent's tools for its model. What was sent before stays as it was when more are found.
+        """Return the descriptions of an agent's tools for its model.
+
+        When more are found, those sent before do not change.
 
         Args:
-            settings: those of the agent.
-            found: the tools that the model has found; None where all tools are before it, as `finds` says.
-            by_reference: whether its service loads tools where results refer to them.
-            wanted: what the turn must give. The tool for it is the last then, and ``exit`` takes it too.
+            settings: the settings of the agent.
+            found: the tools that the model has found; None where all tools are shown to it (see `finds`).
+            by_reference: whether the model's service loads a tool's description when a result refers to the tool.
+            wanted: the value that the turn must give. The tool for it is then the last, and ``exit`` takes the value
+                too.
 
         Raises:
             ProviderError: as for `names`.
@@ -268,7 +276,7 @@ class Toolbox:
         return Offer(self._typed([*self._described(here, kinds), *later], wanted), read)
 
     def size(self, settings: Mapping[str, Any], wanted: Expected | None = None, found: FoundTools | None = None) -> int:
-        """The bytes of the tools that an agent's model reads, as JSON. Raises as `offer` does."""
+        """Return the bytes of the tools that an agent's model reads, as JSON. Raises as `offer` does."""
         described = self.offer(settings, found, wanted=wanted).read
         latest, size = self._sized
         if described != latest:  # agents that ask one after the other mostly have the same tools
@@ -299,18 +307,21 @@ class Toolbox:
 
 
 def finds(settings: Mapping[str, Any], by_reference: bool) -> bool:
-    """Whether a model finds its tools, in place of having all of them before it.
+    """Return whether a model must find tools by ``find_tools``, rather than being shown all of them.
 
     Args:
-        settings: those of its agent.
-        by_reference: whether its service loads tools where results refer to them.
+        settings: the settings of the agent.
+        by_reference: whether the model's service loads a tool's description when a result refers to the tool.
     """
     defer = settings.get("defer") or "auto"
     return settings.get("tools") is None and (defer == "on" or (defer == "auto" and by_reference))
 
 
 def gone_from(offer: Offer, found: FoundTools) -> frozenset[str]:
-    """The tools that were found, and to which no result may refer: a service refuses such a request."""
+    """Return the tools that were found before and do not exist any more.
+
+    A service refuses results that refer to them.
+    """
     return frozenset(found.all) - {one["name"] for one in offer.sent if one.get("defer_loading")}
 
 
@@ -333,5 +344,5 @@ def _found_by(traits: T, described: Mapping[str, Any]) -> T:
 
 
 def size_as_json(value: Any) -> int:
-    """The bytes of a value as JSON."""
+    """Return the number of bytes of a value as JSON."""
     return len(json.dumps(value, default=str, ensure_ascii=False).encode(errors="replace"))

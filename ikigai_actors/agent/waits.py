@@ -1,4 +1,4 @@
-"""Waits: until mail has come, or until agents have sent mail, have nothing to do, or have ended. Nothing here polls.
+"""Waits: until mail has come, or until agents have sent mail, are idle, or have ended. Nothing here polls.
 
     wait = Wait(me, (child, other), deadline)
     waiter = waits.begin(wait, done)         # done(results), once
@@ -10,9 +10,9 @@ wait when it begins, when something happened that may end it, and at its deadlin
 a method of `Waits` after the commit, and a wait is registered before it is first looked at. So a change between a look
 and the sleep marks the wait, and the thread looks at it again.
 
-A look asks first which agents are idle in memory, and then reads the rows and the mail, all at one moment. So mail that
-an agent sent before it became idle is always seen. A result once seen stays, but mail replaces any other result. A
-crash leaves nothing: the wait begins again, with the deadline that it had.
+A look first asks which agents are idle, according to memory, and then reads the rows and the mail in one transaction.
+So mail that an agent sent before it became idle is always seen. A result once seen stays, but mail replaces any other
+result. A crash leaves nothing: the wait begins again, with the deadline that it had.
 """
 
 import json
@@ -57,9 +57,9 @@ class WaitResult(StrEnum):
     """Why the wait for one agent ended."""
 
     MAIL = "mail"
-    """The agent sent mail that is unread."""
+    """The agent has sent mail that is unread."""
     IDLE = "idle"
-    """The agent has nothing to do: no open turn, no prompt that waits."""
+    """The agent has no open turn and no waiting prompt."""
     STOPPED = "stopped"
     """The agent is paused."""
     BUDGET = "budget"
@@ -69,11 +69,11 @@ class WaitResult(StrEnum):
     UNKNOWN = "unknown"
     """There is no such agent."""
     TIMEOUT = "timeout"
-    """The state of an agent from which nothing came in time."""
+    """The time-out has passed before any other result."""
 
 
 WaitResults = Mapping[str, WaitResult]
-"""The results of a wait by uuid; a sender that is no agent is `PERSON`."""
+"""The results of a wait, by uuid. The key for a sender that is no agent is `PERSON`."""
 
 _Done = Callable[[Any], object]
 """Takes the results of a wait, or the error that ended it. Called on the thread of `Waits`, so it only posts."""
@@ -83,13 +83,15 @@ class Wait(NamedTuple):
     """A wait: for which agents, until when."""
 
     mailbox: str
-    """The uuid of the agent that waits, in whose mailbox is looked."""
+    """The uuid of the agent that waits. Its mailbox is checked."""
     agents: tuple[str, ...] | None
-    """Each of these; None waits for mail of anybody."""
+    """The uuids of the agents for which it waits; None waits for mail of anybody."""
     deadline: int | None
-    """In milliseconds since 1970; None is never."""
+    """The end of the wait, in milliseconds since 1970; None for never."""
     since: int = 0
-    """When the wait was asked for, in milliseconds since 1970. A wall clock that shows less was set back."""
+    """The time when the wait was asked for, in milliseconds since 1970. If the wall clock shows less, it was set
+    back.
+    """
 
 
 @dataclass(eq=False, slots=True)
@@ -100,10 +102,10 @@ class Waiter(WaitTarget):
     _waits: "Waits"
     _done: _Done
     pending: set[str] = field(default_factory=set)
-    """The uuids that are still waited for; that of the mailbox means mail from anybody."""
+    """The uuids for which the wait still waits; the uuid of the mailbox means mail from anybody."""
     found: dict[str, WaitResult] = field(default_factory=dict)
     of_call: OpenWait | None = None
-    """The same for the registry, when it is a call of the agent's model that waits."""
+    """The wait in the registry of waits, if a call of the agent's model waits; else None."""
 
     def awaited(self) -> list[str]:
         return [uuid for uuid in self.wait.agents or () if uuid in self.pending]
@@ -112,15 +114,15 @@ class Waiter(WaitTarget):
         return self._waits.is_awaited(self, uuid)
 
     def begin(self) -> None:
-        """Wait from now on. A caller that Ctrl-C may reach at any moment sees to it first that `cancel` follows."""
+        """Begin the wait. A caller that Ctrl-C may interrupt must first make sure that `cancel` follows."""
         self._waits.add(self)
 
     def cancel(self) -> None:
-        """Wait no more; nothing is called back, unless that is being done at this moment."""
+        """End the wait. The callback is not called, unless that is happening at this moment."""
         self._waits.forget(self)
 
     def answer(self, answers: WaitResults | IkigaiError) -> None:
-        """Call back with the results, or with the error that ended the wait."""
+        """Call the callback with the results, or with the error that ended the wait."""
         try:
             self._done(answers)
         except Exception:  # a defect of the callback's: the other waits go on
@@ -129,12 +131,12 @@ class Waiter(WaitTarget):
 
 @dataclass(eq=False, slots=True)
 class Probe(Waiter):
-    """A wait for what a read says, which is done again whenever something of one agent may have changed."""
+    """A wait for the result of a read, which is repeated whenever an agent may have changed."""
 
     read: Callable[[Transaction], Any] = lambda tx: None
-    """Gives what ends the wait; None while nothing does. What it raises ends it, too."""
+    """Reads the result that ends the wait; None while there is none. An exception ends the wait, too."""
     late: Callable[[Transaction], Any] = lambda tx: None
-    """Gives what ends the wait when its time is over."""
+    """Reads the result that ends the wait when its time is over."""
 
 
 class _Row(NamedTuple):
@@ -163,12 +165,12 @@ class Waits(Service):
         """Make the waits of a host.
 
         Args:
-            store: where mail and statuses are looked up.
+            store: the store of mail and statuses.
             clock: for deadlines.
-            is_idle: whether the agent with this uuid is idle, according to memory.
-            threads: makes the thread that looks.
-            registry: knows which agents wait for which; None for one of its own.
-            end_of: how a turn that is over has ended, as JSON has it.
+            is_idle: returns whether the agent with this uuid is idle, according to memory.
+            threads: makes the thread that checks the waits.
+            registry: records which agents wait for which others; None makes a new registry.
+            end_of: returns the outcome of a turn that has ended, as JSON data.
         """
         super().__init__("ikigai-waits", threads)
         self._store, self._registry, self._end_of = store, registry or WaitRegistry(), end_of
@@ -192,13 +194,13 @@ class Waits(Service):
             waiter.answer(SystemClosed("The system was closed before the wait was over."))
 
     def begin(self, wait: Wait, done: _Done) -> Waiter:
-        """Begin the wait of a model's call; ``done`` is called once, soon if there is nothing to wait for."""
+        """Begin the wait of a model's call. ``done`` is called once; soon, if nothing has to be waited for."""
         waiter = self.prepare(wait, done)
         self._begin_call(waiter)
         return waiter
 
     def begin_turns(self, wait: Wait, turns: Sequence[AskedTurn], need: int, done: _Done) -> Waiter:
-        """Begin the wait of a program for turns; ``done`` gets their ends as a text, soon if enough are over."""
+        """Begin the wait of a program for turns. ``done`` gets their outcomes as a text; soon, if enough have ended."""
 
         def late(tx: Transaction) -> str:
             ended = turns_over(tx, wait.mailbox, turns)
@@ -226,18 +228,18 @@ class Waits(Service):
         waiter.begin()
 
     def prepare(self, wait: Wait, done: _Done) -> Waiter:
-        """Make a waiter whose wait has yet to begin."""
+        """Make a waiter, whose wait has not begun yet."""
         waiter = Waiter(wait, self, done)
         waiter.pending.update((wait.mailbox,) if wait.agents is None else wait.agents)
         return waiter
 
     def probe(self, agent: str, read: Callable[[Transaction], Any], done: Callable[[Any], object]) -> None:
-        """Read until there is something, at first soon, and then whenever an agent may have changed.
+        """Repeat a read, at first soon and then whenever an agent may have changed, until it returns a result.
 
         Args:
-            agent: its uuid.
-            read: gives what is waited for; None while there is nothing.
-            done: gets it, or the error that the read has raised, once. It only posts.
+            agent: the uuid of the agent.
+            read: returns the result; None while there is none.
+            done: gets the result, or the error of the read, once. It must not block.
         """
         Probe(Wait(agent, (agent,), None), self, done, {agent}, read=read).begin()
 
@@ -249,21 +251,22 @@ class Waits(Service):
         store: Store,
         handle: Callable[[str], Any],
     ) -> tuple[Future[dict[Any, WaitResult]], Waiter]:
-        """A wait that has yet to begin, for agents as a program calls them.
+        """Prepare a wait for agents that a program names. It has not begun yet.
 
         Args:
-            mailbox: the uuid of the agent whose mailbox is looked at.
+            mailbox: the uuid of the agent whose mailbox is checked.
             agents: handles, or uuids, names or prefixes; None waits for mail of anybody.
             timeout: seconds to wait; None waits forever.
-            store: where the agents are looked up.
-            handle: gives the handle of an agent whose uuid is known.
+            store: the store in which the agents are looked up.
+            handle: returns the handle of the agent with a uuid.
+            BadInput,: AmbiguousAgent an agent or the time-out cannot be used.
 
         Returns:
-            What comes of it, by agent as it was given, and the waiter.
+            A future of the results, with the agents as in the argument; and the waiter.
 
         Raises:
             BadInput, AmbiguousAgent: what is given makes no sense.
-            WouldWaitForItself: the code of an agent would wait for that agent.
+            WouldWaitForItself: the code of an agent would wait for that agent itself.
         """
         check_timeout(timeout)
         if agents is not None and (isinstance(agents, str) or not isinstance(agents, Iterable)):
@@ -290,7 +293,7 @@ class Waits(Service):
         return future, waiter
 
     def is_awaited(self, waiter: Waiter, uuid: str) -> bool:
-        """Whether an agent is still waited for, as it and its mail are now. Raises `StoreError`."""
+        """Return whether a wait still waits for an agent, by its present state and mail. Raises `StoreError`."""
         rest = {uuid} if self._is_idle(uuid) else set[str]()
 
         def look(tx: Transaction) -> bool:
@@ -301,7 +304,7 @@ class Waits(Service):
         return uuid in waiter.pending and self._store.read(look)
 
     def add(self, waiter: Waiter) -> None:
-        """Register a waiter, and look at what it waits for soon."""
+        """Register a waiter, and check soon whether its wait is over."""
         wait = waiter.wait
         with self._changed:
             closed = self._stopped
@@ -346,7 +349,7 @@ class Waits(Service):
                         self._mark(waiter, {wanted})
 
     def look_again(self) -> None:
-        """Look at every wait: another process may have done anything."""
+        """Check every wait, because another process may have changed anything."""
         with self._changed:
             for waiter in self._open:
                 self._mark(waiter, waiter.pending)

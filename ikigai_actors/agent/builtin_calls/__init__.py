@@ -1,1 +1,1 @@
-"""The tools that the runtime itself carries out: a file for each feature, and `table`, which lists them."""
+"""The tools that the runtime itself carries out: a file for each subject, and `table`, which lists all of them."""

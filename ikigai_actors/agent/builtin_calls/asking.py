@@ -1,7 +1,7 @@
 """The built-in call by which a model, or a program, asks a person: ask_person.
 
-It asks as a call does that waits for approval, and is answered as that is decided: the answer is its result. So it is
-never carried out here; where nobody can be asked, it is refused.
+The call waits like a call that needs approval, and the answer of the person becomes its result. So this module never
+carries it out. If nobody can be asked, the call is refused.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """The interface of a built-in call: a tool that the runtime carries out, as one unit of its act and its result.
 
 A call is a class. `name`, `description` and `arguments` describe it to the model; `act` makes the unit of writes;
-`to_model` makes the text of its result. The descriptions of its arguments say how they are checked; `check` adds what
-types cannot say. A call that changes the course of the turn overrides `begin`.
+`to_model` makes the text of its result. The arguments are checked by their descriptions; `check` adds checks that types
+cannot express. A call that changes the course of the turn overrides `begin`.
 
 A crash leaves both effect and result or neither, so on resume a call without a result is simply carried out. A refusal
 of the store (the agent to be killed is dead already) is the call's result, as an error.
@@ -22,7 +22,7 @@ from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 
 WHICH_AGENT = "Its name, its two words as brave-otter, its id, or the beginning of the id."
-"""How a model names an agent."""
+"""The description, for a model, of an argument that names an agent."""
 
 _WORDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "string": (str, "text"),
@@ -34,22 +34,22 @@ _WORDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 """For each type of a JSON schema the Python type, and the words for it."""
 
 Given = Mapping[str, Any]
-"""The arguments of a call, as the model gave them. None counts as left out."""
+"""The arguments of a call, as the model has passed them. None counts as left out."""
 
 
 class Argument(NamedTuple):
     """An argument of a built-in call."""
 
     type: str
-    """The JSON type; an ``array`` holds texts."""
+    """The JSON type. The items of an ``array`` are strings."""
     description: str
-    """The meaning, for the model."""
+    """The description of the argument, for the model."""
     required: bool = False
     may_be_empty: bool = False
     """Whether a required text may be empty."""
 
     def schema(self) -> Mapping[str, Any]:
-        """The JSON schema."""
+        """The JSON schema of the argument."""
         items = {"items": {"type": "string"}} if self.type == "array" else {}
         return {"type": self.type, **items, "description": self.description}
 
@@ -58,9 +58,9 @@ class BuiltinCall:
     """A tool that the runtime itself carries out."""
 
     name: ClassVar[str]
-    """The name for the model."""
+    """The name of the call, for the model."""
     description: ClassVar[str]
-    """The description for the model."""
+    """The description of the call, for the model."""
     arguments: ClassVar[Mapping[str, Argument]] = {}
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class BuiltinCall:
         """The call as a Messages-API dict."""
 
     def check(self, given: Given) -> None:
-        """Check the arguments. Raises `BadInput`, in words that help the model."""
+        """Check the arguments. Raises `BadInput` with a message that helps the model."""
         for key, value in given.items():
             if key not in self.arguments:
                 takes = ", ".join(self.arguments) or "no arguments"
@@ -93,7 +93,7 @@ class BuiltinCall:
                 raise BadInput(f"{self.name} needs {key}.")
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-        """The step that carries the call out; see `ikigai_actors.agent.turn.builtin.Begin`."""
+        """Return the step that carries the call out; see `ikigai_actors.agent.turn.builtin.Begin`."""
         self.check(call.input)
         unit = CallUnit(state.uuid, state.head + 1, call, now)
         done = progress(state.calls, (call.id,), Progress.DONE)
@@ -101,26 +101,26 @@ class BuiltinCall:
         return Step(advance(state, (unit.message(),), calls=done, notice=notice), unit, call=call.id)
 
     def act(self, agent: str, given: Given, now: int) -> Unit:
-        """The unit that carries the call out.
+        """Return the unit of writes that carries the call out.
 
         Args:
             agent: the uuid of the agent whose model calls.
-            given: the arguments; they were checked.
-            now: milliseconds since 1970.
+            given: the checked arguments.
+            now: the time, in milliseconds since 1970.
         """
         raise NotImplementedError(f"{self.name} is no unit of its own")
 
     def to_model(self, answer: Any) -> str:
-        """The text of the result, given the answer of the unit that `act` made."""
+        """Return the text of the result, from the answer of the unit that `act` made."""
         return str(answer)
 
     def noted(self, answer: Any) -> Mapping[str, Any]:
-        """Further data of the message, given the answer of the unit that `act` made."""
+        """Return further data of the result message, from the answer of the unit that `act` made."""
         return NO_DATA
 
 
 def text(given: Given, key: str) -> str:
-    """A text among the arguments, as it can be stored; empty when it was left out."""
+    """Return a text argument in a form that can be stored; empty when it was left out."""
     return storable(given.get(key) or "")
 
 

@@ -27,7 +27,7 @@ _SHOWN = 300
 
 
 class DiffCall(BuiltinCall):
-    """Show where two histories part."""
+    """The call ``diff``: show where two histories part."""
 
     name = "diff"
     description = (
@@ -46,7 +46,7 @@ class DiffCall(BuiltinCall):
 
 
 class MergeCall(BuiltinCall):
-    """Take in what another agent has said."""
+    """The call ``merge``: take over what another agent has said."""
 
     name = "merge"
     description = (
@@ -79,11 +79,11 @@ CALLS = (DiffCall(), MergeCall())
 
 @dataclass(frozen=True, slots=True)
 class ReadDiff(Unit):
-    """Find out where two histories part; answered with the text. Raises `AgentNotFound`, `AmbiguousAgent`."""
+    """Find where two histories part; answered with a text about it. Raises `AgentNotFound`, `AmbiguousAgent`."""
 
     agent: str
     other: str
-    """By uuid, name or prefix."""
+    """The other agent, by uuid, name or prefix."""
 
     def write(self, tx: Transaction, locked: LockedRows) -> str:
         other = registry.find(tx, self.other).uuid

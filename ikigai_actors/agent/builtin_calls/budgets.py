@@ -9,7 +9,7 @@ from ikigai_actors.records.budgets.grants import GrantByAgent, Served
 
 
 class GrantCall(BuiltinCall):
-    """Grant more of the budget of an agent below the one whose model calls."""
+    """The call ``grant``: raise the budget of an agent below the calling one."""
 
     name = "grant"
     description = (

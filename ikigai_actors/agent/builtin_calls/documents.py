@@ -1,6 +1,6 @@
 """The built-in calls about documents: document_write, document_read, document_list, document_delete.
 
-Their units check paths and texts when they are written, so any error becomes the call's result.
+Paths and texts are checked when the unit is written, so any error becomes the call's result.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _PATH = Argument("string", "A relative path, such as plan/mast.md.", required=Tr
 
 
 class DocumentWriteCall(BuiltinCall):
-    """Write a document."""
+    """The call ``document_write``: write a document."""
 
     name = "document_write"
     description = (
@@ -53,7 +53,7 @@ class DocumentWriteCall(BuiltinCall):
 
 
 class DocumentReadCall(BuiltinCall):
-    """Read a document."""
+    """The call ``document_read``: read a document."""
 
     name = "document_read"
     description = "Read a document, and which version it is."
@@ -70,7 +70,7 @@ class DocumentReadCall(BuiltinCall):
 
 
 class DocumentListCall(BuiltinCall):
-    """List documents."""
+    """The call ``document_list``: list documents."""
 
     name = "document_list"
     description = "List the documents: path, version, author, time."
@@ -84,7 +84,7 @@ class DocumentListCall(BuiltinCall):
 
 
 class DocumentDeleteCall(BuiltinCall):
-    """Delete a document."""
+    """The call ``document_delete``: delete a document."""
 
     name = "document_delete"
     description = "Delete a document. Its versions stay readable."
@@ -102,7 +102,10 @@ CALLS = (DocumentWriteCall(), DocumentReadCall(), DocumentListCall(), DocumentDe
 
 @dataclass(frozen=True, slots=True)
 class WriteDocument(Unit):
-    """Write a document, or delete it (no body); answered with the new version. Raises as `Documents.write` does."""
+    """Write a document, or delete it when there is no body; answered with the new version.
+
+    Raises as `Documents.write` does.
+    """
 
     agent: str
     path: str

@@ -1,4 +1,7 @@
-"""The built-in call by which a model finds further tools: find_tools. `ikigai_actors.agent.turn.found` has its laws."""
+"""The built-in call by which a model finds further tools: find_tools.
+
+`ikigai_actors.agent.turn.found` has its rules.
+"""
 
 import math
 import re
@@ -17,7 +20,7 @@ from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.tools.policy import ToolTraits
 
 MOST_HITS = 4
-"""How many tools a query finds, beside those that are found with them."""
+"""The most tools that a query finds, not counting the tools that belong to the same groups."""
 _STEM = 5
 """Letters of a word that are compared: ``remind`` finds ``reminder``."""
 _NAMED = 3
@@ -30,7 +33,7 @@ _NO_HELP = frozenset(
 
 
 class FindToolsCall(BuiltinCall):
-    """Put further tools before the model, from its next request on."""
+    """The call ``find_tools``: offer further tools to the model, from its next request on."""
 
     name = FIND_TOOLS
     description = (
@@ -41,7 +44,7 @@ class FindToolsCall(BuiltinCall):
     arguments: ClassVar = {"query": Argument("string", "What you want to do, or a tool's name.", required=True)}
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-        """Write the result, which names what was found. Nothing else remembers it."""
+        """Write the result, whose data names the tools that were found. They are recorded nowhere else."""
         self.check(call.input)
         hits = ranked(text(call.input, "query"), {name: traits.about for name, traits in tools.items() if traits.about})
         fitting = dict.fromkeys(name for hit in hits[:MOST_HITS] for name in mates_of(hit) if name in tools)
@@ -61,11 +64,11 @@ _NOTHING = "No further tool fits that. Ask with other words, or do without."
 
 
 def ranked(query: str, about: Mapping[str, str]) -> list[str]:
-    """The tools that fit a query, the best first, as far as they come near the best.
+    """Return the tools that fit a query, the best first. Tools that fit much worse than the best are left out.
 
     Args:
-        query: what is looked for.
-        about: the words about each tool, in small letters; those of its name are among them.
+        query: the words of the query.
+        about: the words about each tool, in lower case, including the words of its name.
     """
     wanted = {word[:_STEM] for word in _words(query.lower()) if word not in _NO_HELP}
     texts = {name: [word[:_STEM] for word in _words(words)] for name, words in about.items()}

@@ -1,11 +1,11 @@
 """The built-in call fork, which is Unix fork: parent and child both return from the same call.
 
-The parent's result names the child, the child's result is the news that it is the child. The turn goes on in both. A
-child of a kind begins without the history (`ikigai_actors.agent.turn.kinds`), and its prompt says how its result comes
-back.
+The result in the parent names the child. The result in the child says that it is the child. The turn goes on in both. A
+child of a kind begins without the history (`ikigai_actors.agent.turn.kinds`), and its prompt says how it returns its
+result.
 
-Calls of one reply that follow one another are one unit. When it is refused, each is carried out by itself, so that the
-one that cannot be gets the reason.
+Consecutive fork calls of one reply are one unit. If the unit is refused, each call is carried out by itself, so that
+only the faulty call gets the error.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ from ikigai_actors.tools.policy import SHELL, ToolTraits
 
 
 class ForkCall(BuiltinCall):
-    """Make a child that goes on with the turn of its parent."""
+    """The call ``fork``: make a child that goes on with the turn of its parent."""
 
     name = FORK
     description = (
@@ -66,7 +66,7 @@ class ForkCall(BuiltinCall):
             parse_budget(budget)
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-        """Carry out this call, and with it those of ``fork`` that follow it at once; see `Continue.one_by_one`."""
+        """Carry out this call together with the ``fork`` calls that directly follow it; see `Continue.one_by_one`."""
         following = () if event.one_by_one else self._following(state, call, tools)
         calls = [call, *following][: len(event.fresh)]
         beds = [self._bed(state, one, child, tools) for one, child in zip(calls, event.fresh, strict=False)]

@@ -10,7 +10,7 @@ from ikigai_actors.store.unit import Unit
 
 
 class JoinGroupCall(BuiltinCall):
-    """Join a group."""
+    """The call ``join_group``: join a group."""
 
     name = "join_group"
     description = (
@@ -31,7 +31,7 @@ class JoinGroupCall(BuiltinCall):
 
 
 class LeaveGroupCall(BuiltinCall):
-    """Leave a group."""
+    """The call ``leave_group``: leave a group."""
 
     name = "leave_group"
     description = "Leave a group that you have joined."
@@ -49,7 +49,7 @@ class LeaveGroupCall(BuiltinCall):
 
 
 class MonitorCall(BuiltinCall):
-    """Hear of the death of another agent."""
+    """The call ``monitor``: get a mail when another agent dies."""
 
     name = "monitor"
     description = (

@@ -1,4 +1,4 @@
-"""The built-in calls about the lives of agents, and their names: exit, kill, rename."""
+"""The built-in calls about the lives and names of agents: exit, kill, rename."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -17,7 +17,7 @@ from ikigai_actors.tools.policy import ToolTraits
 
 
 class ExitCall(BuiltinCall):
-    """End the agent whose model calls; its result goes to its supervisor."""
+    """The call ``exit``: end the calling agent. The result goes to its supervisor."""
 
     name = EXIT
     description = (
@@ -33,7 +33,7 @@ class ExitCall(BuiltinCall):
 
 
 class KillCall(BuiltinCall):
-    """End another agent."""
+    """The call ``kill``: end another agent."""
 
     name = "kill"
     description = "End another agent at once, whatever it does. Not yourself, and none of your supervisors."
@@ -52,7 +52,7 @@ class KillCall(BuiltinCall):
 
 
 class RenameCall(BuiltinCall):
-    """Give the agent whose model calls another name."""
+    """The call ``rename``: give the calling agent another name."""
 
     name = "rename"
     description = (

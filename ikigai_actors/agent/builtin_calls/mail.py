@@ -1,6 +1,6 @@
-"""The built-in calls about mail: send, check_mail, read_mail; and the line about its mail for an idle agent.
+"""The built-in calls about mail: send, check_mail, read_mail; and the notice of new mail for an idle agent.
 
-Their units look names up when they are written, so any error becomes the call's result.
+Names are looked up when the unit is written, so any error becomes the call's result.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from ikigai_actors.tools.function import LIMIT
 
 
 class SendCall(BuiltinCall):
-    """Send a mail."""
+    """The call ``send``: send a mail."""
 
     name = "send"
     description = (
@@ -67,7 +67,7 @@ class SendCall(BuiltinCall):
 
 
 class CheckMailCall(BuiltinCall):
-    """Look at the agent's mailbox."""
+    """The call ``check_mail``: count the unread mail."""
 
     name = "check_mail"
     description = (
@@ -80,7 +80,7 @@ class CheckMailCall(BuiltinCall):
 
 
 class ReadMailCall(BuiltinCall):
-    """Read the agent's mail."""
+    """The call ``read_mail``: read the unread mail."""
 
     name = "read_mail"
     description = (
@@ -103,7 +103,7 @@ CALLS = (SendCall(), CheckMailCall(), ReadMailCall())
 
 @dataclass(frozen=True, slots=True)
 class SteerBelow(Unit):
-    """Steer an agent below, in the unit of the turn; answered with `KeptWord`. Raises what `KeepWord` does."""
+    """Steer an agent below this one, in the unit of the turn; answered with `KeptWord`. Raises what `KeepWord` does."""
 
     sender: str
     to: str
@@ -120,7 +120,7 @@ class SteerBelow(Unit):
 
 @dataclass(frozen=True, slots=True)
 class CheckMail(Unit):
-    """Look at the agent's mailbox."""
+    """Count the unread mail in the agent's mailbox, as a unit."""
 
     agent: str
 
@@ -133,13 +133,16 @@ class CheckMail(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ReadMail(Unit):
-    """Read the agent's mail, as many whole mails as fit. Raises `AgentNotFound`, `AmbiguousAgent` for the sender."""
+    """Read the agent's mail, as many whole mails as fit into the limit, as a unit.
+
+    Raises `AgentNotFound`, `AmbiguousAgent`.
+    """
 
     agent: str
     sender: str | None
-    """Only mail of this agent, by uuid, name or prefix; empty for people outside of any agent, None for all."""
+    """Read only mail of this agent, by uuid, name or prefix; empty for mail of people, None for all mail."""
     limit: int
-    """Characters of the text; the first mail is read in any case."""
+    """The most characters of the text. The first mail is read even if it is longer."""
     now: int
 
     def write(self, tx: Transaction, locked: LockedRows) -> str:
@@ -160,24 +163,23 @@ def _more(count: int) -> str:
 
 
 class Noted(NamedTuple):
-    """The facts about its mailbox that an agent gets."""
+    """The facts about its mailbox of which an agent gets a notice."""
 
     unread: int
     last: int
-    """The id of its latest mail."""
+    """The id of the agent's latest mail."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoteMail(Unit):
-    """Find out what an agent should know of its mailbox; answered with `Noted`.
+    """Find the facts for a notice of unread mail; answered with `Noted`.
 
-    Raises `MailNotFound` when nothing is unread, or when the agent got that notice before and has read none of that
-    mail.
+    Raises `MailNotFound` when no mail is unread, or when the agent got this notice before and has read no mail since.
     """
 
     agent: str
     earlier: Mapping[str, int] | None
-    """The earlier notice, if the agent has not looked at its mailbox since."""
+    """The data of the earlier notice, if the agent has not looked at its mailbox since; else None."""
 
     def write(self, tx: Transaction, locked: LockedRows) -> Noted:
         row = locked[self.agent]
@@ -190,7 +192,7 @@ class NoteMail(Unit):
 
 
 def append_notice(unit: MailNotice, fence: FencingToken) -> AppendCall:
-    """The unit of writes that gives an idle agent the notice of its mail."""
+    """Return the unit of writes that gives an idle agent the notice of its mail."""
     act = NoteMail(unit.agent, unit.earlier)
     return AppendCall(unit.agent, act, lambda noted: unit.message(_noted(noted), noted._asdict()), fence)
 

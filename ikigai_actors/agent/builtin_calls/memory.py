@@ -26,21 +26,21 @@ from ikigai_actors.tools.function import LIMIT
 from ikigai_actors.tools.policy import ToolTraits
 
 MOST_FOUND = 10
-"""How many messages a query finds at most."""
+"""The most messages that a query finds."""
 _SHOWN = CONVERSATION | {Kind.SUMMARY.value}
 """The kinds that have a text which a model may have seen."""
 
 
 class Recalled(NamedTuple):
-    """A message that was recalled."""
+    """A message that the call ``recall`` shows."""
 
     position: int
     text: str
-    """All of it."""
+    """The whole text of the message."""
     offset: int
-    """The position where the shown part begins."""
+    """The index of the first character that is shown."""
     attached: Sequence[Mapping[str, Any]] = ()
-    """The attachments, as the message refers to them."""
+    """The attachments, as the data of the message has them."""
 
 
 class FoundByWords(NamedTuple):
@@ -48,11 +48,11 @@ class FoundByWords(NamedTuple):
 
     found: Sequence[FoundMessage]
     names: Mapping[str, str]
-    """The names of the agents that have written them, by uuid, as a model knows them."""
+    """The names, for the model, of the agents that have written them, by uuid."""
 
 
 class RecallCall(BuiltinCall):
-    """Show a message of the agent's own history, or find messages by words."""
+    """The call ``recall``: show a message of the agent's own history, or find messages by words."""
 
     name = RECALL
     description = (
@@ -98,7 +98,7 @@ class RecallCall(BuiltinCall):
 
 
 class CompactCall(BuiltinCall):
-    """Let the model's own past be summarised."""
+    """The call ``compact``: have the model's history summarised."""
 
     name = "compact"
     description = (
@@ -109,7 +109,10 @@ class CompactCall(BuiltinCall):
     arguments: ClassVar = {"focus": Argument("string", "What matters most, and must not be lost.")}
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-        """Write the result, which a restart finds. The summary is asked for when all calls have theirs."""
+        """Write the result, from which a restart knows of the call.
+
+        The summary is made when all calls have their results.
+        """
         self.check(call.input)
         focus = text(call.input, "focus")
         told = "Your history is summarised before your next step."
@@ -125,7 +128,7 @@ CALLS = (RecallCall(), CompactCall())
 
 @dataclass(frozen=True, slots=True)
 class FindMessages(Unit):
-    """Find messages by words, in the agent's own history or in those of all agents below it.
+    """Find messages by words, in the agent's own history or in the histories of all agents below it.
 
     Answered with `FoundByWords`. Raises `BadInput` for a query without words.
     """
@@ -146,7 +149,7 @@ class FindMessages(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ReadMessage(Unit):
-    """Read a message that counts in an agent's history: it may be summarised, but not cleared or rewound.
+    """Read a message of an agent's history. The message may be summarised, but not cleared or rewound.
 
     Answered with `Recalled`. Raises `BadInput` where there is no such message.
     """

@@ -4,11 +4,11 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.store.base import Transaction
 
 OUTSIDE = "a person outside"
-"""The name of a sender or author that is no agent."""
+"""The name, for models, of a sender or author who is no agent."""
 
 
 class CalledAs(dict[str | None, str]):
-    """The labels of agents, by uuid, looked up when first asked for. Valid within the transaction."""
+    """The names of agents for models, by uuid. Each is looked up when first asked for. Valid within one transaction."""
 
     def __init__(self, tx: Transaction) -> None:
         super().__init__({None: OUTSIDE})

@@ -1,8 +1,9 @@
-"""The built-in calls of programs (`ikigai_actors.programs`), which models do not have: a fork, a prompt, and a wait.
+"""The built-in calls that only programs have (`ikigai_actors.programs`), and no model: fork, prompt, wait and others.
 
 A question to a person is the same call that models have (`AskPersonCall`).
 
-A program's child begins before the prompt of the turn, so it pays for nothing that its parent has done in it.
+The child of a program inherits the history up to before the prompt of the turn. So its requests do not include the
+turn's work.
 """
 
 import json
@@ -47,7 +48,7 @@ NEVER = 253_402_300_799_000
 
 
 class ProgramFork(ForkCall):
-    """Make a child that goes on from before the turn's prompt; the result is its uuid."""
+    """Fork a child that begins before the turn's prompt. The result is the child's uuid."""
 
     arguments: ClassVar = {
         "prompt": Argument("string", "What the child is to do."),
@@ -79,7 +80,7 @@ class ProgramFork(ForkCall):
 
 
 class ProgramPrompt(BuiltinCall):
-    """Prompt an agent, as mail; the result is its number."""
+    """Prompt an agent by mail. The result is the number of the mail."""
 
     name = "prompt"
     description = "Prompt an agent."
@@ -128,12 +129,12 @@ class ProgramWait(WaitCall):
 
 @dataclass(frozen=True, slots=True)
 class BeginTurnsWait(Unit):
-    """Begin to wait for turns. Answered with the data of the ``tool_call``."""
+    """Begin to wait for turns, as a unit; answered with the data of the ``tool_call``."""
 
     turns: tuple[AskedTurn, ...]
     need: int
     deadline: int
-    """Milliseconds since 1970."""
+    """The end of the wait, in milliseconds since 1970."""
 
     def write(self, tx: Transaction, locked: LockedRows) -> Mapping[str, Any]:
         turns = [[*one] for one in self.turns]
@@ -148,7 +149,7 @@ _WHEN = {
 
 
 class ProgramSend(BuiltinCall):
-    """Send a mail as an agent; the result is its number."""
+    """Send a mail as an agent. The result is the number of the mail."""
 
     name = "send"
     description = "Send a mail."
@@ -168,7 +169,7 @@ class ProgramSend(BuiltinCall):
 
 
 class ProgramRemind(BuiltinCall):
-    """Set a timer of an agent; the result is its number."""
+    """Set a timer of an agent. The result is the number of the timer."""
 
     name = "remind"
     description = "Set a timer."
@@ -190,7 +191,7 @@ class ProgramRemind(BuiltinCall):
 
 
 class ProgramWrite(BuiltinCall):
-    """Write a document; the result is the number of its version."""
+    """Write a document. The result is the number of its new version."""
 
     name = "document_write"
     description = "Write a document."
@@ -208,7 +209,7 @@ class ProgramWrite(BuiltinCall):
 
 
 class ProgramGrant(BuiltinCall):
-    """Grant more of what the nearest budget of an agent limits; the result is what that grants now."""
+    """Raise the limits of an agent's nearest budget. The result has its new limits."""
 
     name = "grant"
     description = "Raise a budget."
@@ -226,7 +227,7 @@ class ProgramGrant(BuiltinCall):
 
 
 class ProgramKill(BuiltinCall):
-    """End another agent; the result names those that have died, leaves first."""
+    """Kill another agent. The result names the agents that have died, leaves first."""
 
     name = "kill"
     description = "End another agent."
@@ -244,7 +245,7 @@ class ProgramKill(BuiltinCall):
 
 
 class ProgramMerge(BuiltinCall):
-    """Take in what another agent has said; the result says what came of it."""
+    """Merge another agent. The result says what was taken over."""
 
     name = "merge"
     description = "Take in what another agent has said."
@@ -262,7 +263,7 @@ class ProgramMerge(BuiltinCall):
 
 @dataclass(frozen=True, slots=True)
 class RefusedCall(Unit):
-    """Refuse a call whose arguments make no sense now."""
+    """Refuse a call whose arguments cannot be used, as a unit."""
 
     error: BadInput
 

@@ -1,4 +1,4 @@
-"""The built-in call that loads a skill: load_skill. `ikigai_actors.agent.turn.skills` has its laws."""
+"""The built-in call that loads a skill: load_skill. `ikigai_actors.agent.turn.skills` has its rules."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,20 +25,20 @@ from ikigai_actors.tools.skills.front_matter import SKILL_FILE
 
 
 class LoadedSkill(NamedTuple):
-    """A file of a skill, as it was pinned."""
+    """A file of a skill as it was pinned."""
 
     text: str
     about: Mapping[str, str]
-    """The name and digest of the skill, and the file, if it is not the instructions."""
+    """The name and digest of the skill; and the file, if it is not ``SKILL.md``."""
     files: str
-    """A sentence that names the other files."""
+    """A sentence that names the other files of the skill."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSkillFile(Unit):
-    """Read a file of a skill, as it was pinned. Answered with `LoadedSkill`.
+    """Read a pinned file of a skill, as a unit; answered with `LoadedSkill`.
 
-    Raises `BadInput` where its bytes are not those, or are no text.
+    Raises `BadInput` when the stored bytes are not those that were pinned, or are no text.
     """
 
     file: str
@@ -57,7 +57,7 @@ class ReadSkillFile(Unit):
 
 
 class LoadSkillCall(BuiltinCall):
-    """Put the text of a skill before the model, or that of another of its files."""
+    """The call ``load_skill``: show the model the text of a skill, or another of the skill's files."""
 
     name = LOAD_SKILL
     description = "Load the instructions of a skill that your system prompt lists, or one of the files that they name."
@@ -67,7 +67,10 @@ class LoadSkillCall(BuiltinCall):
     }
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-        """Read the blob that the setting names, in the transaction of the result. One that is shown is not repeated."""
+        """Read the stored file within the transaction of the result.
+
+        A text that the model sees already is not repeated.
+        """
         self.check(call.input)
         skill, commands = _skill(state, text(call.input, "name")), SHELL in tools
         path = text(call.input, "file") or SKILL_FILE

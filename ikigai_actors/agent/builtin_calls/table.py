@@ -45,7 +45,7 @@ BUILTIN_CALLS: Mapping[str, BuiltinCall] = {
 
 
 def append_call(unit: CallUnit, fence: FencingToken, of_program: bool) -> AppendCall:
-    """The unit of writes of a built-in call: what it does, and the message that reports it."""
+    """Return the unit of writes of a built-in call: its act, and the message that reports the act."""
     call = (PROGRAM_CALLS if of_program else BUILTIN_CALLS)[unit.call.name]
     act = call.act(unit.agent, unit.call.input, unit.created_at)
     return AppendCall(

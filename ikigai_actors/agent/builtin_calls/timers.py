@@ -9,11 +9,11 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
 LEAST_APART = 600
-"""The least seconds between two times of a schedule that a model chooses: each may begin a turn, which costs."""
+"""The least seconds between two times of a schedule that a model sets. Each may begin a turn, which costs money."""
 
 
 class RemindCall(BuiltinCall):
-    """Set a timer of the agent itself."""
+    """The call ``remind``: set a timer of the calling agent."""
 
     name = "remind"
     description = (
@@ -44,7 +44,7 @@ class RemindCall(BuiltinCall):
 
 
 class CancelReminderCall(BuiltinCall):
-    """Cancel a timer of the agent itself."""
+    """The call ``cancel_reminder``: cancel a timer of the calling agent."""
 
     name = "cancel_reminder"
     description = "Cancel one of your timers, by its number."
@@ -62,7 +62,10 @@ CALLS = (RemindCall(), CancelReminderCall())
 
 @dataclass(frozen=True, slots=True)
 class Remind(Unit):
-    """Set a timer as a model asks for it; answered with the `Timer`. Raises what `SetTimer` does, and `BadInput`."""
+    """Set a timer as a model asks for it, as a unit; answered with the `Timer`.
+
+    Raises what `SetTimer` does, and `BadInput`.
+    """
 
     agent: str
     given: Given

@@ -1,7 +1,7 @@
 """The built-in call wait, which takes two units.
 
-The first appends a ``tool_call``, which holds the agents that are waited for and the deadline. The second appends the
-result. Between them no thread waits (`ikigai_actors.agent.waits`).
+The first appends a ``tool_call``, which has the awaited agents and the deadline. The second appends the result. Between
+them no thread waits (`ikigai_actors.agent.waits`).
 """
 
 import json
@@ -25,14 +25,14 @@ from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 
 WAIT_TIMEOUT = 600
-"""Seconds of a ``wait`` that names no timeout."""
+"""The seconds of a ``wait`` without a time-out."""
 
 MOST_SECONDS = 7 * 24 * 3600
 """The most seconds of a ``wait``."""
 
 
 class WaitCall(BuiltinCall):
-    """Wait for other agents, or for mail."""
+    """The call ``wait``: wait for other agents, or for mail."""
 
     name = WAIT
     description = (
@@ -53,7 +53,7 @@ class WaitCall(BuiltinCall):
             raise BadInput(f"wait wants timeout to be 0 to {MOST_SECONDS:,} seconds, got {given['timeout']!r}.")
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-        """Write the ``tool_call``. A crash leaves it, and the wait goes on."""
+        """Write the ``tool_call``, from which the wait goes on after a crash."""
         self.check(call.input)
         unit = CallUnit(state.uuid, state.head + 1, call, now, Kind.TOOL_CALL)
         running = progress(state.calls, (call.id,), Progress.RUNNING)
@@ -76,11 +76,11 @@ CALLS = (WaitCall(),)
 
 
 def waited_to_model(answers: Mapping[str, str], named: bool) -> str:
-    """Text of a `wait` result: a JSON object from each agent to the reason why its wait ended.
+    """Return the text of a `wait` result: a JSON object from each agent to the reason why its wait ended.
 
     Args:
         answers: the reason for each agent, by the name that the model used; in a wait for mail, by sender.
-        named: whether agents or children were waited for, not mail.
+        named: whether the wait was for agents or children, rather than for mail.
     """
     if answers:
         return json.dumps(answers, ensure_ascii=False)
@@ -88,17 +88,17 @@ def waited_to_model(answers: Mapping[str, str], named: bool) -> str:
 
 
 class Awaited(NamedTuple):
-    """An agent that is waited for."""
+    """An agent for which a ``wait`` waits."""
 
     called: str
-    """The name that the waiter uses."""
+    """The name of the agent that the waiting model has used."""
     uuid: str | None
-    """The agent; None when no agent is called so."""
+    """The uuid of the agent; None when no agent has this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameAwaited(Unit):
-    """Look up the agents that a ``wait`` names, when the call begins: a name may belong to another agent later.
+    """Look up the agents that a ``wait`` names when the call begins, since a name may belong to another agent later.
 
     Answered with the data of the ``tool_call``. Raises `AmbiguousAgent`, and `BadInput` for the agent itself.
     """
@@ -106,9 +106,11 @@ class NameAwaited(Unit):
     agent: str
     called: tuple[str, ...]
     children: bool
-    """Whether to wait for all its children too: those that live, and those whose ``exit`` it has not read."""
+    """Whether to wait for all children of the agent too: the living ones, and the dead whose ``exit`` mail it has not
+    read.
+    """
     deadline: int
-    """Milliseconds since 1970."""
+    """The end of the wait, in milliseconds since 1970."""
 
     def write(self, tx: Transaction, locked: LockedRows) -> Mapping[str, Any]:
         named = self.called or self.children
@@ -129,7 +131,7 @@ class NameAwaited(Unit):
 
 
 def await_one(tx: Transaction, called: str) -> Awaited:
-    """Look an agent up by the name that the waiter uses. Raises `AmbiguousAgent`."""
+    """Look up an agent by the name that the waiting model has used. Raises `AmbiguousAgent`."""
     try:
         return Awaited(called, registry.find(tx, called).uuid)
     except AgentNotFound:

@@ -1,7 +1,7 @@
 """Several steps of a program's turn in one unit: a result, the reply that follows from it, the beginnings of its calls.
 
 A program is its own model, and a step of it costs little. So what would be three units is written as one, where nothing
-may come in between: no word waits, no hook and no person is asked, the agent is not stopped. Pure.
+may come in between: no steering message waits, no hook and no person is asked, the agent is not stopped. Pure.
 
 A crash before the unit is committed leaves the call without a result, as a crash in the middle of the call does. The
 function has seen the result, but nothing has left that follows from it. The calls of the reply start once the
@@ -20,20 +20,20 @@ from ikigai_actors.records.messages.messages import Kind
 
 
 class Ahead(NamedTuple):
-    """A function that has gone on with the result of a step before that is committed."""
+    """A function that has gone on with the result of a step before that result is committed."""
 
     at: int
-    """When it got the result, in milliseconds since 1970; the result is from then."""
+    """The time when the function got the result, in milliseconds since 1970. The result is written with this time."""
     reply: Reply | None
-    """The reply that it gives next; None where it has not come so far."""
+    """The next reply of the function; None if the function has not come so far."""
 
 
 NextDecision = Callable[[State, on.TurnEvent | None], Step]
-"""Decides what an event leads to; None goes on with the calls of the last reply."""
+"""Decides the step for an event; without an event, goes on with the calls of the last reply."""
 
 
 def with_beginnings(step: Step, decide: NextDecision) -> Step:
-    """The step that writes a reply, with the beginnings of its calls in the same unit, where these are all."""
+    """Complete a step that writes a reply: begin the reply's calls in the same unit, if all of them can begin."""
     unit = step.unit
     if not isinstance(unit, LogUnit) or step.effects or step.state.phase is not Phase.RUNNING_TOOLS:
         return step
@@ -46,13 +46,15 @@ def with_beginnings(step: Step, decide: NextDecision) -> Step:
 
 
 def with_reply(step: Step, reply: Reply, model: str, decide: NextDecision) -> Step:
-    """The step that writes the last result of a reply, with the next reply in the same unit, and with its beginnings.
+    """Complete a step that writes the last result of a reply.
+
+    Write the next reply and begin its calls in the same unit.
 
     Args:
-        step: the step.
+        step: the step that writes the result.
         reply: the next reply.
         model: the name of the model that gives it.
-        decide: what decides on the following steps.
+        decide: decides the steps that follow.
     """
     unit = step.unit
     if not isinstance(unit, LogUnit) or not unit.asks or step.effects:

@@ -21,19 +21,19 @@ class Begin(Protocol):
         """Begin a call; most calls are complete with this step.
 
         Args:
-            state: the agent, in a turn. No other call of the reply runs.
-            call: the call, which the agent's model asked for.
-            now: milliseconds since 1970.
+            state: the agent in a turn. No other call of the reply runs.
+            call: the call that the agent's model has made.
+            now: the time, in milliseconds since 1970.
             tools: the traits of the agent's tools, by name.
 
         Raises:
-            BadInput: the arguments do not fit; the text becomes the call's result.
+            BadInput: the arguments do not fit. The message of the error becomes the call's result.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltinTraits(ToolTraits):
-    """Traits of a built-in call."""
+    """The traits of a built-in call."""
 
     builtin: ClassVar[bool] = True
 

@@ -44,12 +44,12 @@ from ikigai_actors.tools.policy import SHELL, Asked, Policy, ToolTraits
 from ikigai_actors.tools.rules.rule import Rule, Rules, deciding, exact_pattern
 
 FORK, WAIT, GIVE_RESULT = "fork", "wait", "give_result"
-"""The built-in calls that the turn knows by name: the result of a fork comes last, a wait takes time, and the last one,
-which only turns have that were asked for a value, ends them with it.
+"""The built-in calls that the turn treats in a special way: the result of a fork comes last; a wait takes time;
+``give_result`` ends a typed turn with its value.
 """
 
 LOOKS = ("check_mail", "read_mail")
-"""The built-in calls by which an agent looks at its mailbox."""
+"""The built-in calls by which an agent reads its mailbox."""
 
 PERHAPS_RUN = (
     "This call was started, and then the process that ran it ended: it may or may not have run. "
@@ -59,10 +59,10 @@ PERHAPS_RUN = (
 
 
 CHANGED = "The tool, or the build that has it, has changed since you were asked:"
-"""The words before `PendingCall.change` wherever somebody is asked again."""
+"""The beginning of `PendingCall.change`, wherever somebody is asked again."""
 
 TOOL, EXACT = "tool", "exact"
-"""Which later calls an approval lets run unasked: all of the tool, or the same command of bash."""
+"""The later calls that an approval may allow without asking: all calls of the tool, or the same command of bash."""
 
 _NOBODY = (
     "This call of {name} needs somebody's approval, and nobody can be asked here, so it was denied. A person allows it "
@@ -72,82 +72,85 @@ _NOBODY = (
 
 
 def digest_of(tool: str, arguments: Mapping[str, Any]) -> str:
-    """The SHA-256 of a call: of its tool's name, a line feed, and its arguments as JSON with sorted keys, no spaces."""
+    """Return the SHA-256 of a call.
+
+    It covers the tool's name, a line feed, and the arguments as JSON with sorted keys and no spaces.
+    """
     text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
     return sha256(f"{tool}\n{text}".encode(errors="surrogatepass")).hexdigest()
 
 
 class Progress(StrEnum):
-    """How far a call is."""
+    """The progress of a call."""
 
     WAITING = "waiting"
     ASKING = "asking"
     APPROVED = "approved"
     CHECKING = "checking"
-    """Hooks are asked about it. In no log: a crash leaves it as it was before."""
+    """Hooks are asked about the call. This is in no log, so after a crash the call has its earlier progress."""
     RUNNING = "running"
     DONE = "done"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a reply."""
+    """One call of a reply, with its progress."""
 
     id: str
-    """Unique within its reply."""
+    """The id, which is unique within the reply."""
     name: str
-    """The tool's name."""
+    """The name of the tool."""
     input: Mapping[str, Any]
     progress: Progress = Progress.WAITING
     reply: int = 0
-    """Position of the reply that asks for it."""
+    """The position of the reply that makes the call."""
     attempt: int = 0
-    """How often it was started, as its committed ``tool_call`` messages count."""
+    """How many times the call was started, counted by its committed ``tool_call`` messages."""
     elsewhere: bool = False
-    """Whether it was started in another database, from which its agent came."""
+    """Whether the call was started in another database, from which the agent was imported."""
     unfenced: bool = False
-    """Whether it asks for an unfenced tool, as `ToolTraits.unfenced`."""
+    """Whether the call uses a tool without its sandbox, as `ToolTraits.unfenced` says."""
     rule: Rule | None = None
-    """The rule that decides on it, as `ruled` finds it; None for the policy of its tool."""
+    """The rule that decides on the call (see `ruled`); None if the tool's policy decides."""
     approved: str = ""
     """The `digest_of` the call that somebody has approved; empty while nobody has."""
     definition: str = ""
-    """The digest of the tool's definition when a person was asked or the call began; else empty."""
+    """The digest of the tool's definition when the call began or a person was asked about it; else empty."""
     build: str = ""
-    """The build of the process that asked, or began it; empty where that is not known."""
+    """The build of the process that began the call or asked about it; empty where that is not known."""
     former: str = ""
-    """The definition about which somebody was asked before, where it or the build has changed since."""
+    """The digest of the definition at an earlier question, if it or the build has changed since."""
     former_build: str = ""
-    """The build of then; empty where that is not known."""
+    """The build at an earlier question; empty where it is not known."""
     by_pattern: bool = False
-    """Whether it was started since the pattern of a rule allows it; see `CurrentCall.by_pattern`."""
+    """Whether the call was started because the pattern of a rule allows it; see `CurrentCall.by_pattern`."""
     hooked: bool = False
-    """Whether the verdict of the hooks before it is committed: they are not asked again."""
+    """Whether the verdict of the hooks that run before the call is committed, so they are not asked again."""
     changed_by: tuple[str, ...] = ()
-    """The hooks that have changed its arguments."""
+    """The names of the hooks that have changed the call's arguments."""
     hook_asks: bool = False
-    """Whether a hook wants somebody to decide on it."""
+    """Whether a hook wants somebody to decide on the call."""
     after: Progress = Progress.WAITING
-    """How far the hooks are that hear of its result: waiting, checking, or done."""
+    """The progress of the hooks that get the call's result: waiting, checking, or done."""
     asked_at: int = 0
-    """Position of the message that asks about it, while nobody has decided; 0 when none does."""
+    """The position of the message that asks about the call; 0 if no question is open."""
 
     @property
     def question(self) -> dict[str, Any]:
-        """The data of a message that asks about it, or decides on it."""
+        """The data of a message that asks about the call, or that decides on it."""
         changed = {"former_definition": self.former, "former_build": self.former_build} if self.former else {}
         known = {name: value for name, value in changed.items() if value}
         return {**self.data, "call_sha256": digest_of(self.name, self.input), **self.defined_by, **known}
 
     @property
     def defined_by(self) -> dict[str, Any]:
-        """The part of a message's data that says which definition and build a question or a call is about."""
+        """The data of a message that says which definition and build the call or question is about."""
         about = {"definition": self.definition, "build": self.build} if self.definition else {}
         return {name: value for name, value in about.items() if value}
 
     @property
     def data(self) -> dict[str, Any]:
-        """The data of a message about it."""
+        """The data of a message about the call."""
         changed = {CHANGED_BY: list(self.changed_by)} if self.changed_by else {}
         return {"tool_use_id": self.id, "name": self.name, **changed}
 
@@ -157,60 +160,61 @@ class PendingCall:
     """A call that waits for a decision."""
 
     agent: str
-    """The agent whose model asks for it, by uuid."""
+    """The uuid of the agent whose model makes the call."""
     reply: int
-    """Position of the reply that asks for it."""
+    """The position of the reply that makes the call."""
     id: str
-    """Unique within the reply."""
+    """The id, which is unique within the reply."""
     tool: str
-    """The tool's name."""
+    """The name of the tool."""
     input: Mapping[str, Any]
-    """The arguments."""
+    """The arguments of the call."""
     unfenced: bool = False
-    """Whether it is a command of bash, and the fence is not there that bash was to have."""
+    """Whether the call is a command of bash that would run without its intended sandbox."""
     definition: str = ""
-    """The digest of the tool's definition, about which is asked."""
+    """The digest of the tool's definition that the question is about."""
     former: str = ""
-    """The definition of the former question, if it or the build has changed since; else empty."""
+    """The digest of the definition at the earlier question, if it or the build has changed since; else empty."""
     change: str = ""
-    """The difference between the two definitions and builds, line by line; empty for a first question."""
+    """The differences between the two definitions and builds, line by line; empty for a first question."""
     build: str = ""
     """The build of the host that asks; empty where it is not known."""
     former_build: str = ""
     """The build of the host that asked before; empty for a first question."""
     asked_at: int = 0
-    """Position of the message that asks about it."""
+    """The position of the message that asks about the call."""
 
     @property
     def sha256(self) -> str:
-        """The SHA-256 of its tool and arguments, as the log records which call was decided on: see `digest_of`."""
+        """The SHA-256 of the call's tool and arguments, with which the log records a decision: see `digest_of`."""
         return digest_of(self.tool, self.input)
 
     @property
     def full_name(self) -> str:
-        """The text by which every door knows it: ``REPLY/ID/DIGEST``, the latter the first eight digits of `sha256`.
+        """The name of the call that every shell, page and API accepts: ``REPLY/ID/DIGEST``.
 
-        Many services number their calls from 0 in each reply, so an id alone may mean another call a moment later. A
-        question that is asked again since the tool or the build has changed has eight more digits after it, of the
-        SHA-256 of the new definition and build.
+        DIGEST is the first eight digits of `sha256`. The id alone is not enough, because many services number their
+        calls from 0 in each reply. When a question is asked again because the tool or the build has changed, eight
+        digits of the SHA-256 of the new definition and build are added.
         """
         again = f"/{sha256(f'{self.definition}{self.build}'.encode()).hexdigest()[:8]}" if self.former else ""
         return f"{self.reply}/{self.id}/{self.sha256[:8]}{again}"
 
     @property
     def compound(self) -> bool:
-        """Whether it is a command of bash that no pattern can allow.
+        """Whether the call is a command of bash that no pattern can allow.
 
-        It expands, redirects or chains something, or changes the shell that later commands run in.
+        Such a command has expansions, redirections or several commands, or it changes the shell in which later commands
+        run.
         """
         return self.tool == SHELL and exact_pattern(self.tool, self.input) is None
 
     @property
     def always(self) -> tuple[str, ...]:
-        """The values of ``always`` that `Approvals.approve` takes for it, the narrowest first.
+        """The values of ``always`` that `Approvals.approve` accepts for the call, the narrowest first.
 
-        ``exact`` is this command of bash alone, ``tool`` the whole tool. A compound command is approved once only, and
-        a question to a person is answered once.
+        ``exact`` allows this command of bash, ``tool`` all calls of the tool. A compound command, and a question to a
+        person, have neither.
         """
         if self.tool == ASK_PERSON:
             return ()
@@ -220,20 +224,20 @@ class PendingCall:
 
 
 Approver = Callable[[PendingCall], bool | str]
-"""Decides on a call: True approves, False denies, a text denies and says why. It may block: each call has its own
-thread.
+"""Decides on a call: True approves, False denies, and a text denies with that reason. It may block, since it runs on a
+separate thread for each call.
 """
 
 Calls = tuple[Call, ...]
 
 
 def calls_of(reply: Message) -> Calls:
-    """The calls that an assistant message asks for."""
+    """Return the calls that a reply makes."""
     return tuple(Call(call.id, call.name, call.input, reply=reply.id) for call in reply_of(reply).tool_calls)
 
 
 def recover(messages: Iterable[Message]) -> Calls:
-    """The calls of the latest reply among an agent's own messages of a turn, each with its progress."""
+    """Return the calls of the latest reply among an agent's messages of a turn, each with its progress."""
     calls: Calls = ()
     for message in messages:
         match message.kind:
@@ -268,7 +272,10 @@ def recover(messages: Iterable[Message]) -> Calls:
 
 
 def with_verdict(calls: Calls, said: Mapping[str, Any]) -> Calls:
-    """The calls, with what the data of a ``hook`` message says of one of them. One of elsewhere does not count."""
+    """Apply the verdict in the data of a ``hook`` message to the call that it is about.
+
+    Verdicts of another database are ignored.
+    """
     if said.get(STARTED_ELSEWHERE):
         return calls
 
@@ -289,9 +296,9 @@ def with_verdict(calls: Calls, said: Mapping[str, Any]) -> Calls:
 
 
 def focus_in(messages: Iterable[Message]) -> str | None:
-    """The focus of the summary that a model has asked for by a call of its latest reply; None for none.
+    """Return the focus of the summary for which a call of the latest reply asks; None if no call does.
 
-    ``messages``: an agent's own, of a turn.
+    ``messages``: the agent's own messages of the turn.
     """
     focus: str | None = None
     for message in messages:
@@ -304,7 +311,7 @@ def focus_in(messages: Iterable[Message]) -> str | None:
 
 
 def progress(calls: Calls, ids: Iterable[Any], now: Progress) -> Calls:
-    """The calls, with the progress of those with these ids set to ``now``; one that runs now is at its next attempt."""
+    """Set the progress of the calls with these ids to ``now``. A call that runs now counts a further attempt."""
     changed, begins = set(ids), now is Progress.RUNNING
     return tuple(
         replace(
@@ -320,12 +327,12 @@ def progress(calls: Calls, ids: Iterable[Any], now: Progress) -> Calls:
 
 
 def marked_unfenced(calls: Calls, ids: Collection[Any]) -> Calls:
-    """The calls, of which those with these ids are marked as unfenced."""
+    """Mark the calls with these ids as unfenced."""
     return tuple(replace(call, unfenced=True) if call.id in ids else call for call in calls)
 
 
 def defined(calls: Calls, question: Mapping[str, Any]) -> Calls:
-    """The calls, of which one has the definitions and builds that a question about it names."""
+    """Give a call the definitions and builds that a question about it names."""
     named = ("definition", "build", "former_definition", "former_build")
     definition, build, former, former_build = (str(question.get(name) or "") for name in named)
     return tuple(
@@ -337,7 +344,7 @@ def defined(calls: Calls, question: Mapping[str, Any]) -> Calls:
 
 
 def begun_with(calls: Calls, begun: Mapping[str, Any]) -> Calls:
-    """The calls, of which one has the definition and the build with which it began."""
+    """Give a call the definition and the build with which it began."""
     definition, build = str(begun.get("definition") or ""), str(begun.get("build") or "")
     return tuple(
         replace(call, definition=definition, build=build) if call.id == begun.get("tool_use_id") else call
@@ -346,14 +353,14 @@ def begun_with(calls: Calls, begun: Mapping[str, Any]) -> Calls:
 
 
 def here(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The calls, each with the definition and the build that its tool has in this process."""
+    """Give each call the definition and the build that its tool has in this process."""
     return tuple(replace(call, definition=(own := tools[call.name]).definition, build=own.build) for call in calls)
 
 
 def redefined(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The calls that a person was asked about before their tool got another definition or build.
+    """Return the calls about which a person was asked before their tool got another definition or build.
 
-    Nothing of them runs. A question of an earlier program names no definition, or no build: that is not compared.
+    None of these calls runs. Questions of earlier versions name no definition or no build; then it is not compared.
     """
     asked = (Progress.ASKING, Progress.APPROVED)
     return tuple(
@@ -369,7 +376,10 @@ def _is_of_another_build(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
 
 
 def asked_again(calls: Calls, again: Calls) -> Calls:
-    """The calls, of which some wait as if nobody had been asked, but for the definition and the build that they had."""
+    """Return the calls, some of which wait again as if nobody had been asked.
+
+    These keep the earlier definition and build.
+    """
     ids = {call.id for call in again}
     return tuple(_unasked(call) if call.id in ids else call for call in calls)
 
@@ -381,22 +391,22 @@ def _unasked(call: Call) -> Call:
 
 
 def marked_approved(calls: Calls, id_: Any, approved: str) -> Calls:
-    """The calls, of which the one with this id is marked as the one with this digest, which somebody approved."""
+    """Mark the call with this id as approved, with the digest of the call that somebody approved."""
     return tuple(replace(call, approved=approved) if call.id == id_ else call for call in calls)
 
 
 def marked_asked(calls: Calls, id_: Any, position: int) -> Calls:
-    """The calls, of which the one with this id is asked about by the message at a position; 0: by none."""
+    """Note that the message at a position asks about the call with this id; 0 if no message does."""
     return tuple(replace(call, asked_at=position) if call.id == id_ else call for call in calls)
 
 
 def marked_by_pattern(calls: Calls, ids: Collection[Any]) -> Calls:
-    """The calls, of which those with these ids are marked as started since the pattern of a rule allows them."""
+    """Mark the calls with these ids as started because the pattern of a rule allows them."""
     return tuple(replace(call, by_pattern=True) if call.id in ids else call for call in calls)
 
 
 def allowed_by_pattern(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The calls, each with its rule, that nothing but the pattern of a rule allows."""
+    """Return the calls, with their rules, that only the pattern of a rule allows."""
     return tuple(
         call
         for call in calls
@@ -406,13 +416,13 @@ def allowed_by_pattern(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
 
 
 def changed_since(calls: Calls) -> Calls:
-    """The calls that would start, and are not those that somebody has approved."""
+    """Return the calls that could start, but differ from what somebody has approved."""
     approved = (call for call in calls if call.progress is Progress.APPROVED and call.approved)
     return tuple(call for call in approved if call.approved != digest_of(call.name, call.input))
 
 
 def running(calls: Calls) -> bool:
-    """Whether an ordinary call runs, or hooks are asked about any."""
+    """Return whether an ordinary call runs, or hooks are asked about a call."""
     return any(
         (call.progress is Progress.RUNNING and call.name != WAIT) or Progress.CHECKING in (call.progress, call.after)
         for call in calls
@@ -420,52 +430,58 @@ def running(calls: Calls) -> bool:
 
 
 def to_be_hooked(calls: Calls, before: Mapping[str, Sequence[str]]) -> Calls:
-    """The calls about which hooks are to be asked now; ``before`` names them, by call."""
+    """Return the calls about which hooks must be asked now; ``before`` has the names of the hooks, by call."""
     may = (Progress.WAITING, Progress.APPROVED)
     return tuple(call for call in calls if call.progress in may and not call.hooked and before.get(call.id))
 
 
 def to_be_heard_of(calls: Calls, after: Mapping[str, Sequence[str]], tools: Mapping[str, ToolTraits]) -> Calls:
-    """The calls that ran, and of whose results hooks are to hear now; ``after`` names them, by call."""
+    """Return the calls that have run, and whose results hooks must get now.
+
+    ``after`` has the names of the hooks, by call.
+    """
     done = (call for call in calls if call.progress is Progress.DONE and call.after is Progress.WAITING)
     return tuple(call for call in done if after.get(call.id) and (call.attempt or _builtin(call, tools)))
 
 
 def waits(calls: Calls) -> Calls:
-    """The ``wait`` calls that are in progress: one at most."""
+    """Return the ``wait`` calls that are in progress: at most one."""
     return tuple(call for call in calls if call.progress is Progress.RUNNING and call.name == WAIT)
 
 
 def at_rest(calls: Calls) -> bool:
-    """Whether no call is being carried out: each is done, asks, is a ``wait``, or comes after one."""
+    """Return whether no call is being carried out.
+
+    Each is done, waits for a decision, is a ``wait``, or comes after one.
+    """
     done = all(call.progress in (Progress.DONE, Progress.ASKING) for call in calls)
     return not running(calls) and (done or bool(waits(calls)))
 
 
 def pending(agent: str, call: Call) -> PendingCall:
-    """An agent's call, as the one who decides on it sees it."""
+    """Return an agent's call in the form that the person who decides gets."""
     shown = PendingCall(agent, call.reply, call.id, call.name, call.input, call.unfenced, call.definition, call.former)
     return replace(shown, build=call.build, former_build=call.former_build, asked_at=call.asked_at)
 
 
 def asking(calls: Calls) -> Calls:
-    """The calls that wait for a decision."""
+    """Return the calls that wait for a decision."""
     return tuple(call for call in calls if call.progress is Progress.ASKING)
 
 
 def unknown(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The calls that have not started, and whose tools are not on offer."""
+    """Return the calls that have not started, and whose tools the agent does not have."""
     return tuple(call for call in calls if call.progress in _BEFORE and call.name not in tools)
 
 
 def ruled(calls: Calls, tools: Mapping[str, ToolTraits], rules: Rules, asked: Mapping[str, Asked]) -> Calls:
-    """The calls, each with the rule that decides on it. No rule decides whether a turn may give its value.
+    """Give each call the rule that decides on it. No rule applies to the call that gives a typed turn's value.
 
     Args:
         calls: all calls of a reply.
-        tools: those of the agent.
-        rules: those in force for the agent.
-        asked: what the calls ask for, by id.
+        tools: the traits of the agent's tools.
+        rules: the rules in force for the agent.
+        asked: the parts of the calls to which the patterns of rules apply, by id.
     """
     if not rules:
         return calls
@@ -478,7 +494,7 @@ def ruled(calls: Calls, tools: Mapping[str, ToolTraits], rules: Rules, asked: Ma
 
 
 def denied(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The calls that a rule denies, or that the policy forbids, unless a person has approved them."""
+    """Return the calls that a rule or the policy denies, unless a person has approved them."""
     undecided = (Progress.WAITING, Progress.ASKING)
     return tuple(
         call
@@ -489,7 +505,7 @@ def denied(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
 
 
 def denial(call: Call, tools: Mapping[str, ToolTraits]) -> str:
-    """The result of a call that is denied."""
+    """Return the result of a call that is denied."""
     if call.rule is not None and call.rule.decision is Policy.DENY:
         return (
             f"Rule {call.rule.id} of agent {call.rule.agent} denies this call: {call.rule}. Do without it, or ask the "
@@ -511,12 +527,15 @@ def _policy(call: Call, tools: Mapping[str, ToolTraits]) -> Policy:
 
 
 def to_be_asked(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The calls that are to be asked about now."""
+    """Return the calls about which a person must be asked now."""
     return tuple(call for call in calls if call.progress is Progress.WAITING and _policy(call, tools) is Policy.ASK)
 
 
 def startable(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The ordinary calls that may start now, in order; one whose tool runs alone waits for those before it."""
+    """Return the ordinary calls that may start now, in order.
+
+    A call whose tool must run alone waits for those before it.
+    """
     chosen: list[Call] = []
     busy = running(calls)
     if any(call.progress is Progress.RUNNING and _alone(call, tools) for call in calls):
@@ -531,21 +550,21 @@ def startable(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
 
 
 def builtin_calls(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The built-in calls that may be carried out now or later, in order."""
+    """Return the built-in calls that may be carried out now or later, in order."""
     may = (Progress.WAITING, Progress.APPROVED)
     return tuple(call for call in calls if _builtin(call, tools) and call.progress in may)
 
 
 def next_builtin_call(calls: Calls, tools: Mapping[str, ToolTraits]) -> Call | None:
-    """The first built-in call that may be carried out; one that ends the turn with a value comes last."""
+    """Return the first built-in call that may be carried out. A call that ends the turn with a value comes last."""
     found = builtin_calls(calls, tools)
     return next((call for call in found if call.name != GIVE_RESULT), found[0] if found else None)
 
 
 def settle_cut_off(calls: Calls, tools: Mapping[str, ToolTraits]) -> tuple[Calls, Calls]:
-    """Resume calls that a crash cut off.
+    """Decide how calls that a crash cut off go on.
 
-    Returns the calls as they go on, and those that get `PERHAPS_RUN` as their result.
+    Returns all calls with their new progress, and the calls that get `PERHAPS_RUN` as their result.
     """
     cut = [call for call in calls if call.progress is Progress.RUNNING and call.name != WAIT]
     again = [call.id for call in cut if _may_repeat(call, tools)]

@@ -16,14 +16,13 @@ single step that is too long is stood for by a digest.
 Where it is enough to show long results by reference, a ``summary`` without a text says so, and no model is asked
 (`ikigai_actors.agent.turn.elision`). A model may ask for a summary itself, by a call: it comes before the next step.
 
-What is asked and answered meanwhile is in no log: a crash before the unit leaves nothing of it; after it the summary is
-there. The plan stays true whatever is appended meanwhile, since that comes after it; forks are made at once, and have
-the long view.
+The questions and answers for a summary are in no log. A crash before the unit is committed leaves nothing of them; a
+crash after it leaves the summary. Messages that are appended meanwhile come after the planned part, so the plan stays
+valid. Forks are made at once, and inherit the history without the summary.
 
-A unit holds what the request may cost, before it leaves, and so before it is asked once more; what was held for a
-request of the turn is free again. Where that does not fit the budgets it does not wait, but is refused: then a request
-that cannot leave without a summary leaves after a digest, and any other one as it is. A crash counts what was held as
-spent.
+Before each request for a summary, a unit reserves its highest cost, and frees what was reserved for the request of the
+turn. If a budget has no room, the summary is refused rather than delayed. A request that cannot be sent without a
+summary is then sent after a digest, and any other request as it is. After a crash the reserved amount counts as spent.
 """
 
 from collections.abc import Mapping
@@ -58,19 +57,22 @@ from ikigai_actors.records.messages.replies import calls_in, reply_message_data,
 from ikigai_actors.text import storable
 
 MOST_ATTEMPTS = 3
-"""How often the model is asked for one summary: its calls are denied, and an answer that was cut is refused."""
+"""The most times that the model is asked for one summary. An answer with calls, or one that was cut, leads to another
+attempt.
+"""
 LONGEST_PART = 0.9
-"""A text that is longer than this part of what it replaces is refused."""
+"""A summary that is longer than this part of the replaced text is refused."""
 ANSWER_TOKENS = 4_096
 """The most tokens of a summary."""
 
 MOST_SQUEEZED = 8
-"""How many summaries there may be without a reply between, each of more of what is too long to be read at once."""
+"""The most summaries in a row without a reply. Each covers more of a history that is too long to be read at once."""
 MOST_PUT_OFF = 3
-"""How many of these may come before a service has refused the request."""
+"""The most of these summaries before a service has refused the request."""
 PERSON, MODEL, AUTO, REFUSED = "person", "model", "auto", "refusal"
-"""The origin of a request for a summary: a person, a model's call; a request that came near the window, or was
-refused."""
+"""The origin of a request for a summary: a person; a call of the model; or the runtime, because a request came near the
+window, or was refused.
+"""
 
 _INSTRUCTION = f"""{SUMMARISE} You go on with them, and with nothing else of it.
 State who you are and what you must do or must never do; decisions, each with its reason; names, numbers, dates and
@@ -83,7 +85,10 @@ _CUT = "That was too long, and was cut. Write the notes again, in half as many w
 
 
 def begin_compaction(state: State, event: on.Compact, now: int) -> Step:
-    """Ask the model for a summary, or write the one that is given; or say that there is nothing to compact."""
+    """Ask the model for a summary, or write the text of the command.
+
+    Answers with an error if there is nothing to summarise.
+    """
     if event.plan is None:
         text = f"Agent {state.called} has too short a history for a summary. Nothing was changed."
         return Step(state, effects=(Answer(event.caller, NothingToCompact(text, state.uuid)),))
@@ -111,7 +116,7 @@ def _write_given(state: State, event: on.Compact, plan: SummaryPlan, now: int) -
 
 
 def begin_for_model(state: State, plan: SummaryPlan | None) -> Step:
-    """Ask for the summary that the model itself has asked for; nothing where its history is too short."""
+    """Ask for the summary that the model wants by its call; do nothing if the history is too short."""
     if plan is None:
         return Step(replace(state, focus=None))
     request = state.request + 1
@@ -121,7 +126,7 @@ def begin_for_model(state: State, plan: SummaryPlan | None) -> Step:
 
 
 def begin_automatic(state: State, compaction: Compaction) -> Step:
-    """Ask for a summary in place of the request that is due: it is too long, or would soon be."""
+    """Ask for a summary before the next request, because the request is too long, or would soon be."""
     after = replace(_compacting(state, compaction), hold=None)
     return Step(after, holding(after), (Summarise(after.request),))
 
@@ -140,19 +145,19 @@ def _compacting(state: State, compaction: Compaction) -> State:
 
 
 def ask_for_less(state: State, event: on.SummaryFailed) -> Step:
-    """Ask for the summary of a smaller part: the model could not read as much as it was shown."""
+    """Ask for the summary of a smaller part, because the model could not read as much as it was shown."""
     return _ask_for_part(state, event.plan)
 
 
 def ask_next(state: State) -> Step:
-    """Ask the next one of the agent's models for the summary, for the rest of the turn."""
+    """Ask the agent's next model for the summary. It stays the model for the rest of the turn."""
     request = state.request + 1
     after = replace(state, request=request, passed=state.passed + 1, service_waits=0, hold=None)
     return Step(after, holding(state), (Summarise(request),))
 
 
 def part_written(state: State, event: on.PartWritten) -> Step:
-    """Ask for the summary of the next part, or end where too little is left for one."""
+    """Ask for the summary of the next part, or end if too little is left for another part."""
     compaction = state.compaction
     assert compaction is not None  # in this phase
     if event.plan is not None:
@@ -171,7 +176,7 @@ def _ask_for_part(state: State, plan: SummaryPlan | None) -> Step:
 
 
 def summary_refused(state: State, event: on.SummaryFailed, refused: on.RefusedSummary, now: int) -> Step:
-    """Go on without a summary that no budget has room for, and for which nobody waits."""
+    """Go on without an automatic summary, because no budget has room for it."""
     compaction: Compaction = refused.compaction
     if compaction.must:
         return fail_compaction(_compacting(state, compaction), event.error, now, refused.messages)
@@ -187,12 +192,12 @@ def _let_go(state: State, tokens: int) -> Step:
 
 
 def window_full(state: State, event: on.WindowFull, now: int, can_recall: bool) -> Step:
-    """Shorten a request that comes near the window, if that frees enough; else let it leave.
+    """Shorten a request that comes near the window, if that frees enough; else send it as it is.
 
-    What is too long is shortened if that frees anything. The size is an estimate, so a request of which nothing can be
-    summarised leaves, too: the service has the last word.
+    A request that is too long is shortened if that frees anything at all. The size is an estimate, so a request that
+    cannot be shortened is sent too, and the service decides.
 
-    ``can_recall``: whether the model has a call that shows what is shown by reference.
+    ``can_recall``: whether the model has the call ``recall``, which shows the replaced results again.
     """
     plan = event.plan
     if event.elision is not None and can_recall:
@@ -212,13 +217,13 @@ def _references(elision: Elision, by: str) -> PendingMessage:
 
 
 def may_squeeze(state: State, event: on.ReplyFailed) -> bool:
-    """Whether a refused request is sent again in a shorter form."""
+    """Return whether a refused request may be shortened and sent again."""
     off = state.view.settings.get("compact") == "off" or state.squeezed >= MOST_SQUEEZED
     return not off and (event.plan is not None or event.elision is not None)
 
 
 def squeeze_refused(state: State, event: on.ReplyFailed, now: int, can_recall: bool) -> Step:
-    """Shorten a request that was refused. What a reply has cost that was cut is written down."""
+    """Shorten a request that was refused. The cost of a reply that was cut is recorded."""
     retry: PendingMessage = (Kind.RETRY, storable(str(event.error)), spent_data(event.spent))
     told = () if event.spent is None else (retry,)
     if event.elision is not None and (can_recall or event.plan is None):
@@ -233,7 +238,7 @@ def squeeze_refused(state: State, event: on.ReplyFailed, now: int, can_recall: b
 
 
 def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
-    """Take the text, ask once more, or give up."""
+    """Take the text of the summary, ask once more, or give up."""
     compaction, reply, text = state.compaction, event.reply, event.reply.text.strip()
     assert compaction is not None  # in this phase
     plan = compaction.plan
@@ -270,10 +275,10 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
 
 
 def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Message, ...] = ()) -> Step:
-    """Go on as before, without a summary; who asked for it hears why.
+    """Go on as before, without a summary. The one who asked for it gets the error.
 
-    Where the next request is too long without one, and where a step is too long for any model, the prompts replace the
-    past, after the messages ``first``.
+    If the next request is too long without a summary, or a step is too long for any model, a digest of the prompts
+    replaces the past, after the messages ``first``.
     """
     compaction = state.compaction
     assert compaction is not None  # in this phase
@@ -296,19 +301,19 @@ def _left(compaction: Compaction) -> str:
 
 
 def state_behind(state: State) -> State:
-    """The state after a compaction or a merge: what it was before."""
+    """Return the state after a compaction or merge: the phase is as it was before."""
     back = state.side.back if state.side is not None else state.phase
     return replace(state, phase=back, compaction=None, merging=None, service_wait=None, service_waits=0)
 
 
 def answers_of_compaction(state: State, value: object) -> tuple[Effect, ...]:
-    """The answer for who asked for the compaction or the merge that is in progress."""
+    """Return the effects that answer the one who asked for the compaction or merge in progress."""
     side = state.side
     return (Answer(side.caller, value),) if side is not None and side.caller is not None else ()
 
 
 def take_off_summary(state: State, event: on.Uncompact, now: int) -> Step:
-    """Take off the latest summary: what it stood for is shown again, and what came since stays."""
+    """Take off the latest summary. The model sees the replaced messages again, and all later ones."""
     lens = state.view.lens
     if lens is None:
         text = f"No summary is in force in the history of agent {state.called}."
@@ -317,7 +322,7 @@ def take_off_summary(state: State, event: on.Uncompact, now: int) -> Step:
 
 
 def summary_instruction(plan: SummaryPlan, focus: str) -> str:
-    """The prompt that asks for the text of a summary."""
+    """Return the prompt that asks the model for the text of a summary."""
     lines = [_INSTRUCTION]
     if plan.begins:
         lines.append(f"What begins with “{plan.begins}” stays verbatim beside your notes: do not repeat it.")
@@ -327,14 +332,17 @@ def summary_instruction(plan: SummaryPlan, focus: str) -> str:
 
 
 def answer_tokens(settings: Mapping[str, Any]) -> int:
-    """The most tokens of the answer, by the settings that are sent: what thinking may take comes on top of the text."""
+    """Return the most tokens of the answer by the settings. Tokens for thinking are added to those for the text."""
     thinking = settings.get("thinking") or {}
     budget = thinking.get("budget_tokens", ANSWER_TOKENS if thinking.get("type") == "adaptive" else 0)
     return ANSWER_TOKENS + int(budget)
 
 
 def side_talk(state: State) -> tuple[Message, ...]:
-    """The messages that are sent after the history: the instruction, and what was said about it. In no log."""
+    """Return the messages that follow the history in the request for a summary.
+
+    These are the instruction and the talk about it; they are in no log.
+    """
     compaction = state.compaction
     assert compaction is not None  # in this phase
     asked: PendingMessage = (Kind.USER, summary_instruction(compaction.plan, compaction.focus), NO_DATA)
@@ -342,11 +350,11 @@ def side_talk(state: State) -> tuple[Message, ...]:
 
 
 def objection_to(reply: Reply, attempts: int) -> tuple[str, str]:
-    """The fault of an answer that was to be a text.
+    """Check an answer that should be a plain text.
 
     Returns:
-        The text for the model when it is asked once more, empty when it is not; and what was wrong, in words, empty
-        when nothing was.
+        The objection for the model if it is asked once more, else empty; and the fault in words, empty if there is
+        none.
     """
     cut = reply.stop_reason in ("max_tokens", CUT_BY_BUDGET)
     if (reply.tool_calls or cut) and attempts < MOST_ATTEMPTS:
@@ -361,7 +369,7 @@ def objection_to(reply: Reply, attempts: int) -> tuple[str, str]:
 def said_again(
     state: State, event: on.SummaryReplied, talk: tuple[PendingMessage, ...], told: str, now: int
 ) -> tuple[PendingMessage, ...]:
-    """The talk about a text, with the answer that was none, and the next text for the model."""
+    """Return the talk about a text, extended by the model's unusable answer and the objection to it."""
     data = reply_message_data(event.reply, event.model)
     calls = calls_in(new_message(state.uuid, state.head + 1, Kind.ASSISTANT.value, event.reply.text, data, now))
     denied = ((Kind.TOOL_RESULT, _DENIED, {"tool_use_id": call.id, "is_error": True}) for call in calls)
@@ -370,7 +378,7 @@ def said_again(
 
 
 def holding(state: State) -> LogUnit:
-    """The unit that settles the request before, and holds what the next one for a summary may cost."""
+    """Return the unit that settles the last request, and reserves the cost of the next request for a summary."""
     return LogUnit(state.uuid, (), asks=True, may_wait=False)
 
 

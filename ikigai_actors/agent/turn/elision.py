@@ -1,9 +1,10 @@
-"""Elision: what is too much is shown by reference, and the call ``recall`` shows each of it again. Pure.
+"""Elision: replaces messages that are too long by references, which the call ``recall`` resolves. Pure.
 
-Long results of calls are shown so to save tokens, and pictures where a service takes no more of them.
+Long results of calls are replaced to save tokens, and attachments if a service takes no more of them.
 
-A ``summary`` without a text says up to where: no model is asked for it, and nothing is taken away. It is decided once,
-not at each request, or each would differ from the one before and find nothing of it in the provider's cache.
+A ``summary`` message without a text records the position up to which results are replaced. No model is asked for it,
+and nothing is deleted. The position is decided once, not at each request. Otherwise requests would differ in their
+beginning, and the provider's cache would not help.
 """
 
 from ikigai_actors.attachments import name_and_size
@@ -16,35 +17,35 @@ RECALL = "recall"
 """The built-in call that shows a message."""
 
 CHANGED_BY = "changed_by"
-"""In the data of a result: the hooks that have changed the arguments of its call."""
+"""The key in the data of a result that has the names of the hooks that have changed the call's arguments."""
 
 ELIDED_FROM = 2_000
-"""From this many characters on a result is long."""
+"""The least characters of a result that counts as long."""
 
 ELIDED_TOKENS = 20
-"""How many tokens a reference has, about."""
+"""The approximate number of tokens of a reference."""
 
 
 def is_elided(message: Message, elide: int) -> bool:
-    """Whether a message is shown by reference, when long results before a position are."""
+    """Return whether a message is replaced by a reference, when long results before the position ``elide`` are."""
     if "skill" in message.data:
         return False
     return message.id < elide and message.kind == Kind.TOOL_RESULT and len(message.content) >= ELIDED_FROM
 
 
 def reference(message: Message) -> str:
-    """The reference in place of a long result. For one of ``recall`` it names the message that was recalled."""
+    """Return the reference in place of a long result. For a result of ``recall`` it names the recalled message."""
     size = f"{len(message.content.encode('utf-8', 'replace')) / 1_000:.0f} KB"
     return f"({size}; {_recalled(message)})"
 
 
 def attachment_reference(message: Message, blob: Blob) -> str:
-    """The reference in place of a picture or the like of a message."""
+    """Return the reference in place of an attachment of a message."""
     return f"({_words(blob)}; {_recalled(message)})"
 
 
 def too_large(blob: Blob) -> str:
-    """The reference in place of a picture or the like that the model does not take."""
+    """Return the reference in place of an attachment that is too large for the model."""
     return f"({_words(blob)}: too large for this model)"
 
 
@@ -58,7 +59,7 @@ def _recalled(message: Message) -> str:
 
 
 def text_to_model(message: Message, elide: int) -> str:
-    """The text of a message as a model sees it, when long results before a position are shown by reference."""
+    """Return the text of a message for a model, when long results before the position ``elide`` are replaced."""
     if message.kind == Kind.USER or message.kind == Kind.ASSISTANT:
         return message.content  # nothing stands beside it, and it is never shown by reference
     if beside := [*skills_beside(message), *words_beside(message)]:

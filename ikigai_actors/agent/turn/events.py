@@ -1,9 +1,9 @@
 """The events of an agent: commands from outside, and completions of its own effects.
 
-A command carries its caller, which the machine hands back untouched in an `Answer`; a completion names the request that
-it answers. The class of a command says what it ``needs`` before it can run, and what it ``travels_as`` when another
-process asks for it: a kind of remote command; empty when it cannot be remote. Its fields are the arguments that travel,
-but for the caller and what the agent looks up itself (`AT_HOME`).
+A command has its caller, which the machine passes on unchanged in an `Answer`. A completion has the number of the
+request to which it belongs. The class of a command has two attributes: ``needs`` is the condition under which it can
+run; ``travels_as`` is its kind as a remote command, and empty when another process cannot send it. The fields of a
+command are sent with it, except the caller and the fields that the agent fills in itself (`AT_HOME`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,20 +27,23 @@ from ikigai_actors.tools.policy import Asked
 from supervisors.signals import Status
 
 Caller = Any
-"""The receiver of the answer to a command; opaque to the machine (a future, in practice)."""
+"""The receiver of the answer to a command. The machine does not look into it; usually it is a future."""
 
 
 AT_HOME = {"at_home": True}
-"""Marks a field that does not travel: the agent that carries the command out fills it in."""
+"""Metadata of a field that is not sent to another process: the agent that carries out the command fills it in."""
 
 
 def arguments_of(command: type[Any]) -> tuple[str, ...]:
-    """The names of the fields that travel with a command."""
+    """Return the names of the fields that are sent with a command."""
     return tuple(each.name for each in fields(command) if each.name != "caller" and not each.metadata)
 
 
 class Needs(Enum):
-    """The condition of a command. One that needs more than the log is lost when the process ends."""
+    """The condition under which a command can run.
+
+    A command that needs more than the log is lost if the process ends.
+    """
 
     LOG = "the log"
     TURN_OVER = "the log, and no turn in progress"
@@ -51,48 +54,51 @@ class Needs(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Open a turn; answered with its outcome."""
+    """Open a turn; answered with the turn's outcome."""
 
     needs = Needs.TURN_OVER
     travels_as = ""
     text: str
     caller: Caller
     mail: int = 0
-    """Number of the mail by which another process sent it; 0 for none."""
+    """The number of the mail by which another process sent the prompt; 0 for none."""
     repeats: int = 0
     """Position of an earlier prompt with the same text that this one replaces, because its turn failed or was cut off
     without a reply; 0 for none. The actor looks it up in the log.
     """
     data: Mapping[str, Any] = field(default_factory=dict)
-    """Further facts for the message: ``output``, what the turn must give (`records.outputs`), ``attached``, and
-    ``labels``, which count for the turn.
+    """Further data of the message: ``output``, the value that the turn must give (`records.outputs`); ``attached``; and
+    ``labels`` for the turn.
     """
     blobs: tuple[Attachment, ...] = ()
-    """The attached bytes; empty where they are stored already."""
+    """The attachments, with their bytes; empty if these are stored already."""
     stored: Caller | None = None
     """Answered when the prompt is in the database: with the number of the mail by which a busy agent keeps it, or with
     0 where the prompt has opened a turn. None lets it wait in memory.
     """
     interrupted: bool = False
-    """Whether an INT came before its turn: that ends as it begins, and asks no model."""
+    """Whether an INT came before the turn of the prompt: then the turn ends as it begins, and no model is asked."""
 
     @property
     def is_word(self) -> bool:
-        """Whether it enters the turn in progress (`records.words`), and opens one only where there is none."""
+        """Return whether this is a steering message (`records.words`).
+
+        It enters the turn in progress, or opens a turn if there is none.
+        """
         return STEER in self.data
 
     @property
     def at_once(self) -> bool:
-        """Whether it is a word that cuts off the step in progress."""
+        """Return whether this is a steering message that cuts off the step in progress."""
         return self.data.get(STEER) == NOW
 
 
 MOST_CHILDREN = 10_000
-"""Children of one unit at most: other agents' units wait meanwhile."""
+"""The most children of one unit. Units of other agents wait meanwhile."""
 
 
 class NewChild(NamedTuple):
-    """The part of a child that its siblings do not have."""
+    """The uuid, name and prompt of one of several children."""
 
     uuid: str
     name: str | None
@@ -101,7 +107,7 @@ class NewChild(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Make a child, or several in one unit; answered with the uuid of the first. The caller drew the uuids."""
+    """Make a child, or several in one unit; answered with the uuid of the first. The caller has drawn the uuids."""
 
     needs = Needs.STEP_OVER
     travels_as: ClassVar[str] = "fork"
@@ -112,60 +118,62 @@ class Fork:
     restart: str
     caller: Caller
     on_orphan: str | None = None
-    """The fate of the child's children when it dies; None inherits."""
+    """The orphan policy of the child: what happens to the child's own children when it dies. None inherits the
+    policy.
+    """
     data: Mapping[str, Any] = field(default_factory=dict)
-    """As `Prompt.data`."""
+    """Data of the prompt, as `Prompt.data`."""
     more: tuple[NewChild, ...] = ()
-    """The younger siblings, born in the same unit, in order."""
+    """Further children, born after the first in the same unit, in order."""
     blobs: tuple[Attachment, ...] = field(default=(), metadata=AT_HOME)
-    """As `Prompt.blobs`."""
+    """Attachments of the prompt, as `Prompt.blobs`."""
     budget: str | None = None
     """The child's own budget, as `encode_budget` writes it; None for none."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """The labels that it puts over those in force."""
+    """The labels of the child, which override those in force."""
     kind: str = ""
-    """The kind of the children, by its name; empty for none."""
+    """The name of the kind of the children; empty for none."""
 
     @property
     def children(self) -> tuple[NewChild, ...]:
-        """All children, the eldest first."""
+        """Return all children, in the order of their birth."""
         return (NewChild(self.child, self.name, self.prompt), *self.more)
 
 
 @dataclass(frozen=True, slots=True)
 class ForkAt(Fork):
-    """Make a child at an earlier position, which is committed: in any phase; answered with its uuid."""
+    """Make a child at an earlier position of the history, in any phase; answered with its uuid."""
 
     needs = Needs.LOG
     travels_as: ClassVar[str] = "fork_at"
     at: int = 0
     """The last position that the child inherits."""
     then: Mapping[str, Any] | None = field(default=None, metadata=AT_HOME)
-    """The settings in force there; None until the store was asked."""
+    """The settings in force at that position; None until they were read from the store."""
 
 
 class TrialBirth(NamedTuple):
-    """A child that goes on from a position of any agent's history."""
+    """A child that continues any agent's history from a position."""
 
     uuid: str
     of: str
-    """The agent whose history it inherits, by uuid, living or dead."""
+    """The uuid of the agent whose history the child inherits, living or dead."""
     at: int
-    """The last position that it inherits."""
+    """The last position that the child inherits."""
     prompt: str | None
     data: Mapping[str, Any]
-    """As `Prompt.data`."""
+    """Data of the prompt, as `Prompt.data`."""
     settings: Mapping[str, Any]
-    """The settings that differ from those at that position."""
+    """The settings in which the child differs from those at the position."""
     facts: Mapping[str, Any]
-    """The note of the agent that makes it."""
+    """Data of the ``fork`` message, from the agent that makes the child."""
     go: bool = False
-    """Whether it has no prompt, and goes on at once with what its history ends with: with a prompt, or with results.
-    Of ``data`` it takes ``output``.
+    """Whether the child begins at once without a prompt: it answers the prompt or the results with which its history
+    ends. Then only ``output`` of ``data`` is used.
     """
     begin: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
-    """Messages that it begins with, before its prompt or before it goes on: kind, content and data of each. They are
-    copies of what was said elsewhere; ``from`` in their data is the position of what they are a copy of.
+    """Messages with which the child begins, before its prompt or before it goes on: kind, content and data of each.
+    They are copies of messages of another history; ``from`` in their data is the position of the original.
     """
 
 
@@ -173,8 +181,8 @@ class TrialBirth(NamedTuple):
 class ForkTrials:
     """Write a note, and make children of any histories, which the agent supervises; answered with the note's position.
 
-    Whose histories they inherit is neither asked nor written. The caller drew the uuids, and has looked whether the
-    positions will do.
+    The agents whose histories are inherited are not changed. The caller has drawn the uuids, and has checked the
+    positions.
     """
 
     needs = Needs.STEP_OVER
@@ -183,14 +191,14 @@ class ForkTrials:
     trials: tuple[TrialBirth, ...]
     caller: Caller
     head: int = 0
-    """The latest position of the agent's log that the caller has read: when there are others, nothing is written, and
-    the answer is `StoreConflict`; 0 for whichever.
+    """The latest position of the agent's log that the caller has read. If the log has gone on, nothing is written, and
+    the answer is `StoreConflict`; 0 accepts any position.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Clear:
-    """Start over, with the settings in force; answered with the position of the clear."""
+    """Start a new conversation with the settings in force; answered with the position of the clear."""
 
     needs = Needs.AT_REST
     travels_as = "clear"
@@ -199,22 +207,22 @@ class Clear:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Summarise what was said, by the model or by a text that is given; answered with what came of it."""
+    """Summarise the history, by the model or with a prepared text; answered with the outcome of the compaction."""
 
     needs = Needs.CALLS_OVER
     travels_as = "compact"
     focus: str
-    """The focus; empty for none."""
+    """The focus of the summary; empty for none."""
     caller: Caller
     summary: str = ""
-    """The text, where no model is to write it."""
+    """The text of the summary, if no model is to write it."""
     plan: SummaryPlan | None = field(default=None, metadata=AT_HOME)
     """The part that a summary would replace; None when it would save nothing. The actor looks it up in the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Uncompact:
-    """Take off the latest summary; answered with the position of that."""
+    """Take off the latest summary; answered with the position of the change."""
 
     needs = Needs.AT_REST
     travels_as = "uncompact"
@@ -223,35 +231,35 @@ class Uncompact:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Take in what another agent has said; answered with what came of it."""
+    """Take over what another agent has said; answered with the outcome of the merge."""
 
     needs = Needs.AT_REST
     travels_as = "merge"
     child: str
-    """The uuid."""
+    """The uuid of the other agent."""
     how: str
-    """``result``, ``summary`` or ``pick``."""
+    """The way of the merge: ``result``, ``summary`` or ``pick``."""
     positions: tuple[int, ...]
-    """The picked positions; none for the other ways."""
+    """The positions of the messages to pick; empty for the other ways."""
     caller: Caller
 
 
 @dataclass(frozen=True, slots=True)
 class MergeFiles:
-    """Take over what a child has changed in the files of its directory; answered with the paths of these."""
+    """Take over the changes of a child to the files of its directory; answered with their paths."""
 
     needs = Needs.TURN_OVER
     travels_as = "merge_files"
     child: str
-    """The uuid. The agent's own: what it has changed goes into the directory itself."""
+    """The uuid of the child. If it is the agent's own, its changes are written to the directory itself."""
     caller: Caller
     way: str = ""
-    """``apply`` or ``branch``, as the files of the child have forked; empty for whichever it is."""
+    """``apply`` or ``branch``; empty for the way that fits the child's files."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetMark:
-    """Set a mark; answered with its position."""
+    """Set a mark; answered with the mark's position."""
 
     needs = Needs.AT_REST
     travels_as = "mark"
@@ -261,7 +269,7 @@ class SetMark:
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """Go back to the latest mark, or the latest with a label; answered with the position of the rewind."""
+    """Go back to the latest mark, or to the latest with a label; answered with the position of the rewind."""
 
     needs = Needs.AT_REST
     travels_as = "rewind"
@@ -277,7 +285,7 @@ class Undo:
     travels_as = "undo"
     caller: Caller
     prompt: int = field(default=0, metadata=AT_HOME)
-    """Position of that prompt; 0 when there is none. The actor looks it up in the log."""
+    """The position of that prompt; 0 when there is none. The actor looks it up in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,11 +297,11 @@ class Configure:
     settings: Mapping[str, Any]
     caller: Caller
     blobs: tuple[Attachment, ...] = field(default=(), metadata=AT_HOME)
-    """The files of skills that it pins."""
+    """The files of the skills that the change pins."""
 
 
 class Resumption(Enum):
-    """On whose account a turn goes on."""
+    """The cause for which a turn goes on: a person, a boot, or a supervisor, for example."""
 
     PERSON = "a caller asks for it"
     HOST = "a host, after the end of the one before"
@@ -302,18 +310,18 @@ class Resumption(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Go on with a turn that was cut off, or that ended with an error; answered with whether there was one."""
+    """Resume a turn that was cut off, or that ended with an error; answered with whether there was one."""
 
     needs = Needs.LOG
     travels_as = "resume"
     caller: Caller
     by: Resumption = field(default=Resumption.PERSON, metadata=AT_HOME)
-    """On whose account it goes on."""
+    """The cause for which the turn goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class GetOutcome:
-    """Ask for the outcome of the turn in progress, or else of the latest one."""
+    """Ask for the outcome of the turn in progress, or else of the latest turn."""
 
     needs = Needs.LOG
     travels_as = ""
@@ -322,55 +330,57 @@ class GetOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """Decide on a call that asks; answered with whether it was still undecided."""
+    """Decide on a call that waits for a decision; answered with whether it was still undecided."""
 
     needs = Needs.LOG
     travels_as = "decide"
     reply: int
-    """Position of the reply that asks for it."""
+    """The position of the reply that makes the call."""
     call: str
-    """The call's id."""
+    """The id of the call."""
     approved: bool
     reason: str
-    """Why it is denied."""
+    """The reason for a denial."""
     always: str
-    """Which later calls a rule allows: ``tool``, all of this tool; ``exact``, the same command of bash; empty, none."""
+    """The later calls that a new rule allows: ``tool``, all calls of the tool; ``exact``, the same command of bash;
+    empty, none.
+    """
     caller: Caller
     call_sha256: str = ""
-    """The digest of the call as it was shown; empty where it was not."""
+    """The digest of the call as it was shown; empty if it was not shown."""
     by: str = ""
-    """The one who decides; empty where that is not told."""
+    """The person who decides; empty if unknown."""
     definition: str = ""
-    """The digest of the tool's definition as it was shown; empty where it was not."""
+    """The digest of the tool's definition as it was shown; empty if it was not shown."""
     build: str = ""
-    """The build of the host that asked; empty where it was not shown."""
+    """The build of the host that asked; empty if it was not shown."""
     question: str = ""
-    """The id of the question that was shown; empty where it was not."""
+    """The id of the question that was shown; empty if it was not shown."""
     answer: str = ""
     """The answer to the question of a model, as JSON; empty for a call that waits for approval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """End the turn in progress now; answered with whether there was one."""
+    """End the turn in progress at once; answered with whether there was one."""
 
     needs = Needs.LOG
     caller: Caller
     partial: str = ""
-    """The text that the model had sent so far; the actor looks it up when it takes the signal."""
+    """The text that the model has sent so far. The actor looks it up when it takes the signal."""
     turn: int = 0
-    """Only this turn is ended, and no later one; 0 means whichever is in progress."""
+    """The turn to end; a later turn is not ended. 0 means the turn in progress."""
     spent: Spent | None = None
-    """The tokens that the model's service had counted so far; the actor looks them up at the same moment."""
+    """The tokens that the model's service has counted so far. The actor looks them up when it takes the signal."""
     behind: Any = None
-    """The latest message that waited in the agent's inbox then, which the signal overtakes; None for none. Without a
-    turn in progress it ends the one that the oldest prompt up to there opens.
+    """The latest message that waited in the agent's inbox when the signal came; None for none. Without a turn in
+    progress, the signal ends the turn that the oldest prompt up to this message opens.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class ExitNow:
-    """End the agent, between two turns; answered when it is dead, or restarted because it is permanent."""
+    """End the agent between two turns; answered when it is dead, or restarted because it is permanent."""
 
     needs = Needs.TURN_OVER
     travels_as = "exit"
@@ -380,7 +390,7 @@ class ExitNow:
 
 @dataclass(frozen=True, slots=True)
 class StatusChanged:
-    """The registry gave the agent another status."""
+    """Says that the registry gave the agent another status."""
 
     status: Status
     reason: str = ""
@@ -388,12 +398,12 @@ class StatusChanged:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """The agent is terminating, and its turn is over."""
+    """Says that the agent is terminating, and its turn is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """The tokens that the agent's request waits for are held now."""
+    """Says that the tokens for which the agent's request waited are reserved now."""
 
     needs = Needs.LOG
     held: Held
@@ -401,7 +411,7 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class WaitsElsewhere:
-    """The agent's request now waits for another budget, or another unit of the same one."""
+    """Says that the agent's request now waits for another budget, or for another limit of the same budget."""
 
     needs = Needs.LOG
     paused: Paused
@@ -409,7 +419,7 @@ class WaitsElsewhere:
 
 @dataclass(frozen=True, slots=True)
 class TurnPoisoned:
-    """The turn in progress has crashed its agent too often, or its program has changed; it is closed."""
+    """Closes the turn in progress, because it has crashed its agent too often, or its program has changed."""
 
     needs = Needs.LOG
     reason: str
@@ -418,52 +428,52 @@ class TurnPoisoned:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The log was read."""
+    """Says that the log was read."""
 
     head: int
     view: View
     calls: Calls
     """The calls of the last reply of an open turn, with their progress."""
     last: Any
-    """The outcome of the latest turn that was closed, or None."""
+    """The outcome of the latest turn that has ended, or None."""
     notice: int = 0
-    """The new `State.notice`."""
+    """The new value of `State.notice`."""
     failed: int = 0
-    """The new `State.failed`."""
+    """The new value of `State.failed`."""
     output: Mapping[str, Any] | None = None
-    """The new `State.output`."""
+    """The new value of `State.output`."""
     misfits: tuple[str, ...] = ()
-    """The new `State.misfits`."""
+    """The new value of `State.misfits`."""
     focus: str | None = None
-    """The new `State.focus`."""
+    """The new value of `State.focus`."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """The labels that the prompt of the latest turn puts over those of the agent."""
+    """The labels that the prompt of the latest turn adds to those of the agent."""
     asked: int = 0
-    """The new `State.asked`."""
+    """The new value of `State.asked`."""
     cut_off: str = ""
-    """Why the open turn does not go on by itself, for who asks for its outcome. The actor fills it in."""
+    """Why the open turn does not go on by itself, for callers that ask for its outcome. The actor fills it in."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyReceived:
-    """The model answered."""
+    """Says that the model has answered."""
 
     request: int
     reply: Reply
     model: str
-    """``provider:model`` that made the reply."""
+    """The model that made the reply, ``provider:model``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyFailed:
-    """The model could not answer."""
+    """Says that the model could not answer."""
 
     request: int
     error: ProviderError
     spent: Spent | None = None
-    """The tokens that the model's service counted of the reply that did not come."""
+    """The tokens that the model's service counted for the missing reply."""
     next: str = ""
-    """The model to ask if the service is not available, ``provider:model``; empty when there is no other."""
+    """The model to ask if the service is not available, ``provider:model``; empty when there is no other model."""
     service: str = ""
     """The name of the provider that was asked; empty where none was."""
     plan: SummaryPlan | None = None
@@ -474,72 +484,73 @@ class ReplyFailed:
 
 @dataclass(frozen=True, slots=True)
 class ServiceDue:
-    """The time has come to send a request again that waits for its service."""
+    """Says that it is time to send a request again that waits for its service."""
 
     request: int
 
 
 @dataclass(frozen=True, slots=True)
 class WindowFull:
-    """A request comes near the model's window, and has not left."""
+    """Says that a request comes near the limit of the model's window, and was not sent."""
 
     request: int
     tokens: int = 0
-    """How many it has, about."""
+    """The approximate number of tokens of the request."""
     near: float = 0
-    """At how many it comes near the window."""
+    """The number of tokens at which a request counts as near the limit."""
     is_full: bool = False
-    """Whether it would be too long: it is not to leave without a summary, or what replaces one."""
+    """Whether the request would be too long, so it must not be sent without a summary or a digest."""
     readable: float = 1.0
-    """The part of the conversation that the model can read when it writes the summary."""
+    """The part of the conversation that the model can read when it writes the summary, from 0 to 1."""
     plan: SummaryPlan | None = None
     """As `Compact.plan`."""
     elision: Elision | None = None
-    """The elision that is enough without a summary, if its long results are shown by reference. The actor looks it up
-    in the log.
+    """The elision that shortens the request enough without a summary; None if there is none. The actor looks it up in
+    the log.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryReplied:
-    """The model answered when it was asked for a summary."""
+    """Says that the model has answered the request for a summary."""
 
     request: int
     reply: Reply
     model: str
-    """``provider:model`` that made the reply."""
+    """The model that made the reply, ``provider:model``."""
     saw: int
-    """Position of the latest message that it was shown."""
+    """The position of the latest message that the model was shown."""
     name: str | None
-    """The agent's name."""
+    """The name of the agent; None for none."""
 
 
 class RefusedSummary(NamedTuple):
-    """A summary in place of a request that is due, which could not begin, since the unit before it was refused."""
+    """An automatic summary that could not begin, because its unit was refused."""
 
     compaction: Any
-    """The `Compaction` of the state that did not come true."""
+    """The `Compaction` of the state that was not taken."""
     messages: tuple[Message, ...]
-    """The messages that the unit would have written."""
+    """The messages that the refused unit would have written."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryFailed:
-    """The model gave no summary."""
+    """Says that the model gave no summary."""
 
     request: int
     error: ProviderError
     spent: Spent | None = None
-    """The tokens that the model's service counted of the answer that did not come."""
+    """The tokens that the model's service counted for the missing answer."""
     charge: Charge | None = None
-    """The cost of the answer, where one came, and the unit was refused that says so."""
+    """The cost of the answer, if one came and the unit that records it was refused."""
     refused: "RefusedSummary | None" = None
-    """The summary that nobody asked for, and that no budget has room for: it has not begun."""
+    """The automatic summary that has not begun, because no budget has room for it."""
     readable: float = READABLE
-    """The part of what the model was shown that it can read, where that was too long for it."""
+    """The part of the shown text that the model can read, if the text was too long for it; from 0 to 1."""
     plan: SummaryPlan | None = None
-    """The shorter request in place of the one that was too long; None where nothing shorter is left. Looked up in the
-    log."""
+    """A plan for a shorter request, if the last one was too long; None if no shorter one is possible. The actor looks
+    it up in the log.
+    """
     next: str = ""
     """As `ReplyFailed.next`."""
     service: str = ""
@@ -548,33 +559,33 @@ class SummaryFailed:
 
 @dataclass(frozen=True, slots=True)
 class Batched:
-    """The request in flight waits for a batch."""
+    """Says that the request in flight waits for a batch."""
 
     request: int
 
 
 @dataclass(frozen=True, slots=True)
 class PartWritten:
-    """The summary of a part is committed: the next part is due."""
+    """Says that the summary of a part is committed, so the next part is due."""
 
     request: int
     plan: SummaryPlan | None = None
-    """The part of the log; None where too little is left. Looked up in the log."""
+    """The plan for the next part; None if too little is left. The actor looks it up in the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChildRead:
-    """The agent that is to be merged was looked at."""
+    """Says that the agent to be merged was read."""
 
     request: int
     source: MergeSource | None = None
     error: IkigaiError | None = None
-    """Why it could not be; else there is a source."""
+    """The error if it could not be read; then there is no source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """The agent's own code has ended the agent instead of answering."""
+    """Says that the agent's own code has ended the agent instead of answering."""
 
     request: int
     result: str
@@ -582,82 +593,84 @@ class Exited:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A tool has returned a result, or failed."""
+    """Says that a tool has returned a result, or failed."""
 
     request: int
-    """The request whose reply asked for it."""
+    """The number of the request whose reply made the call."""
     call: str
-    """The call's id."""
+    """The id of the call."""
     content: str
     """The result as the model reads it."""
     is_error: bool
     attached: tuple[Attachment, ...] = ()
-    """Pictures and the like that belong to it."""
+    """The attachments of the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallRefused:
-    """The store refused the unit of a call that the agent performs itself."""
+    """Says that the store refused the unit of a call that the agent carries out itself."""
 
     call: str
-    """The call's id."""
+    """The id of the call."""
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class TakeWords:
-    """Let the words in that wait, though the step in progress has not ended: end what they need not wait for."""
+    """Let waiting steering messages in before the step in progress has ended: ends what need not be waited for."""
 
     at_once: bool = False
-    """Whether these words cut the step off. Otherwise they only end a ``wait``."""
+    """Whether the messages cut off the step. Otherwise they only end a ``wait``."""
     partial: str = ""
     """The received part of the reply that is cut off, as `Interrupt.partial`."""
     spent: Spent | None = None
-    """The cost, as `Interrupt.spent`."""
+    """The cost of that reply, as `Interrupt.spent`."""
     asked: bool = False
-    """Whether the request had left."""
+    """Whether the request was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookAtMail:
-    """Give the idle agent a notice of unread mail; not if it had one before and has not looked since."""
+    """Give the idle agent a notice of unread mail, unless it had one and has not looked since."""
 
     earlier: Mapping[str, Any] | None
-    """The earlier notice: the data of that line."""
+    """The data of the earlier notice; None for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Go on with the calls of the last reply. Comes after each step, not from outside."""
+    """Go on with the calls of the last reply. The actor sends this after each step."""
 
     fresh: Sequence[str]
-    """New uuids, for children: one for each call of ``fork`` that is still to be carried out."""
+    """New uuids for children, one for each call of ``fork`` that is still to be carried out."""
     spent: Spent | None = None
-    """The tokens of the reply whose calls these are. The actor looks them up in the log where they matter."""
+    """The tokens of the reply that makes the calls. The actor looks them up in the log if they matter."""
     one_by_one: bool = False
-    """Whether the next call is carried out alone: together with others it was refused."""
+    """Whether the next call is carried out alone, because it was refused together with others."""
     plan: SummaryPlan | None = None
     """As `Compact.plan`, where the model has asked for a summary. The actor looks it up in the log."""
     asked: Mapping[str, Asked] = field(default_factory=dict)
-    """The subjects of the calls that rules may look at, by id. The actor looks that up where there are rules."""
+    """The parts of the calls to which the patterns of rules apply, by id. The actor looks them up if there are
+    rules.
+    """
     recorded: Mapping[str, RecordedResult] = field(default_factory=dict)
-    """The recorded results of these calls, by id, where nothing runs. The actor looks them up in the log."""
+    """The recorded results of the calls, by id, for an agent that runs no tools. The actor looks them up in the log."""
     found: Sequence[str] = ()
-    """The tools that the model has found, where a call is to find more."""
+    """The tools that the model has found already, if a call is to find more."""
     hooks: DueHooks = NO_HOOKS
-    """The hooks that are to be asked about these calls."""
+    """The hooks that must be asked about these calls."""
     loaded: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """The parts of skills that the model has before it, for a call that loads one: `agent.turn.skills`."""
+    """The texts of skills that the model sees already, for a call that loads one; see `agent.turn.skills`."""
 
 
 @dataclass(frozen=True, slots=True)
 class HooksAnswered:
-    """Hooks have said what they say of a call."""
+    """Says that hooks have given their verdict on a call."""
 
     request: int
-    """The request whose reply asked for it."""
+    """The number of the request whose reply made the call."""
     call: str
-    """The call's id."""
+    """The id of the call."""
     event: str
     outcome: HookOutcome
 
@@ -682,7 +695,7 @@ Command = (
     | ExitNow
 )
 Deferrable = Command | Interrupt | TurnPoisoned | Granted | WaitsElsewhere
-"""The commands that may have to wait; each says what it needs."""
+"""The commands that may have to wait. Each has its condition in ``needs``."""
 Completion = (
     Loaded
     | ServiceDue

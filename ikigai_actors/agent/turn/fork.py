@@ -34,7 +34,7 @@ from ikigai_actors.tools.policy import ToolTraits
 
 
 class Childbed(NamedTuple):
-    """A child to be born, and what its parent writes of it."""
+    """A child to be born, and the messages that its parent writes about it."""
 
     child: str
     name: str | None
@@ -42,34 +42,35 @@ class Childbed(NamedTuple):
     own: Sequence[PendingMessage]
     """The child's first messages, after its ``fork`` message."""
     told: Sequence[PendingMessage] = ()
-    """The messages of the parent after its ``fork`` message."""
+    """The parent's messages that follow its ``fork`` message."""
     opens: bool = False
-    """Whether its last message opens a turn."""
+    """Whether the child's last message opens a turn."""
     go: bool = False
-    """Whether its ``fork`` message opens a turn: it goes on with what its history ends with."""
+    """Whether the child's ``fork`` message opens a turn: the child answers the end of its history."""
     output: Mapping[str, Any] | None = None
-    """The type of value that its first turn must give, if it must give one (`records.outputs`)."""
+    """The type of value that the child's first turn must give (`records.outputs`); None for any answer."""
     on_orphan: str | None = None
     limit: int | None = None
-    """`Birth.limit`."""
+    """The value of `Birth.limit`."""
     limit_is_set: bool = False
-    """`Birth.limit_is_set`."""
+    """The value of `Birth.limit_is_set`."""
     at: int | None = None
-    """The last position that it inherits; None for the parent's head."""
+    """The last position that the child inherits; None for the parent's head."""
     budget: Budget | None = None
-    """The own budget."""
+    """The child's own budget; None for none."""
     labels: str | None = None
-    """The labels, where they are not those in force."""
+    """The labels of the child, encoded as one text; None for the labels in force."""
     of: str | None = None
-    """The agent whose history it inherits, when it is not the one that makes it."""
+    """The uuid of the agent whose history the child inherits; None for the parent."""
     facts: Mapping[str, Any] = NO_DATA
-    """The note of the agent that makes it."""
+    """Data of the ``fork`` message, from the agent that makes the child."""
 
 
 def fork_by_command(state: State, event: on.Fork, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-    """The children that a program or a person asked for, at the head or at an earlier position.
+    """Return the step that makes the children for which a program or a person asked.
 
-    They have the parent's settings of now: at an earlier position tools may be on offer that were withdrawn since.
+    Children at an earlier position get the parent's present settings too, since tools may have been withdrawn after
+    that position.
     """
     at, settings = None, event.settings
     if isinstance(event, on.ForkAt):
@@ -115,7 +116,7 @@ def _begin(settings: Mapping[str, Any], prompt: str | None, data: Mapping[str, A
 
 
 def fork_trials(state: State, event: on.ForkTrials, now: int) -> Step:
-    """Write a note, and make the children of any histories that it speaks of."""
+    """Write a note, and make the children of any histories for which the command asks."""
     if event.head not in (0, state.head):
         text = f"The log of agent {state.called} has gone on to {state.head}, and {event.head} was expected."
         return Step(state, effects=(Answer(event.caller, StoreConflict(text)),))
@@ -183,7 +184,10 @@ def give_birth(
     inherited: int | None = None,
     before: Sequence[PendingMessage] = (),
 ) -> Step:
-    """The unit in which children are born, in order; ``before`` is written first, ``inherited`` as in `LogUnit`."""
+    """Return the step whose unit makes the children, in order.
+
+    ``before`` is written first, ``inherited`` is as in `LogUnit`.
+    """
     mine = [*before]
     births: list[Birth] = []
     for bed in beds:
@@ -196,7 +200,10 @@ def give_birth(
 
 
 def as_written(step: Step, unit: LogUnit) -> Step:
-    """The step, with births and rules as they were written: the unit had them completed in its transaction."""
+    """Return the step with births and rules as they were committed.
+
+    Their details were completed within the transaction.
+    """
     written = {birth.uuid: birth for birth in unit.births}
     effects = (Spawn(written[one.birth.uuid]) if isinstance(one, Spawn) else one for one in step.effects)
     after = step.state if unit.rule is None or unit.rules is None else replace(step.state, rules=unit.rules)

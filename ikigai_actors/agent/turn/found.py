@@ -1,13 +1,12 @@
-"""Tools that a model has found: the others are on offer, and their descriptions are in no request. Pure.
+"""Finding tools: a request describes only some tools, and the model finds the others. Pure.
 
 A request has the five calls of `ALWAYS_THERE`, the agent's own functions and its workspace. The call ``find_tools``
-finds the rest. Its result names the tools that it found, in ``data.found``, and nothing else remembers them: so the set
-is the same after a fork, a restart and on another host, and is gone with an undo. A summary carries what was found
-before its cut. While one is in force ``recall`` is there too, since references name it.
+finds the rest. The found tools are recorded only in ``data.found`` of its result. So the set is the same after a fork,
+after a restart and on another host, and an undo removes it. A summary carries what was found before its cut. While one
+is in force ``recall`` is there too, since references name it.
 
-    always      the same in each request, sorted
-    kept        carried by the summary in force: sent like those that are always there
-    shown       named by results that the model sees: a service may load them where they are named
+    always      the same in each request, sorted kept        recorded in the summary in force: sent like those that are
+    always there shown       named by results that the model sees: a service may load them where they are named
 
 A find only appends: what was sent before it stays as it was, and a service's cache keeps that. Which tools were found
 is a matter of context, not of rights: a tool that was not found runs all the same.
@@ -23,10 +22,10 @@ from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.questions.waiting import ASK_PERSON
 
 ALWAYS_THERE = frozenset({"fork", "wait", "send", "read_mail", FIND_TOOLS})
-"""The calls of the runtime that every request has."""
+"""The built-in calls that every request describes."""
 
 FOUND_NAMES = "found"
-"""The key of the names in the data of a result, and of a summary."""
+"""The key, in the data of a result or a summary, of the names of the tools that were found."""
 
 
 class ToolGroup(NamedTuple):
@@ -34,7 +33,7 @@ class ToolGroup(NamedTuple):
 
     tools: tuple[str, ...]
     words: str
-    """Other words by which people call this."""
+    """Further words by which a query may find the group."""
 
 
 TOOL_GROUPS: Mapping[str, ToolGroup] = {
@@ -55,7 +54,7 @@ TOOL_GROUPS: Mapping[str, ToolGroup] = {
     "memory": ToolGroup((RECALL, "compact"), "remember earlier past context shorten summarise summary free"),
     "mail": ToolGroup(("check_mail",), "mailbox unread inbox message messages"),
 }
-"""The other tools of the runtime."""
+"""The groups of built-in calls that must be found, by name."""
 
 
 class FoundTools(NamedTuple):
@@ -64,11 +63,11 @@ class FoundTools(NamedTuple):
     kept: tuple[str, ...] = ()
     """The tools that the summary in force keeps."""
     shown: tuple[str, ...] = ()
-    """The tools that are named by results which the model sees."""
+    """The tools named by results that the model sees."""
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Both."""
+        """All found tools, kept and shown."""
         return (*self.kept, *self.shown)
 
 
@@ -76,27 +75,27 @@ NOTHING_FOUND = FoundTools()
 
 
 class Findings(Protocol):
-    """The part of a log that says what was found; see `ikigai_actors.records.log.log.Log`."""
+    """The part of a log from which found tools are known; see `ikigai_actors.records.log.log.Log`."""
 
     @property
     def finds_nothing(self) -> bool:
-        """Whether it is known that `finds` gives nothing for any position."""
+        """Whether `finds` is known to return nothing for any position."""
 
     def view(self, position: int) -> View:
-        """The view of the history up to a position."""
+        """Return the view of the history up to a position."""
 
     def opening(self, position: int) -> tuple[Message | None, Message | None]:
-        """The summary whose text is shown, and the prompt that was open then."""
+        """Return the summary whose text is shown, and the prompt that was open at that time."""
 
     def finds(self, position: int) -> Iterator[Message]:
-        """The messages of the folded history that find tools or load skills, newest first."""
+        """Return the messages of the visible history that find tools or load skills, newest first."""
 
 
 def found_in(log: Findings, head: int, new: Iterable[Message] = ()) -> FoundTools:
-    """The tools that were found in a history as it is shown.
+    """Return the tools that were found in the visible part of a history.
 
     Args:
-        head: the position of its latest message.
+        head: the position of the history's latest message.
         new: messages that follow it, and are not in the log yet.
     """
     if log.finds_nothing and not any(FOUND_NAMES in message.data for message in new) and log.view(head).lens is None:
@@ -110,18 +109,18 @@ def found_in(log: Findings, head: int, new: Iterable[Message] = ()) -> FoundTool
 
 
 def named_in(data: Mapping[str, Any]) -> list[str]:
-    """The names in the data of a message. What is no name, in an edited database, is left out."""
+    """Return the names in the data of a message. Values that are no names, in an edited database, are left out."""
     named = data.get(FOUND_NAMES)
     return [one for one in named if isinstance(one, str)] if isinstance(named, list) else []
 
 
 def mates_of(name: str) -> tuple[str, ...]:
-    """The tools that are found with one, itself among them."""
+    """Return the tools that are found together with a tool, including itself."""
     return next((group.tools for group in TOOL_GROUPS.values() if name in group.tools), (name,))
 
 
 def words_about(described: Mapping[str, Any]) -> str:
-    """The words by which a tool is found: its name, those of its group, and its description."""
+    """Return the words by which a tool is found: its name, the words of its group, and its description."""
     name = str(described["name"])
     group = next((f"{title} {group.words}" for title, group in TOOL_GROUPS.items() if name in group.tools), "")
     return f"{name} {group} {described.get('description') or ''}".lower().replace("_", " ")

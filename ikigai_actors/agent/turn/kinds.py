@@ -1,14 +1,14 @@
-"""Children of a kind: with which messages they begin, and what they may do. Pure.
+"""Children of a kind: the messages with which they begin, and the limits of their rights. Pure.
 
-A kind is a pinned setting of the parent (`records.messages.kinds`). Its child is a fork as any other, whose log begins
-so that nothing said before is before its model, unless the kind says ``history: inherit``:
+A kind is a pinned setting of the parent (`records.messages.kinds`). A child of a kind is an ordinary fork. Unless the
+kind says ``history: inherit``, its log begins with a clear, so that the model does not see the parent's history:
 
     fork | clear, with the name and digest of the kind | configure | user, with the texts of the kind's skills
 
 The child has the settings of its parent, and the system prompt, model, tools and steps of its kind over them. A kind
 never widens what the parent may: the child has no tool that its parent lacks, no more steps a turn, and the hooks,
-rules and budgets of its parent hold for it. What it began with is in its log, so a fork of it has the same, an undo
-takes away a prompt and never the kind, and its hash covers it.
+rules and budgets of its parent hold for it. The beginning is in the child's log. So forks of the child inherit it, an
+undo removes a prompt but never the kind, and the hashes cover it.
 """
 
 from collections.abc import Collection, Mapping
@@ -27,14 +27,17 @@ from ikigai_actors.tools.policy import ToolTraits
 from supervisors.children import RestartType
 
 KIND = "kind"
-"""The key in the data of the message with which the child of a kind begins: the name and digest of the kind."""
+"""The key, in the data of the message with which the child of a kind begins, of the kind's name and digest."""
 _OF_PROGRAMS = "prompt"
 """A call that programs alone have."""
 _GUIDE = "fork with kind makes an agent of one of these kinds. Most kinds do not know what you know: say all in prompt."
 
 
 def kinds_catalogue(settings: Mapping[str, Any]) -> str:
-    """The part of a system prompt that lists the kinds of which a model can fork children; empty without any."""
+    """Return the part of a system prompt that lists the kinds of which a model can fork children.
+
+    Empty without kinds.
+    """
     if not has_tool(settings, FORK):
         return ""
     told = (f"{one['name']}: {one['description']}" for one in kinds_in(settings))
@@ -43,7 +46,7 @@ def kinds_catalogue(settings: Mapping[str, Any]) -> str:
 
 
 def has_tool(settings: Mapping[str, Any], name: str) -> bool:
-    """Whether an agent's settings leave it a tool."""
+    """Return whether an agent's settings allow it a tool."""
     tools = settings.get("tools")
     return not isinstance(tools, list) or name in tools
 
@@ -57,19 +60,19 @@ def messages_of_kind(
     over: Mapping[str, Any],
     further: Collection[str] = (),
 ) -> list[tuple[Kind, str, Any]]:
-    """The first messages of a child of a kind, after its ``fork`` message.
+    """Return the first messages of a child of a kind, after its ``fork`` message.
 
     Args:
         kind: the kind.
-        settings: those of the parent.
+        settings: the settings of the parent.
         tools: the tools of the parent.
-        prompt: the first prompt of the child.
+        prompt: the first prompt of the child; None lets it wait for one.
         data: the data of the prompt.
-        over: settings that were asked for beside the kind.
-        further: tools that it has beside those of its kind, where its parent has them.
+        over: settings that were passed in addition to the kind.
+        further: tools that the child gets in addition to those of its kind, if its parent has them.
 
-    Without a prompt the child waits for one. Raises `BadInput` where the kind brings what goes with a prompt and there
-    is none, or takes tools away that are not known here.
+    Raises `BadInput` if the kind adds texts to a prompt and there is no prompt, or if the kind excludes tools that are
+    not known here.
     """
     if prompt is None and (kind.get("history") == INHERIT or "skills" in kind or "output" in kind):
         raise BadInput(f"Expected a prompt for a child of kind {kind['name']}, which brings a text with it; got none.")
@@ -99,12 +102,12 @@ def messages_of_kind(
 
 
 def budget_of_kind(kind: PinnedKind, given: Budget | None) -> Budget | None:
-    """The budget of a child: that of its kind, and one that was asked for."""
+    """Return the budget of a child: its kind's, combined with the requested one."""
     return tighter(parse_budget(kind["budget"]), given) if "budget" in kind else given
 
 
 def restart_of_kind(kind: PinnedKind, given: str) -> str:
-    """When a child is restarted: as was asked for, and where that is the usual, as its kind says."""
+    """Return the restart type of a child: the requested one; if that is the default, the kind's."""
     return str(kind.get("restart", given)) if given == RestartType.TRANSIENT else given
 
 

@@ -152,7 +152,7 @@ NO_TOOLS: Mapping[str, ToolTraits] = {}
 
 
 def accepts(state: State, command: on.Deferrable) -> bool:
-    """Whether a command can run now. If not, the actor keeps it and offers it again later."""
+    """Return whether a command can run now. If not, the actor keeps it and offers it again later."""
     match command:
         case on.Prompt() if puts_aside(state, command):
             return not command.mail
@@ -189,7 +189,7 @@ def accepts(state: State, command: on.Deferrable) -> bool:
 
 
 def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
-    """An event, completed with what only the log has."""
+    """Complete an event with the data that only the log has."""
     if isinstance(event, on.Continue) and (effects := state.view.settings.get("effects")) is not None:
         event = replace(event, recorded=from_record(effects, log.messages, state.calls))
     if isinstance(event, on.Continue) and any(call.name == FIND_TOOLS for call in state.calls):
@@ -264,16 +264,16 @@ def step(
     tools: Mapping[str, ToolTraits] = NO_TOOLS,
     words: Sequence[on.Prompt] = (),
 ) -> Step:
-    """Decide what an event leads to. A step with the same state, no unit and no effects means: nothing.
+    """Decide the step for an event. If nothing is to be done, the step has the same state, no unit and no effects.
 
-    Words enter a turn in one place, whatever led there: as the last messages of a unit after which a request of the
-    turn leaves. So none parts a call from its result, and what the model was shown before stays as it was.
+    Steering messages enter a turn only as the last messages of a unit after which a request of the turn is sent. So
+    they never come between a call and its result, and they do not change what the model was shown before.
 
     Args:
-        state: the agent as it is. Commands must be accepted (`accepts`).
-        now: milliseconds since 1970.
+        state: the state of the agent. If the event is a command, `accepts` must be true for it.
+        now: the time, in milliseconds since 1970.
         tools: the traits of the tools that the agent has now, by name.
-        words: the words that wait and may enter now, oldest first; a prompt that is decided on is none of them.
+        words: the waiting steering messages that may enter now, oldest first, without the prompt that is the event.
     """
     if not words:
         return _step(state, event, now, tools, words=False)
@@ -462,7 +462,10 @@ def _loaded(state: State, event: on.Loaded) -> State:
 
 
 def puts_aside(state: State, prompt: on.Prompt) -> bool:
-    """Whether a prompt must wait, and waits as mail: of a stopped agent, or of a busy one if it must be stored now."""
+    """Return whether a prompt must wait as mail.
+
+    So must prompts to a stopped agent, and to a busy one if they must be stored now.
+    """
     busy = state.phase not in (*BETWEEN_TURNS, Phase.UNLOADED)
     return not prompt.interrupted and (state.status is Status.STOPPED or (busy and prompt.stored is not None))
 
@@ -755,7 +758,7 @@ def _repeats(text: str, turn: Sequence[Message]) -> bool:
 
 
 def failed_turn(newest_first: Iterable[Message]) -> int:
-    """`State.failed` of an agent, found in its own messages."""
+    """Return `State.failed` of an agent, found in its own messages."""
     failed = False
     later: Message | None = None
     earliest: Message | None = None
@@ -778,7 +781,7 @@ def failed_turn(newest_first: Iterable[Message]) -> int:
 
 
 def notice_of(newest_first: Iterable[Message]) -> int:
-    """`State.notice` of an agent, found in its own messages."""
+    """Return `State.notice` of an agent, found in its own messages."""
     for message in newest_first:
         if message.kind == Kind.MAIL:
             position: int = message.id

@@ -1,22 +1,22 @@
-"""Merging: what another agent has said is taken into this one's history, as one message. Pure.
+"""Merging: one message in this agent's history takes over what another agent has said. Pure.
 
     idle, interrupted, or a turn whose model calls ``merge``
       │ Merge
       v
     merging ── ReadChild ──> the child as it is: its head, what it has said since, its documents
-      │ ChildRead: result, pick ─────────────────> one unit: the row of the merge, and the message ``merge``
-      │ ChildRead: summary ── Summarise: the child's history, and one prompt more ──> the child's model
-      │ SummaryReplied ──────────────────────────> the same unit
-      │ SummaryFailed, too long ── Summarise: a part of it (`agent.turn.parts`), until there are notes of all
-      └ an error, a refused unit, INT: as before, and who asked for it hears why
+      │ ChildRead: result, pick ─────────────────> one unit: the row of the merge, and the message ``merge`` │
+      ChildRead: summary ── Summarise: the child's history, and one prompt more ──> the child's model │ SummaryReplied
+      ──────────────────────────> the same unit │ SummaryFailed, too long ── Summarise: a part of it
+      (`agent.turn.parts`), until there are notes of all └ an error, a refused unit, INT: as before, and the caller gets
+      the error
 
-The unit is refused when the child has gone on meanwhile, or was merged at that head before: so a merge happens once,
-and tells of one moment. A crash before it leaves nothing; a model's call of ``merge`` is then carried out again. What a
-summary costs is held for this agent before it is asked for, and charged to it (`ikigai_actors.agent.turn.compaction`
-has the rules for what is asked and answered meanwhile).
+The unit is refused when the child has gone on meanwhile, or was merged at the same head before. So a merge happens
+once, and describes one moment. A crash before the unit leaves nothing; a model's call of ``merge`` is then carried out
+again. The cost of a summary is reserved for this agent before the summary is asked for, and charged to it (see
+`ikigai_actors.agent.turn.compaction`).
 
-What the model of the child has said is shown as a quotation, never as this agent's own reply: thinking and calls stay
-with whose they are.
+The child's words are shown as a quotation, never as this agent's own reply. Its thinking and its calls are not taken
+over.
 """
 
 import json
@@ -80,9 +80,9 @@ def begin_merge(
     call: Call | None = None,
     for_code: bool = False,
 ) -> Step:
-    """Look at the child first. ``call`` is the model's call that asks for it, ``caller`` who asks otherwise.
+    """Begin a merge by reading the child. ``call`` is the model's call that asks for it; otherwise ``caller`` asks.
 
-    ``for_code``: whether the result of the call is data, as a program needs it, and no sentence.
+    ``for_code``: whether the result of the call is JSON data for a program, rather than a sentence for a model.
     """
     request = state.request + 1
     merging = Merging(child, how, tuple(positions), caller, call, back=state.phase, for_code=for_code)
@@ -91,7 +91,7 @@ def begin_merge(
 
 
 def refuse_merge(state: State, caller: on.Caller) -> Step:
-    """Take in nothing while a turn waits for a budget: its request would need more still."""
+    """Refuse a merge while a turn waits for a budget, since a summary would need more of it."""
     told = (
         f"A turn of agent {state.called} waits for a budget, so nothing can be merged into it; nothing was changed. "
         "Grant more (/budget +AMOUNT, or grant()), or end the turn free of charge (INT, Ctrl-C), and merge then."
@@ -100,7 +100,7 @@ def refuse_merge(state: State, caller: on.Caller) -> Step:
 
 
 def take_child(state: State, event: on.ChildRead, now: int) -> Step:
-    """Write what is taken in, or ask for a summary; or say why neither can be."""
+    """Write what was taken over, or ask for a summary; or answer with the reason why neither is possible."""
     merging, source = state.merging, event.source
     assert merging is not None  # in this phase
     try:
@@ -118,7 +118,7 @@ def take_child(state: State, event: on.ChildRead, now: int) -> Step:
 
 
 def take_report(state: State, event: on.SummaryReplied, now: int) -> Step:
-    """Take the text that was asked for, ask once more, or give up."""
+    """Take the text of the summary, ask once more, or give up."""
     merging, reply = state.merging, event.reply
     assert merging is not None  # in this phase
     again, wrong = objection_to(reply, merging.attempts)
@@ -138,7 +138,7 @@ def take_report(state: State, event: on.SummaryReplied, now: int) -> Step:
 
 
 def report_failed(state: State, event: on.SummaryFailed, now: int) -> Step:
-    """Ask for notes of less where all was too long for the model; any other error ends the merge."""
+    """Ask for a summary of a smaller part if the whole was too long for the model. Any other error ends the merge."""
     merging, refused = state.merging, too_long(str(event.error))
     assert merging is not None  # in this phase
     if refused is None or merging.source is None:
@@ -169,7 +169,7 @@ def _with_earlier(merging: Merging, spent: Spent | None) -> Spent | None:
 
 
 def fail_merge(state: State, error: IkigaiError, now: int) -> Step:
-    """Go on as before; who asked for the merge hears why, and a model gets it as the result of its call."""
+    """Go on as before the merge. The caller gets the error; for a model's call the error is the result."""
     merging, held = state.merging, isinstance(state.hold, Held)
     assert merging is not None  # in this phase
     after = state_behind(state)
@@ -182,13 +182,13 @@ def fail_merge(state: State, error: IkigaiError, now: int) -> Step:
 
 
 def text_of(source: MergeSource, how: str, positions: Sequence[int]) -> str:
-    """The text that is taken in from an agent; empty for a summary, which must be asked for.
+    """Return the text that is taken over from an agent; empty for a summary, for which a model must be asked.
 
     Raises:
-        TurnOpen: a turn of it is open.
-        AlreadyMerged: it has said nothing since it was merged.
-        NothingToMerge: it has not said anything of that kind.
-        BadInput: a position that is none of its own messages, or has no text.
+        TurnOpen: a turn of the agent is open.
+        AlreadyMerged: the agent has said nothing since it was last merged.
+        NothingToMerge: the agent has said nothing of that kind.
+        BadInput: there is no message of the agent at a position, or the message has no text.
     """
     if source.in_turn:
         raise TurnOpen(f"A turn of agent {source.called} is open: merge it when that is over.", source.agent)
@@ -208,10 +208,10 @@ def text_of(source: MergeSource, how: str, positions: Sequence[int]) -> str:
 
 
 def asked_agent(state: State, view: View) -> State:
-    """The state of the child, from which the request for its summary is made. The budget of the agent that merges pays.
+    """Return the state of the child, from which the request for its summary is made. The merging agent's budget pays.
 
     Args:
-        state: the agent that merges.
+        state: the state of the agent that merges.
         view: the view of the child's history at its head.
     """
     merging = state.merging
@@ -222,7 +222,10 @@ def asked_agent(state: State, view: View) -> State:
 
 
 def talk_behind(state: State) -> tuple[Message, ...]:
-    """The messages that are sent after a history for a summary: the instruction, and what was said about it."""
+    """Return the messages that follow a history in the request for a summary.
+
+    These are the instruction and the talk about it.
+    """
     merging = state.merging
     if merging is None:
         return compaction.side_talk(state)
@@ -232,7 +235,7 @@ def talk_behind(state: State) -> tuple[Message, ...]:
 
 
 def report_instruction(source: MergeSource, part: ReadPart | None = None) -> str:
-    """The prompt that asks for a summary of what an agent has done, or of a part of that."""
+    """Return the prompt that asks for a summary of an agent's work, or of a part of it."""
     shown = source.messages if part is None else part.messages
     first = next((one for one in shown if one.id > source.since and one.kind == Kind.USER), None)
     begins = " ".join(first.content.split())[:80] if first is not None else ""

@@ -1,8 +1,9 @@
-"""Parts: another agent's history in as many requests as its model's window asks for, for the notes of a merge. Pure.
+"""Parts: divides another agent's history into requests that fit its model's window, for the summary of a merge. Pure.
 
-What both inherit, which the agent that merges knows itself, is left out first. If that is not enough, the rest is read
-in parts of whole steps: each with the notes of what came before, of which the model makes notes again. A step that is
-too long by itself, and all that is left after this many answers, is shown by its prompts and its latest answer.
+The history that both agents inherit is left out first, since the merging agent knows it. If that is not enough, the
+rest is read in parts of whole steps. Each part is shown with the notes of the earlier parts, and the model writes new
+notes of both. A step that is too long by itself, and everything after `MOST_PARTS` parts, is shown by its prompts and
+its latest answer.
 """
 
 from bisect import bisect_right
@@ -15,7 +16,7 @@ from ikigai_actors.records.log.boundaries import is_boundary
 from ikigai_actors.records.messages.messages import Kind, Message
 
 MOST_PARTS = 8
-"""At most this many parts are read of one history."""
+"""The most parts of one history that are read."""
 _MOST_DIGESTED = 20_000
 """About how many characters a digest has at most: the latest prompts count."""
 _DIGEST = "(Nobody could summarise this; it is what was asked, and the latest answer.)"
@@ -26,20 +27,20 @@ class ReadPart(NamedTuple):
 
     messages: Sequence[Message]
     rest: Sequence[Message] = ()
-    """The rest, to be read later."""
+    """The later messages, which are read in further parts."""
     notes: str = ""
-    """The notes that replace all earlier messages."""
+    """The notes of all earlier messages."""
     number: int = 1
     """The number of this part, from 1."""
 
 
 def shorter(news: Sequence[Message], part: ReadPart | None, window: int) -> ReadPart | str:
-    """The shorter part in place of a request that was too long.
+    """Return a shorter part after a request that was too long.
 
     Args:
-        news: what the agent has said that the other one has not.
-        part: what it was shown; None for its whole history.
-        window: how many tokens its model takes; 0 where nobody has told.
+        news: the messages of the agent that the merging agent does not have.
+        part: the part that was too long; None for the whole history.
+        window: the size of the model's window, in tokens; 0 if unknown.
 
     Returns:
         A shorter part. Where no model can write notes, the notes that replace the whole history.
@@ -57,7 +58,7 @@ def shorter(news: Sequence[Message], part: ReadPart | None, window: int) -> Read
 
 
 def behind_part(part: ReadPart, notes: str) -> ReadPart | str:
-    """The next part, when there are notes of one; the notes themselves when that was the last one."""
+    """Return the next part, with the notes of the last one; or the notes themselves if it was the last part."""
     if not part.rest:
         return notes
     if part.number >= MOST_PARTS:

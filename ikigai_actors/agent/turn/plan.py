@@ -1,7 +1,7 @@
-"""Plans: what a summary would replace, and from where on all stays as it is. Pure.
+"""Plans for summaries: the messages that a summary would replace, and those that stay verbatim. Pure.
 
-Whole steps are kept, the newest ones: as many as fit into a part of what there is. In a turn its latest step is always
-among them, and its prompt is shown verbatim wherever the cut lies. Answered prompts become past.
+The newest whole steps are kept: as many as fit into a part of the conversation. In an open turn, its latest step is
+always kept, and its prompt is shown verbatim even if it is before the cut. Prompts with answers may be summarised.
 
 Before a model is asked for a text, `elision_of` looks whether it is enough to show long results by reference.
 """
@@ -19,23 +19,24 @@ from ikigai_actors.records.messages.skills_beside import skills_beside
 from ikigai_actors.records.messages.steered import as_word, words_beside
 
 READABLE = 0.6
-"""The part of its window that a model is shown when it summarises what is longer than that."""
+"""The part of its window that a model is shown when it summarises a longer history."""
 KEPT_TOKENS = 20_000
 """The most tokens that stay verbatim, unless the latest step of a turn has more."""
 KEPT_PART = 4
-"""One in this many tokens may stay verbatim: a person who asks for a summary of little wants most of that summarised,
-too."""
+"""At most one in this many tokens stays verbatim, so that a summary of a short history replaces most of it."""
 LEAST_FREED = 0.2
-"""A summary that is not asked for replaces this part of the conversation at least."""
+"""The least part of the conversation that an automatic summary must replace."""
 FEWEST_STEPS = 2
-"""A summary replaces at least this many replies."""
+"""The least number of replies that a summary must replace."""
 ELIDED_TO, LEAST_ELIDED = 0.6, 0.3
-"""References are enough where they bring a request below this part of where it comes near the window, and save that."""
+"""An elision is enough if it brings the request below the first part of the near limit, and saves at least the second
+part.
+"""
 DIGESTED = 300
-"""How many characters of a prompt a digest has."""
+"""The most characters of a prompt in a digest."""
 _ASKED = {Kind.USER.value: "Prompt", Kind.STEER.value: "Word"}
 MOST_WORDS, WORDS_KEPT = 20, 4_000
-"""How many words of the open turn stay beside a summary, and how many characters of them."""
+"""The most steering messages of the open turn that stay beside a summary, and the most characters of them."""
 _DIGEST_PART = 5
 """One in this many tokens may be a digest, or those of many summaries that failed would fill the window."""
 _DIGEST = "(Nobody could summarise what was said; this is what was asked. recall(POSITION) shows all of a message.)"
@@ -43,7 +44,7 @@ _DIGEST = "(Nobody could summarise what was said; this is what was asked. recall
 
 
 class History(Replies, Findings, Protocol):
-    """The log of an agent; see `ikigai_actors.records.log.log.Log`."""
+    """The part of an agent's log that plans need; see `ikigai_actors.records.log.log.Log`."""
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -53,63 +54,63 @@ class History(Replies, Findings, Protocol):
         """The messages with ``start < id <= end``, oldest first."""
 
     def latest_prompt(self, end: int | None = None) -> Message | None:
-        """The latest prompt of the folded history up to a position."""
+        """Return the latest prompt of the visible history up to a position."""
 
 
 class SummaryPlan(NamedTuple):
-    """The place where a summary would cut a history."""
+    """A plan for a summary: where it cuts the history, and what it replaces."""
 
     keep_from: int
-    """All that counts before this position would be stood for by a text."""
+    """The position from which messages stay. The summary replaces all visible messages before it."""
     prompt: int
-    """Position of the prompt, before `keep_from`, that is open; 0 for none."""
+    """The position of the open prompt, if it is before `keep_from`; 0 for none."""
     messages: int
-    """How many messages the text would replace."""
+    """The number of messages that the summary would replace."""
     replaced: int
-    """How many tokens these have, about."""
+    """The approximate number of tokens of the replaced messages."""
     kept: int
-    """How many tokens stay, about."""
+    """The approximate number of tokens of the messages that stay."""
     begins: str
-    """How the kept part begins; empty when nothing is kept."""
+    """The beginning of the text that stays; empty when nothing stays."""
     upto: int
-    """The model is shown the history up to this position when it is asked for the text."""
+    """The position up to which the model is shown the history when it is asked for the summary."""
     digest: str
-    """The digest of a past that no model can summarise: its prompts, each with its position, cut."""
+    """A digest of a past that no model can summarise: its prompts with their positions, shortened."""
     tokens_per_byte: float
-    """The estimate that these sizes were made with."""
+    """The estimate of tokens for each byte from which these sizes were computed."""
     is_part: bool = False
-    """Whether the rest of the past is left out, since the model cannot read all of it at once."""
+    """Whether the plan covers only a part of the past, because the model cannot read all of it at once."""
     words: Sequence[Mapping[str, str]] = ()
-    """The words of the open turn that stay beside the prompt."""
+    """The steering messages of the open turn that stay beside the prompt."""
     found: Sequence[str] = ()
-    """The tools that were found in what it replaces."""
+    """The tools that were found in the replaced messages."""
     skills: Sequence[Mapping[str, Any]] = ()
-    """The texts of the skills that were loaded there: they stay beside the summary."""
+    """The texts of the skills that were loaded in the replaced messages. They stay beside the summary."""
 
 
 class Elision(NamedTuple):
-    """The tokens that it saves to show long results by reference."""
+    """A shortening of a request by references in place of long results."""
 
     elide: int
-    """The messages before this position."""
+    """The position before which long results are replaced."""
     before: int
-    """How many tokens the request has, about."""
+    """The approximate number of tokens of the request before."""
     after: int
-    """How many it would have."""
+    """The approximate number of tokens of the request after."""
 
 
 def elision_of(log: History, head: int, turn: int, tokens: int, near: float, whole: bool = False) -> Elision | None:
-    """The elision that brings a request away from its model's window without a summary; None where none does.
+    """Return the elision that shortens a request enough without a summary; None if none does.
 
-    What would be kept verbatim beside a summary is so here, too.
+    Messages that a summary would keep verbatim are not replaced.
 
     Args:
-        head: the position of its latest message.
-        turn: position of the message that opened the turn which is open.
+        head: the position of the request's latest message.
+        turn: the position of the message that opened the open turn.
         tokens: how many tokens the request has, about.
-        near: at how many it comes near the window.
-        whole: whether to look at all results, those of the latest step too, and to take any that save enough. Where
-            nothing is left to be summarised, a request cannot leave without that.
+        near: the number of tokens at which a request counts as near the limit of the window.
+        whole: whether to replace results in the latest step too, and to accept any elision that saves enough. This is
+            the last resort for a request of which nothing can be summarised.
     """
     shown, known, per_byte = list(log.spoken(head)), log.elided(head), tokens_per_byte(log, head)
     sizes = {message.id: tokens_of(message, per_byte, known) for message in shown}
@@ -124,12 +125,12 @@ def elision_of(log: History, head: int, turn: int, tokens: int, near: float, who
 
 
 def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPlan | None:
-    """The plan for a summary now.
+    """Return the plan for a summary of the history as it is now.
 
     Args:
-        head: the position of its latest message.
-        turn: position of the message that opened the turn which is open, or can be resumed; 0 for none.
-        part: the part of the conversation that the model can read; below 1, where all of it is too long for it.
+        head: the position of the history's latest message.
+        turn: the position of the message that opened the turn which is open or can be resumed; 0 for none.
+        part: the part of the conversation that the model can read; below 1 if it is too long for the model.
 
     Returns:
         The plan; None when a summary would save nothing.
@@ -177,7 +178,7 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
 
 
 def plan_in_place(log: History, head: int) -> SummaryPlan | None:
-    """The plan for a text in place of that of the summary in force; None where none is."""
+    """Return the plan for a text that replaces the text of the summary in force; None if no summary is in force."""
     summary, prompt = log.opening(head)
     if summary is None:
         return None
@@ -200,16 +201,16 @@ def plan_in_place(log: History, head: int) -> SummaryPlan | None:
 
 
 def less_of(plan: SummaryPlan, log: History, head: int, turn: int, readable: float) -> SummaryPlan | None:
-    """The plan for a smaller part, after a request that was too long for the model.
+    """Return the plan for a smaller part, after a request that was too long for the model.
 
     Args:
-        plan: what the model was asked to summarise.
-        head: the position of its latest message.
+        plan: the plan that was too long.
+        head: the position of the history's latest message.
         turn: as in `plan_of`.
-        readable: the part of what it was shown that it can read.
+        readable: the part of the shown text that the model can read.
 
     Returns:
-        The plan; None where the first step is too long by itself.
+        The plan; None if the first step is too long by itself.
     """
     shown = plan.replaced / (plan.replaced + plan.kept) if plan.is_part else 1.0
     less = plan_of(log, head, turn, readable * shown)

@@ -1,8 +1,8 @@
 """The questions of a turn: which rows of ``questions`` a step opens and closes. Pure.
 
-A call knows the position of the message that asks about it (`Call.asked_at`) from that message on until it is decided,
-begins without a decision, or its turn ends. What a step changes of that is what it changes of the rows, whichever event
-it answers. So a row is open exactly while its call waits.
+`Call.asked_at` has the position of the message that asks about the call, until the call is decided, begins without a
+decision, or its turn ends. Each change of this field in a step opens or closes a row. So a row is open exactly while
+its call waits.
 """
 
 import json
@@ -43,7 +43,7 @@ from ikigai_actors.records.questions.waiting import ASK_PERSON
 
 
 def with_questions(before: State, event: on.TurnEvent, step: Step) -> Step:
-    """The step with the questions that it opens and closes."""
+    """Add to a step the questions that it opens and closes."""
     was, now = _open(before.calls), _open(step.state.calls)
     if was.keys() == now.keys() or not isinstance(step.unit, LogUnit):
         return step
@@ -86,7 +86,10 @@ def _new(state: State, call: Call, now: int) -> NewQuestion:
 
 
 def terms_of(state: State, call: Call) -> QuestionTerms:
-    """Which people a call asks, and what happens while nobody answers. A setting that cannot be read counts as none."""
+    """Return the people that a call asks, and what happens while nobody answers.
+
+    Settings that cannot be read are ignored.
+    """
     try:
         usual = terms_in(state.view.settings.get("questions"))
     except BadInput:
@@ -100,7 +103,7 @@ def terms_of(state: State, call: Call) -> QuestionTerms:
 
 
 def complaint_about(call: Call) -> str:
-    """Why no person can be asked what a call asks; empty where one can, and for any other call."""
+    """Return why no person can be asked the question of a call; empty if a person can be, and for any other call."""
     if call.name != ASK_PERSON or call.progress is not Progress.WAITING:
         return ""
     try:

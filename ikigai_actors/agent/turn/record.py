@@ -1,16 +1,16 @@
-"""Calls that are answered from a record, so that nothing is done outside.
+"""Calls that are answered from a record instead of being carried out.
 
-The setting ``effects`` says that nothing happens when the agent's model calls a tool, unless that only reads and is
-named. It is committed with the birth of the agent, its children inherit it, and nothing takes it off. So whoever runs
-the agent, after a crash, on another host, years later, does nothing outside either.
+With the setting ``effects``, calls of tools are not carried out, except of the named tools that only read. The setting
+is committed with the birth of the agent, its children inherit it, and it cannot be removed. So the agent has no effects
+outside, on whatever host it runs.
 
     {"record": [["price", {"tea": "Assam"}, "12", False]], "run": ["search"], "missing": "stop"}
 
-With ``"files": "overlay"`` a tool that is named may change files, if it is confined to those that fork with its agent.
+With ``"files": "overlay"``, a named tool may change files, if it can only change the files that fork with the agent.
 
 The k-th call of a tool with equal arguments since the birth gets the k-th such result of the record: the order between
 different calls does not matter, and what was called twice has two results. A call that the record does not have ends
-the turn (``stop``), or is told to the model (``tell``). Behind a result may stand its attachments.
+the turn (``stop``), or gets an error as its result (``tell``). The attachments of a result may follow it in the list.
 
 With ``"imported": True`` another program has recorded the agent: it is no trial, and the setting can be removed.
 
@@ -30,11 +30,11 @@ from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.tools.policy import ToolTraits
 
 NOT_RECORDED = "This call is not in the record, and nothing runs here. Go on without it."
-"""The result for a call that the record does not have."""
+"""The result of a call that the record does not have."""
 
 
 class RecordedResult(NamedTuple):
-    """The result of a call, as it was recorded."""
+    """The recorded result of a call."""
 
     content: str
     is_error: bool
@@ -43,10 +43,12 @@ class RecordedResult(NamedTuple):
 
 
 def from_record(effects: Mapping[str, Any], own: Iterable[Message], calls: Calls) -> Mapping[str, RecordedResult]:
-    """The recorded results of the calls of an agent's latest reply, by id; without those that the record lacks.
+    """Return the recorded results of the calls of an agent's latest reply, by id.
+
+    Calls that the record lacks are left out.
 
     Args:
-        own: the agent's own messages, among them that reply.
+        own: the agent's own messages, including that reply.
         calls: the calls of that reply.
     """
     results: dict[tuple[str, str], list[RecordedResult]] = {}
@@ -69,13 +71,13 @@ def from_record(effects: Mapping[str, Any], own: Iterable[Message], calls: Calls
 
 
 def kept_in(effects: Mapping[str, Any], calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The calls that are not carried out: all that have not begun, but those of tools that are named and may run."""
+    """Return the calls that are not carried out: all that have not begun, except those of named tools that may run."""
     run, own_files = effects.get("run") or (), has_own_files(effects)
     return tuple(call for call in calls if call.progress in _BEFORE and not _may_run(call, run, own_files, tools))
 
 
 def has_own_files(effects: Mapping[str, Any]) -> bool:
-    """Whether its tools may change files that fork with it."""
+    """Return whether the agent's tools may change files that fork with the agent."""
     return effects.get("files") == "overlay"
 
 

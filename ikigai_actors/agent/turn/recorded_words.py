@@ -1,12 +1,12 @@
-"""Words that a trial is given again, at the places where its recorded turns got them.
+"""Recorded steering messages, which a trial gets again at the places where its recorded turns got them.
 
-The setting ``effects`` that it is born with has them:
+They are in the setting ``effects`` with which the trial is born:
 
     {"words": [[1, 2, 17, "Use the Paris farm.", {"steer": true}]]}
 
 Message 17 of the record enters the first turn since the birth, after two replies; where the turn would end before that,
 it enters after the last reply. ``from`` in the data of its message is that position, so it enters once, whatever
-crashes. Children of the trial inherit the setting, and get no words.
+crashes. Children of the trial inherit the setting, but do not get the messages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,30 +21,30 @@ from ikigai_actors.records.messages.replies import is_whole_reply
 
 
 class RecordedWord(NamedTuple):
-    """A word of a record."""
+    """A steering message of a record."""
 
     turn: int
-    """The turn of the trial that it enters: 1 for the first."""
+    """The number of the trial's turn that the message enters, from 1."""
     after: int
-    """After this many replies of that turn."""
+    """The number of replies of that turn after which the message enters."""
     position: int
-    """The position of its recorded message."""
+    """The position of the recorded message."""
     text: str
     data: Mapping[str, Any]
-    """The data of the message: the agent that said it, if one did."""
+    """The data of the message, with the agent that sent it, if an agent did."""
 
     def again(self) -> tuple[Kind, str, Mapping[str, Any]]:
-        """The message by which it enters."""
+        """Return the message that is written to the trial's log."""
         return Kind.STEER, self.text, {**self.data, "from": self.position}
 
 
 def words_in(settings: Mapping[str, Any]) -> list[RecordedWord]:
-    """The recorded words that settings have, in their order."""
+    """Return the recorded steering messages in the settings, in order."""
     return [RecordedWord(*one) for one in (settings.get("effects") or {}).get("words") or ()]
 
 
 def words_due(state: State, event: on.TurnEvent, log: History) -> tuple[on.Prompt, ...]:
-    """The recorded words that enter with what an event leads to, if a request follows it.
+    """Return the recorded steering messages that enter with the step for an event, if a request follows it.
 
     Raises `NotHeld` when the log does not hold all of the agent's own messages.
     """

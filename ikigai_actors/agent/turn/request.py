@@ -1,4 +1,4 @@
-"""Assembly: from a folded history to the model's request, which is always valid, whatever happened.
+"""Assembles an agent's history to a request for a model. The request is always valid, whatever the history.
 
     turns = Turns(None, "anthropic:claude-sonnet-5-5", sent=set())
     for message in conversation:
@@ -6,7 +6,7 @@
     request = assemble(turns.finish(), settings, agent=uuid, name=None, model="anthropic:claude-sonnet-5-5")
 
 Pure: the same history gives the same request. `agent/assembly.py` keeps the passages beside the logs, so that each
-message is looked at once. What it holds to:
+message is converted once. The rules are:
 
 - Roles alternate; the first and the last message are the user's. A placeholder fills in where the history has none.
 - Each call is answered in the very next user message: results first, in the order of the calls, those of ``fork`` last,
@@ -56,9 +56,9 @@ from ikigai_actors.records.messages.steered import as_word, words_beside
 NO_BLOBS: Mapping[str, bytes] = {}
 
 NOT_RUN = "not run in this process"
-"""The result of a call that has none."""
+"""The result of a call that has no result in the history."""
 NO_OUTPUT = "(no output)"
-"""The result of a call that gave nothing: the API refuses an error without text."""
+"""The result of a call that returned no text. The API refuses an error without text."""
 _KEPT = {"system", *(name for name, setting in SETTINGS.items() if not setting.of_the_model)}
 """The settings that are no settings of the request: it has a place of its own for the system prompt."""
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
@@ -83,12 +83,12 @@ def assemble(
     """Make the request for an agent's next step.
 
     Args:
-        conversation: What `Turns.finish` gives.
+        conversation: The result of `Turns.finish`.
         settings: The settings in force. ``system`` is the system prompt, and the catalogue of ``skills`` follows it.
             Of the others those are passed on that go to the model (`records.settings.Setting.of_the_model`), and those
             that this version does not know.
         agent: The agent's uuid, for the provider.
-        name: The agent's name, if it has one, likewise.
+        name: The agent's name, if it has one, for the provider.
         model: The model that will answer, ``provider:model`` or ``provider``.
         tools: Descriptions of the tools on offer.
         shared: `Request.shared`.
@@ -98,7 +98,7 @@ def assemble(
         cut_by_budget: `Request.cut_by_budget`.
 
     Returns:
-        A request that the Messages API accepts. What is within its blocks is shared with the log: do not change that.
+        A request that the Messages API accepts. Its blocks share data with the log, so do not change them.
     """
     return Request(
         agent=agent,
@@ -122,7 +122,10 @@ def _name(name: str) -> str:
 
 
 class Turns:
-    """The passages of a conversation while they are made; the user's side stays open while calls wait for results."""
+    """The passages of a conversation while they are made.
+
+    The last message of the user stays open while calls wait for results.
+    """
 
     def __init__(
         self,
@@ -134,16 +137,16 @@ class Turns:
         hidden: int = 0,
         gone: Container[str] | None = None,
     ) -> None:
-        """Go on where a chain ends.
+        """Continue a chain of passages.
 
         Args:
             last: The chain so far; None for a conversation that begins.
             model: The model that will answer; it gets its own thinking back only.
             sent: The ids of the calls in the chain, as they were sent: the API wants them unique in a request.
             elide: Long results before this position are shown by reference (`agent.turn.elision`).
-            limits: What the service takes of attachments; None where nothing is known of it.
+            limits: The limits of the service for attachments; None if they are not known.
             hidden: How many of the first attachments are shown by reference (`agent.turn.shown_attachments`).
-            gone: The tools to which no result may refer; None where results refer to none.
+            gone: The tools to which results must not refer any more; None if results never refer to tools.
         """
         self.attached = ShownAttachments(limits, last, hidden)
         """The attachments that are shown."""
@@ -157,7 +160,10 @@ class Turns:
         self._said: list[Said] = []  # prompts and mail lines that follow the results
 
     def open_with(self, summary: Message | None, prompt: Message | None) -> None:
-        """Begin a conversation with the text for everything before; `records.log.Log.opening` gives it."""
+        """Begin a conversation with a summary in place of all earlier messages, and its open prompt.
+
+        See `records.log.Log.opening`.
+        """
         if summary is not None:
             self._said.append((summary, TextBlock(_summary_of(summary))))
             self._said += _skills_of(summary)
@@ -170,11 +176,11 @@ class Turns:
 
     @property
     def settled(self) -> bool:
-        """Whether the chain says all that was added: others may go on from it."""
+        """Return whether the chain contains all added messages, so that others may continue it."""
         return not (self._results or self._said)
 
     def add(self, message: Message) -> None:
-        """Take in one message; kinds that are no conversation are ignored."""
+        """Add a message. Kinds that are not part of the conversation are ignored."""
         match message.kind:
             case Kind.USER | Kind.STEER if "sender" in message.data:
                 self._said.append((message, _word(message.content, as_word(message)["from"])))
@@ -201,7 +207,7 @@ class Turns:
             self._close_user()
 
     def finish(self) -> Passage:
-        """The whole conversation, the user's side last. Nothing can be added then."""
+        """Return the whole conversation, which ends with a message of the user. Nothing can be added after this."""
         self._close_user()
         if self.last is None or self.last.role == "assistant":
             self._append("user", [TextBlock(GO_ON)])
@@ -327,7 +333,7 @@ def _merged(message: Message) -> str:
 
 
 def tagged(tag: str, told: Mapping[str, str], text: str) -> str:
-    """A text between tags, which cannot end within it: the model sees where the text ends, whatever it says."""
+    """Put a text between tags, so that it cannot contain the end tag. The model can see where the text ends."""
     attributes = "".join(f' {name}="{_escape(value)}"' for name, value in told.items())
     inside = re.sub(rf"<(?=\s*/\s*{tag}\b)", "&lt;", text, flags=re.IGNORECASE)
     return f"<{tag}{attributes}>\n{inside}\n</{tag}>"

@@ -1,11 +1,12 @@
-"""Waits for a service that refuses a request for the moment: how long they take, and how many there are. Pure.
+"""Waits for a service that refuses a request for the moment: their length and their number. Pure.
 
     overloaded, no answer      0.5 s, 1 s, 2 s … between the attempts
     ``Retry-After: 20``        20 s
     another model is there     short waits alone; else that model is asked at once
     a strict budget            none after a request that may have cost something
 
-The turn waits, and no client of a service: people see it, signals end it, and no budget is held meanwhile.
+The turn waits, and not a client of the service. So people see the wait, signals end it, and no budget is reserved
+meanwhile.
 """
 
 import math
@@ -17,11 +18,11 @@ from ikigai_actors.records.messages.settings import SERVICE_RETRIES
 from ikigai_actors.text import utc_time
 
 RETRIES_BEFORE_NEXT = 2
-"""How often at most where another model can be asked."""
+"""The most attempts if another model can be asked."""
 SHORT_SERVICE_WAIT = 10
-"""The most seconds of a wait where another model can be asked."""
+"""The most seconds of a wait if another model can be asked."""
 LONGEST_SERVICE_WAIT = 86_400
-"""The most seconds of any wait: a turn that would have to wait longer ends with the error."""
+"""The most seconds of any wait. A turn that would have to wait longer ends with the error."""
 _FIRST, _MOST = 0.5, 60.0
 """Seconds of the first wait of which the service does not say how long it is to be, and the most."""
 _SPREAD = 0.25
@@ -29,30 +30,30 @@ _SPREAD = 0.25
 
 
 class ServiceWait(NamedTuple):
-    """A request that waits until its service takes it again."""
+    """A request that waits until its service accepts it again."""
 
     service: str
-    """The name of its provider."""
+    """The name of the provider."""
     until: int
-    """When it is sent again, in milliseconds since 1970."""
+    """The time when the request is sent again, in milliseconds since 1970."""
 
     @property
     def state(self) -> str:
-        """The state of its agent, for people."""
+        """Return the state of the agent, for people."""
         return f"waits for {self.service or 'its model'} until {utc_time(self.until):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def seconds_to_wait(
     error: ProviderError, waits: int, settings: Any, *, has_next: bool, strict: bool, who: str
 ) -> float | None:
-    """The seconds after which a request that has failed is sent again; None where it is not.
+    """Return the seconds after which a failed request is sent again; None if it is not sent again.
 
     Args:
-        waits: how often it has waited before.
+        waits: how many times the request has waited before.
         settings: the settings in force for the agent.
-        has_next: whether another model can be asked in place of this one.
-        strict: whether a strict budget holds what it may cost.
-        who: differs between requests.
+        has_next: whether another model can be asked instead.
+        strict: whether a strict budget reserves the cost of the request.
+        who: a text that differs between requests, so that they do not all wait equally long.
     """
     asked = error.retry_after
     if asked is None or (strict and not error.free):

@@ -1,8 +1,9 @@
-"""Which attachments of a conversation its model sees, and which it sees by reference. Pure, but for what it has seen.
+"""Decides which attachments of a conversation a model sees, and which are replaced by a text. Pure, but it counts.
 
-What a service takes is data (`providers.attachment_limits`). The oldest give way where all of them are too much. That
-is counted message by message from the beginning, so the same history always shows the same. But the hidden ones are in
-passages that were made before: the conversation is then made again from its beginning, with as many hidden as are due.
+The limits of a service are data (`providers.attachment_limits`). If the attachments exceed a limit, the oldest are
+replaced. They are counted message by message from the beginning, so the same history always gives the same result.
+Attachments that must be replaced are in passages that were made before; then the conversation is made again from its
+beginning.
 """
 
 from collections.abc import Sequence
@@ -27,11 +28,11 @@ from ikigai_actors.records.messages.blob_references import blobs_of
 from ikigai_actors.records.messages.messages import Message
 
 Said = tuple[Message | None, Block]
-"""A block, and the message of which it is."""
+"""A block, and its message."""
 
 
 def attachments_of(message: Message) -> list[Said]:
-    """The attachments of a message."""
+    """Return the attachments of a message, as blocks."""
     return [(message, attached(blob)) for blob in blobs_of(message)]
 
 
@@ -39,12 +40,12 @@ class ShownAttachments:
     """The attachments of a conversation while its passages are made."""
 
     def __init__(self, limits: AttachmentLimits | None, last: Passage | None, hidden: int = 0) -> None:
-        """Go on where a chain ends.
+        """Continue a chain of passages.
 
         Args:
-            limits: What the service takes; None where nothing is known of it.
+            limits: The limits of the service; None if they are not known.
             last: The chain so far; None for a conversation that begins.
-            hidden: How many of the first attachments are shown by reference; a chain has that itself.
+            hidden: How many of the first attachments are replaced by a text; a chain has its own number.
         """
         self._limits = limits
         self.hidden = hidden if last is None else last.hidden
@@ -57,7 +58,7 @@ class ShownAttachments:
         """Whether the passages so far show what they should; else they are to be made again."""
 
     def sent(self, said: Sequence[Said]) -> list[Block]:
-        """The next blocks of the conversation as they are sent, in their order."""
+        """Return the next blocks of the conversation as they are sent, in order."""
         attached = [] if self._limits is None else [blob for _, block in said for blob in blobs_in(block)]
         if self._limits is None or not attached:
             return [block for _, block in said]

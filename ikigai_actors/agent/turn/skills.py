@@ -1,9 +1,9 @@
-"""Skills before a model: the catalogue in its system prompt, the texts that it has loaded, what a summary keeps. Pure.
+"""Skills in a conversation: the catalogue in the system prompt, loaded texts, and the texts that a summary keeps. Pure.
 
 The catalogue is a pure text of the settings. A text that was loaded is a result of ``load_skill``, with ``data.skill``,
 or came with a prompt, in its ``data.skills``: a fork has it, an undo takes it away, and it can be loaded again then. It
 is never shown by reference. A summary keeps the texts that were loaded before its cut, and they are shown after it,
-each once. So a prompt brings no text that is before the model already; the machine decides that as the turn opens.
+each once. So a prompt adds no text that the model sees already. The machine decides that when the turn opens.
 """
 
 import re
@@ -20,19 +20,20 @@ from ikigai_actors.tools.skills.digests import SKILLS_VARIABLE, directory_of
 from ikigai_actors.tools.skills.front_matter import SKILL_FILE, read_front_matter
 
 LOAD_SKILL = "load_skill"
-"""The built-in call that loads one."""
+"""The built-in call that loads a skill."""
 SKILL = "skill"
-"""The key in the data of a result that is a skill's text: its name and digest, and the file, if it is not the text
-itself."""
+"""The key, in the data of a result that is a skill's text, of the skill's name and digest, and of the file, if it is
+not ``SKILL.md``.
+"""
 LONGEST_KEPT, MOST_KEPT = 20_000, 100_000
-"""How many characters of a text, and of all texts, stay beside a summary."""
+"""The most characters of one skill's text, and of all skills' texts, that stay beside a summary."""
 _MOST_NAMED = 50
 """How many files of a skill its text names."""
 _TOLD = "These are instructions for particular tasks. When a task fits one of them, load it first with load_skill."
 
 
 def system_of(settings: Mapping[str, Any]) -> str:
-    """The system prompt, and after it the instructions of projects, the skills that it may load, and its kinds."""
+    """Return the system prompt with the instructions of projects, the skills that the model may load, and its kinds."""
     given = settings.get("instructions")
     read = [one for one in given if not one.get("off")] if isinstance(given, list) else []
     system = "\n\n".join([settings.get("system") or "", *map(_instructions, read)])
@@ -52,14 +53,17 @@ def _catalogue(settings: Mapping[str, Any]) -> str:
 
 
 def loadable(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The skills that the model may load; none where the setting cannot be read."""
+    """Return the skills that the model may load; none if the setting cannot be read."""
     entries = settings.get("skills")
     found = [one for one in entries if isinstance(one, Mapping)] if isinstance(entries, list) else []
     return [one for one in found if not one.get("off") and not one.get("by_person")]
 
 
 def loaded_in(log: Findings, head: int) -> dict[tuple[str, str], int]:
-    """The files of skills before the model: digest and file of each, and the position of the message that has it."""
+    """Return the files of skills that the model sees.
+
+    Keys are digest and file; values are the positions of their messages.
+    """
     summary, _ = log.opening(head)
     found: dict[tuple[str, str], int] = {}
     for one in skills_beside(summary) if summary is not None else ():
@@ -72,7 +76,7 @@ def loaded_in(log: Findings, head: int) -> dict[tuple[str, str], int]:
 
 
 def loaded_skills(settings: Mapping[str, Any], log: Findings, head: int) -> list[Mapping[str, Any]]:
-    """The pinned skills of an agent that its model has loaded."""
+    """Return the pinned skills of an agent that its model has loaded."""
     entries = settings.get("skills")
     if not isinstance(entries, list) or not entries:
         return []
@@ -81,18 +85,18 @@ def loaded_skills(settings: Mapping[str, Any], log: Findings, head: int) -> list
 
 
 def without_loaded(data: Mapping[str, Any], loaded: Mapping[tuple[str, str], int]) -> Mapping[str, Any]:
-    """The data of a prompt without the texts that are before the model already."""
+    """Return the data of a prompt without the texts of skills that the model sees already."""
     left = [one for one in data[SKILLS] if (one["sha256"], "") not in loaded]
     others = {name: value for name, value in data.items() if name != SKILLS}
     return {**others, SKILLS: left} if left else others
 
 
 def kept_by_summary(opening: Iterable[Message], past: Iterable[Message]) -> list[Mapping[str, Any]]:
-    """The texts of the skills that a summary keeps, as many of the latest as there is room for.
+    """Return the texts of skills that a summary keeps: as many of the latest as there is room for.
 
     Args:
-        opening: the summary in force, and the prompt beside it.
-        past: the messages that are replaced, oldest first.
+        opening: the summary in force, and the prompt that is shown with it.
+        past: the messages that the new summary replaces, oldest first.
     """
     found: dict[str, Mapping[str, Any]] = {}
     for one in opening:
@@ -118,15 +122,12 @@ def kept_by_summary(opening: Iterable[Message], past: Iterable[Message]) -> list
 
 
 def data_of_kept(kept: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The data of a summary that keeps these."""
+    """Return the data of a summary that keeps these texts."""
     return {SKILLS: [*kept]} if kept else {}
 
 
 def files_of(skill: Mapping[str, Any], commands: bool = False) -> str:
-    """The sentence that names the other files of a skill.
-
-    ``commands``: whether the agent can run commands, which find the files on the disk.
-    """
+    """Return a sentence that names the other files of a skill."""
     names = [one["name"] for one in skill["attached"] if one["name"] != SKILL_FILE]
     if not names:
         return "It has no other files."
@@ -136,7 +137,7 @@ def files_of(skill: Mapping[str, Any], commands: bool = False) -> str:
 
 
 def instructions_of(document: str, files: str) -> str:
-    """The text of a SKILL.md without its front matter, and what else there is."""
+    """Return the text of a ``SKILL.md`` without its front matter, followed by the sentence about the other files."""
     try:
         body = read_front_matter(document).body
     except BadInput:

@@ -1,4 +1,4 @@
-"""An agent's state, effects, and the step that holds both: what the machine decides on, and what it decides."""
+"""An agent's state, the effects, and the step: the input and the output of the machine's decisions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,31 +31,31 @@ class Phase(StrEnum):
     """The stage of an agent in its turn."""
 
     UNLOADED = "unloaded"
-    """The log was not needed yet."""
+    """The log was not needed yet, so it was not read."""
     IDLE = "idle"
     """No turn is open."""
     WAITING_FOR_MODEL = "waiting for the model"
-    """A request is in flight."""
+    """A request to the model is in flight."""
     RUNNING_TOOLS = "running tools"
     """The calls of the last reply are being carried out."""
     WAITING_FOR_APPROVAL = "waiting for approval"
-    """Shown to people, never a state: calls of the last reply wait for a decision, and none runs."""
+    """Shown to people, but never a state: calls of the last reply wait for a decision, and none runs."""
     WAITING_FOR_SERVICE = "waiting for the service"
     """The service of its model refuses requests for the moment; the request is sent again at a time that is known."""
     WAITING_FOR_BATCH = "waiting for its batch"
-    """Shown to people, never a state: the request in flight waits for a batch of its service."""
+    """Shown to people, but never a state: the request in flight waits for a batch of its service."""
     WAITING_FOR_BUDGET = "waiting for budget"
-    """A request may not leave until a budget allows it; every call has its result."""
+    """All calls have results, but the next request waits until a budget allows it."""
     COMPACTING = "compacting"
-    """The model is asked for a summary of what was said; with an open turn or without."""
+    """The model is asked for a summary of the history; with an open turn or without."""
     MERGING = "merging"
-    """Another agent's history is read, or its model is asked for a summary of it; with an open turn or without."""
+    """Another agent's history is read, or its model is asked for a summary; with an open turn or without."""
     INTERRUPTED = "interrupted"
-    """A crash cut off the open turn; resume it, or prompt again."""
+    """The open turn was cut off, by a crash. Resume it, or prompt again."""
 
 
 BESIDE_STEPS = (Phase.COMPACTING, Phase.MERGING)
-"""The phases in which a model may be asked for something that is no step of a turn."""
+"""The phases in which a model may be asked for a text that is no step of a turn."""
 
 WORKING = (
     Phase.WAITING_FOR_MODEL,
@@ -65,23 +65,23 @@ WORKING = (
     Phase.WAITING_FOR_BUDGET,
     *BESIDE_STEPS,
 )
-"""The phases in which something is in progress: a turn, a summary, or a merge."""
+"""The phases in which work is in progress: a turn, a summary, or a merge."""
 
 MOST_NAMED = 3
-"""How many of the agents that an agent waits for its state names."""
+"""The most agents that are named in the state of an agent that waits for others."""
 
 WAITS_FOR = "waits for "
-"""How the state begins of an agent whose turn waits for other agents."""
+"""The beginning of the state of an agent whose turn waits for other agents."""
 
 IN_A_TURN = "in a turn"
-"""The state that is shown for an agent with an open turn that another process runs."""
+"""The state that is shown for an agent with an open turn in another process."""
 
 HOSTLESS = "interrupted, no host"
 """The state that is shown for an agent with an open turn that no process runs."""
 
 
 def waits_for(names: Sequence[str]) -> str:
-    """The state of an agent that waits for others; empty when there are none."""
+    """Return the state of an agent that waits for others; empty if ``names`` is empty."""
     if not names:
         return ""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
@@ -89,213 +89,221 @@ def waits_for(names: Sequence[str]) -> str:
 
 
 WAITS_FOR_TIME = f"{WAITS_FOR}its time"
-"""The state of a program that is parked, and waits for a time."""
+"""The state of a parked program that waits for a time."""
 
 
 def waits_for_person(asks: Sequence[str]) -> str:
-    """The state of an agent whose turn asks people, by their addresses; who may approve at all is not named."""
+    """Return the state of an agent whose turn asks people, with their addresses.
+
+    The address of all who may approve is left out.
+    """
     named = [one for one in asks if one != APPROVERS]
     return f"{Phase.WAITING_FOR_APPROVAL} by {', '.join(named)}" if named else Phase.WAITING_FOR_APPROVAL.value
 
 
 def asks_person(state: str) -> bool:
-    """Whether a state, as people see it, is one of a turn that waits for a person's decision."""
+    """Return whether a state, as people see it, means that a turn waits for a person's decision."""
     return state.startswith(Phase.WAITING_FOR_APPROVAL)
 
 
 def is_working(state: str) -> bool:
-    """Whether a state, as people see it, is one of a turn in progress."""
+    """Return whether a state, as people see it, means that a turn is in progress."""
     return state in (*WORKING, IN_A_TURN) or state.startswith(WAITS_FOR)
 
 
 NOT_ASKED = (Phase.WAITING_FOR_BUDGET, Phase.WAITING_FOR_SERVICE)
-"""The phases of a turn whose request has not left yet, or has to leave again."""
+"""The phases of a turn whose request was not sent yet, or must be sent again."""
 
 BETWEEN_TURNS = (Phase.IDLE, Phase.INTERRUPTED)
-"""The phases in which a command of a turn can run: no turn is in progress."""
+"""The phases in which no turn is in progress, so a command that begins a turn can run."""
 
 TurnOutcome = Reply | ProviderError | TurnInterrupted
-"""How a turn ended."""
+"""The outcome of a turn."""
 
 
 def is_interrupted(state: str) -> bool:
-    """Whether a state, as people see it, is one of a turn that was cut off and that nobody goes on with."""
+    """Return whether a state, as people see it, means that a turn was cut off and was not resumed."""
     return state in (Phase.INTERRUPTED, HOSTLESS)
 
 
 class LifecycleState(NamedTuple):
-    """The part of an agent's registry row that decides what the agent does next."""
+    """The part of an agent's registry row on which its next actions depend."""
 
     status: Status = Status.RUNNING
     ending: str = ""
-    """Why it is terminating."""
+    """The reason why the agent is terminating."""
     restart: str = RestartType.TRANSIENT
-    """When it is restarted."""
+    """The restart type: when the agent is restarted."""
 
     @property
     def permanent(self) -> bool:
-        """Whether it is restarted when it exits."""
+        """Return whether the agent is restarted when it exits."""
         return self.restart == RestartType.PERMANENT
 
 
 RUNNING = LifecycleState()
 
 UNKNOWN = -1
-"""The head of an agent when it is not known whether its last unit was committed."""
+"""The value of an agent's head when it is not known whether its last unit was committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """A summary that the model is asked for."""
+    """A summary that is in progress."""
 
     plan: SummaryPlan
     focus: str
-    """The focus; empty for none."""
+    """The focus of the summary; empty for none."""
     caller: Caller
     back: Phase
-    """The phase before, and after it."""
+    """The phase before the compaction, which is also the phase after it."""
     by: str = "person"
-    """The caller that asked for it."""
+    """The origin of the request: ``person``, ``model``, ``auto`` or ``refusal``."""
     tokens: int = 0
-    """The tokens of the request that waits for it, about; 0 where none does."""
+    """The approximate number of tokens of the request that waits for the summary; 0 if none waits."""
     must: bool = False
-    """Whether the request that waits for it cannot leave without: where the model gives none, a digest is there."""
+    """Whether that request cannot be sent without a summary. If the model gives none, a digest takes its place."""
     talk: tuple[tuple[Kind, str, Any], ...] = ()
-    """The talk with the model about it, after the instruction: kind, content, data."""
+    """The messages to and from the model about the summary, after the instruction: kind, content, data of each."""
     attempts: int = 1
-    """How often the model was asked."""
+    """How many times the model was asked."""
     written: Mapping[str, Any] | None = None
-    """The notes of the parts that are summarised already; None before the first."""
+    """The summary of the earlier parts; None before the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merging:
-    """Another agent, of which what it has said is to be taken in."""
+    """A merge that is in progress."""
 
     child: str
-    """By uuid; in a model's call also by name or prefix."""
+    """The agent to be merged, by uuid; in a model's call also by name or prefix."""
     how: str
-    """``result``, ``summary`` or ``pick``."""
+    """The way of the merge: ``result``, ``summary`` or ``pick``."""
     positions: tuple[int, ...]
-    """The picked positions."""
+    """The positions of the messages to pick."""
     caller: Caller
-    """The caller that asked for it; None when a model's call did."""
+    """The caller that asked for the merge; None for a model's call."""
     call: Call | None
-    """The call."""
+    """The model's call that asked for the merge; None for a caller."""
     back: Phase
-    """The phase before, and after it."""
+    """The phase before the merge, which is also the phase after it."""
     source: MergeSource | None = None
-    """The agent as it was looked at; None until then."""
+    """The data of the agent to be merged; None until they were read."""
     talk: tuple[tuple[Kind, str, Any], ...] = ()
-    """As `Compaction.talk`, for a summary of it."""
+    """The messages to and from the model about a summary, as `Compaction.talk`."""
     attempts: int = 1
-    """How often its model was asked for that."""
+    """How many times the model was asked for the summary."""
     part: ReadPart | None = None
-    """The part that its model is shown in place of its whole history, which is too long."""
+    """The part of the history that the model is shown; None for the whole history."""
     usage: Usage | None = None
-    """The cost of the notes of earlier parts."""
+    """The tokens that the summaries of earlier parts have cost."""
     for_code: bool = False
-    """Whether the call is that of a program, whose result is data."""
+    """Whether a program made the call, so that its result is JSON data."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Everything that decides what an agent does next. The messages themselves are in its log."""
+    """All data on which an agent's next actions depend, except the messages, which are in its log."""
 
     uuid: str
     head: int
-    """Position of the latest message of the history; `UNKNOWN` when only the log has it."""
+    """The position of the latest message of the history; `UNKNOWN` when only the log has it."""
     name: str | None = field(default=None, kw_only=True)
-    """The name of the agent, for texts alone."""
+    """The name of the agent, which is used only in texts."""
     turn: int = 0
-    """Id of the message that opened the turn in progress; 0 when idle."""
+    """The id of the message that opened the turn in progress; 0 when no turn is open."""
     phase: Phase = Phase.UNLOADED
     view: View = EMPTY
-    """The fold of the history up to head."""
+    """The view of the history up to the head: visible positions, marks and settings in force."""
     request: int = 0
-    """Number of the latest model request; replies to older ones, and results of their calls, are ignored."""
+    """The number of the latest model request. Replies to older requests, and results of their calls, are ignored."""
     steps: int = 0
-    """Model requests of the turn in progress."""
+    """The number of model requests of the turn in progress."""
     calls: Calls = ()
     """The calls of the last reply of the turn in progress."""
     callers: tuple[Caller, ...] = ()
     """The callers that wait for the outcome of the turn in progress."""
     last: TurnOutcome | None = None
-    """How the latest turn ended."""
+    """The outcome of the latest turn; None if there was none."""
     lifecycle: LifecycleState = RUNNING
-    """The status in the registry, and what belongs to that."""
+    """The status in the registry, with the reason, restart type and so on."""
     failed: int = 0
-    """Id of the message that opened the latest turn, when that ended with an error and nothing was said since; else 0.
-    `Resume` opens that turn again.
+    """The id of the message that opened the latest turn, if that turn ended with an error and no message followed; else
+    0. `Resume` opens that turn again.
     """
     retries: int = 0
-    """How often the request in progress was sent again because its reply broke off."""
+    """How many times the request in progress was sent again because its reply broke off."""
     service_wait: ServiceWait | None = None
-    """The time at which the request in progress is sent again, while its service refuses it; also that for a summary.
+    """The service and time for which the request in progress waits, while the service refuses it; also for a summary's
+    request.
     """
     service_waits: int = 0
-    """How often the request in progress has waited for its service."""
+    """How many times the request in progress has waited for its service."""
     batched: int = 0
     """The number of the request that waits for a batch."""
     passed: int = 0
-    """How many of the agent's models, in their order, could not serve the turn in progress."""
+    """How many of the agent's models, in their order, were unavailable in the turn in progress."""
     output: Mapping[str, Any] | None = None
     """The type of value that the latest turn must give, as its prompt says (`records.outputs`); None for any answer."""
     misfits: tuple[str, ...] = ()
-    """The faults of each value for which the model was asked again in that turn."""
+    """The faults of each value of that turn for which the model was asked again."""
     squeezed: int = 0
-    """How often the request that is due was put off for a summary, or let go in spite of its length."""
+    """How many times the next request was delayed for a summary, or allowed in spite of its length."""
     left_at: int = 0
-    """The tokens of a request that came near the window and has left, since no summary came of it; 0 for none."""
+    """The tokens of a request near the limit of the window that was sent because no summary could be made; 0 for
+    none.
+    """
     focus: str | None = None
-    """The focus of the summary that the model has asked for, by a call of its last reply; None for none."""
+    """The focus of the summary for which the model has asked, by a call of its last reply; None if it has not."""
     compaction: Compaction | None = None
-    """The summary that the model is asked for, in phase `Phase.COMPACTING`."""
+    """The summary in progress, in phase `Phase.COMPACTING`."""
     merging: Merging | None = None
-    """The agent that is being merged, in phase `Phase.MERGING`."""
+    """The merge in progress, in phase `Phase.MERGING`."""
     notice: int = 0
-    """Position of the line that told the agent of unread mail, until it looks at its mailbox; 0 when there is none."""
+    """The position of the notice of unread mail, until the agent looks at its mailbox; 0 if there is none."""
 
     hold: Held | Paused | None = None
-    """The hold of its next request to the model, or of the one in flight; or why that request waits."""
+    """The reserved cost of the next request to the model or of the one in flight; or the budget for which the request
+    waits.
+    """
     rules: Rules | None = None
-    """The rules in force for it, as it last heard; None before that. Whether others are, the unit that begins a call
-    finds out.
+    """The rules for the agent as last read; None before that. The unit that begins a call checks whether they have
+    changed.
     """
     own_labels: str = ""
-    """The labels of the agent, as one text (`records.agents.labels`)."""
+    """The labels of the agent, encoded as one text (`records.agents.labels`)."""
     asked: int = 0
     """The number of the mail by which a program has opened the latest turn; else 0."""
     turn_labels: str = ""
-    """The labels in force in the latest turn, if its prompt changed any. Empty otherwise."""
+    """The labels in force in the latest turn, encoded as one text, if its prompt changed any; else empty."""
 
     @property
     def called(self) -> str:
-        """The name that people call the agent by."""
+        """Return the name of the agent for people."""
         return called(self.uuid, self.name)
 
     @property
     def labels(self) -> str:
-        """The labels in force: on whose account a request is made, and a child works."""
+        """Return the labels in force: the account for which a request is made and a child works."""
         return self.turn_labels if self.turn and self.turn_labels else self.own_labels
 
     if TYPE_CHECKING:
 
         @property
         def status(self) -> Status:
-            """The status in the registry."""
+            """Return the status in the registry."""
 
     else:
         status = property(attrgetter("lifecycle.status"), doc="The status in the registry.")  # a turn asks 20 times
 
     @property
     def side(self) -> Compaction | Merging | None:
-        """The work in progress beside the steps of a turn."""
+        """Return the compaction or merge in progress; None for neither."""
         return self.compaction or self.merging
 
     @property
     def shown(self) -> Phase:
-        """The phase as a person sees it: `UNLOADED` only concerns the actor."""
+        """Return the phase that people see. `UNLOADED` is shown as idle or interrupted."""
         if self.phase is Phase.RUNNING_TOOLS and asking(self.calls) and not running(self.calls):
             return Phase.WAITING_FOR_APPROVAL
         if self.service_wait is not None:
@@ -310,7 +318,7 @@ class State:
 
     @property
     def goes_on(self) -> bool:
-        """Whether something is in progress that ends without a person: no approval, grant or CONT is waited for."""
+        """Return whether work is in progress that needs no person: it waits for no approval, grant or CONT."""
         if self.shown is Phase.RUNNING_TOOLS and self.status is Status.STOPPED:
             return bool(running(self.calls))
         return self.shown in WORKING and self.shown is not Phase.WAITING_FOR_BUDGET
@@ -329,7 +337,7 @@ class AwaitService:
 
     request: int
     at: int
-    """In milliseconds since 1970."""
+    """The time, in milliseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,30 +349,30 @@ class Summarise:
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """Effect: plan the next part of the summary of `State.compaction`, now that the log has the one before."""
+    """Effect: plan the next part of the summary of `State.compaction`. The summary of the last part is in the log."""
 
     request: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReadChild:
-    """Effect: look at the agent that is to be merged."""
+    """Effect: read the agent that is to be merged."""
 
     request: int
     child: str
-    """By uuid, name or prefix."""
+    """The agent, by uuid, name or prefix."""
     with_log: bool
     """Whether its whole history is needed, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunTool:
-    """Effect: run a call's tool outside."""
+    """Effect: run the tool of a call."""
 
     request: int
-    """The request whose reply asked for it."""
+    """The number of the request whose reply made the call."""
     call: str
-    """The call's id."""
+    """The id of the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,19 +380,19 @@ class AskApproval:
     """Effect: ask for a decision on a call."""
 
     request: int
-    """The request whose reply asked for it."""
+    """The number of the request whose reply made the call."""
     call: str
-    """The call's id."""
+    """The id of the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskHooks:
-    """Effect: ask hooks about a call, before it or after."""
+    """Effect: ask hooks about a call, before the call runs or after it."""
 
     request: int
-    """The request whose reply asked for it."""
+    """The number of the request whose reply made the call."""
     call: str
-    """The call's id."""
+    """The id of the call."""
     event: str
     hooks: tuple[str, ...]
     """The names of the hooks, in order."""
@@ -392,22 +400,22 @@ class AskHooks:
 
 @dataclass(frozen=True, slots=True)
 class BeginWait:
-    """Effect: register a call of ``wait``, so that the agent hears when it is over."""
+    """Effect: register a call of ``wait``, so that the agent gets its end."""
 
     request: int
-    """The request whose reply asked for it."""
+    """The number of the request whose reply made the call."""
     call: str
-    """The call's id."""
+    """The id of the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComeBack:
-    """Effect: the agent has exited and is permanent, so its supervisor restarts it."""
+    """Effect: restart the agent by its supervisor, because the agent has exited and is permanent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Effect: give a caller the result of its command; an exception is raised there."""
+    """Effect: give a caller the result of its command. An exception is raised at the caller."""
 
     caller: Caller
     value: Any
@@ -415,19 +423,19 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Spawn:
-    """Effect: run the agent that was just born."""
+    """Effect: start the actor of an agent that was just born."""
 
     birth: Birth
 
 
 @dataclass(frozen=True, slots=True)
 class MergeTree:
-    """Effect: have the toolset merge files, and answer with what it says."""
+    """Effect: have the toolset merge files, and answer with its result."""
 
     child: str
     caller: Caller
     way: str = ""
-    """`MergeFiles.way`."""
+    """The way of the merge, as `MergeFiles.way`."""
 
 
 Effect = (
@@ -449,74 +457,77 @@ Effect = (
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """The agent's own end, as a unit: its row, its orphans, the mail to its supervisor. Its log is left as it is."""
+    """The unit that ends the agent: its row, its orphans, and the mail to its supervisor. Its log does not change."""
 
     cause: Cause
     reason: str
-    """Why; for an exit, the result."""
+    """The reason of the end; for an exit, the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class PutAside:
-    """A prompt to a stopped or busy agent, as a unit: it is kept as mail, and taken up when the agent goes on."""
+    """The unit that keeps a prompt to a stopped or busy agent as mail, until the agent goes on."""
 
     prompt: Prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Parking:
-    """The end of what a turn that only waits has in memory, as a unit (`ikigai_actors.records.log.parking`)."""
+    """The unit that parks an agent whose turn only waits.
+
+    A parked agent needs no memory (`ikigai_actors.records.log.parking`).
+    """
 
     turns: tuple[tuple[str, int], ...]
-    """The turns, by agent and prompt, for whose ends it waits; none where it waits for a decision, or for a time."""
+    """The turns for whose ends the agent waits, by agent and prompt; empty if it waits for a decision or for a time."""
     need: int
-    """How many of them are enough."""
+    """The number of these turns that must end."""
     wake_at: int | None
-    """When it waits no more, in milliseconds since 1970; None for never."""
+    """The end of the wait, in milliseconds since 1970; None for never."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unparking:
-    """The return of an agent that is parked, or may be, as a unit: nothing else is committed before it."""
+    """The unit by which a parked agent comes back. It is committed before any other unit of the agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallUnit:
-    """The act of a built-in call, and the message that reports it, as one unit."""
+    """The unit of a built-in call: its act, and the message that reports the act."""
 
     agent: str
     id: int
-    """Position of the message."""
+    """The position of the message."""
     call: Call
     created_at: int
     kind: Kind = Kind.TOOL_RESULT
     rules: Rules | None = None
-    """As `LogUnit.rules`."""
+    """The rules in force, as `LogUnit.rules`."""
 
     def message(self, content: str = "", further: Mapping[str, Any] = NO_DATA) -> Message:
-        """The message, with the text and data that are known once the call is carried out."""
+        """Return the message, with the text and data that are known after the call was carried out."""
         data = {**self.call.data, **further}
         return new_message(self.agent, self.id, self.kind.value, content, data, self.created_at)
 
 
 @dataclass(frozen=True, slots=True)
 class MailNotice:
-    """The notice of unread mail for an idle agent, as a unit; refused when there is nothing new."""
+    """The unit that gives an idle agent the notice of unread mail. It is refused if there is no new mail."""
 
     agent: str
     id: int
-    """Position of the line."""
+    """The position of the notice."""
     created_at: int
     earlier: Mapping[str, Any] | None
-    """The earlier notice, if the agent has not looked at its mailbox since."""
+    """The data of the earlier notice, if the agent has not looked at its mailbox since; else None."""
 
     def message(self, content: str = "", data: Mapping[str, Any] = NO_DATA) -> Message:
-        """The line, with the text and data that are known once the mailbox was looked at."""
+        """Return the notice, with the text and data that are known after the mailbox was read."""
         return new_message(self.agent, self.id, Kind.MAIL.value, content, data, self.created_at)
 
 
 StepUnit = LogUnit | CallUnit | MailNotice | Departure | PutAside | Parking | Unparking
-"""The units that a step commits."""
+"""The units that a step may commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -527,8 +538,8 @@ class Step:
     unit: StepUnit | None = None
     effects: tuple[Effect, ...] = ()
     caller: Caller | None = None
-    """The caller that gets the refusal of the unit; the state then stays as it was."""
+    """The caller that gets the error if the unit is refused. The state then stays as it was."""
     call: str | None = None
-    """The id of the model's call that gets the refusal of the unit as its result."""
+    """The id of the model's call that gets the error as its result if the unit is refused."""
     together: bool = False
-    """Whether the unit carries out more calls than this one: when it is refused, each is carried out by itself."""
+    """Whether the unit carries out several calls. If it is refused, each call is carried out by itself."""

@@ -1,4 +1,4 @@
-"""Pending messages, and the steps that write them. Pure helpers of the machine."""
+"""Drafts of messages, and the steps that write them. Pure helper functions of the machine."""
 
 from typing import Any
 
@@ -28,13 +28,13 @@ from supervisors.causes import Cause
 from supervisors.signals import Status
 
 PendingMessage = tuple[Kind, str, Any]
-"""A message that is not numbered yet: kind, content, data."""
+"""A message without a position yet: kind, content, data."""
 
 INTERRUPTION: PendingMessage = (Kind.INTERRUPTED, "", NO_DATA)
 
 
 def messages_of(uuid: str, head: int, now: int, drafts: tuple[PendingMessage, ...]) -> tuple[Message, ...]:
-    """Number drafts as the next messages of an agent whose head is given."""
+    """Number drafts as the next messages of an agent with this head."""
     made = [
         new_message(uuid, head + place, kind._value_, content, data, now)
         for place, (kind, content, data) in enumerate(drafts, start=1)
@@ -43,15 +43,15 @@ def messages_of(uuid: str, head: int, now: int, drafts: tuple[PendingMessage, ..
 
 
 def advance(state: State, messages: tuple[Message, ...], **changes: Any) -> State:
-    """The state after messages of the agent itself, with further changes."""
+    """Return the state after messages of the agent itself, with further changes."""
     return replace(state, head=state.head + len(messages), view=play_all(state.view, messages), **changes)
 
 
 def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Caller) -> Step:
-    """Append drafts to the log and give the caller the position of the first.
+    """Append drafts to the log, and give the caller the position of the first.
 
-    A request that waits for a budget is not the same after them: what it needs is looked at again. One that waits for
-    its service leaves with other settings: another model may be meant.
+    The messages may change a request that waits for a budget, so its need is computed again. A request that waits for
+    its service is sent if the settings have changed, because the model may be another one.
     """
     messages = messages_of(state.uuid, state.head, now, drafts)
     told = Answer(caller, messages[0].id)
@@ -63,7 +63,10 @@ def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Call
 
 
 def request_anew(state: State, *messages: Message) -> Step:
-    """Send a request that has waited for a budget, or for its service, after these messages: it is weighed again."""
+    """Send a request that has waited for a budget or for its service, after these messages.
+
+    Its need is computed again.
+    """
     request = state.request + 1
     fields = {"request": request, "steps": max(1, state.steps), "calls": (), "passed": 0, "hold": None}
     fields |= {"service_wait": None, "service_waits": 0}
@@ -73,14 +76,14 @@ def request_anew(state: State, *messages: Message) -> Step:
 
 
 def wait_after(state: State, error: ProviderError, has_next: bool) -> float | None:
-    """The seconds after which the request in progress, which has failed, is sent again; None where it is not."""
+    """Return the seconds after which the failed request in progress is sent again; None if it is not sent again."""
     strict = isinstance(state.hold, Held) and state.hold.strict
     who = f"{state.uuid} {state.request}"
     return seconds_to_wait(error, state.service_waits, state.view.settings, has_next=has_next, strict=strict, who=who)
 
 
 def await_service(state: State, service: str, seconds: float, now: int, *drafts: PendingMessage) -> Step:
-    """Wait before the request in progress is sent again. What was held for it is free meanwhile."""
+    """Wait before the request in progress is sent again. Its reserved cost is freed meanwhile."""
     wait = ServiceWait(service, now + round(seconds * 1_000))
     told = tuple((kind, text, {**data, "until": wait.until, "service": service}) for kind, text, data in drafts)
     messages = messages_of(state.uuid, state.head, now, told)
@@ -93,7 +96,7 @@ def await_service(state: State, service: str, seconds: float, now: int, *drafts:
 
 
 def ask_again(state: State, now: int) -> Step:
-    """Send the request that waits for its service, if its time has come. A stopped agent asks when it goes on."""
+    """Send the request that waits for its service, if its time has come. A stopped agent sends it when it goes on."""
     wait = state.service_wait
     if wait is None or now < wait.until or state.status is Status.STOPPED:
         return Step(state)
@@ -107,7 +110,7 @@ def ask_again(state: State, now: int) -> Step:
 
 
 def between_steps(state: State) -> State:
-    """The state of a turn whose request waits, as it is before that is due: it leaves after what comes first."""
+    """Return the state of a turn whose request waits, as if the request were not due yet."""
     steps = max(1, state.steps) - 1
     return replace(state, phase=Phase.RUNNING_TOOLS, steps=steps, calls=(), service_wait=None)
 
@@ -121,7 +124,7 @@ def go_on_behind(state: State, now: int, *drafts: PendingMessage) -> Step:
 
 
 def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMessage) -> Step:
-    """Do what `write_messages` does, and close a turn that was cut off before, or whose request waits."""
+    """Do what `write_messages` does. Also close a turn that was cut off before, or whose request waits."""
     if not state.turn:
         return write_messages(state, now, *drafts, caller=caller)
     ended = end_turn(state, now, _superseded(state), INTERRUPTION, *drafts)
@@ -130,7 +133,7 @@ def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMess
 
 
 def answers_of_cut_off(state: State) -> tuple[Answer, ...]:
-    """Answers for callers of an interrupted turn that a new command supersedes."""
+    """Return answers for callers of an interrupted turn that a new command replaces."""
     return tuple(Answer(caller, _superseded(state)) for caller in state.callers)
 
 
@@ -155,7 +158,10 @@ def end_turn(state: State, now: int, outcome: TurnOutcome, *drafts: PendingMessa
 
 
 def depart(state: State, result: str, now: int, call: Call | None = None) -> Step:
-    """End the agent normally. For a permanent agent this closes the turn, and its supervisor restarts the agent."""
+    """End the agent normally.
+
+    If the agent is permanent, this closes the turn, and the supervisor restarts the agent.
+    """
     if not state.lifecycle.permanent:
         return Step(state, Departure(Cause.EXITED, result), call=call.id if call is not None else None)
     drafts = [] if call is None else [(Kind.TOOL_RESULT, "You exited, and were restarted.", call.data)]

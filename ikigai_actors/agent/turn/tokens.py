@@ -1,16 +1,15 @@
-"""Tokens: how many a message has, about, by what replies have told. Pure.
+"""Tokens: estimates how many tokens a message has, from the sizes that replies have reported. Pure.
 
 A reply reports how many tokens its request had. So two replies of one model show how many tokens the messages from the
-earlier one on have, which only the later request had, whatever is sent beside the conversation. That, by their bytes,
-is what is
-learned: of the latest messages of which enough is known. A text of digits or of Chinese has three times as many tokens
-as one in English.
+earlier one on have, which only the later request had, whatever is sent beside the conversation. From their bytes
+follows the number of tokens for each byte. The latest messages for which this is known are used. A text of digits or of
+Chinese has three times as many tokens as one in English.
 
     messages     u   a   c   r   a   u      asked for: the tokens of the last one
     told            10          510         a to r have 2,000 bytes: 500 tokens, 0.25 for each byte
 
-It is read off the history each time, so it is the same after a restart. A summary notes what its plan was made with:
-after it there may be no two replies yet.
+The estimate is computed from the history each time, so it is the same after a restart. A summary records the estimate
+of its plan, because after it there may be no two replies yet.
 """
 
 import json
@@ -24,9 +23,9 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import spent_of
 
 UNTOLD = 1 / 3
-"""Tokens of a byte, where no reply has reported any."""
+"""The tokens of a byte, if no reply has reported a size."""
 LEAST, MOST = 0.15, 0.6
-"""Bounds of the tokens of a byte of text. A count beyond them includes something else."""
+"""Limits of the tokens of a byte of text. Sizes outside of them include other data than text."""
 _TOO_FEW = 2_000
 """The fewest bytes from which something is learned."""
 _ENOUGH = 32_000
@@ -37,23 +36,23 @@ class Replies(Protocol):
     """The replies in an agent's log; see `ikigai_actors.records.log.log.Log`."""
 
     def spoken(self, position: int) -> Iterator[Message]:
-        """The messages that a model may see verbatim, newest first."""
+        """Return the messages that a model may see verbatim, newest first."""
 
     def view(self, position: int) -> View:
-        """The view at a position."""
+        """Return the view of the history at a position."""
 
     def elided(self, position: int) -> int:
-        """Long results before this position are shown by reference; 0 for none."""
+        """Return the position before which long results are replaced by references; 0 for none."""
 
     def is_shown_as(self, position: int, earlier: int) -> bool:
         """Whether the same summary was in force at an earlier position."""
 
     def opening(self, position: int) -> tuple[Message | None, Message | None]:
-        """The summary in force, and the prompt that is shown beside it."""
+        """Return the summary in force, and the prompt that is shown with it."""
 
 
 def tokens_per_byte(log: Replies, head: int) -> float:
-    """How many tokens a byte of the conversation up to a position has, about: from 0.15 to 0.6."""
+    """Return the approximate number of tokens of a byte of the conversation up to a position, from 0.15 to 0.6."""
     later: Message | None = None
     found, size = 0.0, 0
     for message in log.spoken(head):
@@ -80,17 +79,17 @@ def tokens_per_byte(log: Replies, head: int) -> float:
 
 
 def tokens_of(message: Message, per_byte: float, elide: int = 0) -> int:
-    """How many tokens a message has, about, when long results before a position are shown by reference."""
+    """Return the approximate number of tokens of a message. Long results before ``elide`` count as references."""
     return ELIDED_TOKENS if is_elided(message, elide) else int(bytes_of(message) * per_byte) + 1
 
 
 def tokens_in(text: str, per_byte: float) -> int:
-    """How many tokens a text has, about."""
+    """Return the approximate number of tokens of a text."""
     return int(len(text.encode("utf-8", "replace")) * per_byte)
 
 
 def bytes_of(message: Message, elide: int = 0) -> int:
-    """How many bytes of a message are sent, about."""
+    """Return the approximate number of bytes of a message that are sent."""
     if is_elided(message, elide):
         return round(ELIDED_TOKENS / UNTOLD)
     blocks = message.data.get("blocks") or message.data.get("tool_calls")

@@ -89,10 +89,10 @@ _LACKING = (
 def continue_calls(
     state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits], told: bool = False
 ) -> Step:
-    """Do the next thing for the calls of the last reply; nothing while a tool runs.
+    """Do the next work for the calls of the last reply; nothing while a tool runs.
 
-    A stopped agent finishes the ordinary calls of its step, and goes no further. Where the model is to be ``told``
-    words, it gives no value before it has read them.
+    A stopped agent finishes the ordinary calls of its step, and goes no further. ``told``: whether steering messages
+    wait for the model; then it must read them before a typed turn takes its value.
     """
     effects = state.view.settings.get("effects")
     if effects is not None and (kept := kept_in(effects, state.calls, tools)):
@@ -188,7 +188,7 @@ def _ask_hooks(state: State, calls: Calls, event: str, hooks: Mapping[str, tuple
 
 
 def take_verdict(state: State, event: on.HooksAnswered, now: int) -> Step:
-    """Write what hooks have said of a call. The verdict on a call about which nobody asks any more is dropped."""
+    """Write the verdict of hooks on a call. The verdict on a call that is not being checked any more is dropped."""
     before = event.event == BEFORE_CALL
     checked = (call for call in state.calls if (call.progress if before else call.after) is Progress.CHECKING)
     call = next((call for call in checked if call.id == event.call), None)
@@ -254,9 +254,9 @@ def _begin(state: State, call: Call, event: on.Continue, now: int, tools: Mappin
 
 
 def request_model(state: State) -> Step:
-    """Send the history to the model, once what that may cost is held.
+    """Send the history to the model, after the highest cost of the request was reserved.
 
-    The unit of the last result has seen to that, or one without messages does.
+    The unit of the last result reserves the cost, or else a unit without messages does.
     """
     request = state.request + 1
     phase = Phase.WAITING_FOR_BUDGET if isinstance(state.hold, Paused) else Phase.WAITING_FOR_MODEL
@@ -280,7 +280,7 @@ def placed(step: Step, answer: Held | Paused) -> Step:
 
 
 def go_on(state: State, held: Held) -> Step:
-    """Send the request that has waited for a budget; nothing when that was ended, or is another one now."""
+    """Send the request that has waited for a budget; nothing if the turn was ended, or if another request waits now."""
     if not isinstance(state.hold, Paused) or state.hold.at != held.at:
         return Step(state)
     if state.phase is Phase.RUNNING_TOOLS:
@@ -306,7 +306,7 @@ def finished(state: State, event: on.ToolFinished, now: int) -> Step:
 
 
 def decide_call(state: State, event: on.Decide, now: int) -> Step:
-    """Approve or deny a call that asks; with `Decide.always`, allow later ones by a rule."""
+    """Approve or deny a call that waits for a decision. With `Decide.always`, add a rule that allows later calls."""
     [call] = [call for call in asking(state.calls) if call.id == event.call]
     drafts: list[PendingMessage]
     decider = {"by": event.by} if event.by else {}
@@ -338,12 +338,12 @@ def _always(agent: str, call: Call, event: on.Decide) -> NewRule | None:
 
 
 def lose(state: State, lost: Calls, now: int) -> Step:
-    """Give calls that a crash cut off `PERHAPS_RUN` as their result."""
+    """Write `PERHAPS_RUN` as the result of calls that a crash cut off."""
     return _results(state, lost, PERHAPS_RUN, now)
 
 
 def end_calls(state: State, now: int, at_once: bool) -> Step:
-    """End the ``wait`` in progress, for a word; or every call that has no result, for one that does not wait."""
+    """End the ``wait`` in progress, for a steering message; with ``at_once``, end every call that has no result."""
     if at_once:  # hooks that were asked were cut off too
         calls = (replace(call, after=Progress.DONE) for call in state.calls)
         state = replace(state, calls=tuple(calls))
@@ -361,7 +361,7 @@ def _why_ended(call: Call) -> tuple[str, bool]:
 
 
 def refuse(state: State, call: str, reason: str, now: int) -> Step:
-    """Give a call the reason why the store refused it, as its result."""
+    """Write the reason why the store refused a call as the call's result."""
     return _results(state, tuple(known for known in state.calls if known.id == call), reason, now)
 
 
@@ -416,14 +416,14 @@ def _write_results(
 
 
 def asks_next(state: State) -> bool:
-    """Whether nothing but a command, or a signal, comes before the next request to the model."""
+    """Return whether the next request to the model follows, unless a command or a signal comes first."""
     done = all(call.progress is Progress.DONE and call.after is not Progress.CHECKING for call in state.calls)
     free = state.hold is None and state.focus is None and state.status is not Status.STOPPED
     return done and free and may_ask(state)
 
 
 def may_ask(state: State) -> bool:
-    """Whether the turn may have a further request."""
+    """Return whether the turn may have a further request."""
     return state.steps < _most_steps(state)
 
 

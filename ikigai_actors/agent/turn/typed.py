@@ -1,4 +1,4 @@
-"""Typed turns: those that were asked for a value of a type. Pure; `records.outputs` knows types and values.
+"""Typed turns, which must end with a value of a type. Pure; `records.outputs` checks types and values.
 
 Such a turn ends with a value that fits, and with nothing else that is a success. The model gives it by calling
 `GIVE_RESULT`, a tool that only these turns have, or as an answer in JSON where its service writes that. Another value,
@@ -30,10 +30,10 @@ from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 
 EXIT = "exit"
-"""The built-in call that takes the value, too."""
+"""The built-in call that takes the value too."""
 
 MOST_REPAIRS = 2
-"""How often a model may repair its value."""
+"""The most times that a model may correct its value."""
 
 ACCEPTED = "The result fits. The task is over."
 _DOES_NOT_FIT = "The result does not fit:"
@@ -47,17 +47,17 @@ _DESCRIPTION = (
 
 
 def form_of(wanted: Expected) -> Mapping[str, Any]:
-    """The tool of a typed turn for the model, as a Messages-API dict."""
+    """Return the tool by which a model gives the value, as a Messages-API dict."""
     return {"name": GIVE_RESULT, "description": _DESCRIPTION, "input_schema": wanted.arguments}
 
 
 def described_exit(exit_tool: Mapping[str, Any], wanted: Expected) -> Mapping[str, Any]:
-    """The tool ``exit`` in a typed turn, as a Messages-API dict: its result is the value."""
+    """Return the tool ``exit`` in a typed turn, as a Messages-API dict: its result is the value."""
     return {**exit_tool, "input_schema": wanted.arguments}
 
 
 def begin_result(state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-    """The step that takes the value which a call gives; see `ikigai_actors.agent.turn.builtin.Begin`."""
+    """Return the step that takes the value of a call; see `ikigai_actors.agent.turn.builtin.Begin`."""
     *others, last = [one for one in state.calls if one.name == GIVE_RESULT and one.progress is not Progress.DONE]
     drafts = [_result(one, _NOT_LAST, is_error=True) for one in others]
     value, wrong = given_in(last.input, _wanted(state))
@@ -67,13 +67,13 @@ def begin_result(state: State, call: Call, event: Continue, now: int, tools: Map
 
 
 def begin_exit(state: State, call: Call, now: int) -> Step:
-    """The step that ends an agent with the value which its call of ``exit`` gives, if that fits."""
+    """Return the step that ends an agent with the value of its call of ``exit``, if the value fits."""
     value, wrong = given_in(call.input, _wanted(state))
     return _refuse_call(state, call, wrong, now) if wrong else depart(state, as_text(value), now, call)
 
 
 def exit_typed(state: State, text: str, now: int) -> Step:
-    """The step that ends an agent whose own code has ended it with a text, if that is the value as JSON."""
+    """Return the step that ends an agent whose own code has ended it with a text, if the text is the value as JSON."""
     value, wrong = given_as_text(text, _wanted(state))
     if wrong:
         return _fail(state, wrong, now)
@@ -81,10 +81,10 @@ def exit_typed(state: State, text: str, now: int) -> Step:
 
 
 def take_reply(state: State, reply: Reply, draft: PendingMessage, now: int, goes_on: bool = False) -> Step:
-    """The step that takes a reply without calls: the value itself, or words, which are not enough.
+    """Return the step that takes a reply without calls: the value itself, or words, which do not end the turn.
 
-    Where the turn ``goes_on``, since there is something for the model, no value is taken, and none is missed at its
-    end.
+    With ``goes_on``, the turn goes on because messages wait for the model. Then no value is taken, and a missing value
+    is no fault.
     """
     wanted = _wanted(state)
     if reply.output is not None:
@@ -108,7 +108,7 @@ def take_reply(state: State, reply: Reply, draft: PendingMessage, now: int, goes
 
 
 def misfits_in(turn: Iterable[Message]) -> tuple[str, ...]:
-    """`State.misfits`, found in the messages of a turn."""
+    """Return `State.misfits`, found in the messages of a turn."""
     found: tuple[str, ...] = ()
     for message in turn:
         if message.kind == Kind.ERROR:  # it was opened again

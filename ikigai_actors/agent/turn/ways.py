@@ -1,4 +1,4 @@
-"""The ways of a merge to take in another agent."""
+"""The ways of a merge to take over another agent's work."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ from ikigai_actors.errors import BadInput
 
 RESULT, SUMMARY, PICK = "result", "summary", "pick"
 WAYS = (RESULT, SUMMARY, PICK)
-"""The ways to take in another agent."""
+"""The ways of a merge: its result, a summary, or picked messages."""
 
 
 def check_merge(how: object, positions: object) -> tuple[int, ...]:
-    """The positions to pick from another agent; none unless ``how`` is ``pick``. Raises `BadInput`."""
+    """Check the positions of the messages to pick; they must be empty unless ``how`` is ``pick``. Raises `BadInput`."""
     check_choice(how, "how", WAYS)
     if isinstance(positions, str) or not isinstance(positions, Sequence):
         raise BadInput(f"Expected positions to be a list of positions of messages; got {shown(positions)}.")
