@@ -104,6 +104,15 @@ def current_frame(what: str) -> "ProgramFrame":
     return frame
 
 
+def refuse_in_program() -> None:
+    """Refuse what is no act of a program, and would be done again by each replay. Raises `BadInput`."""
+    if acting_frame.get() is not None:
+        raise BadInput(
+            "Expected an act of a program: this would be done again whenever the program goes on after a crash. Put it "
+            "into a function, and call that by step(function, …)."
+        )
+
+
 class ProgramFrame:
     """One call of a program's function."""
 
@@ -139,6 +148,7 @@ class ProgramFrame:
         """The result with which the function has gone on before it is committed."""
         self._over = False
         self._changed: StepChanged | None = None
+        self._value: tuple[Any, ...] = ()  # that of a coroutine which has returned
         self._thread = 0  # the one that runs the function
         context = self._context = copy_context()
         context.run(acting_frame.set, self)
@@ -301,7 +311,10 @@ class ProgramFrame:
     def _run(self, function: Callable[[str], Any], task: str) -> None:
         self._thread = threading.get_ident()
         try:
-            self._replies.put(self._returned(function(task)))
+            value = function(task)
+            if self._fresh:  # it has asked for that, and does not wait for it
+                self._wait()
+            self._replies.put(self._returned(value))
         except _TurnOver:
             pass
         except BaseException as error:
@@ -314,6 +327,8 @@ class ProgramFrame:
             if self._over:
                 self._unwind()
                 return _TurnOver()
+            if self._value:
+                return self._returned(*self._value)
             try:
                 if thrown is None:
                     got = self._context.run(self._coroutine.send, None)
@@ -324,9 +339,18 @@ class ProgramFrame:
                     return asked
                 thrown = BadInput(f"A program awaits its acts and nothing else; got {got!r}. Put it into a step.")
             except StopIteration as done:
-                return self._returned(done.value)
+                self._value = (done.value,)
+                if self._fresh:
+                    return self._asked_last()
             except BaseException as error:
                 return self._changed or error
+
+    def _asked_last(self) -> Reached:
+        """The calls that the coroutine has asked for, and for which it does not wait."""
+        try:
+            return self._ask()
+        except StepChanged as error:
+            return error
 
     def _unwind(self) -> None:
         with suppress(BaseException):  # of its own code, on the way out

@@ -15,7 +15,7 @@ from ikigai_actors.records.documents import WriteVersion
 from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.records.lives.membership import Demonitor, JoinGroup, LeaveGroup, MonitorAgent, SendToGroup
 from ikigai_actors.records.lives.moves import MoveBranch
-from ikigai_actors.records.lives.signals import KillByAgent, SendSignal
+from ikigai_actors.records.lives.signals import SendSignal, SignalByAgent
 from ikigai_actors.records.lives.supervision import AdoptChild, SetGroupSupervision, SetSupervision, StopChildren
 from ikigai_actors.records.log.append import Append, AppendCall, FencingToken
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
@@ -155,7 +155,7 @@ def calls(draw: Draw, one: str, other: str, own: str) -> Make:
 
     def act() -> Unit:
         if acts == "kill":
-            return KillByAgent(one, own, NOW, "because", spread=False)
+            return SignalByAgent(one, own, NOW, "because", spread=False)
         return Send(one, own, "by a call", NOW) if acts == "send" else SendToGroup(group, own, "all", NOW)
 
     return lambda: AppendCall(own, act(), lambda answer: Message(own, place, "note", "done", {}, NOW), fence)

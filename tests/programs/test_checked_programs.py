@@ -45,7 +45,7 @@ def goes_further(task: str) -> str:
     me = current_agent()
     kid = me.fork(name="kid", model="hangs")
     step(do, "a")
-    kid.rename("mast")  # no act of a program: whatever it changes is refused
+    me.system.send(kid, "a mail")  # no act of a program: whatever it changes is refused
     return str(kid.prompt("go").get().text)
 
 

@@ -12,7 +12,7 @@ from ikigai_actors.agent.turn.typed import EXIT, begin_exit
 from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.agents.registry import Rename, Renamed
 from ikigai_actors.records.lives.deaths import LifecycleChange
-from ikigai_actors.records.lives.signals import KillByAgent
+from ikigai_actors.records.lives.signals import SignalByAgent
 from ikigai_actors.tools.policy import ToolTraits
 
 
@@ -43,8 +43,8 @@ class KillCall(BuiltinCall):
         "cascade": Argument("boolean", "End all its descendants too."),
     }
 
-    def act(self, agent: str, given: Given, now: int) -> KillByAgent:
-        return KillByAgent(text(given, "agent"), agent, now, text(given, "reason"), bool(given.get("cascade")))
+    def act(self, agent: str, given: Given, now: int) -> SignalByAgent:
+        return SignalByAgent(text(given, "agent"), agent, now, text(given, "reason"), bool(given.get("cascade")))
 
     def to_model(self, answer: LifecycleChange) -> str:
         dead = len(answer.dead)

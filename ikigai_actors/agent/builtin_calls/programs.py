@@ -15,26 +15,30 @@ from ikigai_actors.agent.builtin_calls.asking import AskPersonCall
 from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, text
 from ikigai_actors.agent.builtin_calls.fork import ForkCall
 from ikigai_actors.agent.builtin_calls.wait import WaitCall
-from ikigai_actors.agent.turn.calls import Call
+from ikigai_actors.agent.turn.calls import Call, Progress, progress
 from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.fork import Childbed
 from ikigai_actors.agent.turn.kinds import budget_of_kind, messages_of_kind, restart_of_kind
 from ikigai_actors.agent.turn.merging import begin_merge
 from ikigai_actors.agent.turn.state import State, Step
-from ikigai_actors.agent.turn.steps import PendingMessage
+from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
+from ikigai_actors.agent.turn.tool_steps import asks_next
 from ikigai_actors.errors import BadInput
 from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.agents.identity import check_name
+from ikigai_actors.records.agents.rules import AddRule
 from ikigai_actors.records.budgets.budget import UNITS, Budget
 from ikigai_actors.records.budgets.grants import Grant, Served
 from ikigai_actors.records.documents import WriteVersion
 from ikigai_actors.records.lives.deaths import LifecycleChange
 from ikigai_actors.records.lives.delivery import delivery
-from ikigai_actors.records.lives.signals import KillByAgent
+from ikigai_actors.records.lives.signals import SignalByAgent
+from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.mail.asked import Ask, AskedTurn, turn_named
 from ikigai_actors.records.mail.mail import Mail
 from ikigai_actors.records.mail.timers import Timer, reminder
+from ikigai_actors.records.mail.words import KeepWord, KeptWord
 from ikigai_actors.records.messages.forms import birth_form, problem_of
 from ikigai_actors.records.messages.kinds import kind_named
 from ikigai_actors.records.messages.messages import Kind
@@ -42,6 +46,8 @@ from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.tools.policy import ToolTraits
+from ikigai_actors.tools.rules.rule import Rule, new_rule
+from supervisors.signals import Signal
 
 NEVER = 253_402_300_799_000
 """The deadline of a wait without one: the last second of the year 9999, in milliseconds since 1970."""
@@ -237,11 +243,103 @@ class ProgramKill(BuiltinCall):
         "cascade": Argument("boolean", "End all its descendants too."),
     }
 
-    def act(self, agent: str, given: Given, now: int) -> KillByAgent:
-        return KillByAgent(given["agent"], agent, now, text(given, "reason"), bool(given.get("cascade")))
+    def act(self, agent: str, given: Given, now: int) -> SignalByAgent:
+        return SignalByAgent(given["agent"], agent, now, text(given, "reason"), bool(given.get("cascade")))
 
     def to_model(self, answer: LifecycleChange) -> str:
         return json.dumps(list(answer.dead))
+
+
+class ProgramSignal(BuiltinCall):
+    """Send a signal to another agent; the result says whether it had an effect."""
+
+    name = "signal"
+    description = "Send a signal to another agent."
+    arguments: ClassVar = {
+        "agent": Argument("string", "The agent, by uuid.", required=True),
+        "signal": Argument("string", "Which one.", required=True),
+        "reason": Argument("string", "Why."),
+        "cascade": Argument("boolean", "Whether it hits all its descendants too."),
+        "grace": Argument("integer", "Milliseconds after which TERM becomes KILL."),
+    }
+
+    def act(self, agent: str, given: Given, now: int) -> SignalByAgent:
+        how = bool(given.get("cascade")), Signal(given["signal"]), given.get("grace") or 0
+        return SignalByAgent(given["agent"], agent, now, text(given, "reason"), *how)
+
+    def to_model(self, answer: LifecycleChange) -> str:
+        return json.dumps(not answer.ignored)
+
+
+class ProgramSteer(BuiltinCall):
+    """Say a word to another agent within its turn; the result is the number of the mail that the word is."""
+
+    name = "steer"
+    description = "Say a word to another agent within its turn."
+    arguments: ClassVar = {
+        "agent": Argument("string", "The agent, by uuid.", required=True),
+        "text": Argument("string", "The word.", required=True),
+        "now": Argument("boolean", "Whether it cuts off the step in progress."),
+    }
+
+    def act(self, agent: str, given: Given, now: int) -> Unit:
+        if given["agent"] == agent:
+            return RefusedCall(BadInput("That is you: nobody steers a program but from outside."))
+        word = text(given, "text")
+        return _or_refused(lambda: KeepWord(given["agent"], word, now, at_once=bool(given.get("now")), sender=agent))
+
+    def to_model(self, answer: KeptWord) -> str:
+        return str(answer.mail.id)
+
+
+class ProgramRule(BuiltinCall):
+    """Set a rule of an agent; the result is its number."""
+
+    name = "set_rule"
+    description = "Set a rule of an agent."
+    arguments: ClassVar = {
+        "agent": Argument("string", "The agent, by uuid.", required=True),
+        **{name: Argument("string", "As for a person.", required=True) for name in ("decision", "tool", "scope")},
+        "pattern": Argument("string", "Which calls it fits."),
+    }
+
+    def act(self, agent: str, given: Given, now: int) -> AddRule:
+        new = new_rule(given["decision"], text(given, "tool"), text(given, "pattern"), given["scope"])
+        return AddRule(given["agent"], new, now)
+
+    def to_model(self, answer: Rule) -> str:
+        return str(answer.id)
+
+
+class _OwnMessage(BuiltinCall):
+    """A message in the program's own log, in one unit with the result, which is its position."""
+
+    kind: ClassVar[Kind]
+    arguments: ClassVar = {"data": Argument("string", "What it holds, as JSON.", required=True)}
+
+    def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+        self.check(call.input)
+        result: PendingMessage = (Kind.TOOL_RESULT, str(state.head + 2), call.data)
+        messages = messages_of(state.uuid, state.head, now, (result, (self.kind, "", json.loads(call.input["data"]))))
+        calls = progress(state.calls, (call.id,), Progress.DONE)
+        after = advance(state, messages, calls=calls)
+        return Step(after, LogUnit(state.uuid, messages, asks=asks_next(after)))
+
+
+class ProgramNote(_OwnMessage):
+    """Write a note into the program's own log."""
+
+    name = "note"
+    description = "Write a note."
+    kind = Kind.NOTE
+
+
+class ProgramConfigure(_OwnMessage):
+    """Change settings of the program's own agent."""
+
+    name = "configure"
+    description = "Change settings."
+    kind = Kind.CONFIGURE
 
 
 class ProgramMerge(BuiltinCall):
@@ -283,6 +381,11 @@ PROGRAM_CALLS: Mapping[str, BuiltinCall] = {
         ProgramWrite(),
         ProgramGrant(),
         ProgramKill(),
+        ProgramSignal(),
+        ProgramSteer(),
+        ProgramRule(),
+        ProgramNote(),
+        ProgramConfigure(),
         ProgramMerge(),
     )
 }

@@ -8,6 +8,7 @@ descendant escapes a cascade.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ikigai_actors.arguments import check_seconds
 from ikigai_actors.errors import BadInput
@@ -196,10 +197,10 @@ def milliseconds(grace: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class KillByAgent(Unit):
-    """An agent kills another one, which it names; answered with the `LifecycleChange`.
+class SignalByAgent(Unit):
+    """An agent sends a signal to another one, which it names; answered with the `LifecycleChange`.
 
-    Raises what `SendSignal` does, and `BadInput` when the target is the agent itself or a supervisor above it.
+    Raises what `SendSignal` does, and `BadInput` when the target is the agent itself, or is to die and is above it.
     """
 
     target: str
@@ -207,6 +208,9 @@ class KillByAgent(Unit):
     now: int
     reason: str
     spread: bool
+    signal: Signal = Signal.KILL
+    grace: int = 30_000
+    """Milliseconds after which TERM becomes KILL."""
 
     alone = True
     tree = TreeLock.WHOLE
@@ -214,9 +218,10 @@ class KillByAgent(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
         target = find(tx, self.target).uuid
+        deadly = self.signal in (Signal.KILL, Signal.TERM)
         if target == self.sender:
-            raise BadInput("That is you. Use exit to end yourself.")
-        if target in {row[0] for row in tx.run("supervisors_of", uuid=self.sender)}:
+            raise BadInput("That is you. Use exit to end yourself." if deadly else "That is you: signal others.")
+        if deadly and target in {row[0] for row in tx.run("supervisors_of", uuid=self.sender)}:
             raise BadInput(f"Agent {target} is above you: only a person ends it. Send it a mail, or exit.")
-        signal = SendSignal(target, Signal.KILL, self.now, spread=self.spread, sender=self.sender, reason=self.reason)
-        return signal.write(tx, locked)
+        how: dict[str, Any] = {"spread": self.spread, "sender": self.sender, "reason": self.reason, "grace": self.grace}
+        return SendSignal(target, self.signal, self.now, **how).write(tx, locked)

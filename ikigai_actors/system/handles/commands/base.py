@@ -14,6 +14,7 @@ from ikigai_actors.actors.futures import MAY_HAPPEN, Future, may_block, refuse_t
 from ikigai_actors.actors.wait_graph import Until
 from ikigai_actors.actors.wait_registry import acting_code
 from ikigai_actors.arguments import check_timeout
+from ikigai_actors.programs.frames import refuse_in_program
 from ikigai_actors.records.once import KeyedCall, answer_under
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.handles.base import BaseRef, H
@@ -42,6 +43,7 @@ class CommandBase(BaseRef[H]):
 
         ``repeated`` makes what settles the future of what the call gave before.
         """
+        refuse_in_program()
         if call is None:
             return self._go(lambda: self.system._tell(self.uuid, command(future)), future)
         future.keyed = call, repeated
@@ -113,6 +115,7 @@ class CommandBase(BaseRef[H]):
         call: KeyedCall | None = None,
     ) -> Future[Any]:
         """Commit a unit, once if it is a call under a key; the future gives what ``make`` makes of its answer."""
+        refuse_in_program()
         self.system._check_open()
         if call is None or make is None:
             return self.system._writer.ask(unit, make, timeout=timeout, waits=self._waits)

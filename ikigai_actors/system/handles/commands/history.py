@@ -12,7 +12,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.ways import RESULT, check_merge
 from ikigai_actors.arguments import check_choice, check_flag, check_timeout
 from ikigai_actors.errors import BadInput
-from ikigai_actors.programs.acts import KeyedAct, VerbAct, program_frame
+from ikigai_actors.programs.acts import AgainAct, KeyedAct, VerbAct, program_frame
 from ikigai_actors.records.agents.registry import Handle, uuid_of
 from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.records.messages.skills_beside import SKILLS
@@ -48,6 +48,8 @@ class HistoryCommands(CommandBase[H]):
         """
         if not (told := note_of(data)):
             raise BadInput("Expected a note to say something; got an empty dict.")
+        if (frame := program_frame("note", timeout=timeout)) is not None and frame.me.uuid == self.uuid:
+            return VerbAct(frame, "note", {"data": json.dumps(told)})
         return self._tell(lambda caller: on.ForkTrials(told, (), caller), self._future(timeout))
 
     def clear(self, timeout: float | None = None) -> Future[int]:
@@ -404,4 +406,17 @@ class HistoryCommands(CommandBase[H]):
             BadInput: a setting is unknown, or its value is wrong.
         """
         checked = check_settings(settings)
+        if (frame := program_frame("configure", timeout=timeout)) is not None and frame.me.uuid == self.uuid:
+            if "model" in settings or "effects" in settings:
+                raise BadInput(
+                    "Expected other settings than model and effects: the turn of a program goes on with these."
+                )
+            return VerbAct(frame, "configure", {"data": json.dumps(checked)})
+        if frame is not None:
+            return AgainAct(
+                frame,
+                "configure",
+                [self.uuid, checked],
+                lambda: type(self)(self.system, self.uuid).configure(**settings).get(),
+            )
         return self._tell(lambda caller: on.Configure(checked, caller), self._future(timeout))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from ikigai_actors.actors.futures import Future, may_block
 from ikigai_actors.agent.remote_commands import Move
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.arguments import check_flag, check_type
+from ikigai_actors.arguments import check_choice, check_flag, check_seconds, check_type
 from ikigai_actors.errors import BadInput, SystemClosed
 from ikigai_actors.programs.acts import VerbAct, program_frame
+from ikigai_actors.programs.frames import refuse_in_program
 from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.agents.registry import Handle, Rename
 from ikigai_actors.system.handles.base import H
@@ -68,6 +69,11 @@ class LifeCommands(CommandBase[H]):
             AgentStopped: the agent is terminating, and cannot be paused.
             RootProtected: agent 0 cannot be killed or terminated.
         """
+        if (frame := program_frame("signal", timeout=timeout)) is not None:
+            name = Signal(check_choice(signal, "signal", tuple(Signal))).value
+            asked = {"agent": self.uuid, "signal": name, "cascade": check_flag(cascade, "cascade") or None}
+            limit = round(check_seconds(grace, "grace") * 1000)
+            return VerbAct(frame, "signal", {**asked, "reason": check_text(reason, "reason") or None, "grace": limit})
         self._check_wait(timeout)
         if signal == Signal.INT:
             check_text(reason, "reason")
@@ -189,4 +195,5 @@ class LifeCommands(CommandBase[H]):
         """
         check_type(host, str, "host", "the name of a host")
         future = self._future(timeout)
+        refuse_in_program()
         return self._go(lambda: self.system._remote_agent(self.uuid).deliver(Move(host, future)), future)

@@ -2,6 +2,7 @@
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.arguments import check_count
+from ikigai_actors.programs.acts import VerbAct, program_frame
 from ikigai_actors.records.agents.rules import AddRule, RemoveRule
 from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.base import CommandBase
@@ -45,6 +46,11 @@ class RuleCommands(CommandBase[H]):
         """
         new = new_rule(decision, tool, pattern, scope)
         self.system._check_new_rule(new)
+        if (frame := program_frame("set_rule", timeout=timeout)) is not None:
+            asked = {"agent": self.uuid, "decision": new.decision, "tool": tool, "pattern": pattern or None}
+            return VerbAct(
+                frame, "set_rule", {**asked, "scope": new.scope}, lambda number: Rule(self.uuid, number, *new)
+            )
         return self._write(AddRule(self.uuid, new, self.system._clock.now_ms()), timeout)
 
     def remove_rule(self, number: int, timeout: float | None = None) -> Future[Rule]:

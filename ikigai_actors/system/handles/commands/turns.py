@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
@@ -11,7 +11,7 @@ from ikigai_actors.agent.turn.questions import check_question
 from ikigai_actors.arguments import check_flag, check_seconds
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput, KeyTaken, NoCurrentAgent
-from ikigai_actors.programs.acts import AskAct, PromptAct, sleep_act
+from ikigai_actors.programs.acts import AskAct, PromptAct, VerbAct, program_frame, sleep_act
 from ikigai_actors.programs.changes import ON_CHANGE_NOTE, check_on_change
 from ikigai_actors.programs.frames import ProgramFrame, acting_frame, current_frame
 from ikigai_actors.providers.base import Reply
@@ -165,11 +165,19 @@ class TurnCommands(CommandBase[H]):
                 when 1,000 steering messages wait for the agent. ``withdraw()`` withdraws an unread message and returns
                 whether it did; the future then raises `Withdrawn`.
 
+            In a program (`ikigai_actors.programs`) it is the number of the mail that the word is.
+
         Raises:
             BadInput: the text is blank, too long, or cannot be stored; the key cannot be used. `KeyTaken`, of the call
                 or of the future: the key names another call.
             AgentDead: the agent is dead.
         """
+        if (frame := program_frame("steer", key=key)) is not None:
+            asked = {"agent": self.uuid, "text": prompt_text(text), "now": check_flag(now, "now") or None}
+            act = VerbAct(frame, "steer", asked)
+            if not frame.is_driven:
+                act.get()
+            return cast("Receipt", act)  # in its place: the program goes on before the word is read
         return self.system._steer(self.uuid, text, now, key)
 
     @overload
