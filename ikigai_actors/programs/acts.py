@@ -159,9 +159,9 @@ class KeyedAct(ProgramAct):
 class AgainAct(ProgramAct):
     """A verb that another agent carries out, and that may be done twice, as it sets what it says."""
 
-    def __init__(self, frame: ProgramFrame, verb: str, given: Sequence[Any], run: Callable[[], Any]) -> None:
+    def __init__(self, frame: ProgramFrame, verb: str, arguments: Sequence[Any], run: Callable[[], Any]) -> None:
         """Ask for it. ``run`` does it, and gives what JSON can hold."""
-        super().__init__(frame, STEP_AGAIN, {"function": verb, "args": list(given), "kwargs": {}}, run)
+        super().__init__(frame, STEP_AGAIN, {"function": verb, "args": list(arguments), "kwargs": {}}, run)
 
 
 def program_frame(verb: str, **others: Any) -> ProgramFrame | None:

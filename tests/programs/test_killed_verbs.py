@@ -66,13 +66,13 @@ with ActorSystem.open(sys.argv[1], providers={"worker": ScriptedProvider(said)},
     kid, log = system.agent("kid"), system.documents.log("plan.md")
     print(json.dumps({
         "gave": gave,
-        "prompts": [one.content for one in kid.history() if one.kind == "user"],
-        "mails": [one.body for one in kid.mails() if one.kind == "mail"],
-        "timers": sorted(one.body for one in (*kid.timers(), *boss.timers())),
-        "versions": [(one.version, one.author == boss.uuid) for one in log],
+        "prompts": [message.content for message in kid.history() if message.kind == "user"],
+        "mails": [mail.body for mail in kid.mails() if mail.kind == "mail"],
+        "timers": sorted(timer.body for timer in (*kid.timers(), *boss.timers())),
+        "versions": [(version.version, version.author == boss.uuid) for version in log],
         "granted": boss.budget.granted["tokens"],
-        "merges": [[one.kind for one in each.history()].count("merge") for each in (boss, kid)],
-        "children": sorted(one.name for one in boss.children()),
+        "merges": [[message.kind for message in each.history()].count("merge") for each in (boss, kid)],
+        "children": sorted(child.name for child in boss.children()),
     }))
 """
 

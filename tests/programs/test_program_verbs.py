@@ -1,6 +1,7 @@
 """Verbs that programs call: each is an act, or is refused with what to do. None is done again by a replay."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,8 @@ from tests.kit.databases import eventually
 SAID = ScriptedProvider(lambda request: Reply("said"))
 
 
-def opened(database: str, model: Program, **options: object) -> ActorSystem:
-    given = {"provider": "offline", "providers": {"script": SAID}, "programs": [model], **options}
-    return ActorSystem.open(database, **given)  # type: ignore[arg-type]
+def opened(database: str, model: Program, **options: Any) -> ActorSystem:
+    return ActorSystem.open(database, "offline", {"script": SAID}, programs=[model], **options)
 
 
 @program
@@ -51,15 +51,15 @@ def test_notes_settings_signals_words_and_rules_of_a_program_are_acts_that_a_res
         [question] = system.questions.pending()
         system.questions.answer(question.id, True)
         gave = json.loads(boss.reply(timeout=DEADLINE).text)
-        [note] = [one for one in boss.history() if one.kind == "note"]
-        [limit] = [one for one in boss.history() if one.kind == "configure" and "max_steps" in one.data]
+        [note] = [message for message in boss.history() if message.kind == "note"]
+        [limit] = [message for message in boss.history() if "max_steps" in message.data]
         assert (note.data, limit.data) == ({"begun": "go"}, {"max_steps": 7})
         assert gave == [note.id, limit.id, gave[2], True, False, gave[5], 1, "*.md", True]
         assert kid.reply(timeout=DEADLINE).text == "said"
-        assert [one.data for one in kid.history() if one.kind == "configure"].count({"system": "Be brief."}) == 1
-        assert [one.content for one in kid.history() if one.kind in ("steer", "user")] == ["Look up."]
-        assert [(one.decision, one.tool) for one in boss.rules()] == [("deny", "bash")]
-        assert [one.tool for one in kid.rules() if one.agent == kid.uuid] == ["write"]
+        assert [message.data for message in kid.history()].count({"system": "Be brief."}) == 1
+        assert [message.content for message in kid.history() if message.kind in ("steer", "user")] == ["Look up."]
+        assert [(rule.decision, rule.tool) for rule in boss.rules()] == [("deny", "bash")]
+        assert [rule.tool for rule in kid.rules() if rule.agent == kid.uuid] == ["write"]
         assert check(system._store) == []
 
 
@@ -82,7 +82,7 @@ def test_what_a_program_has_asked_for_leaves_before_it_answers(model: Program) -
     with opened(":memory:", model) as system:
         assert system.root.fork(name="boss", model=model).prompt("go").get(timeout=DEADLINE).text == "left"
         kid = system.agent("kid")
-        eventually(lambda: "Go on alone." in [one.content for one in kid.history()], "the prompt")
+        eventually(lambda: "Go on alone." in [message.content for message in kid.history()], "the prompt")
 
 
 REFUSED = {

@@ -263,9 +263,9 @@ class ProgramSignal(BuiltinCall):
         "grace": Argument("integer", "Milliseconds after which TERM becomes KILL."),
     }
 
-    def act(self, agent: str, given: Given, now: int) -> SignalByAgent:
-        how = bool(given.get("cascade")), Signal(given["signal"]), given.get("grace") or 0
-        return SignalByAgent(given["agent"], agent, now, text(given, "reason"), *how)
+    def act(self, agent: str, asked: Given, now: int) -> SignalByAgent:
+        how = bool(asked.get("cascade")), Signal(asked["signal"]), asked.get("grace") or 0
+        return SignalByAgent(asked["agent"], agent, now, text(asked, "reason"), *how)
 
     def to_model(self, answer: LifecycleChange) -> str:
         return json.dumps(not answer.ignored)
@@ -282,11 +282,11 @@ class ProgramSteer(BuiltinCall):
         "now": Argument("boolean", "Whether it cuts off the step in progress."),
     }
 
-    def act(self, agent: str, given: Given, now: int) -> Unit:
-        if given["agent"] == agent:
+    def act(self, agent: str, asked: Given, now: int) -> Unit:
+        if asked["agent"] == agent:
             return RefusedCall(BadInput("That is you: nobody steers a program but from outside."))
-        word = text(given, "text")
-        return _or_refused(lambda: KeepWord(given["agent"], word, now, at_once=bool(given.get("now")), sender=agent))
+        word = text(asked, "text")
+        return _or_refused(lambda: KeepWord(asked["agent"], word, now, at_once=bool(asked.get("now")), sender=agent))
 
     def to_model(self, answer: KeptWord) -> str:
         return str(answer.mail.id)
@@ -303,9 +303,9 @@ class ProgramRule(BuiltinCall):
         "pattern": Argument("string", "Which calls it fits."),
     }
 
-    def act(self, agent: str, given: Given, now: int) -> AddRule:
-        new = new_rule(given["decision"], text(given, "tool"), text(given, "pattern"), given["scope"])
-        return AddRule(given["agent"], new, now)
+    def act(self, agent: str, asked: Given, now: int) -> AddRule:
+        new = new_rule(asked["decision"], text(asked, "tool"), text(asked, "pattern"), asked["scope"])
+        return AddRule(asked["agent"], new, now)
 
     def to_model(self, answer: Rule) -> str:
         return str(answer.id)
