@@ -55,9 +55,9 @@ def _searched(place: Place, trials: int) -> tuple[float, int | None]:
         with ActorSystem.open(database.url, ScriptedProvider(echo)) as system:
             player = begun(system)
             before = _size(file)
-            taken, found = timed(lambda: searched(player, trials, PARALLEL))
-            if len(found.trials) != trials:
-                raise AssertionError(f"Expected {trials} trials, got {len(found.trials)}")
+            taken, result = timed(lambda: searched(player, trials, PARALLEL))
+            if len(result.trials) != trials:
+                raise AssertionError(f"Expected {trials} trials, got {len(result.trials)}")
         grown = _size(file) - before if file.exists() else None
         return taken, grown
     finally:
@@ -65,7 +65,7 @@ def _searched(place: Place, trials: int) -> tuple[float, int | None]:
 
 
 def _size(file: Path) -> int:
-    return sum(one.stat().st_size for one in file.parent.glob(f"{file.name}*"))
+    return sum(path.stat().st_size for path in file.parent.glob(f"{file.name}*"))
 
 
 def echo(request: Request) -> str:
@@ -122,10 +122,10 @@ def _replayed(place: Place, turns: int) -> tuple[float, int, int]:
                     asked.get()
             read, before = recorded(*clerks), len(done)
             change = {"system": "Be generous."}
-            taken, found = timed(lambda: replay(read, change=change, parallel=PARALLEL))
-            if len(found.turns) != turns:
-                raise AssertionError(f"Expected {turns} turns, got {len(found.turns)}")
-            return taken, len(done) - before, sum(one.what == "arguments" for one in found.differences)
+            taken, result = timed(lambda: replay(read, change=change, parallel=PARALLEL))
+            if len(result.turns) != turns:
+                raise AssertionError(f"Expected {turns} turns, got {len(result.turns)}")
+            return taken, len(done) - before, sum(difference.what == "arguments" for difference in result.differences)
     finally:
         database.drop()
 
@@ -144,7 +144,7 @@ def _cached(forks: int) -> float:
             served = server.served[before:]
             if len(served) != forks:
                 raise AssertionError(f"Expected {forks} requests, got {len(served)}")
-            return min(100 * one.read / (one.read + one.written + one.plain) for one in served)
+            return min(100 * usage.read / (usage.read + usage.written + usage.plain) for usage in served)
 
 
 def _killed(kills: int) -> tuple[int, int]:
@@ -185,8 +185,8 @@ def main(database: str) -> None:
         if player.state == "interrupted":
             player.resume()
         player.reply()
-        for one in searched(player, KILLED_TRIALS, 8).trials:
-            print(*one)
+        for trial in searched(player, KILLED_TRIALS, 8).trials:
+            print(*trial)
 
 
 if __name__ == "__main__":

@@ -76,8 +76,8 @@ def _beside_the_dead(url: str, crowd: int) -> dict[str, float]:
 def _handles(url: str, crowd: int) -> dict[str, float]:
     with ActorSystem.open(url, provider=ScriptedProvider(lambda request: "Yes.")) as system:
         [parent] = system.root.children()
-        taken, found = timed(parent.children)
-        assert len(found) == crowd + LIVING
+        taken, children = timed(parent.children)
+        assert len(children) == crowd + LIVING
         return {"handles of all children": taken}
 
 

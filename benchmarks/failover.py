@@ -82,4 +82,4 @@ def _kills(database: Database, times: int) -> dict[str, list[float]]:
 def _hosts(url: str) -> dict[str | None, int]:
     """The shards of each host that lives, by its name."""
     with ActorSystem.attach(url) as client:
-        return {one.name: one.shards for one in client.hosts() if one.ended_at is None}
+        return {host.name: host.shards for host in client.hosts() if host.ended_at is None}

@@ -15,9 +15,9 @@ from ikigai_actors import ActorSystem, AgentRef
 def main(name: str) -> None:
     """Be such a host until there are no more lines."""
     with ActorSystem.open(join=True, name=name, **app()) as system, ThreadPoolExecutor(EACH) as threads:
-        until(lambda: next(one.shards for one in system.hosts() if one.name == name), "a share")
+        until(lambda: next(host.shards for host in system.hosts() if host.name == name), "a share")
         leads = [system.root.fork(timeout=TIMEOUT) for _ in range(EACH)]
-        here = next(one.id for one in system.hosts() if one.name == name)
+        here = next(host.id for host in system.hosts() if host.name == name)
         for lead in leads:
             if lead.record.owner != here:
                 lead.move(name, timeout=TIMEOUT)

@@ -144,11 +144,11 @@ def _commits(place: Place, hosts: int, each: int) -> tuple[float, float]:
                 )
                 for number, (journal, mine) in enumerate(zip(journals, agents, strict=True))
             ]
-            taken = timed(lambda: list(threads.map(lambda one: one.run(), writers)))[0]
+            taken = timed(lambda: list(threads.map(lambda writer: writer.run(), writers)))[0]
             ours = sum(journal.statistics().batches for journal in journals) / taken
             for journal in journals:
                 journal.close()
-            if failed := [one.failed for one in writers if one.failed]:
+            if failed := [writer.failed for writer in writers if writer.failed]:
                 raise AssertionError(f"A host could not write: {failed[0][:1]}")
             raw = [
                 [

@@ -71,7 +71,7 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
         for _ in range(runs):
             for streams, late in measured.items():
                 late.append(_measure(columns, lines, streams, keys))
-        best = {streams: min(late, key=lambda one: _rank(one, 90)) for streams, late in measured.items()}
+        best = {streams: min(late, key=lambda sample: _rank(sample, 90)) for streams, late in measured.items()}
         for figure, rank in (("p50", 50), ("p90", 90), ("p99", 99), ("max", 100)):
             idle = _rank(best[0], rank)
             name = f"key to screen {columns}×{lines}, {figure}"

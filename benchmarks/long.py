@@ -95,7 +95,7 @@ def ours(directory: Path, text: str, calls: int) -> None:
     with ActorSystem.open(directory / "long.db", ScriptedProvider(answer), tools=[look]) as system:
         system.root.configure(max_steps=calls)
         assert system.root.prompt(text).get().text == "Done."
-        assert sum(one.kind == "assistant" for one in system.root.history()) == calls
+        assert sum(message.kind == "assistant" for message in system.root.history()) == calls
 
 
 def _rows(who: str, calls: int, seconds: float, size: int, stored: int) -> Iterator[Row]:

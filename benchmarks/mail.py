@@ -139,12 +139,12 @@ def _filter(place: Place, count: int) -> tuple[int, float, float]:
         _fill(store, uuids, count, 0)
         database.settle()
         to, sender = uuids[0], uuids[SENDERS // 2]
-        found = len(store.read(lambda tx: mailbox.latest(tx, to, sender)))
-        if found != count // SENDERS:
-            raise AssertionError(f"Expected {count // SENDERS} mails, got {found}")
+        many = len(store.read(lambda tx: mailbox.latest(tx, to, sender)))
+        if many != count // SENDERS:
+            raise AssertionError(f"Expected {count // SENDERS} mails, got {many}")
         every = median(each_time(lambda: store.read(lambda tx: mailbox.latest(tx, to, sender)), 20))
         some = median(each_time(lambda: store.read(lambda tx: mailbox.latest(tx, to, sender, LATEST)), 20))
-        return found, every, some
+        return many, every, some
 
 
 def _mail(recipient: str, number: int, sender: str, count: int, read_at: int | None = None) -> Values:

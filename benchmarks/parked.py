@@ -47,11 +47,11 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
                 database.settle()
                 yield from _rows("beside none", place, count, in_new_process(_measure, database.url, ""))
                 before = _size(database)
-                one = parked(database, count)
+                state = parked(database, count)
                 database.settle()
                 yield Row("parked: bytes in the file", "ikigai", place.name, count, "programs",
                           (_size(database) - before) / count, "B")  # fmt: skip
-                yield from _rows("all", place, count, in_new_process(_measure, database.url, one))
+                yield from _rows("all", place, count, in_new_process(_measure, database.url, state))
             finally:
                 database.drop()
 
@@ -60,8 +60,8 @@ def parked(database: Database, count: int) -> str:
     """Programs that are parked, this many; returns the uuid of one that is no copy and has none."""
     with _open(database.url, park_after=0.2) as system:
         programs = [system.root.fork(model=leads) for _ in range(TEAMS + 1)]
-        for one in programs:
-            one.prompt("Pay the bill?")
+        for program in programs:
+            program.prompt("Pay the bill?")
         until(lambda: len(system.questions.pending()) > TEAMS, "the questions")
         until(lambda: all(agent.record.parked == 1 for agent in (*programs, *_children(programs))), "the parking")
     connection = database.connect()
@@ -73,10 +73,10 @@ def parked(database: Database, count: int) -> str:
         while left > 0:
             some = min(CHUNK, left)
             connection.execute("BEGIN")
-            for place, one in enumerate(programs[1:]):
+            for place, program in enumerate(programs[1:]):
                 here = some // TEAMS + (place < some % TEAMS)
                 if here:
-                    _copy(connection, one.uuid, number, here, others, message)
+                    _copy(connection, program.uuid, number, here, others, message)
                 number += here
             connection.execute("COMMIT")
             left -= some
@@ -86,7 +86,7 @@ def parked(database: Database, count: int) -> str:
 
 
 def _children(programs: list[AgentRef]) -> list[AgentRef]:
-    return [child for one in programs for child in one.children()]
+    return [child for program in programs for child in program.children()]
 
 
 def _copy(connection: object, uuid: str, number: int, count: int, others: str, message: str) -> None:
@@ -94,13 +94,14 @@ def _copy(connection: object, uuid: str, number: int, count: int, others: str, m
         f"WITH RECURSIVE n (at) AS (SELECT {number} UNION ALL SELECT at + 1 FROM n WHERE at + 1 < {number + count})"
     )
     copy = copied_uuid("at").replace("copy", "park")
-    for table, columns, given, key in (
+    for table, columns, selected, key in (
         ("agents", f"uuid, {others}", f"{copy}, {others}", "uuid"),
         ("messages", f"agent_uuid, {message}", f"{copy}, {message}", "agent_uuid"),
         ("asked", "asker, agent, prompt, awaited", f"{copy}, agent, prompt, awaited", "asker"),
     ):
         connection.execute(  # type: ignore[attr-defined]
-            f"INSERT INTO {table} ({columns}) {numbers} SELECT {given} FROM n, {table} WHERE {table}.{key} = '{uuid}'"
+            f"INSERT INTO {table} ({columns}) {numbers} SELECT {selected} "
+            f"FROM n, {table} WHERE {table}.{key} = '{uuid}'"
         )
 
 
@@ -109,7 +110,7 @@ def _rows(which: str, place: Place, count: int, figures: tuple[float, ...]) -> I
         yield Row(f"parked, {which}: {name}", "ikigai", place.name, count, "agents", figure, unit)
 
 
-def _measure(url: str, one: str) -> tuple[float, ...]:
+def _measure(url: str, target: str) -> tuple[float, ...]:
     """The figures, in their order; the last one where there is a program to be woken."""
     with _open(":memory:") as system:
         system.root.fork(model=leads).prompt("go")  # what is imported is imported
@@ -120,9 +121,9 @@ def _measure(url: str, one: str) -> tuple[float, ...]:
     opened, opening = time.perf_counter() - started, processor_seconds() - worked
     held = process_memory() - memory
     with system:
-        if not one:
+        if not target:
             return opened, opening, float(held)
-        boss = system.handle(one)
+        boss = system.handle(target)
         [kid] = [child.uuid for child in boss.children()]
         [question] = [waiting for waiting in system.questions.pending() if waiting.agent == kid]
         started = time.perf_counter()

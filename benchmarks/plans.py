@@ -157,15 +157,15 @@ class _SQLite:
     def at(self, query: str, values: Values) -> tuple[float, int, str]:
         """The seconds of a statement, its rows, and how they are found."""
         statement = queries.for_sqlite(query)
-        given = {name: json.dumps(value) if name in statement.lists else value for name, value in values.items()}
-        plan = self._connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", given).fetchall()
-        taken, rows = _timed(lambda: self._once(statement.sql, given))
+        parameters = {name: json.dumps(value) if name in statement.lists else value for name, value in values.items()}
+        plan = self._connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", parameters).fetchall()
+        taken, rows = _timed(lambda: self._once(statement.sql, parameters))
         return taken, rows, _told(map(_step, (row[3] for row in plan)))
 
-    def _once(self, sql: str, given: Values) -> int:
+    def _once(self, sql: str, values: Values) -> int:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            cursor = self._connection.execute(sql, given)
+            cursor = self._connection.execute(sql, values)
             return max(len(cursor.fetchall()), cursor.rowcount)
         finally:
             self._connection.execute("ROLLBACK")
@@ -173,11 +173,11 @@ class _SQLite:
 
 def _step(step: str) -> str:
     """A step of SQLite's plan, as far as it reads a table that is large."""
-    if found := re.search(r"^(SCAN|SEARCH) .*USING (?:COVERING )?INDEX (\w+)", step):
-        name = found[2].replace("sqlite_autoindex_", "").replace("_1", "_pkey")
-        return f"all of {name}" if found[1] == "SCAN" else name
-    if found := re.search(r"^SCAN (\w+)$", step):
-        return f"scan of {ALIASES[found[1]]}" if found[1] in ALIASES else ""
+    if match := re.search(r"^(SCAN|SEARCH) .*USING (?:COVERING )?INDEX (\w+)", step):
+        name = match[2].replace("sqlite_autoindex_", "").replace("_1", "_pkey")
+        return f"all of {name}" if match[1] == "SCAN" else name
+    if match := re.search(r"^SCAN (\w+)$", step):
+        return f"scan of {ALIASES[match[1]]}" if match[1] in ALIASES else ""
     return ""
 
 
@@ -195,8 +195,8 @@ class _Postgres:
 
     def rows(self, sql: str) -> list[Any]:
         """What a statement gives."""
-        found: list[Any] = self._connection.execute(sql).fetchall()
-        return found
+        rows: list[Any] = self._connection.execute(sql).fetchall()
+        return rows
 
     def at(self, query: str, values: Values) -> tuple[float, int, str]:
         """The seconds of a statement, its rows, and how they are found."""
@@ -219,7 +219,7 @@ class _Postgres:
         """How the rows are found once the statement is prepared for any values."""
         names: dict[str, int] = {}
         numbered = re.sub(
-            r"%\((\w+)\)s", lambda found: f"${names.setdefault(found[1], len(names) + 1)}", sql
+            r"%\((\w+)\)s", lambda match: f"${names.setdefault(match[1], len(names) + 1)}", sql
         ).replace("%%", "%")  # fmt: skip
         [(plan,)] = self._connection.execute(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {numbered}").fetchall()
         return _told(_nodes(plan[0]["Plan"]))

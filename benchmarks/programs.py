@@ -100,8 +100,8 @@ def _raw(database: Database, messages: list[Message], repetitions: int = 200) ->
         agent = connection.execute("SELECT uuid FROM agents WHERE name IS NULL").fetchone()[0]
         copies = [
             [
-                (agent, 1_000_000 + 3 * repetition + place, *one.row()[2:], b"0" * 32)
-                for place, one in enumerate(messages)
+                (agent, 1_000_000 + 3 * repetition + place, *message.row()[2:], b"0" * 32)
+                for place, message in enumerate(messages)
             ]
             for repetition in range(repetitions)
         ]

@@ -61,7 +61,7 @@ def _prompts(database: Database, times: int) -> dict[str, list[float]]:
         first = stack.enter_context(ActorSystem.open(database.url, join=True, name="first", **app()))
         near, far = first.root.fork(), first.root.fork(name=FAR)
         stack.enter_context(host(database.url, "second"))
-        until(lambda: any(one.name == "second" and one.shards for one in first.hosts()), "the second host")
+        until(lambda: any(host.name == "second" and host.shards for host in first.hosts()), "the second host")
         first.move(far, "second", timeout=TIMEOUT)
         client = stack.enter_context(ActorSystem.attach(database.url))
         asked = {"here": near, "elsewhere": far, "attached": client.agent(FAR)}

@@ -58,12 +58,12 @@ def main() -> None:
 def rendered(text: str, results: Results) -> str:
     """The text with its tables as these results give them. Raises `ValueError` for a table that is not known."""
 
-    def table(found: re.Match[str]) -> str:
-        name = found[2]
+    def table(match: re.Match[str]) -> str:
+        name = match[2]
         if name not in TABLES and name != "machine":
             raise ValueError(f"Expected a benchmark's table: machine, {', '.join(TABLES)}; got {name!r}.")
         made = machine(results) if name == "machine" else _table(TABLES[name], results)
-        return f"{found[1]}{made}\n{found[3]}"
+        return f"{match[1]}{made}\n{match[3]}"
 
     return MARKED.sub(table, text)
 
@@ -75,7 +75,11 @@ def machine(results: Results) -> str:
         return "Not measured yet."
     machines = ((run.machine, show(run.machine["memory"], "B")) for run in runs)
     hardware = _each(
-        (f"{one['processor']}, {one['cores']} cores, {size}, {one['system']}" for one, size in machines), "; "
+        (
+            f"{details['processor']}, {details['cores']} cores, {size}, {details['system']}"
+            for details, size in machines
+        ),
+        "; ",
     )
     used: dict[str, set[str]] = {}
     for name, version in (each for run in runs for each in run.versions.items()):

@@ -23,7 +23,7 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
     count = 20 if quick else 100
     for place in places:
         for since, taken in zip(("call", "commit"), _measure(place, count), strict=True):
-            late = sorted(max(0.0, one) for one in taken)
+            late = sorted(max(0.0, seconds) for seconds in taken)
             for rank, at in (("p50", count // 2), ("p90", count * 9 // 10), ("max", -1)):
                 yield Row(f"KILL since its {since}, {rank}", "ikigai", place.name, count, "kills", late[at], "s")
 

@@ -127,8 +127,8 @@ def _open(url: str) -> ActorSystem:
 def _turns(system: ActorSystem, agents: list[str]) -> float:
     """The processor's seconds for a turn of each of these agents, in the mean."""
     worked = processor_seconds()
-    for one in agents:
-        system.handle(one).prompt("What is there?").get()
+    for agent in agents:
+        system.handle(agent).prompt("What is there?").get()
     return (processor_seconds() - worked) / len(agents)
 
 

@@ -15,8 +15,8 @@ from ikigai_actors import ActorSystem, AgentNotFound, AgentRef
 def main(name: str) -> None:
     """Be such a host until there are no more lines."""
     with ActorSystem.open(provider=Billing(), join=True, name=name, balance=None) as system:
-        until(lambda: next(one.shards for one in system.hosts() if one.name == name), "a share")
-        here = next(one.id for one in system.hosts() if one.name == name)
+        until(lambda: next(host.shards for host in system.hosts() if host.name == name), "a share")
+        here = next(host.id for host in system.hosts() if host.name == name)
         teams = {chain: [_here(system, top, name, here) for _ in range(EACH)] for chain, top in _tops(system).items()}
         print("done", flush=True)
         for line in sys.stdin:

@@ -40,15 +40,17 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
         for peer in clusters.PEERS:
             database = place.fresh()
             try:
-                found = peer.measured("forks", database.url + SLOW, HOSTS, each)
+                figures = peer.measured("forks", database.url + SLOW, HOSTS, each)
             finally:
                 database.drop()
-            for hosts, figure in zip(HOSTS, [None] * len(HOSTS) if isinstance(found, str) else found, strict=True):
-                why = found if isinstance(found, str) else ""
+            for hosts, figure in zip(HOSTS, [None] * len(HOSTS) if isinstance(figures, str) else figures, strict=True):
+                why = figures if isinstance(figures, str) else ""
                 yield Row("forks", peer.who, place.name, hosts, "hosts", figure, "/s", why=why)
         for count in TREES[:1] if quick else TREES:
-            one, four = (_death(place, hosts, count) for hosts in (1, HOSTS[-1]))
-            yield Row("death of a tree on 4 hosts", "ikigai", place.name, count, "agents", four, "s", "one host", one)
+            one_host, four = (_death(place, hosts, count) for hosts in (1, HOSTS[-1]))
+            yield Row(
+                "death of a tree on 4 hosts", "ikigai", place.name, count, "agents", four, "s", "one host", one_host
+            )
 
 
 def _forks(place: Place, each: int) -> list[float]:
@@ -72,7 +74,7 @@ def _forks(place: Place, each: int) -> list[float]:
 
 def _fork(threads: ThreadPoolExecutor, hosts: "Sequence[subprocess.Popen[bytes]]", each: int) -> None:
     """Have hosts fork as often, at once."""
-    list(threads.map(lambda one: tell(one, f"fork {each}"), hosts))
+    list(threads.map(lambda agent: tell(agent, f"fork {each}"), hosts))
 
 
 def _death(place: Place, hosts: int, count: int) -> float:
@@ -85,7 +87,9 @@ def _death(place: Place, hosts: int, count: int) -> float:
                 stack.enter_context(host(database.url, f"h{number}"))
             client = stack.enter_context(ActorSystem.attach(database.url))
             until(lambda: _have_shares(client, hosts), "the shares of all")
-            branches = [client.handle(one.uuid) for one in client.agents() if one.parent_uuid == client.root.uuid]
+            branches = [
+                client.handle(record.uuid) for record in client.agents() if record.parent_uuid == client.root.uuid
+            ]
             taken = timed(lambda: [branch.kill(cascade=True) for branch in branches])[0]
             if left := len(client.agents("running")) - 1:
                 raise AssertionError(f"{left} agents outlived their branch.")
@@ -95,5 +99,5 @@ def _death(place: Place, hosts: int, count: int) -> float:
 
 
 def _have_shares(client: AttachedSystem, hosts: int) -> bool:
-    living = [one for one in client.hosts() if one.ended_at is None]
-    return len(living) == hosts and all(one.shards for one in living)
+    living = [host for host in client.hosts() if host.ended_at is None]
+    return len(living) == hosts and all(host.shards for host in living)

@@ -180,7 +180,7 @@ def start(api: Api) -> None:
 def fuzz(api: Api) -> None:
     """Send many requests that make no sense under tokens of a branch; print what they were answered with."""
     chance = random.Random(7)
-    paths = [one.path for one in operations().values()]
+    paths = [operation.path for operation in operations().values()]
     paths += ["/v1/agents", "/v1/agents/{agent}/messages", "/v1/turns/{agent}/m1", "/v1/files", "/mcp", "/agui/{agent}"]
     words = [
         "kid",
@@ -207,23 +207,23 @@ def fuzz(api: Api) -> None:
             return {chance.choice(words): value(depth + 1)} if chance.random() < 0.5 else [value(depth + 1)]
         return chance.choice(made)
 
-    found: Counter[int] = Counter()
+    statuses: Counter[int] = Counter()
     until, sent, client = time.monotonic() + FUZZ_SECONDS, 0, api.client()
     while sent < FUZZED and time.monotonic() < until:
         method, path = chance.choice(["GET", "POST", "POST", "PUT", "HEAD"]), chance.choice(paths)
         schema: Mapping[str, Any] = next(
-            (one.schema for one in operations().values() if one.path == path), {"properties": {}}
+            (operation.schema for operation in operations().values() if operation.path == path), {"properties": {}}
         )
-        given = {name: value() for name in schema["properties"] if chance.random() < 0.6}
+        arguments = {name: value() for name in schema["properties"] if chance.random() < 0.6}
         if chance.random() < 0.2:
-            given[chance.choice(words)] = value()
+            arguments[chance.choice(words)] = value()
         path = path.replace("{agent}", chance.choice(words).encode().decode("latin-1").replace(" ", "%20"))
         if chance.random() < 0.2:
             path += f"?{chance.choice(['after', 'limit', 'wait', 'cursor', 'count'])}={chance.choice(words[3:12])}"
         headers = {"Authorization": f"Bearer {chance.choice(tokens)}", "Content-Type": "application/json"}
         if chance.random() < 0.2:
             headers["Idempotency-Key"] = chance.choice(["k", "x" * 300, "é"])
-        body = json.dumps(given).encode() if chance.random() < 0.9 else chance.randbytes(30)
+        body = json.dumps(arguments).encode() if chance.random() < 0.9 else chance.randbytes(30)
         sent += 1
         try:
             client.request(method, path.encode("ascii", "replace").decode(), body, headers)
@@ -231,14 +231,14 @@ def fuzz(api: Api) -> None:
             text = answer.read()
         except (http.client.HTTPException, OSError):
             client = api.client()
-            found[0] += 1
+            statuses[0] += 1
             continue
-        found[answer.status] += 1
-        if SECRET.encode() in text and SECRET not in json.dumps(given) + unquote(path):
-            print(f"another branch is seen by {method} {path} {given}")
+        statuses[answer.status] += 1
+        if SECRET.encode() in text and SECRET not in json.dumps(arguments) + unquote(path):
+            print(f"another branch is seen by {method} {path} {arguments}")
         if answer.status >= 500 and answer.status != 503:
-            print(f"{answer.status} of {method} {path} {given}: {text[:300]!r}")
-    print(f"{sent:,} fuzzed requests: {dict(sorted(found.items()))}")
+            print(f"{answer.status} of {method} {path} {arguments}: {text[:300]!r}")
+    print(f"{sent:,} fuzzed requests: {dict(sorted(statuses.items()))}")
 
 
 def slow(api: Api) -> None:

@@ -63,8 +63,8 @@ def print_counts(pairs: int) -> None:
     for name, of in all_counted.items():
         print(f"{name:36}{of.calls:8.0f}{of.files:8}{of.changes:18.0f}")
     print("\nChanges of file of a turn, by the two files:")
-    for (one, other), changes in all_counted["turn"].between.most_common(pairs):
-        print(f"{changes / RUNS:8.1f}  {one} and {other}")
+    for (left, other), changes in all_counted["turn"].between.most_common(pairs):
+        print(f"{changes / RUNS:8.1f}  {left} and {other}")
 
 
 def print_times(trees: Sequence[Path], rounds: int) -> None:

@@ -19,7 +19,7 @@ def model(request: Request) -> str:
     """Stands in for a model: once it has heard of Texas, it quotes dollars."""
     if request.messages[-1]["content"][-1]["text"] != PROBE:
         return "Noted."
-    heard = any("Texas" in part["text"] for one in request.messages for part in one["content"])
+    heard = any("Texas" in part["text"] for message in request.messages for part in message["content"])
     return "We quote in dollars." if heard else "We quote in euros."
 
 
@@ -35,11 +35,15 @@ def main(database: str = ":memory:") -> None:
         clerk = system.root.fork(name="clerk")
         for turn in range(1, TURNS + 1):
             clerk.prompt("A customer from Texas asks for tea." if turn == SPOILT else f"Order {turn}.").get()
-        found = bisect(clerk, judge, probe=PROBE, sure=0.99, most=60)
-        print(f"{found.answer}: turn that ends at {found.position}, {found.sure:.3f} sure after {found.probes} probes")
-        if found.position is not None:
-            print([one.content for one in clerk.history() if found.position - 1 <= one.id <= found.position])
-        found.end()
+        result = bisect(clerk, judge, probe=PROBE, sure=0.99, most=60)
+        print(
+            f"{result.answer}: turn that ends at {result.position}, {result.sure:.3f} sure after {result.probes} probes"
+        )
+        if result.position is not None:
+            print(
+                [message.content for message in clerk.history() if result.position - 1 <= message.id <= result.position]
+            )
+        result.end()
 
 
 if __name__ == "__main__":

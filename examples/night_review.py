@@ -39,7 +39,7 @@ def lead(task: str) -> str:
     day, board = task.split(" ", 1)
     me = current_agent()
     reviewers = [me.fork(name=f"{topic}-{day}", model="reviewer", system=f"Review {topic}.") for topic in TOPICS]
-    reviews = gather(*(one.prompt(f"The change of {day}") for one in reviewers))
+    reviews = gather(*(reviewer.prompt(f"The change of {day}") for reviewer in reviewers))
     posted = step(post, [review.text for review in reviews], board, idempotent="by_key")
     return f"{posted} reviews posted"
 

@@ -16,9 +16,9 @@ class Ollama:
         self.model, self._url, self._client = model, url, httpx2.AsyncClient(timeout=600)
 
     async def respond(self, request: ikigai.Request, on_delta: OnDelta) -> ikigai.Reply:
-        tools = [{**one, "parameters": one["input_schema"]} for one in request.tools]
+        tools = [{**tool, "parameters": tool["input_schema"]} for tool in request.tools]
         body = {"model": request.model or self.model, "messages": messages(request), "stream": True}
-        body["tools"] = [{"type": "function", "function": one} for one in tools]
+        body["tools"] = [{"type": "function", "function": tool} for tool in tools]
         text, calls, last = "", list[ikigai.ToolCall](), dict[str, Any]()
         try:
             async with self._client.stream("POST", f"{self._url}/api/chat", json=body) as response:
@@ -52,8 +52,8 @@ def messages(request: ikigai.Request) -> list[dict[str, Any]]:
         results = [block for block in message.blocks if isinstance(block, ResultBlock)]
         texts = [block.text for block in message.blocks if isinstance(block, TextBlock)]
         uses = [block for block in message.blocks if isinstance(block, CallBlock)]
-        sent += [{"role": "tool", "tool_name": one.name, "content": one.text} for one in results]
+        sent += [{"role": "tool", "tool_name": result.name, "content": result.text} for result in results]
         if texts or uses:
-            calls = [{"function": {"name": one.name, "arguments": dict(one.input)}} for one in uses]
+            calls = [{"function": {"name": use.name, "arguments": dict(use.input)}} for use in uses]
             sent.append({"role": message.role, "content": "\n".join(texts), **({"tool_calls": calls} if calls else {})})
     return sent

@@ -21,7 +21,7 @@ async def main(database: str = "team.db") -> None:
     async with AsyncActorSystem.open(database, FunctionProvider(researcher)) as system:
         lead = await system.root.fork(name="lead", budget=Budget(tokens=5_000), exist_ok=True)
         team = [await lead.fork(name=tea, exist_ok=True) for tea in ("assam", "ceylon", "nilgiri")]
-        for reply in await asyncio.gather(*(one.prompt("How much is sold?", output=Finding) for one in team)):
+        for reply in await asyncio.gather(*(analyst.prompt("How much is sold?", output=Finding) for analyst in team)):
             print(reply.output.tea, reply.output.kilos)
         print(await lead.budget)
 

@@ -59,15 +59,17 @@ def review(text: str, database: str = ":memory:", provider: str | None = None) -
             prompt = script if offline else f"Review {look}, and nothing else, of this text:\n\n{text}"
             children[name] = editor.fork(prompt, name=name, output=Review)  # all of them work at once
         reviews: dict[str, Review] = {name: child.reply(timeout=600).output for name, child in children.items()}
-        votes = sum(one.verdict == "keep" for one in reviews.values())
-        found = "\n".join(f"{name}: {one.verdict}, {'; '.join(one.reasons)}" for name, one in reviews.items())
-        task = f"Decide whether we keep the text. Votes to keep it: {votes}.\n\n{found}"
+        votes = sum(review.verdict == "keep" for review in reviews.values())
+        verdicts = "\n".join(
+            f"{name}: {review.verdict}, {'; '.join(review.reasons)}" for name, review in reviews.items()
+        )
+        task = f"Decide whether we keep the text. Votes to keep it: {votes}.\n\n{verdicts}"
         prompt = gives({"keep": votes > 1, "votes": votes}) if offline else task
         return reviews, editor.prompt(prompt, output=Decision).get(timeout=600).output
 
 
 if __name__ == "__main__":
-    found, decision = review(" ".join(sys.argv[1:]) or TEXT)
-    for name, one in found.items():
-        print(f"{name}: {one.verdict} ({'; '.join(one.reasons)})")
-    print("kept" if decision.keep else "to be changed", f"by {decision.votes} of {len(found)}")
+    reviews, decision = review(" ".join(sys.argv[1:]) or TEXT)
+    for name, outcome in reviews.items():
+        print(f"{name}: {outcome.verdict} ({'; '.join(outcome.reasons)})")
+    print("kept" if decision.keep else "to be changed", f"by {decision.votes} of {len(reviews)}")

@@ -24,10 +24,10 @@ AT_FIRST = {"Assam": 10, "Nilgiri": 5}
 def read(documents: Documents) -> tuple[dict[str, int], int]:
     """Kilos of each tea, and the version of the document."""
     try:
-        found = documents.read(STOCK)
+        document = documents.read(STOCK)
     except DocumentNotFound:
         return dict(AT_FIRST), 0
-    return json.loads(found.body), found.version
+    return json.loads(document.body), document.version
 
 
 @tool(idempotent=True)

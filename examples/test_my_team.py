@@ -24,10 +24,10 @@ WORKERS = ("anna", "bert", "carl")
 def read(documents: Documents) -> tuple[str, int]:
     """The findings so far, and their version."""
     try:
-        found = documents.read(FINDINGS)
+        document = documents.read(FINDINGS)
     except DocumentNotFound:
         return "", 0
-    return found.body, found.version
+    return document.body, document.version
 
 
 def careless(request: Request) -> str:
@@ -58,8 +58,8 @@ def team(worker: Callable[[Request], str]) -> Callable[[Simulation], None]:
     def run(world: Simulation) -> None:
         system = world.open(providers={"worker": FunctionProvider(worker, "worker")})
         workers = [system.root.fork("What did you find?", name=name, model="worker:any") for name in WORKERS]
-        for one in workers:
-            one.reply()
+        for each in workers:
+            each.reply()
         everybody_is_heard(world)
 
     return run

@@ -25,7 +25,9 @@ def left(text: str) -> list[Fraction]:
 
 def model(request: Request) -> str:
     """Stands in for a model: it takes the step that the prompt counts up to, whatever that is good for."""
-    said = [part["text"] for one in request.messages if one["role"] == "assistant" for part in one["content"]]
+    said = [
+        part["text"] for message in request.messages if message["role"] == "assistant" for part in message["content"]
+    ]
     numbers = left(said[-1]) if said else NUMBERS
     steps = [
         (f"{x} {sign} {y} = {value}", [value, *(numbers[c] for c in range(len(numbers)) if c not in (a, b))])
@@ -49,10 +51,10 @@ def main(database: str = ":memory:", trials: int = 300) -> None:
     """Search, and tell the steps."""
     with ActorSystem.open(database, ScriptedProvider(model)) as system:
         player = system.root.fork(name="player", system=GAME)
-        found = search(player, judge, plan=MCTS(trials, enough=1.0), options=OPTIONS, seed=1)
-        print(f"score {found.score} after {len(found.trials)} trials")
-        for number in found.path:
-            print(found.experiment.agent_of(number).history()[-1].content.splitlines()[0])
+        result = search(player, judge, plan=MCTS(trials, enough=1.0), options=OPTIONS, seed=1)
+        print(f"score {result.score} after {len(result.trials)} trials")
+        for number in result.path:
+            print(result.experiment.agent_of(number).history()[-1].content.splitlines()[0])
 
 
 if __name__ == "__main__":

@@ -35,25 +35,25 @@ def hash_after(before: str, message: Record) -> str:
 
 def attachments_missed(records: list[Record]) -> Iterator[str]:
     """Find every attachment that is missing, or whose bytes do not have the hash in its message."""
-    there = {sha256(b64decode(one["bytes"])).hexdigest() for one in records if one["record"] == "blob"}
-    for one in records:
-        if one["record"] == "message" and isinstance(one["data"], dict):
-            for attached in one["data"].get("attached") or ():
+    there = {sha256(b64decode(record["bytes"])).hexdigest() for record in records if record["record"] == "blob"}
+    for record in records:
+        if record["record"] == "message" and isinstance(record["data"], dict):
+            for attached in record["data"].get("attached") or ():
                 if attached["sha256"] not in there:
                     there.add(attached["sha256"])  # each is named once
-                    yield f"attachment: {one['agent']} {one['id']}"
+                    yield f"attachment: {record['agent']} {record['id']}"
 
 
 def wrongly_left_out(uuid: str, messages: list[Record], agent: Record) -> Iterator[str]:
     """Find what an export does not leave out: it does so in the logs of agents outside, and only before a clear."""
     outside = uuid.startswith("origin:") or agent["born"] == 0
     left_out = 0
-    for one in [*messages, {"kind": "end"}]:
-        if one["kind"] == "omitted":
-            left_out = one["id"]
-        elif one["kind"] == "clear" and outside:
+    for message in [*messages, {"kind": "end"}]:
+        if message["kind"] == "omitted":
+            left_out = message["id"]
+        elif message["kind"] == "clear" and outside:
             left_out = 0
-        elif one["kind"] != "fork" and left_out:
+        elif message["kind"] != "fork" and left_out:
             yield f"altered: {uuid} {left_out}"
             left_out = 0
 
@@ -65,22 +65,22 @@ def read(path: str, count: str) -> list[Record]:
     end = records.pop()
     if (end.get(count), end.get("sha256")) != (len(records), sha256(b"".join(lines[:-1])).hexdigest()):
         raise ValueError("it was changed or cut off, since its checksum differs")
-    for number, one in enumerate(records, 1):
-        if (given := one.get("hash")) is not None and not fullmatch("[0-9a-f]{64}", given):
-            raise ValueError(f"expected the hash in line {number} to be 64 hexadecimal digits, got {given!r}")
+    for number, record in enumerate(records, 1):
+        if (digest := record.get("hash")) is not None and not fullmatch("[0-9a-f]{64}", digest):
+            raise ValueError(f"expected the hash in line {number} to be 64 hexadecimal digits, got {digest!r}")
     return records
 
 
 def logs_of(records: list[Record]) -> dict[str, Log]:
     """Every log by its agent. What agents inherit from one outside is a log, too."""
     logs: dict[str, Log] = {}
-    for one in records:
-        if one["record"] == "agent":
-            logs[one["uuid"]] = (one["parent"], one["fork_message_id"], [], one)
-            if one["parent"] is not None:
-                logs.setdefault(one["parent"], (None, 0, [], {}))
-        elif one["record"] == "message":
-            logs[one["agent"]][2].append(one)
+    for record in records:
+        if record["record"] == "agent":
+            logs[record["uuid"]] = (record["parent"], record["fork_message_id"], [], record)
+            if record["parent"] is not None:
+                logs.setdefault(record["parent"], (None, 0, [], {}))
+        elif record["record"] == "message":
+            logs[record["agent"]][2].append(record)
     return logs
 
 
@@ -97,7 +97,7 @@ def fork_point(logs: Mapping[str, Log], uuid: str) -> tuple[str, int] | None:
 def problems(records: list[Record], heads: Mapping[str, tuple[int, str]]) -> Iterator[str]:
     """Every place that is not as it was written."""
     logs = logs_of(records)
-    stored = {(uuid, one["id"]): one["hash"] for uuid, log in logs.items() for one in log[2]}
+    stored = {(uuid, message["id"]): message["hash"] for uuid, log in logs.items() for message in log[2]}
     points = {uuid: place for uuid in logs if (place := fork_point(logs, uuid)) is not None}
     for uuid, place in points.items():
         if logs[uuid][3].get("pruned_at") is None and not stored.get(place):
@@ -109,16 +109,16 @@ def problems(records: list[Record], heads: Mapping[str, tuple[int, str]]) -> Ite
         hashed = max((place[1] for place in points.values() if place[0] == uuid), default=0)
         before, due = stored.get(points[uuid]) if uuid in points else EMPTY.hex(), fork + 1
         yield from wrongly_left_out(uuid, messages, agent)
-        for one in messages:
-            if one["id"] != due:
+        for message in messages:
+            if message["id"] != due:
                 yield f"missing: {uuid} {due}"
                 before = None
-            if one["hash"] is None and not (uuid.startswith("origin:") and one["id"] > hashed):
-                yield f"altered: {uuid} {one['id']}"
-            comparable = before and one["hash"] and one["kind"] != "omitted"  # the hash of what stood there
-            if comparable and hash_after(str(before), one) != one["hash"]:
-                yield f"altered: {uuid} {one['id']}"
-            before, due = one["hash"], one["id"] + 1
+            if message["hash"] is None and not (uuid.startswith("origin:") and message["id"] > hashed):
+                yield f"altered: {uuid} {message['id']}"
+            comparable = before and message["hash"] and message["kind"] != "omitted"  # the hash of what stood there
+            if comparable and hash_after(str(before), message) != message["hash"]:
+                yield f"altered: {uuid} {message['id']}"
+            before, due = message["hash"], message["id"] + 1
     yield from attachments_missed(records)
     for uuid, (head, known) in heads.items():
         if uuid in logs and logs[uuid][3]["pruned_at"] is not None:
@@ -133,15 +133,15 @@ def problems(records: list[Record], heads: Mapping[str, tuple[int, str]]) -> Ite
 def main(path: str, checkpoint: str | None = None) -> int:
     """Print what is wrong; return the exit status."""
     try:
-        told = [] if checkpoint is None else read(checkpoint, "end")[1:]
-        heads = {one["agent"]: (one["head"], one["hash"]) for one in told}
-        found = list(dict.fromkeys(problems(read(path, "lines"), heads)))
+        rows = [] if checkpoint is None else read(checkpoint, "end")[1:]
+        heads = {row["agent"]: (row["head"], row["hash"]) for row in rows}
+        faults = list(dict.fromkeys(problems(read(path, "lines"), heads)))
     except LookupError as error:
-        found = [f"The file cannot be verified: {error} is not in it"]
+        faults = [f"The file cannot be verified: {error} is not in it"]
     except (OSError, ValueError, TypeError) as error:
-        found = [f"The file cannot be verified: {error}"]
-    print("\n".join(found) or "every hash fits")
-    return 1 if found else 0
+        faults = [f"The file cannot be verified: {error}"]
+    print("\n".join(faults) or "every hash fits")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -84,10 +84,10 @@ def is_span(text: str) -> bool:
 
 def parse_span(text: str) -> int:
     """Read a length of time as a person writes it, such as ``30d`` or ``12h``. Return it in milliseconds."""
-    found = _SPAN.fullmatch(text.strip())
-    if found is None:
+    match = _SPAN.fullmatch(text.strip())
+    if match is None:
         raise BadInput(f"Expected a length of time such as 30d, 12h or 90m; got {text!r}.")
-    return int(found[1]) * _SECONDS[found[2]] * 1_000
+    return int(match[1]) * _SECONDS[match[2]] * 1_000
 
 
 def check_since(value: object, now: int) -> int:

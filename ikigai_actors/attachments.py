@@ -103,7 +103,7 @@ def attachment(source: Attachable, name: str = "") -> Attachment:
         )
     if fault := fault_of(data, media):
         raise BadInput(f"Expected {what} to be a whole picture, but {fault}: make it again, or load it again.")
-    printable = "".join(one if one.isprintable() and not "\ud800" <= one <= "\udfff" else "_" for one in name)
+    printable = "".join(char if char.isprintable() and not "\ud800" <= char <= "\udfff" else "_" for char in name)
     return Attachment(data, media, sha256(data).hexdigest(), printable[:_NAME_LENGTH])
 
 
@@ -114,17 +114,17 @@ def attachments(sources: object) -> tuple[Attachment, ...]:
     """
     if isinstance(sources, str | bytes | Path | Attachment) or not isinstance(sources, Iterable):
         raise BadInput(f"Expected attach to be a list of paths or bytes; got {shown(sources)}.")
-    given = tuple([attachment(source) for source in sources])
-    if given:
-        check_sum(given)
-    return given
+    attachments = tuple([attachment(source) for source in sources])
+    if attachments:
+        check_sum(attachments)
+    return attachments
 
 
-def check_sum(given: tuple[Attachment, ...]) -> None:
+def check_sum(attachments: tuple[Attachment, ...]) -> None:
     """Raise `BadInput` if there are more attachments, or more bytes of them, than one message may have."""
-    if len(given) > MOST_PICTURES:
-        raise BadInput(f"Expected {MOST_PICTURES} attachments at most; got {len(given)}.")
-    if (total := sum(len(one.data) for one in given)) > LARGEST:
+    if len(attachments) > MOST_PICTURES:
+        raise BadInput(f"Expected {MOST_PICTURES} attachments at most; got {len(attachments)}.")
+    if (total := sum(len(file.data) for file in attachments)) > LARGEST:
         had = f"{total / 2**20:,.1f} MB"
         raise BadInput(f"Expected the attachments to have {_MOST_MB} MB together at most; they have {had}.")
 

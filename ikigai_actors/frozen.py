@@ -51,12 +51,16 @@ def maker(record: type[T]) -> Callable[..., T]:
         A function that takes the same arguments as the class itself, and returns a record.
     """
     known: tuple[Field[Any], ...] = fields(record)  # type: ignore[arg-type]  # any dataclass; its protocol is not public
-    by_place, by_name = [one for one in known if not one.kw_only], [one for one in known if one.kw_only]
+    by_place, by_name = [field for field in known if not field.kw_only], [field for field in known if field.kw_only]
     taken = ", ".join([*map(_parameter, by_place), *(["*"] if by_name else []), *map(_parameter, by_name)])
-    made = {one.name: one.name for one in known}
-    made |= {one.name: f"_new_{one.name}() if {one.name} is _missing else {one.name}" for one in known if _is_made(one)}
-    defaults = {f"_default_{one.name}": one.default for one in known}
-    return _function(record, taken, made, defaults | {f"_new_{one.name}": one.default_factory for one in known})
+    made = {field.name: field.name for field in known}
+    made |= {
+        field.name: f"_new_{field.name}() if {field.name} is _missing else {field.name}"
+        for field in known
+        if _is_made(field)
+    }
+    defaults = {f"_default_{field.name}": field.default for field in known}
+    return _function(record, taken, made, defaults | {f"_new_{field.name}": field.default_factory for field in known})
 
 
 def _is_made(of: Field[Any]) -> bool:
@@ -75,9 +79,9 @@ _copiers: dict[type, Callable[..., Any]] = {}
 def _copier(record: type) -> Callable[..., Any]:
     """The function that `replace` calls for a record of this class; its code names each field once."""
     alone = record.__bases__ == (object,) and "__slots__" in vars(record)  # else its objects have another layout
-    if not alone or hasattr(record, "__post_init__") or not all(one.init for one in fields(record)):
+    if not alone or hasattr(record, "__post_init__") or not all(field.init for field in fields(record)):
         return dataclasses.replace
-    names = [one.name for one in fields(record)]
+    names = [field.name for field in fields(record)]
     taken = ", ".join(["_record", "/", *(["*"] if names else []), *(f"{name}=_missing" for name in names)])
     return _function(record, taken, {name: f"_record.{name} if {name} is _missing else {name}" for name in names}, {})
 
@@ -102,4 +106,4 @@ def as_dict(record: Any) -> dict[str, Any]:
     if isinstance(record, tuple):
         named: dict[str, Any] = record._asdict()  # type: ignore[attr-defined]
         return named
-    return {one.name: getattr(record, one.name) for one in fields(record)}
+    return {field.name: getattr(record, field.name) for field in fields(record)}

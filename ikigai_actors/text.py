@@ -27,13 +27,15 @@ def check_text(text: str, what: str) -> str:
     """
     if not isinstance(text, str):
         raise BadInput(f"Expected {what} to be text; got {shown(text)}.")
-    told = f"The {what.removeprefix('the ')}"
+    subject = f"The {what.removeprefix('the ')}"
     if "\0" in text:
-        raise BadInput(f"{told} holds a NUL character at {text.index(chr(0))}, which cannot be stored; remove it.")
+        raise BadInput(f"{subject} holds a NUL character at {text.index(chr(0))}, which cannot be stored; remove it.")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise BadInput(f"{told} holds half of a character (a lone surrogate) at {error.start}; remove it.") from error
+        raise BadInput(
+            f"{subject} holds half of a character (a lone surrogate) at {error.start}; remove it."
+        ) from error
     return text
 
 
@@ -107,12 +109,16 @@ def described(error: BaseException, words: Callable[[BaseException], str | None]
     Args:
         words: gives the text of an error in place of its type and message; None for those.
     """
-    found = causes(error)
-    told = [_described_alone(each, words) for each in found[:MOST_CAUSES]]
-    if len(told) > 1:
-        left = len(found) - len(told)
-        told = [f"{len(found)} errors:", *(f"- {each}" for each in told), *([f"- and {left} more"] if left else [])]
-    return storable("\n".join([*told, *(_notes(error) if found != [error] else [])]))
+    chain = causes(error)
+    described_alones = [_described_alone(each, words) for each in chain[:MOST_CAUSES]]
+    if len(described_alones) > 1:
+        left = len(chain) - len(described_alones)
+        described_alones = [
+            f"{len(chain)} errors:",
+            *(f"- {each}" for each in described_alones),
+            *([f"- and {left} more"] if left else []),
+        ]
+    return storable("\n".join([*described_alones, *(_notes(error) if chain != [error] else [])]))
 
 
 def _described_alone(error: BaseException, words: Callable[[BaseException], str | None]) -> str:

@@ -72,20 +72,20 @@ def main(arguments: Sequence[str]) -> int:
     options = ["-q", "--workers", str(min(12, WORKERS[tier])), "--tier", tier]
     with (
         temporary_files(tier) as folder,
-        tempfile.TemporaryFile() as told,
-        subprocess.Popen(command(["mypy"]), stdout=told, stderr=told) as types,
+        tempfile.TemporaryFile() as output,
+        subprocess.Popen(command(["mypy"]), stdout=output, stderr=output) as types,
     ):
         Path(folder).chmod(0o755)  # the user of PostgreSQL must be able to enter it
         environment = {**os.environ, "TMPDIR": folder}
         status = subprocess.run(command(["pytest", *options, *rest]), env=environment).returncode
         if types.wait():
-            told.seek(0)
-            print("$ mypy", told.read().decode(), sep="\n", flush=True)
+            output.seek(0)
+            print("$ mypy", output.read().decode(), sep="\n", flush=True)
         if status := status or types.returncode:
             return status
     if tier != "thorough" or rest:
         return 0
-    return next((status for one in CAMPAIGNS if (status := subprocess.run(command(one)).returncode)), 0)
+    return next((status for campaign in CAMPAIGNS if (status := subprocess.run(command(campaign)).returncode)), 0)
 
 
 sys.exit(main(sys.argv[1:]))

@@ -26,8 +26,8 @@ class Work(NamedTuple):
 
     def sizes(self) -> dict[str, tuple[int, ...]]:
         """By what is done with them."""
-        told = {"start": self.made, "stop": self.made, "tell": self.bursts, "fan-out": self.fans}
-        return told | {"ask": self.asks, "ask of a thread": self.asks}
+        sizes = {"start": self.made, "stop": self.made, "tell": self.bursts, "fan-out": self.fans}
+        return sizes | {"ask": self.asks, "ask of a thread": self.asks}
 
     def rounds(self, size: int) -> int:
         """How many times over so many messages are told."""

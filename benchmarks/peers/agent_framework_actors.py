@@ -76,7 +76,7 @@ async def _measure(work: Work) -> Figures:
     for size in work.fans:
         rounds = work.rounds(size)
         figures["fan-out", size] = size * rounds / await _seconds(_run(_built(1, size), rounds))
-    workflow = WorkflowBuilder(start_executor=(one := Answerer(id="one")), output_from=[one]).build()
+    workflow = WorkflowBuilder(start_executor=(answerer := Answerer(id="one")), output_from=[answerer]).build()
     for size in work.asks:
         figures["ask", size] = size / await _seconds(_run(workflow, size))
     return figures

@@ -126,7 +126,7 @@ def long_turn(directory: Path, prompt: str, result: str, calls: int, channel: st
     """One turn of this many model calls. Each but the last calls a tool, which returns this result."""
 
     def model(state: Any) -> dict[str, Any]:
-        step = sum(isinstance(one, AIMessage) for one in state["messages"]) + 1
+        step = sum(isinstance(message, AIMessage) for message in state["messages"]) + 1
         asked = [] if step == calls else [{"name": "look", "args": {"step": step}, "id": f"call_{step}"}]
         return {"messages": [AIMessage("" if asked else "Done.", tool_calls=asked)]}
 

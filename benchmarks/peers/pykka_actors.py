@@ -68,19 +68,19 @@ def rates(start: Start, work: Work) -> Figures:
         starting, actors = timed(partial(_start, start, size))
         figures["start", size] = size / starting
         figures["stop", size] = size / timed(partial(_stop, actors))[0]
-    one = start()
+    actor = start()
     for size in work.bursts:
         rounds = work.rounds(size)
-        figures["tell", size] = size * rounds / timed(partial(_tell, one, size, rounds))[0]
+        figures["tell", size] = size * rounds / timed(partial(_tell, actor, size, rounds))[0]
     for size in work.fans:
         rounds, many = work.rounds(size), _start(start, size)
         figures["fan-out", size] = size * rounds / timed(partial(_fan_out, many, rounds))[0]
         _stop(many)
     for size in work.asks:
-        figures["ask", size] = size / timed(partial(_ask, one, size))[0]
+        figures["ask", size] = size / timed(partial(_ask, actor, size))[0]
         with ThreadPoolExecutor(1) as pool:
-            figures["ask of a thread", size] = size / pool.submit(timed, partial(_ask, one, size)).result()[0]
-    _stop([one])
+            figures["ask of a thread", size] = size / pool.submit(timed, partial(_ask, actor, size)).result()[0]
+    _stop([actor])
     return figures
 
 

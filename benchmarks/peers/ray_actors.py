@@ -71,7 +71,7 @@ def forks(url: str, processes: Sequence[int], each: int) -> list[float]:
     count, rates = max(1, each // 20), []
     with _ray(url):
         for number in processes:
-            leads = [_made(url, f"lead {number}.{one}") for one in range(number)]
+            leads = [_made(url, f"lead {number}.{child}") for child in range(number)]
             ray.get([lead.pid.remote() for lead in leads])
             began = time.perf_counter()
             ray.get([lead.fork.remote(count) for lead in leads])

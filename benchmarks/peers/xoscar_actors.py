@@ -42,16 +42,16 @@ async def _measure(work: Work) -> Figures:
         actors = await _start(pool, size)
         figures["start", size] = size / (time.perf_counter() - began)
         figures["stop", size] = size / await _seconds(_stop(actors))
-    [one] = await _start(pool, 1)
+    [actor] = await _start(pool, 1)
     for size in work.bursts:
         rounds = work.rounds(size)
-        figures["tell", size] = size * rounds / await _seconds(_tell([one] * size, rounds))
+        figures["tell", size] = size * rounds / await _seconds(_tell([actor] * size, rounds))
     for size in work.fans:
         rounds, many = work.rounds(size), await _start(pool, size)
         figures["fan-out", size] = size * rounds / await _seconds(_tell(many, rounds))
         await _stop(many)
     for size in work.asks:
-        figures["ask", size] = size / await _seconds(_ask(one, size))
+        figures["ask", size] = size / await _seconds(_ask(actor, size))
     await pool.stop()
     return figures
 

@@ -29,9 +29,9 @@ class Beside:
 
     def read(self, reading: Callable[[], T]) -> Future[T]:
         """Read on another thread; give a future of the value, or of the exception. A read is never cancelled."""
-        found = Future[T]()
-        self._spare.run(lambda: _settle(found, reading), "ikigai-reading")
-        return found
+        future = Future[T]()
+        self._spare.run(lambda: _settle(future, reading), "ikigai-reading")
+        return future
 
     def post(self, act: Callable[[], object], future: "Future[T]") -> None:
         """Do something on another thread, after all that was posted before. An exception settles the future."""

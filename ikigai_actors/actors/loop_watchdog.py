@@ -124,10 +124,10 @@ def _callback_of(stack: FrameType | None) -> FrameType | None:
 
 def _lines(stack: FrameType | None, callback: FrameType) -> list[CodeLine]:
     """The lines that run within a callback, the innermost first, and that of the callback itself."""
-    found = []
+    lines = []
     while stack is not None:
-        found.append(CodeLine(stack.f_code.co_filename, stack.f_lineno, stack.f_code.co_name))
+        lines.append(CodeLine(stack.f_code.co_filename, stack.f_lineno, stack.f_code.co_name))
         if stack is callback:
             break
         stack = stack.f_back
-    return found
+    return lines

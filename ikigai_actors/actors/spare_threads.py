@@ -51,18 +51,18 @@ class SpareThreads:
                 self._spare.pop().put(None)
 
     def _serve(self, calls: Queue[_Call | None]) -> None:
-        given, thread = calls.get(), threading.current_thread()
-        while given is not None:
-            (call, thread.name), given = given, None
+        job, thread = calls.get(), threading.current_thread()
+        while job is not None:
+            (call, thread.name), job = job, None
             call()
             del call  # what it refers to
             self._spare.append(calls)
             if self._closed:
                 self.close()
             try:
-                given = calls.get(timeout=self._spare_for)
+                job = calls.get(timeout=self._spare_for)
             except queue.Empty:
                 try:
                     self._spare.remove(calls)
                 except ValueError:  # a call is on its way
-                    given = calls.get()
+                    job = calls.get()

@@ -92,11 +92,11 @@ class Slots:
 
     async def acquire(self, name: str) -> Slot:
         """Wait for a slot for a tool of this name. Call it on the loop."""
-        slot, given = Slot(self, name), self.loop.create_future()
-        self._queue.append((slot, given))
+        slot, future = Slot(self, name), self.loop.create_future()
+        self._queue.append((slot, future))
         self._hand_out()
         try:
-            await given
+            await future
         except asyncio.CancelledError:
             slot.give_back()
             raise
@@ -121,9 +121,9 @@ class Slots:
 
     def _hand_out(self) -> None:
         while self._queue and self._busy[False] + max(0, self.abandoned - self._most_abandoned) < self._number:
-            slot, given = self._queue.popleft()
-            if not given.done():  # else its call was cancelled
-                given.set_result(None)
+            slot, future = self._queue.popleft()
+            if not future.done():  # else its call was cancelled
+                future.set_result(None)
                 self.change(slot, taken=True)
 
 

@@ -126,14 +126,14 @@ class WaitRegistry:
             among: only circles through these of the agents that it waits for; None for all.
         """
         with self._lock:
-            circle = closed_by((one for one in wait.edges() if among is None or one.awaited in among), self._out)
+            circle = closed_by((edge for edge in wait.edges() if among is None or edge.awaited in among), self._out)
             waits = [self._waits.get(edge.wait) for edge in circle or ()]
         if circle is None or not all(
-            one is not None and one.awaits.confirm(edge.awaited) for one, edge in zip(waits, circle, strict=True)
+            wait is not None and wait.awaits.confirm(edge.awaited) for wait, edge in zip(waits, circle, strict=True)
         ):
             return
         with self._lock:
-            if not all(one is not None and edge in one.edges() for one, edge in zip(waits, circle, strict=True)):
+            if not all(wait is not None and edge in wait.edges() for wait, edge in zip(waits, circle, strict=True)):
                 return
             if not all(edge.wait in self._waits for edge in circle):  # another one was refused for it
                 return

@@ -51,8 +51,10 @@ def connected(address: str | None, begin: bool = False) -> Iterator[RayConnectio
     try:
         ray.init(where, log_to_driver=False, logging_level=logging.CRITICAL, configure_logging=False)
     except Exception as error:  # Ray raises many
-        told = str(error).strip().splitlines()
-        raise ClusterError(f"Ray at {where} cannot be reached: {told[0] if told else type(error).__name__}") from error
+        lines = str(error).strip().splitlines()
+        raise ClusterError(
+            f"Ray at {where} cannot be reached: {lines[0] if lines else type(error).__name__}"
+        ) from error
     try:
         yield RayConnection(ray, is_local)
     finally:
@@ -80,11 +82,11 @@ def _own(begin: bool, imported: bool) -> str:
             "This program has imported ray, so that it cannot be given the token of the Ray on this machine any more. "
             "Connect to yours by ray.init() first, or import ray after this."
         )
-    found = local.ensure_local_ray() if begin else local.local_ray()
-    if found is None:
+    head = local.ensure_local_ray() if begin else local.local_ray()
+    if head is None:
         raise ClusterError(
             "No Ray of ours runs on this machine: ikigai cluster up starts one. For another one give --address, or set "
             "RAY_ADDRESS."
         )
     os.environ.update(known)
-    return found.address
+    return head.address

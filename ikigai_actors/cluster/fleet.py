@@ -228,10 +228,11 @@ class Fleet:
         try:
             self._namespace = PREFIX + hashlib.sha256(self._place.identity.encode()).hexdigest()[:12]
         except StoreError:
-            for namespace in sorted({one["namespace"] for one in _fleet_actors(ray)}):
+            for namespace in sorted({actor["namespace"] for actor in _fleet_actors(ray)}):
                 self._namespace = namespace
                 if any(
-                    one is not None and one.launch.url == self._place.address for one in self._reports(ray).values()
+                    report is not None and report.launch.url == self._place.address
+                    for report in self._reports(ray).values()
                 ):
                     return
             self._namespace = ""
@@ -239,7 +240,7 @@ class Fleet:
 
     def _names(self, ray: Any) -> list[str]:
         """The names of the hosts, by their numbers."""
-        return sorted((one["name"] for one in _actors(ray) if one["namespace"] == self._namespace), key=_number)
+        return sorted((actor["name"] for actor in _actors(ray) if actor["namespace"] == self._namespace), key=_number)
 
     def _reports(self, ray: Any) -> dict[str, ShimReport | None]:
         """The reports of the shims about their hosts, by their names; None for one that does not answer."""
@@ -254,7 +255,7 @@ class Fleet:
 
     def _records(self) -> dict[str | None, HostRecord]:
         """The rows of the living hosts in the database, by their names."""
-        return {one.name: one for one in living_hosts(self._place)}
+        return {host.name: host for host in living_hosts(self._place)}
 
     def _launch(self, reports: Collection[ShimReport | None]) -> Launch:
         for report in reports:
@@ -293,7 +294,7 @@ class Fleet:
     def _idle(self, reports: Mapping[str, ShimReport | None]) -> dict[str, str]:
         """The states of the hosts that were drained or replaced, by their names."""
         hosts = _fleet_hosts(reports, self._records_if_any())
-        return {one.name: one.state for one in hosts if one.state in _IDLE}
+        return {host.name: host.state for host in hosts if host.state in _IDLE}
 
     def _check_strangers(self, reports: Mapping[str, ShimReport | None], names: Collection[str]) -> None:
         """Refuse to start a host while one of its name lives that is none of the fleet's: each would end the other."""
@@ -329,17 +330,19 @@ class Fleet:
         begun = time.monotonic()
         while True:
             reports = self._reports(ray)
-            found = {one.name: one for one in _fleet_hosts(reports, self._records_if_any())}  # the hosts say what fails
-            missing = [name for name in names if not _works(found.get(name), len(names))]
+            hosts_by_name = {
+                host.name: host for host in _fleet_hosts(reports, self._records_if_any())
+            }  # the hosts say what fails
+            missing = [name for name in names if not _works(hosts_by_name.get(name), len(names))]
             if not missing:
                 return
             if time.monotonic() - begun > _SILENCE:
-                tell(f"waits for {', '.join(f'{name} ({_state_of(found.get(name))})' for name in missing)}")
+                tell(f"waits for {', '.join(f'{name} ({_state_of(hosts_by_name.get(name))})' for name in missing)}")
             for name, report in reports.items():
                 if report is not None and report.status in _REFUSED:
                     raise ClusterError(f"{name} could not be started: {report.said.removeprefix('ikigai: ')}")
             if time.monotonic() - begun > timeout:
-                raise ClusterError(_late(found.get(missing[0]), missing[0], timeout, ray))
+                raise ClusterError(_late(hosts_by_name.get(missing[0]), missing[0], timeout, ray))
             time.sleep(0.2)  # the hosts report as rows, and Ray reports on an actor only when it is asked
 
     def _end(self, ray: Any, names: Sequence[str], tell: Callable[[str], object]) -> None:
@@ -397,7 +400,7 @@ def _actors(ray: Any) -> list[dict[str, str]]:
 
 
 def _fleet_actors(ray: Any) -> list[dict[str, str]]:
-    return [one for one in _actors(ray) if one["namespace"].startswith(PREFIX)]
+    return [actor for actor in _actors(ray) if actor["namespace"].startswith(PREFIX)]
 
 
 def _has_fleets(ray: Any) -> bool:
@@ -408,11 +411,11 @@ def _teller(on_wait: Callable[[str], object] | None) -> Callable[[str], object]:
     """Passes each line on that is not the same as the one before."""
     if on_wait is None:
         return lambda line: None
-    tell, told = check_plain_function(on_wait, "on_wait", "a function that takes a line"), [""]
+    tell, last_line = check_plain_function(on_wait, "on_wait", "a function that takes a line"), [""]
 
     def once(line: str) -> None:
-        if line != told[0]:
-            told[0] = line
+        if line != last_line[0]:
+            last_line[0] = line
             tell(line)
 
     return once
@@ -434,8 +437,8 @@ def _answer(ray: Any, call: Any, timeout: float = 0) -> ShimReport | None:
 def _stranger(reports: Mapping[str, ShimReport | None], records: Collection[HostRecord]) -> HostRecord | None:
     """A living host that no shim runs."""
     ours = {(report.node, report.pid) for report in reports.values() if report is not None}
-    living = (one for one in records if one.state in ("runs", "drains"))
-    return next((one for one in living if (one.hostname, one.pid) not in ours), None)
+    living = (record for record in records if record.state in ("runs", "drains"))
+    return next((host for host in living if (host.hostname, host.pid) not in ours), None)
 
 
 def _fleet_hosts(reports: Mapping[str, ShimReport | None], records: Mapping[str | None, HostRecord]) -> list[FleetHost]:

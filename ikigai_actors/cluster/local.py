@@ -49,10 +49,10 @@ def environment() -> dict[str, str]:
 def local_ray() -> LocalRay | None:
     """The one that runs."""
     try:
-        found = LocalRay(**json.loads((_home() / "head.json").read_text(encoding="utf-8")))
+        head = LocalRay(**json.loads((_home() / "head.json").read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
-    return found if _lives(found.group) else None
+    return head if _lives(head.group) else None
 
 
 def ensure_local_ray() -> LocalRay:
@@ -70,11 +70,11 @@ def ensure_local_ray() -> LocalRay:
 
 def end_local_ray() -> Path | None:
     """End the one that runs, if there is one. Returns where its logs are kept, with what the hosts have printed."""
-    if (found := local_ray()) is not None:
+    if (head := local_ray()) is not None:
         for number in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(found.group, number)
-            if _ended(found.group):
+                os.killpg(head.group, number)
+            if _ended(head.group):
                 break
     kept = _home() / "logs"
     with contextlib.suppress(OSError):  # it has written none
@@ -121,8 +121,8 @@ def _begin(home: Path) -> LocalRay:
     if status:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(begun.group, signal.SIGKILL)
-        told = (home / "ray.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        raise ClusterError(f"Ray could not be started: {told[-1] if told else f'exit status {status}'}")
+        lines = (home / "ray.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        raise ClusterError(f"Ray could not be started: {lines[-1] if lines else f'exit status {status}'}")
     (home / "head.json").write_text(json.dumps(begun._asdict()), encoding="utf-8")
     return begun
 

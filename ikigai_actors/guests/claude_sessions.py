@@ -46,8 +46,8 @@ class IkigaiSessionStore:
         """All entries of a transcript, in their order; None for one that was never written."""
         place = _place(key)
 
-        found = await self._logs.ask(lambda: self._logs.entries(place))
-        return None if found is None else [json.loads(entry.data or "") for entry in found]
+        entries = await self._logs.ask(lambda: self._logs.entries(place))
+        return None if entries is None else [json.loads(entry.data or "") for entry in entries]
 
     async def list_sessions(self, project_key: str) -> "list[SessionStoreListEntry]":
         """The sessions of a project, and when each was changed last, in milliseconds since 1970."""

@@ -52,9 +52,9 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         """Store a checkpoint; return the configuration that names it."""
         place, part = _place(config), _namespace(config)
         kind, body = self.serde.dumps_typed(checkpoint)
-        told = get_serializable_checkpoint_metadata(config, metadata)
-        data = _json({"type": kind, "parent": _checkpoint(config), "metadata": told})
-        run = told.get("run_id")
+        fields = get_serializable_checkpoint_metadata(config, metadata)
+        data = _json({"type": kind, "parent": _checkpoint(config), "metadata": fields})
+        run = fields.get("run_id")
         entry = GuestEntry(
             part=part, about=checkpoint["id"], tag=run if isinstance(run, str) else None, data=data, body=body
         )
@@ -92,8 +92,8 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         """The checkpoints of a thread, or of all, the latest first."""
         wanted = {} if config is None else config.get("configurable", {})
         until = None if before is None else _checkpoint(before)
-        found = self._list(config, wanted.get("checkpoint_ns"), filter, until, wanted.get("checkpoint_id"))
-        return islice(found, limit)
+        tuples = self._list(config, wanted.get("checkpoint_ns"), filter, until, wanted.get("checkpoint_id"))
+        return islice(tuples, limit)
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete a thread. Copies of it keep what they show."""
@@ -147,9 +147,9 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         before: "RunnableConfig | None" = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        found = self.list(config, filter=filter, before=before, limit=limit)
-        while (one := await self._logs.ask(lambda: next(found, None))) is not None:
-            yield one
+        tuples = self.list(config, filter=filter, before=before, limit=limit)
+        while (saved := await self._logs.ask(lambda: next(tuples, None))) is not None:
+            yield saved
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self._logs.ask_in_order(lambda: self.delete_thread(thread_id))
@@ -175,8 +175,8 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         """The checkpoints that are asked for, each read when it is its turn."""
         place = None if config is None else _place(config)
         outlines = self._logs.outlines(_THREAD, place, part, before, only, most)
-        found = [[(entry.about, log, entry) for entry in some] for log, some in outlines]
-        for _, log, entry in heapq.merge(*found, key=lambda one: one[0], reverse=True):
+        pages = [[(entry.about, log, entry) for entry in some] for log, some in outlines]
+        for _, log, entry in heapq.merge(*pages, key=lambda row: row[0], reverse=True):
             if _fits(json.loads(entry.data or "{}")["metadata"], wanted or {}):
                 shown = self._logs.about(log, entry)
                 if "" in shown:  # it was not deleted meanwhile
@@ -197,7 +197,7 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
             checkpoint=self.serde.loads_typed((data["type"], entry.body or b"")),
             metadata=data["metadata"],
             parent_config=None if data["parent"] is None else _config(thread, entry.part, data["parent"]),
-            pending_writes=[write for _, write in sorted(writes, key=lambda one: one[0])],
+            pending_writes=[write for _, write in sorted(writes, key=lambda write: write[0])],
         )
 
     def _needed(self, entries: Mapping[str, GuestEntry], look_at: ShownOf) -> set[str]:

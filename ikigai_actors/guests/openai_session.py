@@ -49,8 +49,8 @@ class IkigaiSession:
             limit = self.session_settings.limit
         most = None if limit is None else check_count(limit, "limit")
 
-        found = await self._logs.ask(lambda: self._logs.entries(self._place, most))
-        return [_item(entry) for entry in found or ()]
+        entries = await self._logs.ask(lambda: self._logs.entries(self._place, most))
+        return [_item(entry) for entry in entries or ()]
 
     async def add_items(self, items: "list[TResponseInputItem]") -> None:
         """Append items, all or none of them."""

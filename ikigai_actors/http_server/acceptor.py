@@ -113,7 +113,7 @@ class Acceptor:
 
     async def _take(self, connection: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        self._strangers = {one: timer for one, timer in self._strangers.items() if not one.is_closing()}
+        self._strangers = {held: timer for held, timer in self._strangers.items() if not held.is_closing()}
         if len(self._strangers) >= self._limits.strangers:
             self._put_out(next(iter(self._strangers)))
         try:

@@ -110,8 +110,8 @@ class Guard:
     _expected = "Expected Authorization: Bearer, with the token."
 
     def _has_secret(self, head: RequestHead) -> bool:
-        kind, _, given = head.headers.get("authorization", "").partition(" ")
-        return kind.lower() == "bearer" and same_secret(given.strip(), self.token)
+        kind, _, secret = head.headers.get("authorization", "").partition(" ")
+        return kind.lower() == "bearer" and same_secret(secret.strip(), self.token)
 
     def _arrival(self, head: RequestHead) -> GuardAnswer | None:
         """The answer to a request that shows the secret for the first time, where that is not a handler's."""
@@ -151,12 +151,12 @@ class PageGuard(Guard):
 def _cookie_of(header: str, name: str) -> str:
     """A cookie of a request; empty for none."""
     for part in header.split(";"):
-        given, _, value = part.strip().partition("=")
-        if given == name:
+        key, _, value = part.strip().partition("=")
+        if key == name:
             return value
     return ""
 
 
-def same_secret(given: str, secret: str) -> bool:
+def same_secret(text: str, secret: str) -> bool:
     """Whether a client has given the secret, found out in a time that says nothing of it."""
-    return secrets.compare_digest(given.encode(errors="replace"), secret.encode())
+    return secrets.compare_digest(text.encode(errors="replace"), secret.encode())

@@ -193,8 +193,8 @@ def limited_heads(protocol: Any) -> Any:
     class LimitedHeads(protocol):  # type: ignore[misc]  # uvicorn names its class by the configuration
         _in_head, _size = False, 0
 
-        def __init__(self, *given: Any, **more: Any) -> None:
-            super().__init__(*given, **more)
+        def __init__(self, *arguments: Any, **more: Any) -> None:
+            super().__init__(*arguments, **more)
             self.logger = _connections
 
         def on_message_begin(self) -> None:

@@ -33,9 +33,9 @@ def suspects(url: str, environ: Mapping[str, str], adds_version: bool = True) ->
         environ: the variables of the environment.
         adds_version: whether the client adds ``/v1`` to it.
     """
-    found = ""
+    suspect = ""
     if adds_version and url.rstrip("/").endswith("/v1"):
-        found += " The address ends in /v1, which is added to it: leave that out."
+        suspect += " The address ends in /v1, which is added to it: leave that out."
     if proxies := [name for name in _PROXIES if environ.get(name) or environ.get(name.lower())]:
-        found += f" A proxy is set ({', '.join(proxies)}): check it, or name the host in NO_PROXY."
-    return found
+        suspect += f" A proxy is set ({', '.join(proxies)}): check it, or name the host in NO_PROXY."
+    return suspect

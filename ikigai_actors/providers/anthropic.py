@@ -124,8 +124,8 @@ class AnthropicProvider:
         self._batches = None if batches is None else check_flag(batches, "batches")
         check_optional(api_key, str, "api_key", "text")
         check_optional(base_url, str, "base_url", "text")
-        given = {"api_key": api_key, "base_url": base_url}
-        self._options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        options = {"api_key": api_key, "base_url": base_url}
+        self._options: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         self._options |= client_options(timeout)
         # No propagation: the address of a span is no business of the service.
         self._options["open_telemetry"] = {"traces": check_flag(client_spans, "client_spans"), "propagation": False}
@@ -178,14 +178,16 @@ class AnthropicProvider:
     async def create_batch(self, id: str, requests: Sequence[BatchRequest]) -> str:  # noqa: A002 - its field's name
         """Send a batch; return the service's name of it. Raises `ProviderError`."""
         async with self._batches_of_service() as batches:
-            params = [{"custom_id": one.custom_id, "params": json.loads(one.body)} for one in requests]
+            params = [{"custom_id": request.custom_id, "params": json.loads(request.body)} for request in requests]
             return (await batches.create(requests=cast(Any, params))).id
 
     async def listed_batches(self) -> Sequence[ListedBatch]:
         """The latest batches of the service. Raises `ProviderError`."""
         async with self._batches_of_service() as batches:
             page = await batches.list(limit=_LISTED)
-            return [ListedBatch(one.id, _size_of(one), one.processing_status == "ended", None) for one in page.data]
+            return [
+                ListedBatch(batch.id, _size_of(batch), batch.processing_status == "ended", None) for batch in page.data
+            ]
 
     async def has_ended(self, remote: str) -> bool:
         """Whether the results of a batch are there. Raises `ProviderError`."""
@@ -196,7 +198,7 @@ class AnthropicProvider:
         """The results of a batch that has ended. Raises `ProviderError`."""
         async with self._batches_of_service() as batches:
             decoder = await batches.results(remote)
-            return [BatchResult(one.custom_id, _outcome_of(one.result)) async for one in decoder]
+            return [BatchResult(entry.custom_id, _outcome_of(entry.result)) async for entry in decoder]
 
     async def cancel_batch(self, remote: str) -> None:
         """Ask for no more results of a batch. Raises `ProviderError`."""
@@ -215,8 +217,8 @@ class AnthropicProvider:
 
     def check_ready(self) -> None:
         """Raise `ProviderMissing` where there is no key. May block."""
-        given = (self._options.get("api_key"), os.environ.get("ANTHROPIC_API_KEY"))
-        if not any(given) and "base_url" not in self._options:
+        keys = (self._options.get("api_key"), os.environ.get("ANTHROPIC_API_KEY"))
+        if not any(keys) and "base_url" not in self._options:
             client = self._new_client()  # it alone knows the other places for a key
             if not _has_key(client):
                 raise ProviderMissing(_NO_KEY, unavailable=True, free=True)
@@ -249,13 +251,13 @@ class AnthropicProvider:
 
         Raises `ProviderError` for an invalid one.
         """
-        given, setting = self._options.get("base_url"), "base_url"
-        if given is None:
-            given, setting = os.environ.get("ANTHROPIC_BASE_URL"), "ANTHROPIC_BASE_URL"
-        if given is None:
+        url, setting = self._options.get("base_url"), "base_url"
+        if url is None:
+            url, setting = os.environ.get("ANTHROPIC_BASE_URL"), "ANTHROPIC_BASE_URL"
+        if url is None:
             return ""
-        check_address(str(given), setting)
-        return str(given)
+        check_address(str(url), setting)
+        return str(url)
 
     def _new_client(self) -> "AsyncAnthropic":
         import anthropic
@@ -277,7 +279,7 @@ class AnthropicProvider:
         tools = list(request.tools)
         if (schema := self._schema_to_send(request)) is not None:
             arguments["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
-            tools = [one for one in tools if one != request.output]
+            tools = [tool for tool in tools if tool != request.output]
         if tools:
             arguments["tools"] = tools
         if thinking := request.settings.get("thinking"):
@@ -324,8 +326,8 @@ class AnthropicProvider:
 
     def _settings(self) -> Settings:
         """The names of this provider's settings, for a person."""
-        given = {"api_key": "ANTHROPIC_API_KEY", "base_url": "ANTHROPIC_BASE_URL"}
-        return Settings(*(name if name in self._options else variable for name, variable in given.items()))
+        variables = {"api_key": "ANTHROPIC_API_KEY", "base_url": "ANTHROPIC_BASE_URL"}
+        return Settings(*(name if name in self._options else variable for name, variable in variables.items()))
 
 
 class _Written:

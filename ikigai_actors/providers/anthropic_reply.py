@@ -81,7 +81,7 @@ class MessagesReply(StreamedReply):
             case "message_start":
                 self._message = expect(dict, event.get("message"), "message")
                 blocks = expect(list, self._message.get("content"), "content of the message")
-                self._blocks = {place: _Block(expect(dict, one, "block")) for place, one in enumerate(blocks)}
+                self._blocks = {place: _Block(expect(dict, block, "block")) for place, block in enumerate(blocks)}
                 yield self._counted(self._message.get("usage"))
             case "message_delta":
                 delta = expect(dict, event.get("delta"), "delta of the message")
@@ -154,11 +154,11 @@ class MessagesReply(StreamedReply):
 
     def _counted(self, usage: object) -> Delta:
         """Take what the service has counted: each count is the whole so far, and one that is missing stays."""
-        told = usage if isinstance(usage, Mapping) else {}
-        self._usage.update({name: count for name, count in told.items() if count is not None})
+        counts = usage if isinstance(usage, Mapping) else {}
+        self._usage.update({name: count for name, count in counts.items() if count is not None})
         return Delta(spent=self._spent())
 
     def _spent(self) -> Spent:
-        counts = {one.name: count_in(self._usage, one.name) for one in fields(Usage)}
+        counts = {field.name: count_in(self._usage, field.name) for field in fields(Usage)}
         counts["cache_creation_1h_input_tokens"] = count_in(self._usage, "cache_creation", "ephemeral_1h_input_tokens")
         return Spent(Usage(**counts), expect(str, self._begun("usage").get("model"), "model"))

@@ -95,8 +95,8 @@ def batches_of(provider: object) -> BatchService | None:
 
 def custom_id(agent: str, position: int, attempt: int, batch: str) -> str:
     """The id of a request at the service: at most 64 letters, digits and hyphens, with our name of the batch last."""
-    told = "\0".join((agent, str(position), str(attempt)))
-    return f"{hashlib.sha256(told.encode()).hexdigest()[:24]}-{batch}"
+    identity = "\0".join((agent, str(position), str(attempt)))
+    return f"{hashlib.sha256(identity.encode()).hexdigest()[:24]}-{batch}"
 
 
 def batch_in(custom_id: str) -> str:

@@ -104,11 +104,11 @@ def _check_call(where: str, call: object) -> None:
     _check_json(f"{where}.input", dict(call.input))
 
 
-def _check_use(where: str, name: object, given: object, call_id: object, path: str) -> None:
+def _check_use(where: str, name: object, arguments: object, call_id: object, path: str) -> None:
     if not isinstance(name, str):
         _refuse(path.format(where, "name"), "text", name)
-    if not isinstance(given, Mapping):
-        _refuse(path.format(where, "input"), "a dict", given)
+    if not isinstance(arguments, Mapping):
+        _refuse(path.format(where, "input"), "a dict", arguments)
     if not isinstance(call_id, str):
         _refuse(path.format(where, "id"), "text", call_id)
 

@@ -166,8 +166,8 @@ def endpoint(name: str, base_url: str, protocol: str = "", api_key: str = "", **
         BadInput: an argument cannot be used.
     """
     speaks = protocol or (CHAT if base_url.rstrip("/").endswith("/v1") else MESSAGES)
-    given = {"base_url": base_url, "api_key": api_key or _NO_KEY, **options}
-    made: Provider = AnthropicProvider(**given) if speaks == MESSAGES else OpenAIProvider(api=speaks, **given)
+    arguments = {"base_url": base_url, "api_key": api_key or _NO_KEY, **options}
+    made: Provider = AnthropicProvider(**arguments) if speaks == MESSAGES else OpenAIProvider(api=speaks, **arguments)
     made.name = name
     return made
 
@@ -238,11 +238,11 @@ def _of_a_class(file: _File, name: str, table: Mapping[str, Any]) -> Callable[[]
 
     def make() -> Provider:
         try:
-            found = installed(name, arguments)
+            provider = installed(name, arguments)
         except BadInput as error:
             raise BadInput(f"{place} in {file.source}: {error}") from error
-        assert found is not None  # as above
-        return found
+        assert provider is not None  # as above
+        return provider
 
     return make
 

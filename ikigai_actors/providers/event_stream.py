@@ -66,7 +66,7 @@ def is_heartbeat(event: Mapping[str, Any]) -> bool:
     if "type" in event or "error" in event:
         return event.get("type") in _HEARTBEATS
     choices = event.get("choices")
-    return not any(_says_something(one) for one in choices) if isinstance(choices, list) else choices is None
+    return not any(_says_something(choice) for choice in choices) if isinstance(choices, list) else choices is None
 
 
 def _says_something(choice: object) -> bool:

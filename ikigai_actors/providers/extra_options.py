@@ -42,6 +42,6 @@ def extra_options(request: Request, taken: Mapping[str, Any]) -> dict[str, Any]:
             way = f"Use {_OTHERWISE[name]}." if name in _OTHERWISE else "Take it out of options."
             raise ProviderError(f"The setting options has {name!r}, which the request says by itself. {way}", free=True)
         if name in _MORE:
-            told = "which could make the service write more than the one reply that budgets count"
-            raise ProviderError(f"The setting options has {name!r}, {told}. Take it out of options.", free=True)
+            reason = "which could make the service write more than the one reply that budgets count"
+            raise ProviderError(f"The setting options has {name!r}, {reason}. Take it out of options.", free=True)
     return dict(options)

@@ -79,8 +79,8 @@ def _read(form: Mapping[str, Any], names: Mapping[Any, str]) -> Block:
     match form:
         case {"type": "text", "text": str(text)}:
             return TextBlock(text, form)
-        case {"type": "tool_use", "id": str(call_id), "name": str(name), "input": Mapping() as given}:
-            return CallBlock(call_id, name, given, form)
+        case {"type": "tool_use", "id": str(call_id), "name": str(name), "input": Mapping() as arguments}:
+            return CallBlock(call_id, name, arguments, form)
         case {"type": "tool_result", "tool_use_id": str(call_id), "content": str(text), **rest} if not (
             rest.keys() - {"is_error"}
         ):

@@ -46,12 +46,12 @@ def imported(reference: str, what: str, names: str = "NAME", example: str = "app
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
     try:
-        found: Any = importlib.import_module(module)
+        attribute: Any = importlib.import_module(module)
         for part in name.split("."):
-            found = getattr(found, part)
+            attribute = getattr(attribute, part)
     except (Exception, SystemExit) as error:  # whatever the module does
         raise _unusable(what, reference, "imported", error) from error
-    return found
+    return attribute
 
 
 def named_provider(reference: str, what: str, arguments: Mapping[str, Any] | None = None) -> Provider:
@@ -69,7 +69,7 @@ def named_provider(reference: str, what: str, arguments: Mapping[str, Any] | Non
 
 def installed_names() -> set[str]:
     """The names of the providers that installed packages offer."""
-    return {one.name for one in entry_points(group=GROUP)}
+    return {point.name for point in entry_points(group=GROUP)}
 
 
 def installed(name: str, arguments: Mapping[str, Any] | None = None) -> Provider | None:
@@ -77,16 +77,16 @@ def installed(name: str, arguments: Mapping[str, Any] | None = None) -> Provider
 
     Raises `BadInput` when it cannot be made, or two packages offer it.
     """
-    found = {(one.value, _package(one)): one for one in entry_points(group=GROUP, name=name)}
-    if not found:
+    points = {(point.value, _package(point)): point for point in entry_points(group=GROUP, name=name)}
+    if not points:
         return None
-    if len(found) > 1:
-        packages = " and ".join(sorted(_package(one) for one in found.values()))
+    if len(points) > 1:
+        packages = " and ".join(sorted(_package(point) for point in points.values()))
         raise BadInput(f"Provider {name!r} is offered by {packages}. Uninstall one, or name the class by MODULE:CLASS.")
-    [(reference, package)] = found
+    [(reference, package)] = points
     what = f"Provider {name!r} of package {package}"
     try:
-        target = found[reference, package].load()
+        target = points[reference, package].load()
     except (Exception, SystemExit) as error:  # whatever the package does
         raise _unusable(what, reference, "imported", error) from error
     return _made(target, what, reference, arguments or {})
@@ -113,8 +113,10 @@ def check_provider(provider: object, what: str) -> None:
     check_provider_name(getattr(provider, "name", None))
 
 
-def _is_provider(one: object) -> bool:
-    return not inspect.isclass(one) and all(callable(getattr(one, part, None)) for part in ("respond", "close"))
+def _is_provider(candidate: object) -> bool:
+    return not inspect.isclass(candidate) and all(
+        callable(getattr(candidate, part, None)) for part in ("respond", "close")
+    )
 
 
 def _made(target: Any, what: str, reference: str, arguments: Mapping[str, Any]) -> Provider:
@@ -136,8 +138,8 @@ def _made(target: Any, what: str, reference: str, arguments: Mapping[str, Any]) 
     return made
 
 
-def _package(one: EntryPoint) -> str:
-    return "(unknown)" if one.dist is None else one.dist.name
+def _package(point: EntryPoint) -> str:
+    return "(unknown)" if point.dist is None else point.dist.name
 
 
 def _unusable(what: str, reference: str, how: str, error: BaseException) -> BadInput:

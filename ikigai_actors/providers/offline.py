@@ -165,12 +165,12 @@ def _steps(prompt: str, position: int) -> list[tuple[ToolCall, ...]] | str:
 def _calls(line: str) -> list[tuple[str, dict[str, Any]]]:
     """The calls of a line that holds nothing else; none when it is text. Raises `ValueError` for wrong arguments."""
     calls: list[tuple[str, dict[str, Any]]] = []
-    place, given = 0, False
-    while (found := _CALL.match(line, place)) is not None:
-        name, place = found["name"], found.end()
+    place, has_brackets = 0, False
+    while (match := _CALL.match(line, place)) is not None:
+        name, place = match["name"], match.end()
         arguments: Any = {}
         if line[place : place + 1] in ("{", "["):
-            given = True
+            has_brackets = True
             try:
                 arguments, place = json.JSONDecoder().raw_decode(line, place)
             except ValueError as error:
@@ -179,7 +179,7 @@ def _calls(line: str) -> list[tuple[str, dict[str, Any]]]:
             raise ValueError(f"The arguments of @{name} must be a JSON object, such as {{}}.")
         calls.append((name, arguments))
         place += len(line[place:]) - len(line[place:].lstrip())
-    if place < len(line) and given:
+    if place < len(line) and has_brackets:
         raise ValueError(f"I cannot read what follows the arguments of @{calls[-1][0]}: {_quoted(line[place:])}.")
     return calls if place == len(line) else []
 
@@ -230,10 +230,12 @@ def _inside(tagged: str) -> str:
 def _notes(prompts: list[str], asked: str) -> str:
     """A summary: the prompts before those that stay verbatim, each on its line; long ones are cut."""
     kept = _KEPT.search(asked)
-    places = [place for place, one in enumerate(prompts) if kept is not None and _one_line(one).startswith(kept[1])]
+    places = [
+        place for place, prompt in enumerate(prompts) if kept is not None and _one_line(prompt).startswith(kept[1])
+    ]
     noted = prompts[: places[-1]] if places else prompts
     if (since := _SINCE.search(asked)) is not None:
-        first = [place for place, one in enumerate(prompts) if _one_line(one).startswith(since[1])]
+        first = [place for place, prompt in enumerate(prompts) if _one_line(prompt).startswith(since[1])]
         noted = prompts[first[-1] :] if first else prompts
     lines = (f"{_NOTE}{json.dumps(prompt[:_NOTED], ensure_ascii=False)}" for prompt in noted)
     return "\n".join(lines) or "Nothing yet."

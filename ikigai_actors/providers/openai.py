@@ -165,8 +165,8 @@ class OpenAIProvider:
         endpoint: Any = "/v1/responses" if self._speaks_responses(self._address()[0]) else "/v1/chat/completions"
         lines = (
             b'{"custom_id":%s,"method":"POST","url":%s,"body":%s}\n'
-            % (json.dumps(one.custom_id).encode(), json.dumps(endpoint).encode(), one.body)
-            for one in requests
+            % (json.dumps(request.custom_id).encode(), json.dumps(endpoint).encode(), request.body)
+            for request in requests
         )
         async with self._batching() as client:
             file = await client.files.create(file=(f"{id}.jsonl", b"".join(lines)), purpose="batch")
@@ -181,12 +181,12 @@ class OpenAIProvider:
             page = await client.batches.list(limit=_LISTED)
             return [
                 ListedBatch(
-                    one.id,
-                    0 if one.request_counts is None else one.request_counts.total,
-                    one.status in _ENDED,
-                    (one.metadata or {}).get(_OURS, ""),
+                    batch.id,
+                    0 if batch.request_counts is None else batch.request_counts.total,
+                    batch.status in _ENDED,
+                    (batch.metadata or {}).get(_OURS, ""),
                 )
-                for one in page.data
+                for batch in page.data
             ]
 
     async def has_ended(self, remote: str) -> bool:
@@ -273,12 +273,12 @@ class OpenAIProvider:
             arguments["extra_body"] = options
         return arguments
 
-    def _learns(self, model: str, arguments: Mapping[str, Any], told: str) -> bool:
+    def _learns(self, model: str, arguments: Mapping[str, Any], error_text: str) -> bool:
         """Note what a model refuses, in the service's words; whether it was asked for that."""
-        if ENCRYPTED in arguments.get("include", ()) and "ncrypted" in told:
+        if ENCRYPTED in arguments.get("include", ()) and "ncrypted" in error_text:
             self._plain.add(model)
             return True
-        if arguments.keys() & _FORMS and any(word in told for word in _REFUSED_FORM):
+        if arguments.keys() & _FORMS and any(word in error_text for word in _REFUSED_FORM):
             self._wordy.add(model)
             return True
         return False
@@ -294,9 +294,9 @@ class OpenAIProvider:
         if self._base_url is not None:
             check_address(self._base_url, "base_url")
             return self._base_url, Settings("api_key", "base_url")
-        if (given := os.environ.get("OPENAI_BASE_URL")) is not None:
-            check_address(given, "OPENAI_BASE_URL")
-            return given, Settings(key, "OPENAI_BASE_URL")
+        if (url := os.environ.get("OPENAI_BASE_URL")) is not None:
+            check_address(url, "OPENAI_BASE_URL")
+            return url, Settings(key, "OPENAI_BASE_URL")
         return f"https://{_OFFICIAL}/v1", Settings(key, "OPENAI_BASE_URL")
 
     def _key(self) -> str:

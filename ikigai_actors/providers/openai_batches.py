@@ -13,7 +13,7 @@ _REFUSED = frozenset({400, 403, 404, 413, 422})
 def one_chunk(completion: Mapping[str, Any]) -> dict[str, Any]:
     """A whole chat completion as the one chunk of a stream."""
     choices = completion.get("choices")
-    deltas = [{**one, "delta": one.get("message")} for one in (choices if isinstance(choices, list) else ())]
+    deltas = [{**choice, "delta": choice.get("message")} for choice in (choices if isinstance(choices, list) else ())]
     return {**completion, "choices": deltas}
 
 
@@ -28,7 +28,7 @@ def batch_result_of(line: Mapping[str, Any]) -> BatchResult:
     status, body = response.get("status_code"), response.get("body")
     if status == 200:
         return BatchResult(str(line["custom_id"]), MemberOutcome("succeeded", json.dumps(body)))
-    told = error or (body or {}).get("error") or {}
-    kind = "refused" if status in _REFUSED else "expired" if told.get("code") == "batch_expired" else "errored"
-    reason = f"{told.get('code') or status}: {told.get('message')}"
+    details = error or (body or {}).get("error") or {}
+    kind = "refused" if status in _REFUSED else "expired" if details.get("code") == "batch_expired" else "errored"
+    reason = f"{details.get('code') or status}: {details.get('message')}"
     return BatchResult(str(line["custom_id"]), MemberOutcome(kind, reason))

@@ -126,7 +126,7 @@ def _user(message: ModelMessage, sent_ids: Mapping[str, str], blobs: Blobs) -> I
                 yield {"role": "tool", "tool_call_id": call_id, "content": text}
                 if block.attached:
                     said.append(_text(f"What {block.name} gave beside its text:"))
-                    said += [_attached(one, blobs) for one in block.attached]
+                    said += [_attached(attachment, blobs) for attachment in block.attached]
             case TextBlock():
                 said.append(_text(block.text))
             case PictureBlock() | DocumentBlock() | AudioBlock():
@@ -229,9 +229,11 @@ class ChatReply(OpenAIReply):
     def _take_part(self, part: Mapping[str, Any]) -> Iterator[Delta]:
         """Take a text, or a part of a content that is a list: Mistral's reasoning models have such."""
         thought = part.get("thinking")
-        for one in thought if isinstance(thought, list) else ():
+        for passage in thought if isinstance(thought, list) else ():
             yield from (
-                (self._thought(one["text"]),) if isinstance(one, dict) and isinstance(one.get("text"), str) else ()
+                (self._thought(passage["text"]),)
+                if isinstance(passage, dict) and isinstance(passage.get("text"), str)
+                else ()
             )
         if "text" in part and (text := expect(str, part["text"], "content")):
             yield self._said(text)
@@ -248,7 +250,7 @@ class ChatReply(OpenAIReply):
         """Take a piece of a call: by its index; without one, a name or an id begins the next call."""
         function = expect(dict, piece.get("function") or {}, "function of a tool call")
         call_id, name = (
-            expect(str, one or "", "id or name of a call") for one in (piece.get("id"), function.get("name"))
+            expect(str, entry or "", "id or name of a call") for entry in (piece.get("id"), function.get("name"))
         )
         index = piece.get("index")
         if index is None:
@@ -265,8 +267,8 @@ class ChatReply(OpenAIReply):
     def _read(self, call: _Call) -> ToolCall:
         if not call.name:
             raise MalformedStreamError("a call has no name")
-        given = read_arguments(call.name, "".join(call.arguments), cut=self._finish == "length")
-        return ToolCall(self._names.get(call.name, call.name), given, call.id)
+        arguments = read_arguments(call.name, "".join(call.arguments), cut=self._finish == "length")
+        return ToolCall(self._names.get(call.name, call.name), arguments, call.id)
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage:

@@ -100,7 +100,10 @@ def explanation(error: Exception, request: Request, settings: Settings, suspecte
 
     match error:
         case openai.APIStatusError():
-            words = [str(error.status_code), *(str(one) for one in (error.code, error.param, error.request_id) if one)]
+            words = [
+                str(error.status_code),
+                *(str(detail) for detail in (error.code, error.param, error.request_id) if detail),
+            ]
             return remedies.refused(status_of(error) or 0, _said(error), words, request, settings, suspected)
         case ServiceFailure():
             return remedies.refused(status_of(error) or 0, str(error), error.words, request, settings, suspected)

@@ -41,11 +41,11 @@ def sent_name(name: str) -> str:
 
 def function_form(tool: Mapping[str, Any]) -> dict[str, Any]:
     """A tool as the service takes it. The rest of a description that is too long goes into that of its parameters."""
-    told, schema = tool.get("description", ""), tool["input_schema"]
-    if len(told) > _DESCRIPTION_LENGTH:
-        more = "\n\n".join(filter(None, (f"…{told[_DESCRIPTION_LENGTH - 1 :]}", schema.get("description"))))
-        told, schema = f"{told[: _DESCRIPTION_LENGTH - 1]}…", {**schema, "description": more}
-    return {"name": sent_name(tool["name"]), "description": told, "parameters": schema}
+    description, schema = tool.get("description", ""), tool["input_schema"]
+    if len(description) > _DESCRIPTION_LENGTH:
+        more = "\n\n".join(filter(None, (f"…{description[_DESCRIPTION_LENGTH - 1 :]}", schema.get("description"))))
+        description, schema = f"{description[: _DESCRIPTION_LENGTH - 1]}…", {**schema, "description": more}
+    return {"name": sent_name(tool["name"]), "description": description, "parameters": schema}
 
 
 def own_names(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:

@@ -100,7 +100,7 @@ def _items(message: ModelMessage, blobs: Blobs, later: Mapping[str, Mapping[str,
             case CallBlock(name=name) if name == FIND_TOOLS and later:
                 yield {**_SEARCH, "type": "tool_search_call", "call_id": block.id, "arguments": dict(block.input)}
             case ResultBlock(name=name) if name == FIND_TOOLS and later:
-                loaded = [later[one] for one in block.found if one in later]
+                loaded = [later[wanted] for wanted in block.found if wanted in later]
                 yield {**_SEARCH, "type": "tool_search_output", "call_id": block.call_id, "tools": loaded}
             case CallBlock(own={"item": {"type": "tool_search_call"}}):
                 yield _call(block)
@@ -109,15 +109,16 @@ def _items(message: ModelMessage, blobs: Blobs, later: Mapping[str, Mapping[str,
             case TextBlock(own={"item": Mapping() as item}):
                 yield _unstored(item)
             case CallBlock(own={"item": Mapping() as item}):
-                given = {} if block.input else {"arguments": "{}"}  # a model may say "" or null, which no request may
-                yield {**_unstored(item), "call_id": block.id, "name": sent_name(block.name), **given}
+                # a model may say "" or null, which no request may
+                arguments = {} if block.input else {"arguments": "{}"}
+                yield {**_unstored(item), "call_id": block.id, "name": sent_name(block.name), **arguments}
             case TextBlock() if message.role == "assistant":
                 yield {"role": "assistant", "content": block.text}
             case CallBlock():
                 yield _call(block)
             case ResultBlock():
                 text = f"Error: {block.text}" if block.is_error else block.text
-                parts = [_text(text), *(_attached(one, blobs) for one in block.attached)]
+                parts = [_text(text), *(_attached(attachment, blobs) for attachment in block.attached)]
                 output = parts if block.attached else text
                 yield {"type": "function_call_output", "call_id": block.call_id, "output": output}
             case TextBlock():
@@ -129,8 +130,8 @@ def _items(message: ModelMessage, blobs: Blobs, later: Mapping[str, Mapping[str,
 
 
 def _call(block: CallBlock) -> dict[str, Any]:
-    given = json.dumps(block.input, ensure_ascii=False)
-    return {"type": "function_call", "call_id": block.id, "name": sent_name(block.name), "arguments": given}
+    arguments = json.dumps(block.input, ensure_ascii=False)
+    return {"type": "function_call", "call_id": block.id, "name": sent_name(block.name), "arguments": arguments}
 
 
 def _unstored(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,21 +223,27 @@ class ResponsesReply(OpenAIReply):
         """An item as it is stored."""
         match item.get("type"):
             case "message":
-                parts = [expect(dict, one, "part of a message") for one in expect(list, item.get("content"), "content")]
+                parts = [
+                    expect(dict, part, "part of a message") for part in expect(list, item.get("content"), "content")
+                ]
                 self._refused = self._refused or any(part.get("type") == "refusal" for part in parts)
                 texts = [expect(str, part.get("text", part.get("refusal", "")), "text of a part") for part in parts]
                 return {"type": "text", "text": "".join(texts), "item": item}
             case "function_call":
                 sent = expect(str, item.get("name"), "name of a call")
-                given = read_arguments(sent, expect(str, item.get("arguments") or "", "arguments"), bool(self._cut))
+                arguments = read_arguments(sent, expect(str, item.get("arguments") or "", "arguments"), bool(self._cut))
                 name, call_id = self._names.get(sent, sent), expect(str, item.get("call_id"), "call_id of a call")
-                return {"type": "tool_use", "id": call_id, "name": name, "input": given, "item": item}
+                return {"type": "tool_use", "id": call_id, "name": name, "input": arguments, "item": item}
             case "tool_search_call" if item.get("execution") == "client":
-                told = item.get("arguments") or {}
-                text = told if isinstance(told, str) else json.dumps(expect(dict, told, "arguments of a search"))
-                given = read_arguments(FIND_TOOLS, text, bool(self._cut))
+                arguments = item.get("arguments") or {}
+                text = (
+                    arguments
+                    if isinstance(arguments, str)
+                    else json.dumps(expect(dict, arguments, "arguments of a search"))
+                )
+                arguments = read_arguments(FIND_TOOLS, text, bool(self._cut))
                 call_id = expect(str, item.get("call_id"), "call_id of a search")
-                return {"type": "tool_use", "id": call_id, "name": FIND_TOOLS, "input": given, "item": item}
+                return {"type": "tool_use", "id": call_id, "name": FIND_TOOLS, "input": arguments, "item": item}
             case "reasoning":
                 return {"type": "reasoning", "thinking": _summary(item), "item": item}
             case str():

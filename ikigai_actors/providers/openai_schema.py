@@ -63,11 +63,11 @@ def is_taken(schema: Mapping[str, Any]) -> bool:
             return False
         names += part.get("properties", ())
         values += [*part.get("enum", ()), *([part["const"]] if "const" in part else ())]
-        within = [(one, level + 1) for one in _parts(part)]
+        within = [(inner, level + 1) for inner in _parts(part)]
         if within and level > _MOST_LEVELS:  # plain values are no level
             return False
         waiting += within
-    letters = sum(len(str(one)) for one in [*names, *values])
+    letters = sum(len(str(name)) for name in [*names, *values])
     return len(names) <= _MOST_PROPERTIES and len(values) <= _MOST_VALUES and letters <= _MOST_LETTERS
 
 
@@ -80,7 +80,7 @@ def _is_part_taken(part: Any, definitions: Mapping[str, Any]) -> bool:
     if "anyOf" in part:
         return part.keys() <= {"anyOf", *_WORDS}
     types = [part["type"]] if isinstance(part.get("type"), str) else part.get("type")
-    if not types or part.keys() - {"type", "enum", "const", *_WORDS}.union(*(_KEYWORDS[one] for one in types)):
+    if not types or part.keys() - {"type", "enum", "const", *_WORDS}.union(*(_KEYWORDS[kind] for kind in types)):
         return False
     if "object" in types:
         named, required = part.get("properties"), part.get("required")

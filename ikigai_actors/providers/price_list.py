@@ -49,7 +49,7 @@ def price_list(now: datetime) -> PriceList:
         from genai_prices.data import providers
     except ImportError as error:
         raise BadInput(_MISSING) from error
-    found: dict[str, str] = {}
+    line_by_name: dict[str, str] = {}
     left_out: list[str] = []
     by_name = {provider.id: provider for provider in providers}
     makers = [by_name[name] for name in MAKERS if name in by_name]
@@ -62,9 +62,9 @@ def price_list(now: datetime) -> PriceList:
                 for name, exact in _names(model).items():
                     known = name.removesuffix(_CENTURY) + _A_DAY if name.endswith(_CENTURY) and not exact else name
                     if [maker.find_model(known) for maker in makers[: place + 1]] == [*[None] * place, model]:
-                        found.setdefault(name, _line(name, tables, exact))
+                        line_by_name.setdefault(name, _line(name, tables, exact))
     head = [f"as_of = {now.date()}", f'source = "{_PACKAGE} {version(_PACKAGE)}"', "", "[models]"]
-    lines = [line for _, line in sorted(found.items())]
+    lines = [line for _, line in sorted(line_by_name.items())]
     return PriceList("\n".join([*head, *lines, ""]), len(lines), left_out)
 
 
@@ -90,8 +90,8 @@ def _names(model: Any) -> dict[str, bool]:
 
 def _table(model: Any, now: datetime) -> Mapping[str, Any] | None:
     """The prices of a model, by kind, and ``tiers``; empty where it gives no text, None where no file can have them."""
-    given = model.prices if isinstance(model.prices, list) else []
-    by_the_hour = any(type(one.constraint).__name__ == "TimeOfDateConstraint" for one in given)
+    offers = model.prices if isinstance(model.prices, list) else []
+    by_the_hour = any(type(price.constraint).__name__ == "TimeOfDateConstraint" for price in offers)
     prices = model.get_prices(now)
     if prices.input_mtok is None or prices.output_mtok is None:
         return {}
@@ -111,8 +111,8 @@ def _of(price: Any, size: int) -> Decimal:
     """The price of one kind of token in a request with this much input."""
     if isinstance(price, Decimal):
         return price
-    found: Decimal = next((tier.price for tier in reversed(price.tiers) if size > tier.start), price.base)
-    return found
+    chosen: Decimal = next((tier.price for tier in reversed(price.tiers) if size > tier.start), price.base)
+    return chosen
 
 
 def _line(name: str, table: Mapping[str, Any], exact: bool) -> str:

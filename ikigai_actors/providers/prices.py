@@ -122,8 +122,8 @@ class Prices:
     def over(self, others: "Prices") -> "Prices":
         """The prices, and for models that they do not have those of others."""
         behind = self._others
-        found = cache(lambda: others if behind is None else behind().over(others))
-        return Prices(self._prices, self._exact, found)
+        wider = cache(lambda: others if behind is None else behind().over(others))
+        return Prices(self._prices, self._exact, wider)
 
     def __len__(self) -> int:
         return len(self._prices)
@@ -133,9 +133,9 @@ class Prices:
 
         None when one of the models has no price, and when there are no models.
         """
-        found = [(self.of(model), tokens) for model, tokens in models.items()]
-        known = [price.of(tokens) for price, tokens in found if price is not None]
-        return sum(known) / MICRO if known and len(known) == len(found) else None
+        priced = [(self.of(model), tokens) for model, tokens in models.items()]
+        known = [price.of(tokens) for price, tokens in priced if price is not None]
+        return sum(known) / MICRO if known and len(known) == len(priced) else None
 
     def of(self, model: str, least: int = 0) -> Price | None:
         """The price of a model, by its name; None when it has none.

@@ -61,23 +61,23 @@ def breakpoints(last: Passage, shared: int) -> list[Breakpoint]:
     elif (before := _message_before(last)) is not None:
         fork = before
     ends: Iterable[tuple[Passage | None, int | None]] = ((_message_before(fork), None), (fork, end), (last, None))
-    found = (_last_markable(passage, end) for passage, end in ends if passage is not None)
-    return list(dict.fromkeys(one for one in found if one is not None))
+    places = (_last_markable(passage, end) for passage, end in ends if passage is not None)
+    return list(dict.fromkeys(place for place in places if place is not None))
 
 
 def _message_before(passage: Passage) -> Passage | None:
     """The passage with which the message before this one's ends."""
-    return next((one for one in _back(passage) if one.role != passage.role), None)
+    return next((message for message in _back(passage) if message.role != passage.role), None)
 
 
 def _last_markable(passage: Passage, end: int | None) -> Breakpoint | None:
     """The last block of a message, up to the one before ``end`` in this passage, that can be a breakpoint."""
-    for one in _back(passage):
-        if one.role != passage.role:
+    for message in _back(passage):
+        if message.role != passage.role:
             break
-        for place in reversed(range(len(one.blocks) if end is None else end)):
-            if not isinstance(one.blocks[place], ThinkingBlock):
-                return one, place
+        for place in reversed(range(len(message.blocks) if end is None else end)):
+            if not isinstance(message.blocks[place], ThinkingBlock):
+                return message, place
         end = None
     return None
 

@@ -75,12 +75,12 @@ class PydanticAIProvider:
         settings |= extra_options(request, settings)
         offered = [
             tools.ToolDefinition(
-                name=sent_name(one["name"]),
-                parameters_json_schema=one["input_schema"],
-                description=one.get("description"),
+                name=sent_name(tool["name"]),
+                parameters_json_schema=tool["input_schema"],
+                description=tool.get("description"),
                 strict=False,  # where it is not said, Pydantic AI chooses strict mode, which refuses more
             )
-            for one in request.tools
+            for tool in request.tools
         ]
         try:
             model = self._entered.get(asked)
@@ -138,7 +138,7 @@ def _refuse_hidden_attempts(model: "Model") -> None:
     while isinstance(model, WrapperModel):
         model = model.wrapped
     if isinstance(model, FallbackModel):
-        several = ", ".join(f"pydantic:{one.model_id}" for one in model.models)
+        several = ", ".join(f"pydantic:{inner.model_id}" for inner in model.models)
         raise ProviderError(
             "A strict budget counts each attempt, and Pydantic AI's FallbackModel hides some: name its models one by "
             f"one in the setting model, as {several!r}.",
@@ -181,7 +181,7 @@ def _history(request: Request) -> list[Any]:
                     parts.append(
                         messages.ToolReturnPart(sent_name(block.name), block.text, block.call_id, outcome=outcome)
                     )
-                    parts += [_attached(one, request) for one in block.attached]
+                    parts += [_attached(attachment, request) for attachment in block.attached]
                 case blocks.PictureBlock() | blocks.DocumentBlock() | blocks.AudioBlock():
                     parts.append(_attached(block, request))
         if message.role == "assistant":
@@ -210,15 +210,17 @@ def _reply(response: Any, names: Mapping[str, str]) -> Reply:
                 stored.append({"type": "thinking", "thinking": part.content, "part": kept})
             case "tool-call":  # its own reading of arguments takes half of them for whole ones
                 text = part.args if isinstance(part.args, str) else json.dumps(part.args or {})
-                given = read_arguments(part.tool_name, text, cut=response.finish_reason == "length")
+                arguments = read_arguments(part.tool_name, text, cut=response.finish_reason == "length")
                 name = names.get(part.tool_name, part.tool_name)
-                stored.append({"type": "tool_use", "id": part.tool_call_id, "name": name, "input": given})
-    calls = tuple(ToolCall(one["name"], one["input"], one["id"]) for one in stored if one["type"] == "tool_use")
+                stored.append({"type": "tool_use", "id": part.tool_call_id, "name": name, "input": arguments})
+    calls = tuple(
+        ToolCall(block["name"], block["input"], block["id"]) for block in stored if block["type"] == "tool_use"
+    )
     used = response.usage
     plain = max(used.input_tokens - used.cache_read_tokens - used.cache_write_tokens, 0)
     reason = _STOP_REASONS.get(response.finish_reason or "stop", str(response.finish_reason))
     return Reply(
-        "".join(one["text"] for one in stored if one["type"] == "text"),
+        "".join(block["text"] for block in stored if block["type"] == "text"),
         calls,
         "tool_use" if calls else reason,
         Usage(plain, used.output_tokens, used.cache_write_tokens, used.cache_read_tokens),

@@ -73,8 +73,8 @@ def refused(
         remedy = _OF_ATTACHED
     elif status == 413 or (status == 400 and _TOO_LONG.search(said)):
         remedy = _too_long(request)
-    told = f"{remedy}. The API said: {said} ({', '.join(details)})"
-    return f"{told}.{suspected}" if status == HTTPStatus.NOT_FOUND and suspected else told
+    text = f"{remedy}. The API said: {said} ({', '.join(details)})"
+    return f"{text}.{suspected}" if status == HTTPStatus.NOT_FOUND and suspected else text
 
 
 def quoted_page(text: str) -> str:
@@ -89,8 +89,8 @@ def asked_to_wait(seconds: float | None) -> str:
         return ""
     for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= 2 * unit:
-            told = f"{seconds / unit:,.0f} {name}" if seconds < _LONGEST * unit else "for longer than anybody waits"
-            return f" It asks to wait {told}."
+            duration = f"{seconds / unit:,.0f} {name}" if seconds < _LONGEST * unit else "for longer than anybody waits"
+            return f" It asks to wait {duration}."
     return f" It asks to wait {math.ceil(seconds)} s."
 
 
@@ -138,8 +138,8 @@ def _refused_tool(said: str, request: Request) -> str | None:
     """The name of the tool that a refusal is about; None where it is about none."""
     names = own_names(request.tools)
     by_place = dict(enumerate(names.values()))
-    for found in _OF_A_TOOL.finditer(said):
-        name = names.get(found["name"]) if found["place"] is None else by_place.get(int(found["place"]))
+    for match in _OF_A_TOOL.finditer(said):
+        name = names.get(match["name"]) if match["place"] is None else by_place.get(int(match["place"]))
         if name is not None:
             return name
     return None

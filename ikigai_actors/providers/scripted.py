@@ -76,13 +76,13 @@ class ScriptedProvider:
         self.requests.append(request)
         script = self._script(request)
         if isinstance(script, Iterator):
-            given: object = self._next(script, request)
+            entry: object = self._next(script, request)
         else:
             answer = script(request)
-            given = await answer if inspect.isawaitable(answer) else answer
-        if isinstance(given, Stream):
-            return await _play(given, on_delta)
-        return _finish(given, on_delta)
+            entry = await answer if inspect.isawaitable(answer) else answer
+        if isinstance(entry, Stream):
+            return await _play(entry, on_delta)
+        return _finish(entry, on_delta)
 
     async def close(self) -> None:
         """Do nothing."""
@@ -135,10 +135,10 @@ async def _play(stream: Stream, on_delta: OnDelta) -> Reply:
     return as_reply(stream.text if stream.then is None else stream.then)
 
 
-def _finish(given: object, on_delta: OnDelta) -> Reply:
-    if isinstance(given, Exception):
-        raise given
-    reply = as_reply(given)
+def _finish(entry: object, on_delta: OnDelta) -> Reply:
+    if isinstance(entry, Exception):
+        raise entry
+    reply = as_reply(entry)
     if reply.text:
         on_delta(Delta(reply.text))
     return reply

@@ -96,7 +96,7 @@ class Providers:
 
     def choose(self, setting: str | None) -> tuple[Choice, ...]:
         """The models of a ``model`` setting, in the order in which they are tried. Raises `ProviderUnknown`."""
-        return tuple([self._find(one) for one in models_in(setting) or models_in(self.default)])
+        return tuple([self._find(model) for model in models_in(setting) or models_in(self.default)])
 
     def asked(self, settings: Mapping[str, Any], summary: bool = False) -> tuple[Choice, ...]:
         """The models of an agent with these settings, in the order in which they are tried.
@@ -212,11 +212,11 @@ class Providers:
         with self._registering:  # one of each
             if name not in self._registered:
                 try:
-                    found = installed(name)
+                    provider = installed(name)
                 except BadInput as error:
                     raise ProviderUnknown(str(error)) from error
-                if found is not None:
-                    self._registered[name] = found
+                if provider is not None:
+                    self._registered[name] = provider
             return self._registered.get(name)
 
     def __iter__(self) -> Iterator[Provider]:
@@ -226,7 +226,7 @@ class Providers:
 @lru_cache(1_024)  # each turn asks some times
 def models_in(setting: str | None) -> tuple[str, ...]:
     """The models that a ``model`` setting names, in order: it has commas between them."""
-    return tuple(name for one in (setting or "").split(",") if (name := one.strip()))
+    return tuple(name for part in (setting or "").split(",") if (name := part.strip()))
 
 
 def usual_provider() -> str:
@@ -262,13 +262,13 @@ def choose_providers(
     """
     if not isinstance(others, Mapping):
         raise BadInput(f"Expected providers to be a dict from names to providers; got {shown(others)}.")
-    for name, one in others.items():
+    for name, other in others.items():
         check_provider_name(name)
-        check_provider(one, f"providers[{name!r}]")
+        check_provider(other, f"providers[{name!r}]")
     built_in: tuple[Provider, ...] = (OfflineProvider(), AnthropicProvider(), OpenAIProvider())
     configured = configured or Configuration()
     made = {name: make() for name, make in configured.classes.items() if name not in others}
-    registered = {**{one.name: one for one in built_in}, **configured.providers, **made, **others}
+    registered = {**{built.name: built for built in built_in}, **configured.providers, **made, **others}
     nobody_asked = provider is None and not configured.model and usual_provider() == OfflineProvider.name
     if provider is None:
         provider = configured.model or usual_provider()
@@ -281,8 +281,8 @@ def choose_providers(
         raise BadInput(f"Expected provider to name one, as 'anthropic' or 'anthropic:model'; got {shown(provider)}.")
     for model in models_in(provider):
         name = model.partition(":")[0]
-        if name not in registered and (found := installed(name)) is not None:
-            registered[name] = found
+        if name not in registered and (plugin := installed(name)) is not None:
+            registered[name] = plugin
         if name not in registered:
             meant = "" if ":" in model else f" A model is named with its provider, as anthropic:{name}."
             raise BadInput(f"There is no provider {name!r}; expected one of {_listed(registered)}.{meant}")

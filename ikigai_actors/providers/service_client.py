@@ -116,11 +116,11 @@ def provider_errors(
     try:
         yield
     except HalfACallError as error:
-        told = remedies.half_a_call(error.name, error.why, limit(), request.cut_by_budget)
-        raise ProviderError(told, reply.text) from error
+        message = remedies.half_a_call(error.name, error.why, limit(), request.cut_by_budget)
+        raise ProviderError(message, reply.text) from error
     except MalformedStreamError as error:
-        told, again = without_keys(remedies.garbled(error), keys()), isinstance(error, BrokenArgumentsError)
-        raise ProviderError(told, reply.text, broke_off=again) from as_cause(error, keys())
+        message, again = without_keys(remedies.garbled(error), keys()), isinstance(error, BrokenArgumentsError)
+        raise ProviderError(message, reply.text, broke_off=again) from as_cause(error, keys())
     except diagnosis.failures() as error:
         after = diagnosis.retry_after(error)
         raise ProviderError(

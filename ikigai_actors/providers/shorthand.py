@@ -77,10 +77,10 @@ def _as_json(value: object) -> object:
         from pydantic_core import PydanticSerializationError, to_jsonable_python
 
         try:
-            found: object = to_jsonable_python(value)
+            jsonable: object = to_jsonable_python(value)
         except (PydanticSerializationError, ValueError, RecursionError):
             return value
-        return found
+        return jsonable
     return value
 
 

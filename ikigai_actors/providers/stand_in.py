@@ -33,7 +33,7 @@ def notice(writer: str, known: Collection[str]) -> str:
 
 def other_writer(writers: Iterable[str]) -> str:
     """The first of these models, each ``provider:model``, that is not the offline one; empty without any."""
-    return next((one for one in writers if one and not one.startswith(_OWN)), "")
+    return next((writer for writer in writers if writer and not writer.startswith(_OWN)), "")
 
 
 def why_silent(writer: str, known: Collection[str], wrote: str = "this history") -> str:

@@ -46,10 +46,10 @@ class ServiceFailure(Exception):
 
     def __init__(self, error: object) -> None:
         """Read the value of ``error``: a text, or an object with ``message``, ``code`` and ``type``."""
-        told: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
-        said = told.get("message")
+        fields: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
+        said = fields.get("message")
         super().__init__(str(said if said else json.dumps(error, default=str)))
-        self.words = tuple(str(told[name]) for name in ("code", "type") if told.get(name) not in (None, ""))
+        self.words = tuple(str(fields[name]) for name in ("code", "type") if fields.get(name) not in (None, ""))
         """The code and type, as far as there are any."""
 
 

@@ -41,8 +41,8 @@ def too_long(text: str) -> TooLong | None:
     A limit of the reply (``max_tokens: 100000 > 64000``) or of a minute is another refusal.
     """
     for pattern in _WITH_BOTH:
-        if (found := pattern.search(text)) is not None:
-            return TooLong(int(found["tokens"]), int(found["window"]))
+        if (match := pattern.search(text)) is not None:
+            return TooLong(int(match["tokens"]), int(match["window"]))
     return TooLong(0, 0) if _WITHOUT.search(text) else None
 
 

@@ -29,7 +29,11 @@ _SAFE = 0.9
 
 def anthropic_window(model: str) -> int:
     """How many tokens a model of Anthropic's takes; 0 when it is not known."""
-    return _ANTHROPIC[max(found, key=len)] if (found := [one for one in _ANTHROPIC if model.startswith(one)]) else 0
+    return (
+        _ANTHROPIC[max(windows, key=len)]
+        if (windows := [prefix for prefix in _ANTHROPIC if model.startswith(prefix)])
+        else 0
+    )
 
 
 def learned_window(refused: TooLong, size: int) -> int:

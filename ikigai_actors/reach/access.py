@@ -90,9 +90,9 @@ class Access:
         keyed._call = replace(call, key=scoped_key(self._scope, call.key)) if self._scope else call
         return keyed
 
-    def keyed(self, key: str, what: str, given: Mapping[str, Any]) -> Self:
+    def keyed(self, key: str, what: str, arguments: Mapping[str, Any]) -> Self:
         """The same for a call that a door names by itself: what it does, and with what."""
-        return self.under(KeyedCall(key, what, given))
+        return self.under(KeyedCall(key, what, arguments))
 
     def patient(self, seconds: float) -> Self:
         """The same reach for calls that wait this long for what is usually done at once."""
@@ -145,12 +145,12 @@ class Access:
         top = self.find(text)
 
         def read(tx: Transaction) -> tuple[list[AgentRecord], int]:
-            found = lists.some_below(tx, top, most - 1, dead_too)
-            more = lists.count_below(tx, top, dead_too) - len(found) if len(found) == most - 1 else 0
-            return found, more
+            records = lists.some_below(tx, top, most - 1, dead_too)
+            more = lists.count_below(tx, top, dead_too) - len(records) if len(records) == most - 1 else 0
+            return records, more
 
-        found, more = self.client.read(read)
-        return _tree([top, *registry.oldest_first(found)], top.uuid), more
+        records, more = self.client.read(read)
+        return _tree([top, *registry.oldest_first(records)], top.uuid), more
 
     def living(self, after: Age, most: int) -> list[AgentRecord]:
         """The living that can be reached but agent 0, the oldest first, at most this many that come after a place."""
@@ -158,7 +158,9 @@ class Access:
         if self._under is None:
             return self.client.read(lambda tx: lists.living_after(tx, after, most))
         below = self.client.read(lambda tx: [registry.get(tx, top), *registry.descendants(tx, top)])
-        mine = [one for one in below if one.living and one.supervisor_uuid is not None and age_of(one) > after]
+        mine = [
+            child for child in below if child.living and child.supervisor_uuid is not None and age_of(child) > after
+        ]
         return sorted(mine, key=age_of)[:most]
 
     def check(self, uuid: str) -> str:
@@ -177,14 +179,14 @@ class Access:
         if text is None:
             return registry.get(tx, top)
         try:
-            found = registry.find(tx, text)
+            record = registry.find(tx, text)
         except AmbiguousAgent as error:
             if self._under is None:
                 raise
             raise registry.nobody_called(text) from error  # its candidates may be out of reach
-        if not self._reaches(tx, top, found.uuid):
+        if not self._reaches(tx, top, record.uuid):
             raise registry.nobody_called(text)
-        return found
+        return record
 
     def was_done(self) -> bool:
         """Whether the call was done before under whose key this reach is."""
@@ -228,10 +230,10 @@ class Access:
     def answer(self, asked: RemoteCommandKey, seconds: float) -> Answered | None:
         """The answer of a remote command; None when it has not come within this many seconds."""
         until, pause = monotonic() + seconds, 0.005
-        while (found := self.client.read(lambda tx: answer_of(tx, asked))) is None and monotonic() < until:
+        while (answer := self.client.read(lambda tx: answer_of(tx, asked))) is None and monotonic() < until:
             Event().wait(pause)
             pause = min(2 * pause, 0.05)
-        return found
+        return answer
 
 
 def _tree(records: Sequence[AgentRecord], top: str) -> list[AgentRecord]:
@@ -239,13 +241,13 @@ def _tree(records: Sequence[AgentRecord], top: str) -> list[AgentRecord]:
 
     An agent comes after the top if its supervisor is not in the list.
     """
-    known = {one.uuid for one in records}
+    known = {record.uuid for record in records}
     below: dict[str | None, list[AgentRecord]] = {}
     for record in records:
         above = record.supervisor_uuid if record.supervisor_uuid in known else top
         below.setdefault(above, []).append(record)
-    found, left = list[AgentRecord](), [record for record in records if record.uuid == top]
+    ordered, left = list[AgentRecord](), [record for record in records if record.uuid == top]
     while left:
-        found.append(left.pop())
-        left.extend(reversed([one for one in below.pop(found[-1].uuid, []) if one.uuid != top]))
-    return found
+        ordered.append(left.pop())
+        left.extend(reversed([child for child in below.pop(ordered[-1].uuid, []) if child.uuid != top]))
+    return ordered

@@ -35,7 +35,7 @@ class AgentFacts(NamedTuple):
 
     def host_of(self, record: AgentRecord) -> str | None:
         """The name of the host that runs an agent; None of a host without one, and where nobody does."""
-        return next((one.name for one in self.hosts if one.id == record.owner), None) if record.living else None
+        return next((host.name for host in self.hosts if host.id == record.owner), None) if record.living else None
 
     @property
     def host_names(self) -> Mapping[str, str]:
@@ -77,19 +77,19 @@ def list_agents(
 
     def read(tx: Transaction) -> tuple[FoundAgents, T]:
         if text:
-            found = lists.called_so(tx, text, most + 1, dead_too)
+            namesakes = lists.called_so(tx, text, most + 1, dead_too)
         else:
-            found = lists.latest_used(tx, most + 1, dead_too, () if current is None else (current,))
-        living, dead = ([one for one in found if one.living is alive] for alive in (True, False))
+            namesakes = lists.latest_used(tx, most + 1, dead_too, () if current is None else (current,))
+        living, dead = ([record for record in namesakes if record.living is alive] for alive in (True, False))
         shown = [*living[:most], *dead[:most]]
-        records, wanted = lists.with_those_above(tx, shown), {one.uuid for one in shown}
+        records, wanted = lists.with_those_above(tx, shown), {record.uuid for record in shown}
         said, further = read_notebooks(notebooks_in(tx, records))
-        further = frozenset(further) - {one.uuid for one in records}
+        further = frozenset(further) - {record.uuid for record in records}
         if further and not text:
             added = registry.some(tx, further)
             records = lists.with_those_above(tx, [*records, *added])
-            wanted |= {one.uuid for one in added if one.living or dead_too}
-        facts = _facts(tx, [one.uuid for one in records], lists.labels_of(tx, records))
+            wanted |= {record.uuid for record in added if record.living or dead_too}
+        facts = _facts(tx, [record.uuid for record in records], lists.labels_of(tx, records))
         is_cut = max(len(living), len(dead)) > most
         return FoundAgents(records, frozenset(wanted), is_cut, lists.census(tx), facts), said
 
@@ -110,8 +110,8 @@ def pages_of_agents(source: Readable, uuids: Sequence[str]) -> Iterator[tuple[li
     """Agents in this order, and what is said of them. Each page is read at one moment of its own."""
 
     def read(tx: Transaction, some: Sequence[str]) -> tuple[list[AgentRecord], AgentFacts]:
-        found = {one.uuid: one for one in registry.some(tx, some)}
-        records = [found[uuid] for uuid in some]
+        by_uuid = {record.uuid: record for record in registry.some(tx, some)}
+        records = [by_uuid[uuid] for uuid in some]
         return records, _facts(tx, some, lists.labels_of(tx, records))
 
     for start in range(0, len(uuids), registry.AGENTS_AT_ONCE):
@@ -133,7 +133,7 @@ def branches_of(source: Readable, texts: Collection[str]) -> frozenset[str]:
 
     def read(tx: Transaction) -> frozenset[str]:
         tops = [registry.find(tx, text).uuid for text in texts]
-        return frozenset({*tops, *(below for one in tops for below in registry.uuids_below(tx, one))})
+        return frozenset({*tops, *(below for record in tops for below in registry.uuids_below(tx, record))})
 
     return source._store.read(read)
 

@@ -16,5 +16,5 @@ def with_build(arguments: Mapping[str, Any], app: Callable[..., Any]) -> dict[st
         return dict(arguments)
     tools = check_tools(arguments.get("tools", ()))
     programs = [*check_programs(arguments.get("programs", ())).values()]
-    build = build_of(tools, [app, *(one.function for one in programs)])
+    build = build_of(tools, [app, *(program.function for program in programs)])
     return {**arguments, "tools": tools, "programs": programs, "build": build.id}

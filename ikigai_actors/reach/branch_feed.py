@@ -87,10 +87,10 @@ class BranchFeed:
 
     def _living(self) -> set[str]:
         """The living that can be reached. Raises `BadInput` for too many."""
-        found, more = self._access.below(None, MOST_FOLLOWED + 1, False)
-        if more or len(found) > MOST_FOLLOWED:
+        records, more = self._access.below(None, MOST_FOLLOWED + 1, False)
+        if more or len(records) > MOST_FOLLOWED:
             raise BadInput(
                 f"More than {MOST_FOLLOWED:,} agents live there, and a feed follows no more: follow one branch by "
                 "under=, or let ikigai subscription send what you want to know."
             )
-        return {one.uuid for one in found}
+        return {record.uuid for record in records}

@@ -206,7 +206,7 @@ class LiveConversation:
 
     def _cut(self, event: StreamCut) -> None:
         uuid = event.agent_uuid
-        events = [one for one in self._events.pop(uuid, ()) if not isinstance(one, tuple)]
+        events = [event for event in self._events.pop(uuid, ()) if not isinstance(event, tuple)]
         if uuid in self._followed:
             self._ended.add(uuid)
             self._events[uuid] = [*events, event]
@@ -240,13 +240,13 @@ class Questions:
 
     def open(self) -> dict[int, PendingCall]:
         """The open questions by number, in order."""
-        found = {}
+        calls = {}
         for call in self._approvals.pending():
             key = (call.agent, call.reply, call.id)
             with self._numbering:
                 number = self._numbers.setdefault(key, len(self._numbers) + 1)
-            found[number] = call
-        return dict(sorted(found.items()))
+            calls[number] = call
+        return dict(sorted(calls.items()))
 
     def news(self) -> dict[int, PendingCall]:
         """The questions that were not shown yet."""
@@ -324,7 +324,7 @@ class Words:
     def awaits(self, uuid: str) -> bool:
         """Whether a prompt that was said here to an agent is not answered."""
         said = self._said
-        return any(one[0] == uuid and isinstance(one[2], PromptReply) and not one[2].done() for one in said)
+        return any(entry[0] == uuid and isinstance(entry[2], PromptReply) and not entry[2].done() for entry in said)
 
     def take_back(self, uuid: str) -> list[str]:
         """Withdraw the words that an agent has not read; return the texts in order.
@@ -332,8 +332,8 @@ class Words:
         Raises what `Receipt.withdraw` does.
         """
         with self._saying:
-            mine = [one for one in self._said if one[0] == uuid]
-            self._said = [one for one in self._said if one[0] != uuid or not isinstance(one[2], Receipt)]
+            mine = [entry for entry in self._said if entry[0] == uuid]
+            self._said = [entry for entry in self._said if entry[0] != uuid or not isinstance(entry[2], Receipt)]
         return [text for _, text, receipt in mine if isinstance(receipt, Receipt) and receipt.withdraw()]
 
     def take_back_latest(self, agent: AgentRef) -> str | None:
@@ -358,8 +358,8 @@ class Words:
     def _withdraw_latest(self, agent: AgentRef) -> str | None:
         """Withdraw the latest prompt or word that waits in the database; return its text, or None for none."""
         system = agent.system
-        found: tuple[NewPrompt, ...] = system._store.read(lambda tx: waiting_prompts(tx, agent.uuid))
-        for waiting in reversed(found):
+        prompts: tuple[NewPrompt, ...] = system._store.read(lambda tx: waiting_prompts(tx, agent.uuid))
+        for waiting in reversed(prompts):
             if system._writer.perform(WithdrawPrompt(agent.uuid, waiting.mail)):
                 with self._saying:
                     mine = [said for uuid, _, said in self._said if uuid == agent.uuid]
@@ -373,7 +373,7 @@ class Words:
     def keep(self, agent: AgentRef, text: str, said: Future[Any]) -> None:
         """Note what was given: a text with its receipt or reply, or a line with the future of its command."""
         with self._saying:
-            self._said = [*(one for one in self._said if not one[2].done()), (agent.uuid, text, said)]
+            self._said = [*(entry for entry in self._said if not entry[2].done()), (agent.uuid, text, said)]
 
 
 def _is_command(said: Future[Any]) -> bool:

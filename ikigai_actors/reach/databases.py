@@ -29,8 +29,8 @@ class DatabasePlace(NamedTuple):
 
 def place_of(database: str | None) -> DatabasePlace:
     """The place that a person has named; None for the usual one. Raises `BadInput` for what names no place."""
-    found = locate(database)
-    return DatabasePlace(found.shown, found.url or str(found.path or MEMORY), found.url is not None)
+    location = locate(database)
+    return DatabasePlace(location.shown, location.url or str(location.path or MEMORY), location.url is not None)
 
 
 def living_hosts(place: DatabasePlace) -> list[HostRecord]:
@@ -38,7 +38,7 @@ def living_hosts(place: DatabasePlace) -> list[HostRecord]:
     from ikigai_actors.system.remote.client import Client
 
     with Client.open(place.address) as client:
-        return [one for one in client.hosts() if one.ended_at is None]
+        return [host for host in client.hosts() if host.ended_at is None]
 
 
 def check_there(database: str | None) -> None:

@@ -127,8 +127,8 @@ class GuestLogs:
 
         def work(tx: Transaction) -> None:
             log = guests.make_guest(tx, place)
-            part, subject = next(((one.part, one.about) for one in entries), ("", ""))
-            there = guests.keys_among(tx, log, [one.key for one in entries if one.key], part, subject)
+            part, subject = next(((entry.part, entry.about) for entry in entries), ("", ""))
+            there = guests.keys_among(tx, log, [entry.key for entry in entries if entry.key], part, subject)
             new = []
             for entry in entries:
                 if entry.key not in there:
@@ -144,7 +144,7 @@ class GuestLogs:
         def work(tx: Transaction) -> None:
             log = guests.make_guest(tx, place)
             if entries:
-                guests.forget_keys(tx, log, entries[0].part, entries[0].about, [one.key for one in entries])
+                guests.forget_keys(tx, log, entries[0].part, entries[0].about, [entry.key for entry in entries])
                 guests.append_entries(tx, log, entries)
 
         self._store.write(work)
@@ -215,6 +215,6 @@ def _outline(
         parts = [part] if part is not None else sorted({entry.part for entry in guests.outline_of(tx, log)})
         shown = [guests.entries_about(tx, log, each, only).get("") for each in parts]
         return [entry for entry in shown if entry is not None and (before is None or entry.about < before)]
-    if most is not None and (found := guests.outline_of(tx, log, part=part, before=before, most=most)):
-        return found
+    if most is not None and (outline := guests.outline_of(tx, log, part=part, before=before, most=most)):
+        return outline
     return guests.outline_of(tx, log, part=part, before=before)[:most]

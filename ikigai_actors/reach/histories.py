@@ -36,12 +36,12 @@ def views_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int, V
     """The meaning of a history at positions."""
     wanted = sorted(set(positions))
     controls, view, place = controls_up_to(system, uuid, wanted[-1]), EMPTY, 0
-    found: dict[int, View] = {}
+    views: dict[int, View] = {}
     for position in wanted:
         while place < len(controls) and controls[place].id <= position:
             view, place = play(view, controls[place]), place + 1
-        found[position] = view
-    return found
+        views[position] = view
+    return views
 
 
 def settings_with(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -60,7 +60,9 @@ def history_up_to(system: System, agent: str, end: int) -> tuple[list[Message], 
     def read(tx: Transaction) -> tuple[list[Message], list[Message]]:
         history = _history(tx, agent)
         everything, visible = history.between(0, end), history.view(end).visible(end)
-        return everything, [one for one in everything if any(start < one.id <= last for start, last in visible)]
+        return everything, [
+            message for message in everything if any(start < message.id <= last for start, last in visible)
+        ]
 
     return system._store.read(read)
 
@@ -72,7 +74,7 @@ def boundaries_among(everything: Sequence[Message], wanted: Iterable[int]) -> li
     def read(start: int, end: int) -> Sequence[Message]:
         return everything[bisect_right(ids, start) : bisect_right(ids, end)]
 
-    return [one for one in wanted if is_boundary(read, one)]
+    return [number for number in wanted if is_boundary(read, number)]
 
 
 def settings_at_heads(system: System, agents: Collection[str]) -> dict[str, Mapping[str, Any]]:

@@ -73,10 +73,10 @@ class _ReleaseRefused(Unit):
         release_refused(tx, self.call, self.gave)
 
 
-def request_under(principal: str, key: str, verb: str, given: Mapping[str, Any]) -> KeyedCall:
+def request_under(principal: str, key: str, verb: str, arguments: Mapping[str, Any]) -> KeyedCall:
     """The request of a principal, by its id, under a key. Raises `BadInput` for what cannot be a key."""
     KeyedCall(key, verb, {})
-    return KeyedCall(scoped_key(principal, key), verb, given)
+    return KeyedCall(scoped_key(principal, key), verb, arguments)
 
 
 def known_request(client: Client, call: KeyedCall | None) -> KnownRequest | None:
@@ -87,13 +87,13 @@ def known_request(client: Client, call: KeyedCall | None) -> KnownRequest | None
     def read(tx: Transaction) -> tuple[KnownRequest, bool] | None:
         if (gave := answer_under(tx, call)) is None:
             return None
-        found = _known(gave)
-        return found, _was_refused(tx, found.did)
+        request = _known(gave)
+        return request, _was_refused(tx, request.did)
 
-    found = client.read(read)
-    if found is None:
+    known = client.read(read)
+    if known is None:
         return None
-    row, refused = found
+    row, refused = known
     if refused:  # a crash came before that was noted
         release_key(client, call, row.did)
         return None
@@ -114,8 +114,8 @@ def release_key(client: Client, call: KeyedCall, did: Did) -> None:
 def _was_refused(tx: Transaction, did: Did) -> bool:
     if "request" not in did:
         return False
-    found = answer_of(tx, RemoteCommandKey(did["agent"], did["request"]))
-    return found is not None and isinstance(found.value, IkigaiError)
+    answer = answer_of(tx, RemoteCommandKey(did["agent"], did["request"]))
+    return answer is not None and isinstance(answer.value, IkigaiError)
 
 
 def _known(gave: Mapping[str, Any]) -> KnownRequest:

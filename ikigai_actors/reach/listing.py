@@ -43,14 +43,14 @@ def agents_page(access: Access, cursor: str, limit: int) -> dict[str, Any]:
     top = access.find(None)
     first = [top] if after is None else []
     rest = access.living(after or (0, 0, ""), limit + 1)
-    found = [*first, *(one for one in rest if one.uuid != top.uuid)]
-    page = found[:limit]
-    more = len(found) > limit
+    records = [*first, *(record for record in rest if record.uuid != top.uuid)]
+    page = records[:limit]
+    more = len(records) > limit
     if not more:
-        return {"items": [row_of_agent(access, one) for one in page], "next": None}
+        return {"items": [row_of_agent(access, record) for record in page], "next": None}
     last = page[-1]
     return {
-        "items": [row_of_agent(access, one) for one in page],
+        "items": [row_of_agent(access, record) for record in page],
         "next": _encoded((0, 0, "") if last.uuid == top.uuid else age_of(last)),
     }
 
@@ -58,9 +58,9 @@ def agents_page(access: Access, cursor: str, limit: int) -> dict[str, Any]:
 def messages_page(access: Access, agent: str, after: int, limit: int) -> dict[str, Any]:
     """The messages of an agent's history after a position, inherited ones too."""
     scrollback = scrollback_of(access.client, access.find(agent).uuid)
-    found = scrollback.between(after, after + limit)
-    items = [message_as_json(message) for message in found]
-    return {"items": items, "next": str(found[-1].id) if len(found) == limit else None}
+    messages = scrollback.between(after, after + limit)
+    items = [message_as_json(message) for message in messages]
+    return {"items": items, "next": str(messages[-1].id) if len(messages) == limit else None}
 
 
 def _encoded(age: Age) -> str:

@@ -42,9 +42,9 @@ class Metric(NamedTuple):
 def read_metrics(system: System) -> list[Metric]:
     """The metrics of a system now. Raises `StoreError` when the database does not answer."""
     seen = figures_of(system, _SILENT)
-    found, silent = seen.gauges, seen.silent
+    gauges, silent = seen.gauges, seen.silent
     pending = system.approvals.pending()
-    waiting = [seen.asked.get((call.agent, call.id), found.now) for call in pending]
+    waiting = [seen.asked.get((call.agent, call.id), gauges.now) for call in pending]
     for call in pending:
         silent.pop(call.agent, None)
     metrics = [
@@ -55,7 +55,7 @@ def read_metrics(system: System) -> list[Metric]:
             "ikigai_asking_oldest_seconds",
             GAUGE,
             "Seconds for which the call has waited that waits longest for a decision.",
-            _seconds(found.now, min(waiting, default=None)),
+            _seconds(gauges.now, min(waiting, default=None)),
         ),
     ]
     metrics += [
@@ -77,37 +77,37 @@ def exposition(metrics: Iterable[Metric]) -> str:
     for metric in metrics:
         lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}"]
         for labels, value in metric.values.items():
-            told = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
-            lines.append(f"{metric.name}{'{' + told + '}' if told else ''} {value:.15g}")
+            pairs = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
+            lines.append(f"{metric.name}{'{' + pairs + '}' if pairs else ''} {value:.15g}")
     return "\n".join([*lines, ""])
 
 
 def _of_agents(seen: SystemFigures) -> list[Metric]:
-    found = seen.gauges
-    agents = _by("status", {status: found.agents.get(status, 0) for status in _STATUSES})
+    gauges = seen.gauges
+    agents = _by("status", {status: gauges.agents.get(status, 0) for status in _STATUSES})
     return [
         Metric("ikigai_agents", GAUGE, "Agents, by status.", agents),
-        _one("ikigai_turns_open", GAUGE, "Agents whose turn is open.", found.turns),
-        _one("ikigai_turns_cut_off", GAUGE, "Turns that were cut off, and with which no host goes on.", found.cut_off),
-        _one("ikigai_mail_unread", GAUGE, "Mails that nobody has read.", found.unread),
-        _one("ikigai_tokens_total", COUNTER, "Tokens of requests to models.", found.tokens),
-        _one("ikigai_cost_dollars_total", COUNTER, "Dollars of requests to models with prices.", found.usd / MICRO),
-        _one("ikigai_restarts_total", COUNTER, "Restarts of agents by their supervisors.", found.restarts),
-        _one("ikigai_budget_paused", GAUGE, "Agents whose request waits for a budget.", found.paused),
+        _one("ikigai_turns_open", GAUGE, "Agents whose turn is open.", gauges.turns),
+        _one("ikigai_turns_cut_off", GAUGE, "Turns that were cut off, and with which no host goes on.", gauges.cut_off),
+        _one("ikigai_mail_unread", GAUGE, "Mails that nobody has read.", gauges.unread),
+        _one("ikigai_tokens_total", COUNTER, "Tokens of requests to models.", gauges.tokens),
+        _one("ikigai_cost_dollars_total", COUNTER, "Dollars of requests to models with prices.", gauges.usd / MICRO),
+        _one("ikigai_restarts_total", COUNTER, "Restarts of agents by their supervisors.", gauges.restarts),
+        _one("ikigai_budget_paused", GAUGE, "Agents whose request waits for a budget.", gauges.paused),
         _one(
             "ikigai_budget_paused_oldest_seconds",
             GAUGE,
             "Seconds for which the request has waited that waits longest for a budget.",
-            _seconds(found.now, found.paused_since),
+            _seconds(gauges.now, gauges.paused_since),
         ),
-        _one("ikigai_prompts_waiting", GAUGE, "Prompts of other processes that no agent has taken up.", found.prompts),
+        _one("ikigai_prompts_waiting", GAUGE, "Prompts of other processes that no agent has taken up.", gauges.prompts),
     ]
 
 
 def _of_hosts(seen: SystemFigures) -> list[Metric]:
     hosts = seen.hosts
-    states = _by("state", {state: sum(one.state == state for one in hosts) for state in _STATES})
-    leased = {one.called: (one.age, one.lease_until - one.now) for one in hosts if one.ended_at is None}
+    states = _by("state", {state: sum(host.state == state for host in hosts) for state in _STATES})
+    leased = {host.called: (host.age, host.lease_until - host.now) for host in hosts if host.ended_at is None}
     ages = {host: (age, age + left) for host, (age, left) in leased.items() if age is not None}
     since = _by("host", {host: age / 1000 for host, (age, _) in ages.items()})
     leases = _by("host", {host: lease / 1000 for host, (_, lease) in ages.items()})
@@ -144,8 +144,8 @@ def _by(label: str, values: Mapping[str, float]) -> dict[MetricLabels, float]:
     return {((label, text),): value for text, value in values.items()}
 
 
-def _one(name: str, kind: str, told: str, value: float) -> Metric:
-    return Metric(name, kind, told, {(): float(value)})
+def _one(name: str, kind: str, description: str, value: float) -> Metric:
+    return Metric(name, kind, description, {(): float(value)})
 
 
 def _seconds(now: int, since: int | None) -> float:

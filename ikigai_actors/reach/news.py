@@ -145,9 +145,9 @@ class NewsFeed:
                 self._loop.call_soon_threadsafe(self._hand_out, line, agent, event)
 
     def _hand_out(self, line: "_Line", agent: str | None, event: Any) -> None:
-        found = line.watches.keys() if agent is None else (agent, None)
-        for one in found:
-            for watch in line.watches.get(one, ()):
+        followed = line.watches.keys() if agent is None else (agent, None)
+        for uuid in followed:
+            for watch in line.watches.get(uuid, ()):
                 watch.hear(event)
 
 

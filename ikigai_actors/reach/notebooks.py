@@ -20,14 +20,14 @@ Notebooks = Mapping[str, Sequence[Message]]
 
 def notebooks_in(tx: Transaction, records: Iterable[AgentRecord]) -> dict[str, list[Message]]:
     """The notebooks of the experiments among these agents; without those that cannot be read, which fsck reports."""
-    everybody = {one.uuid: one for one in records}
-    found: dict[str, list[Message]] = {}
+    everybody = {record.uuid: record for record in records}
+    sections: dict[str, list[Message]] = {}
     for note in first_notes(tx, list(everybody)):
         if "terms" in note.data:
             uuid = note.agent_uuid
             with suppress(HistoryError):
-                found[uuid] = section(tx, uuid, everybody[uuid].fork_message_id)
-    return found
+                sections[uuid] = section(tx, uuid, everybody[uuid].fork_message_id)
+    return sections
 
 
 def notebooks_of(source: Readable, records: Iterable[AgentRecord]) -> Notebooks:

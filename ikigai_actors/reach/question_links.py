@@ -72,20 +72,20 @@ class QuestionLinks:
     def shown(self, link: str) -> LinkOutcome:
         """The question of a link."""
         with acting_for(LOOKER):
-            found = self._found(link)
-            return found if isinstance(found, LinkOutcome) else LinkOutcome(200, "", self._form(*found))
+            outcome = self._found(link)
+            return outcome if isinstance(outcome, LinkOutcome) else LinkOutcome(200, "", self._form(*outcome))
 
     def answered(self, link: str, fields: Mapping[str, str]) -> LinkOutcome:
         """Take the answer that a form has sent."""
-        found = self._found(link)
-        if isinstance(found, LinkOutcome):
-            return found
-        linked, question = found
+        outcome = self._found(link)
+        if isinstance(outcome, LinkOutcome):
+            return outcome
+        linked, question = outcome
         decided = fields.get("decide")
         if fields.get("digest") != question.digest:
-            return LinkOutcome(409, "This is not what you were shown: look at it again.", self._form(*found))
+            return LinkOutcome(409, "This is not what you were shown: look at it again.", self._form(*outcome))
         if decided not in (ANSWERS if question.kind == ASK else ALLOWS, DENIES):
-            return LinkOutcome(400, "Choose one of the buttons.", self._form(*found))
+            return LinkOutcome(400, "Choose one of the buttons.", self._form(*outcome))
         try:
             answer = _answer_in(question, decided, fields)
             with acting_for(AskedRequest(None, self._now, linked.name)):
@@ -93,7 +93,7 @@ class QuestionLinks:
                     question.id, answer, reason=fields.get("reason", ""), by=linked.name, digest=question.digest
                 )
         except BadInput as error:
-            return LinkOutcome(400, str(error), self._form(*found))
+            return LinkOutcome(400, str(error), self._form(*outcome))
         if not first:
             return _over(self._system.questions.get(question.id))
         return LinkOutcome(200, "Thank you. Your answer is there, and the agent goes on.")
@@ -134,7 +134,7 @@ def operator_keys(references: Sequence[str]) -> list[bytes]:
     """The operator's keys that references name, as `referred_key` takes them. Raises `BadInput`."""
     if isinstance(references, str) or not isinstance(references, Sequence):
         raise BadInput(f"Expected keys to be a list of references, such as ['env:KEY']; got {shown(references)}.")
-    return [referred_key(one) for one in references]
+    return [referred_key(reference) for reference in references]
 
 
 def _over(row: QuestionRow) -> LinkOutcome:

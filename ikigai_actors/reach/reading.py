@@ -95,7 +95,7 @@ def _at(system: "System", query: PageQuery) -> dict[str, dict[str, Any]]:
     uuids, time = _agents(query, _MOST_PLACES), _number(query, "time")
 
     def read(tx: Transaction) -> dict[str, dict[str, Any]]:
-        ended = {one.uuid: one.ended_at for one in registry.some(tx, uuids)}
+        ended = {record.uuid: record.ended_at for record in registry.some(tx, uuids)}
         places = moments.positions_at(tx, uuids, time)
         return {
             uuid: {"position": place, "state": _state_at(tx, uuid, place, time, ended.get(uuid))}
@@ -121,8 +121,8 @@ def _lanes(system: "System", query: PageQuery) -> dict[str, Any]:
 
     def read(tx: Transaction) -> dict[str, Any]:
         first, last = moments.positions_at(tx, uuids, since), moments.positions_at(tx, uuids, until)
-        found = [_lane(tx, uuid, first[uuid], last[uuid], since, until) for uuid in uuids if uuid in last]
-        return {"lanes": found, "mail": moments.mails_between(tx, uuids, since, until)}
+        lanes = [_lane(tx, uuid, first[uuid], last[uuid], since, until) for uuid in uuids if uuid in last]
+        return {"lanes": lanes, "mail": moments.mails_between(tx, uuids, since, until)}
 
     return system._store.read(read)
 
@@ -145,15 +145,18 @@ def _activity(system: "System", query: PageQuery) -> list[tuple[int, int]]:
 def _diff(system: "System", query: PageQuery) -> dict[str, Any]:
     """Where two histories part, and what each has then."""
     a, b = (named_agent(system, query, name).uuid for name in ("a", "b"))
-    found = system._store.read(lambda tx: read_diff(tx, a, b))
-    tails = {"a": found.a.messages, "b": found.b.messages}
-    return {"common": found.common, **{name: [message_as_json(one) for one in tail] for name, tail in tails.items()}}
+    diff = system._store.read(lambda tx: read_diff(tx, a, b))
+    tails = {"a": diff.a.messages, "b": diff.b.messages}
+    return {
+        "common": diff.common,
+        **{name: [message_as_json(message) for message in tail] for name, tail in tails.items()},
+    }
 
 
 def _documents(system: "System", query: PageQuery) -> list[dict[str, Any]]:
     """The documents; of one ``path`` its versions."""
-    found = system.documents.log(query["path"]) if "path" in query else system.documents.list()
-    return [asdict(one) for one in found]
+    rows = system.documents.log(query["path"]) if "path" in query else system.documents.list()
+    return [asdict(row) for row in rows]
 
 
 def _document(system: "System", query: PageQuery) -> dict[str, Any]:
@@ -164,21 +167,21 @@ def _document(system: "System", query: PageQuery) -> dict[str, Any]:
 
 def _budgets(system: "System", query: PageQuery) -> list[dict[str, Any]]:
     """The budgets that limit something."""
-    return [asdict(one) for one in system._store.read(lambda tx: budgets_that_limit(tx, _MOST_BUDGETS))]
+    return [asdict(budget) for budget in system._store.read(lambda tx: budgets_that_limit(tx, _MOST_BUDGETS))]
 
 
 def _approvals(system: "System", query: PageQuery) -> list[dict[str, Any]]:
     """The calls that wait for a decision."""
     return [
         {
-            "agent": one.agent,
-            "call": one.full_name,
-            "tool": one.tool,
-            "input": dict(one.input),
-            "always": one.always,
-            "change": one.change,
+            "agent": question.agent,
+            "call": question.full_name,
+            "tool": question.tool,
+            "input": dict(question.input),
+            "always": question.always,
+            "change": question.change,
         }
-        for one in system.approvals.pending()
+        for question in system.approvals.pending()
     ]
 
 
@@ -210,7 +213,7 @@ def whole_number(name: str, text: str) -> int:
 
 
 def _agents(query: PageQuery, most: int) -> list[str]:
-    uuids = list(dict.fromkeys(one for one in query.get("agents", "").split(",") if one))
+    uuids = list(dict.fromkeys(part for part in query.get("agents", "").split(",") if part))
     if not 1 <= len(uuids) <= most:
         raise BadInput(f"Expected 1 to {most} agents, by uuid and separated by commas; got {len(uuids)}.")
     return uuids

@@ -84,23 +84,23 @@ class LiveRows:
     def unplaced(self, glances: Iterable[Glance]) -> list[str]:
         """The agents in a turn that has shown nothing yet: the latest message of each says what it does."""
         with self._lock:
-            return [one.uuid for one in glances if one.turn and not self._head(one.uuid)]
+            return [glance.uuid for glance in glances if glance.turn and not self._head(glance.uuid)]
 
     def refresh(self, glances: Iterable[Glance], latest: Mapping[str, LogMark]) -> None:
         """Take the registry, and the latest messages of those that `unplaced` has named."""
         with self._lock:
             self.version += 1
-            for one in glances:
-                row = self._rows.get(one.uuid)
+            for glance in glances:
+                row = self._rows.get(glance.uuid)
                 if row is None:
-                    row = self._rows[one.uuid] = _Row(
+                    row = self._rows[glance.uuid] = _Row(
                         dict.fromkeys(ROW_COLUMNS), dict.fromkeys(ROW_COLUMNS, self.version)
                     )
-                    row.values |= {"state": "idle", "rate": 0, "sign": one.born}
-                row.turn = one.turn
-                known = {name: value for name, value in one._asdict().items() if name in row.values}
-                self._set(one.uuid, row, {**known, "label": called(one.uuid, one.name)})
-                self._set(one.uuid, row, {"state": self._state(row, one, latest.get(one.uuid))})
+                    row.values |= {"state": "idle", "rate": 0, "sign": glance.born}
+                row.turn = glance.turn
+                known = {name: value for name, value in glance._asdict().items() if name in row.values}
+                self._set(glance.uuid, row, {**known, "label": called(glance.uuid, glance.name)})
+                self._set(glance.uuid, row, {"state": self._state(row, glance, latest.get(glance.uuid))})
 
     def hear(self, message: Message, at: int) -> bool:
         """Take a message that was committed, heard ``at`` that time; False for an agent that no look has found yet."""
@@ -215,14 +215,14 @@ class LiveRows:
         self._recent.pop(uuid, None)
         self._recent[uuid] = None
 
-    def _state(self, row: _Row, one: Glance, latest: LogMark | None) -> str:
-        if one.status != "running":
-            return one.status
-        if not one.turn:
+    def _state(self, row: _Row, glance: Glance, latest: LogMark | None) -> str:
+        if glance.status != "running":
+            return glance.status
+        if not glance.turn:
             return "idle"
-        if one.waits_for is not None:
+        if glance.waits_for is not None:
             return "budget"
-        if one.cut_off:
+        if glance.cut_off:
             return "interrupted"
         if latest is not None:
             row.head = max(row.head, latest.id)

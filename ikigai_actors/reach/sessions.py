@@ -55,7 +55,7 @@ class SessionExport:
 
     def attached(self, message: Message) -> list[tuple[str, bytes | None]]:
         """The media type and the bytes of what is attached to a message; None for bytes that are gone."""
-        return [(one.media, self.blobs.get(one.sha256)) for one in blobs_of(message)]
+        return [(blob.media, self.blobs.get(blob.sha256)) for blob in blobs_of(message)]
 
 
 def read_session(store: Store, agent: str, to: str, *, has_paths: bool) -> SessionExport:
@@ -83,13 +83,13 @@ def stored_session(database: str | None, agent: str, to: str, *, has_paths: bool
 def _session_of(tx: Transaction, top: AgentRecord, to: str, has_paths: bool) -> SessionExport:
     check_unpruned(top.uuid, top.pruned_at)
     history = StoredHistory(tx, read_lineage(tx, top.uuid, whole=True))
-    note = next((one for one in history.backwards(history.head) if _is_note(one, to)), None)
+    note = next((message for message in history.backwards(history.head) if _is_note(message, to)), None)
     since = note.id if note is not None else 0
     logs = [_seen(history, since)]
     if note is None and has_paths:
-        logs += [_seen(one, 0) for one in _forks(tx, top)]
+        logs += [_seen(child, 0) for child in _forks(tx, top)]
     written = [message for log in logs for message, is_new in log if is_new]
-    found = read_blobs(
+    blobs = read_blobs(
         tx, {blob.sha256 for message in (*written, *([note] if note else ())) for blob in blobs_of(message)}
     )
     replies = [message for message, _ in logs[0] if message.kind == Kind.ASSISTANT and message.data.get("model")]
@@ -101,29 +101,29 @@ def _session_of(tx: Transaction, top: AgentRecord, to: str, has_paths: bool) -> 
         str(replies[-1].data["model"]) if replies else str(settings.get("model") or ""),
         str(settings.get("system") or ""),
         logs,
-        b"".join(found[blob.sha256] for blob in blobs_of(note)) if note is not None else b"",
+        b"".join(blobs[blob.sha256] for blob in blobs_of(note)) if note is not None else b"",
         facts,
         since,
         _undone(history, since),
-        found,
+        blobs,
         str(facts.get("folder") or Path.cwd()),
     )
 
 
 def _is_note(message: Message, to: str) -> bool:
     """Whether a message is the note with the file of a session of a format."""
-    told = message.data.get(IMPORTED) if message.kind == Kind.NOTE else None
-    return isinstance(told, dict) and told.get("format") == to and "file" in told
+    origin = message.data.get(IMPORTED) if message.kind == Kind.NOTE else None
+    return isinstance(origin, dict) and origin.get("format") == to and "file" in origin
 
 
 def _forks(tx: Transaction, top: AgentRecord) -> Iterator[StoredHistory]:
     """The histories of the forks of an agent, and of theirs, that are no trials."""
     among = {top.uuid}
-    for one in registry.oldest_first(registry.some(tx, registry.uuids_descended(tx, top.uuid))):
-        if one.parent_uuid in among and not one.grafted and one.pruned_at is None:
-            history = StoredHistory(tx, read_lineage(tx, one.uuid, whole=True))
+    for record in registry.oldest_first(registry.some(tx, registry.uuids_descended(tx, top.uuid))):
+        if record.parent_uuid in among and not record.grafted and record.pruned_at is None:
+            history = StoredHistory(tx, read_lineage(tx, record.uuid, whole=True))
             if not is_trial(history.view(history.head).settings):
-                among.add(one.uuid)
+                among.add(record.uuid)
                 yield history
 
 
@@ -137,18 +137,24 @@ def _seen(history: StoredHistory, since: int) -> list[tuple[Message, bool]]:
     view = history.view(history.head)
     ranges = view.visible(history.head)
     shown = [
-        one
-        for one in history.between(0, history.head)
-        if one.kind in _WRITTEN and any(start < one.id <= end for start, end in ranges)
+        message
+        for message in history.between(0, history.head)
+        if message.kind in _WRITTEN and any(start < message.id <= end for start, end in ranges)
     ]
-    seen = [(one, not _is_in_file(one, since)) for one in shown if one.kind != Kind.SUMMARY or _is_in_file(one, since)]
+    seen = [
+        (message, not _is_in_file(message, since))
+        for message in shown
+        if message.kind != Kind.SUMMARY or _is_in_file(message, since)
+    ]
     lens = view.lens
-    summary = next((one for one in history.between(0, history.head) if lens and one.id == lens.summary), None)
+    summary = next(
+        (message for message in history.between(0, history.head) if lens and message.id == lens.summary), None
+    )
     if lens is None or summary is None or _is_in_file(summary, since):
         return seen
     early = [two for two in seen if two[0].id < lens.keep_from]
-    prompt = [(one, True) for one, _ in early if one.id == lens.prompt]
-    return [*early, (summary, True), *prompt, *((one, True) for one, _ in seen if one.id >= lens.keep_from)]
+    prompt = [(message, True) for message, _ in early if message.id == lens.prompt]
+    return [*early, (summary, True), *prompt, *((message, True) for message, _ in seen if message.id >= lens.keep_from)]
 
 
 def _is_in_file(message: Message, since: int) -> bool:
@@ -158,13 +164,13 @@ def _is_in_file(message: Message, since: int) -> bool:
 def _undone(history: StoredHistory, since: int) -> int:
     """How many turns of the file count no more."""
     everything = history.between(0, history.head)
-    in_file = [one.id for one in everything if _is_in_file(one, since)]
-    prompts = {one.id for one in everything if one.kind == Kind.USER and one.id in set(in_file)}
+    in_file = [message.id for message in everything if _is_in_file(message, since)]
+    prompts = {message.id for message in everything if message.kind == Kind.USER and message.id in set(in_file)}
     if not prompts:
         return 0
 
     def counting(head: int) -> int:
         view = history.view(head)
-        return sum(view.shows(one, head) for one in prompts)
+        return sum(view.shows(prompt, head) for prompt in prompts)
 
     return counting(max(in_file)) - counting(history.head)

@@ -114,7 +114,7 @@ class Snapshot:
     @property
     def rest(self) -> int:
         """How many living agents are not in the list."""
-        return 0 if self.census is None else max(0, self.census.living - sum(one.living for one in self.listed))
+        return 0 if self.census is None else max(0, self.census.living - sum(record.living for record in self.listed))
 
     @property
     def waits(self) -> int:
@@ -207,11 +207,11 @@ class Snapshots(Service):
     def _take(self, uuid: str, wish: Wish | None) -> Snapshot:
         system = self._system
         questions = self._questions.open()
-        asking = frozenset(one.agent for one in questions.values())
-        found = system._store.read(lambda tx: _read(tx, uuid, wish, asking))
-        record, above, beside, listed = found.record, found.above, found.beside, found.listed
+        asking = frozenset(question.agent for question in questions.values())
+        view = system._store.read(lambda tx: _read(tx, uuid, wish, asking))
+        record, above, beside, listed = view.record, view.above, view.beside, view.listed
         heir = next((each for each in above if each.living), None) if not record.living else None
-        near = {each.uuid: each.short for each in (record, *above, *filter(None, beside), *found.below)}
+        near = {each.uuid: each.short for each in (record, *above, *filter(None, beside), *view.below)}
         self._spent.read(system._store, rows_too=wish is not None)
         sums = self._spent.sums(uuid)
         return Snapshot(
@@ -221,21 +221,22 @@ class Snapshots(Service):
             above=tuple(above),
             previous=beside.previous,
             following=beside.following,
-            children=found.children,
+            children=view.children,
             model=self._model(record),
             tokens=in_all(sums.own) if sums is not None else None,
             cost=record.spent_usd / MICRO or None,
             all_cost=self._spent.charged.usd / MICRO or None,
             is_most=self._spent.is_most(uuid, record.spent_tokens),
             all_is_most=self._spent.is_most(None, self._spent.charged.tokens),
-            budget=found.budget,
-            waiting=found.waiting,
+            budget=view.budget,
+            waiting=view.waiting,
             commands=tuple(self._words.commands(uuid)),
             printed=system._printed(uuid),
             questions=questions,
             heir=heir,
             attached=system.attached,
-            names={**near, **listed.labels} | {one: label_of(system, one) for one in asking - listed.labels.keys()},
+            names={**near, **listed.labels}
+            | {asked: label_of(system, asked) for asked in asking - listed.labels.keys()},
             listed=tuple(listed.records),
             wish=wish,
             found=listed.found,
@@ -280,14 +281,14 @@ class Snapshots(Service):
         return self._models[record.uuid]
 
     def _statistics(self, records: Sequence[AgentRecord]) -> dict[str, AgentStatistics]:
-        found = {}
+        statistics = {}
         for record in records:
             if record.living:
                 try:
-                    found[record.uuid] = self._system._statistics_of(record.uuid, record)
+                    statistics[record.uuid] = self._system._statistics_of(record.uuid, record)
                 except AgentDead:
                     continue
-        return found
+        return statistics
 
 
 class _Listed(NamedTuple):
@@ -336,20 +337,22 @@ def _read(tx: Transaction, uuid: str, wish: Wish | None, asking: frozenset[str])
 
 
 def _read_list(tx: Transaction, wish: Wish, first: frozenset[str]) -> _Listed:
-    found = lists.called_so(tx, wish.text, MOST_LISTED + 1) if wish.text else []
-    is_cut = len(found) > MOST_LISTED
-    chosen = {one.uuid: one for one in (*lists.latest_used(tx, first=first | wish.kept), *found[:MOST_LISTED])}
+    hits = lists.called_so(tx, wish.text, MOST_LISTED + 1) if wish.text else []
+    is_cut = len(hits) > MOST_LISTED
+    chosen = {record.uuid: record for record in (*lists.latest_used(tx, first=first | wish.kept), *hits[:MOST_LISTED])}
     if wish.tree:
         if (top := registry.root(tx)) is not None:
-            chosen |= {one.uuid: one for one in (top, *lists.breadth_first(tx, top.uuid))}
-        chosen |= {one.uuid: one for uuid, most in wish.opened.items() for one in lists.some_children(tx, uuid, most)}
+            chosen |= {record.uuid: record for record in (top, *lists.breadth_first(tx, top.uuid))}
+        chosen |= {
+            child.uuid: child for uuid, most in wish.opened.items() for child in lists.some_children(tx, uuid, most)
+        }
     records = [*chosen.values()]
     records = lists.with_those_above(tx, records) if wish.tree else registry.oldest_first(records)
-    uuids = [one.uuid for one in records]
+    uuids = [record.uuid for record in records]
     return _Listed(
         records,
         lists.labels_of(tx, records),
-        frozenset(one.uuid for one in found[:MOST_LISTED]),
+        frozenset(record.uuid for record in hits[:MOST_LISTED]),
         is_cut,
         lists.census(tx),
         _hidden(tx, records) if wish.tree else {},
@@ -360,6 +363,6 @@ def _read_list(tx: Transaction, wish: Wish, first: frozenset[str]) -> _Listed:
 
 
 def _hidden(tx: Transaction, records: Sequence[AgentRecord]) -> dict[str, int]:
-    seen = Counter(one.supervisor_uuid for one in records if one.living)
-    counted = lists.count_children(tx, [one.uuid for one in records])
+    seen = Counter(record.supervisor_uuid for record in records if record.living)
+    counted = lists.count_children(tx, [record.uuid for record in records])
     return {uuid: number - seen[uuid] for uuid, number in counted.items() if number > seen[uuid]}

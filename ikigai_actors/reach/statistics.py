@@ -79,13 +79,13 @@ def read_figures(database: str | None, tokens: bool, everybody: bool = False) ->
     Raises what `Client.open` and `Client.spending` do.
     """
     with Client.open(database) as client:
-        found = client._store.read(partial(_figures, location=client.location, everybody=everybody))
+        figures = client._store.read(partial(_figures, location=client.location, everybody=everybody))
         if tokens:
-            found = replace(found, tokens=_tokens(client))
-        costly = [*found.spent, *found.branches] if everybody else [agent for agent, _ in dearest(found)]
-        busy = [*(found.tokens or ())] if everybody else [agent for agent, _ in busiest(found)]
-        shown = [*dict.fromkeys((*costly, *busy, *(one["owner"] for one in found.budgets)))]
-        return replace(found, names=client._store.read(partial(_names, uuids=shown)))
+            figures = replace(figures, tokens=_tokens(client))
+        costly = [*figures.spent, *figures.branches] if everybody else [agent for agent, _ in dearest(figures)]
+        busy = [*(figures.tokens or ())] if everybody else [agent for agent, _ in busiest(figures)]
+        shown = [*dict.fromkeys((*costly, *busy, *(budget["owner"] for budget in figures.budgets)))]
+        return replace(figures, names=client._store.read(partial(_names, uuids=shown)))
 
 
 def _figures(tx: Transaction, location: str, everybody: bool) -> Figures:
@@ -99,7 +99,7 @@ def _figures(tx: Transaction, location: str, everybody: bool) -> Figures:
         spent_in_all=in_all,
         spent=spent,
         branches={uuid: cost for uuid, cost in branches.items() if cost != spent.get(uuid, SPENT_NOTHING)},
-        budgets=[asdict(one) for one in budgets_that_limit(tx, MOST_BUDGETS)],
+        budgets=[asdict(budget) for budget in budgets_that_limit(tx, MOST_BUDGETS)],
         **count(tx)._asdict(),
     )
 
@@ -107,38 +107,38 @@ def _figures(tx: Transaction, location: str, everybody: bool) -> Figures:
 def _all_costs(tx: Transaction) -> tuple[dict[str, float], CostTable, CostTable]:
     """The sums that were spent: in all, by each agent, and by each with all that descend from it."""
     rows = own_spendings(tx)
-    spent = {one.uuid: _cost(one.spent_tokens, one.spent_usd) for one in rows if one.spent_tokens or one.spent_usd}
-    in_all = _cost(sum(one.spent_tokens for one in rows), sum(one.spent_usd for one in rows))
+    spent = {row.uuid: _cost(row.spent_tokens, row.spent_usd) for row in rows if row.spent_tokens or row.spent_usd}
+    in_all = _cost(sum(row.spent_tokens for row in rows), sum(row.spent_usd for row in rows))
     return in_all, spent, {uuid: _cost(*sums) for uuid, sums in spent_by_branches(rows).items()}
 
 
 def _dearest_costs(tx: Transaction) -> tuple[dict[str, float], CostTable, CostTable]:
     """The same of agent 0 and its dearest children alone."""
-    found, root = dearest_branches(tx, SHOWN), registry.root(tx)
-    in_all = _cost(found.tokens, found.usd)
-    branches = {uuid: _cost(*sums) for uuid, sums in found.branches.items() if uuid is not None}
+    dearest, root = dearest_branches(tx, SHOWN), registry.root(tx)
+    in_all = _cost(dearest.tokens, dearest.usd)
+    branches = {uuid: _cost(*sums) for uuid, sums in dearest.branches.items() if uuid is not None}
     branches |= {root.uuid: in_all} if root is not None else {}
-    spenders = [one for one in registry.some(tx, branches) if one.spent_tokens or one.spent_usd]
-    return in_all, {one.uuid: _cost(one.spent_tokens, one.spent_usd) for one in spenders}, branches
+    spenders = [record for record in registry.some(tx, branches) if record.spent_tokens or record.spent_usd]
+    return in_all, {spender.uuid: _cost(spender.spent_tokens, spender.spent_usd) for spender in spenders}, branches
 
 
 def _names(tx: Transaction, uuids: Sequence[str]) -> dict[str, str]:
     """The names of agents, which are read some at a time."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for start in range(0, len(uuids), registry.AGENTS_AT_ONCE):
-        found |= lists.labels_of(tx, registry.some(tx, uuids[start : start + registry.AGENTS_AT_ONCE]))
-    return found
+        names |= lists.labels_of(tx, registry.some(tx, uuids[start : start + registry.AGENTS_AT_ONCE]))
+    return names
 
 
-def dearest(found: Figures) -> list[tuple[str, dict[str, float]]]:
+def dearest(figures: Figures) -> list[tuple[str, dict[str, float]]]:
     """The costs that a person is shown, the highest first: those of whole branches."""
-    branches = {**found.spent, **found.branches}
+    branches = {**figures.spent, **figures.branches}
     return sorted(branches.items(), key=lambda pair: (-pair[1]["usd"], -pair[1]["tokens"]))[:SHOWN]
 
 
-def busiest(found: Figures) -> list[tuple[str, dict[str, int]]]:
+def busiest(figures: Figures) -> list[tuple[str, dict[str, int]]]:
     """The tokens that a person is shown, the most first."""
-    return sorted((found.tokens or {}).items(), key=lambda pair: -sum(pair[1].values()))[:SHOWN]
+    return sorted((figures.tokens or {}).items(), key=lambda pair: -sum(pair[1].values()))[:SHOWN]
 
 
 def is_counted(rows: int) -> bool:

@@ -146,7 +146,7 @@ def bear_trials(agent: AgentRef, note: Mapping[str, Any], births: Sequence[NewTr
     Raises `StoreConflict` when its log does not end at ``head`` any more.
     """
     written: Future[int] = Future(agent.uuid)
-    agent.system._tell(agent.uuid, on.ForkTrials(note, tuple(on.TrialBirth(*one) for one in births), written, head))
+    agent.system._tell(agent.uuid, on.ForkTrials(note, tuple(on.TrialBirth(*birth) for birth in births), written, head))
     return written.get()
 
 

@@ -45,8 +45,8 @@ class TurnSources:
         """The uuids of these agents, or of all, the oldest first."""
         if among is None:
             return self._store.read(by_age)
-        found = self._store.read(lambda tx: registry.some(tx, among))
-        return [one.uuid for one in registry.oldest_first(found)]
+        records = self._store.read(lambda tx: registry.some(tx, among))
+        return [record.uuid for record in registry.oldest_first(records)]
 
     def sources(self, uuids: Sequence[str], since: int) -> list[TurnSource]:
         """The agents among these that may have turns which ended at a time or later; 0 takes all."""
@@ -83,7 +83,7 @@ class TurnSources:
             if record is None or not record.born:
                 return "", 0
             start = record.fork_message_id
-            first = [one.data for one in section(tx, agent, start, start + 1)]
+            first = [message.data for message in section(tx, agent, start, start + 1)]
             return next((str(data.get("by") or data.get("parent", "")) for data in first), ""), record.born
 
         return self._store.read(read)
@@ -92,13 +92,15 @@ class TurnSources:
         """The call by which an agent was forked in a turn: its reply, and its place in that; None for no call."""
 
         def read(tx: Transaction) -> tuple[int, int] | None:
-            told = section(tx, maker, born, born + 1)
-            if not told or told[0].kind != Kind.TOOL_RESULT or told[0].data.get("name") != "fork":
+            messages = section(tx, maker, born, born + 1)
+            if not messages or messages[0].kind != Kind.TOOL_RESULT or messages[0].data.get("name") != "fork":
                 return None
-            replies = (one for one in reversed(section(tx, maker, opens, born)) if one.kind == Kind.ASSISTANT)
+            replies = (
+                message for message in reversed(section(tx, maker, opens, born)) if message.kind == Kind.ASSISTANT
+            )
             for reply in replies:
                 for place, call in enumerate(calls_in(reply)):
-                    if call.id == told[0].data.get("tool_use_id"):
+                    if call.id == messages[0].data.get("tool_use_id"):
                         return reply.id, place
             return None
 
@@ -112,16 +114,16 @@ class TurnSources:
 
 def _sources(tx: Transaction, uuids: Sequence[str], since: int) -> list[TurnSource]:
     heads = {head.uuid: head for head in heads_of(tx, uuids)}
-    rows = {one.uuid: one for one in registry.some(tx, uuids)}
+    rows = {record.uuid: record for record in registry.some(tx, uuids)}
     before = positions_at(tx, uuids, since - 1) if since else {}
     latest = latest_times(tx, uuids) if since else {}
-    found = []
+    sources = []
     for uuid in uuids:
         row, head = rows[uuid], heads[uuid]
         ended = row.ended_at is not None and row.ended_at >= since
         if row.pruned_at is None and head.last and (ended or latest.get(uuid, since) >= since):
-            found.append(TurnSource(row, head, _before_turn(tx, row, before[uuid]) if since else row.fork_message_id))
-    return found
+            sources.append(TurnSource(row, head, _before_turn(tx, row, before[uuid]) if since else row.fork_message_id))
+    return sources
 
 
 def _before_turn(tx: Transaction, record: AgentRecord, position: int) -> int:
@@ -131,6 +133,6 @@ def _before_turn(tx: Transaction, record: AgentRecord, position: int) -> int:
     """
     opens = prompt_before(tx, record.uuid, position)
     for prompt in (opens, prompt_before(tx, record.uuid, opens - 1)):
-        if not prompt or any("from" in one.data for one in section(tx, record.uuid, prompt - 1, prompt)):
+        if not prompt or any("from" in message.data for message in section(tx, record.uuid, prompt - 1, prompt)):
             return record.fork_message_id
     return opens - 1

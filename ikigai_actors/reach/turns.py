@@ -58,10 +58,10 @@ class TurnHandle(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read a handle. Raises `BadInput`."""
-        found = _HANDLE.fullmatch(text)
-        if found is None or not is_agent_uuid(found[1]) or (found[4] is not None) is not (found[2] == REQUEST):
+        match = _HANDLE.fullmatch(text)
+        if match is None or not is_agent_uuid(match[1]) or (match[4] is not None) is not (match[2] == REQUEST):
             raise BadInput(f"Expected a handle that fork or prompt gave, such as {'A' * 22}/m7; got {text[:80]!r}.")
-        return cls(found[1], found[2], int(found[3]), int(found[4] or 0))
+        return cls(match[1], match[2], int(match[3]), int(match[4] or 0))
 
 
 class SpentAmounts(TypedDict):
@@ -105,15 +105,15 @@ class TurnReader:
         """A turn as a client sees it. Raises `AgentNotFound`, and `BadInput` for a handle that nobody gave."""
         seen = self.seen(handle)
         record = seen.record
-        told = {"handle": str(handle), "agent": record.uuid, "name": record.name, "spent": spent_by(record)}
+        fields = {"handle": str(handle), "agent": record.uuid, "name": record.name, "spent": spent_by(record)}
         if isinstance(seen.end, Reply):
-            return {**told, "status": DONE, "text": seen.end.text}
+            return {**fields, "status": DONE, "text": seen.end.text}
         if seen.end is not None:
-            return {**told, "status": FAILED, "error": str(seen.end)}
+            return {**fields, "status": FAILED, "error": str(seen.end)}
         asks = [] if not seen.is_open else [call for call in self._pending() if call.agent == record.uuid]
         if asks:
-            return {**told, "status": ASKS, "asks": [call_that_asks(call) for call in asks]}
-        return {**told, "status": WORKING if record.waits_for is None else WAITING_FOR_BUDGET}
+            return {**fields, "status": ASKS, "asks": [call_that_asks(call) for call in asks]}
+        return {**fields, "status": WORKING if record.waits_for is None else WAITING_FOR_BUDGET}
 
     def seen(self, handle: TurnHandle) -> SeenTurn:
         """How a turn is. Raises what `look` does."""
@@ -137,8 +137,8 @@ class TurnReader:
         def read(tx: Transaction) -> int:
             if handle.kind == TURN:
                 return _checked(tx, handle)
-            found = self._opening(tx, registry.get(tx, handle.agent), handle)
-            return found if isinstance(found, int) else 0
+            number = self._opening(tx, registry.get(tx, handle.agent), handle)
+            return number if isinstance(number, int) else 0
 
         return self._store.read(read)
 
@@ -194,7 +194,9 @@ def _settled(tx: Transaction, handle: TurnHandle) -> TurnHandle:
     if handle.kind != REQUEST:
         return handle
     asked = body_of(tx, RemoteCommandKey(handle.agent, handle.number))
-    children = [asked["child"], *(one[0] for one in asked.get("more", ()))] if asked and "child" in asked else []
+    children = (
+        [asked["child"], *(question[0] for question in asked.get("more", ()))] if asked and "child" in asked else []
+    )
     if handle.child >= len(children):
         raise _unknown(handle)
     born = registry.some(tx, [children[handle.child]])
@@ -203,8 +205,8 @@ def _settled(tx: Transaction, handle: TurnHandle) -> TurnHandle:
 
 def _checked(tx: Transaction, handle: TurnHandle) -> int:
     """The message that has opened a turn, by its number. Raises `BadInput` when it has not."""
-    found = section(tx, handle.agent, handle.number - 1, handle.number)
-    if not found or found[0].kind != Kind.USER:
+    messages = section(tx, handle.agent, handle.number - 1, handle.number)
+    if not messages or messages[0].kind != Kind.USER:
         raise _unknown(handle)
     return handle.number
 

@@ -119,8 +119,8 @@ def is_idle(system: "ActorSystem", within: float) -> bool:
 
 def last_activity(system: "System", records: Collection[AgentRecord]) -> dict[str, int]:
     """When each of these agents wrote its latest message, or else was born; by uuid."""
-    times = system._store.read(lambda tx: latest_times(tx, [one.uuid for one in records]))
-    return {one.uuid: times.get(one.uuid, one.created_at) for one in records}
+    times = system._store.read(lambda tx: latest_times(tx, [record.uuid for record in records]))
+    return {record.uuid: times.get(record.uuid, record.created_at) for record in records}
 
 
 def position_of(system: "System", agent: str) -> int:

@@ -42,7 +42,7 @@ class ChatMessage:
 
     @property
     def _key(self) -> str:
-        calls = [[one.name, one.input] for one in self.calls]
+        calls = [[call.name, call.input] for call in self.calls]
         return json.dumps([self.role, self.text.strip(), calls, self.call], sort_keys=True, default=str)
 
 
@@ -58,8 +58,8 @@ class RecordedChat:
 
     def add(self, messages: Sequence[ChatMessage]) -> None:
         """Add a request. One that has only what is new goes on where the latest one ended."""
-        said = [one for one in messages if one.role != "system"]
-        before = [one for one in self.paths[-1] if one.role != "system"] if self.paths else []
+        said = [message for message in messages if message.role != "system"]
+        before = [path for path in self.paths[-1] if path.role != "system"] if self.paths else []
         if before and said and said[0]._key != before[0]._key:
             self.paths.append([*self.paths[-1], *messages])
         else:
@@ -75,44 +75,44 @@ class RecordedChat:
 
 def chained(messages: Iterable[ChatMessage]) -> list[str]:
     """For each message that is no instruction, the hash of it and of those before it."""
-    found, above = list[str](), ""
-    for one in messages:
-        if one.role != "system":
-            above = hashlib.sha256(f"{above} {one._key}".encode(errors="replace")).hexdigest()
-            found.append(above)
-    return found
+    keys, above = list[str](), ""
+    for message in messages:
+        if message.role != "system":
+            above = hashlib.sha256(f"{above} {message._key}".encode(errors="replace")).hexdigest()
+            keys.append(above)
+    return keys
 
 
 def chat_drafts(
-    found: Iterable[RecordedChat], format_name: str, settings: Mapping[str, Any], models: bool
+    chats: Iterable[RecordedChat], format_name: str, settings: Mapping[str, Any], models: bool
 ) -> list[Draft]:
     """The agents of conversations: each with its forks.
 
     Args:
-        found: the conversations.
+        chats: the conversations.
         format_name: what has recorded them.
         settings: those that each agent begins with that inherits nothing.
         models: whether the model that has answered last is a setting.
     """
     drafts: list[Draft] = []
     noted = set[str]()
-    for number, one in enumerate(found):
-        drafts += _drafts(one, number, format_name, settings, models, noted)
+    for number, chat in enumerate(chats):
+        drafts += _drafts(chat, number, format_name, settings, models, noted)
     return drafts
 
 
 def _drafts(
-    found: RecordedChat, number: int, format_name: str, settings: Mapping[str, Any], models: bool, noted: set[str]
+    chat: RecordedChat, number: int, format_name: str, settings: Mapping[str, Any], models: bool, noted: set[str]
 ) -> list[Draft]:
     tree, spoken = LineTree(), dict[str, ChatMessage]()
     ends: dict[str, None] = {}
-    for path in found.paths:
+    for path in chat.paths:
         above: str | None = None
-        for key, one in zip(chained(path), (one for one in path if one.role != "system"), strict=True):
+        for key, message in zip(chained(path), (message for message in path if message.role != "system"), strict=True):
             if key not in spoken:
-                tree.add(key, one.line, above)
+                tree.add(key, message.line, above)
             known = spoken.get(key)
-            spoken[key] = one if known is None or (known.usage is None and one.usage is not None) else known
+            spoken[key] = message if known is None or (known.usage is None and message.usage is not None) else known
             above = key
         if above is not None:
             ends.pop(above, None)
@@ -120,7 +120,7 @@ def _drafts(
     tree.link()
     leaves = set(tree.leaves(spoken))
     roots: dict[str, list[str]] = {}
-    for leaf in (one for one in ends if one in leaves):
+    for leaf in (end for end in ends if end in leaves):
         roots.setdefault(tree.path(leaf)[0], []).append(leaf)
     drafts: list[Draft] = []
 
@@ -128,16 +128,16 @@ def _drafts(
         return spoken[next(iter(keys))].role == "user"
 
     for root, of_root in roots.items():
-        said = [one for path in found.paths for one in path]
-        systems = [one.text for one in said if one.role == "system" and one.text.strip()]
-        answered = [one.model for one in said if one.model]
+        said = [passed for path in chat.paths for passed in path]
+        systems = [message.text for message in said if message.role == "system" and message.text.strip()]
+        answered = [message.model for message in said if message.model]
         own = dict(settings) | ({"system": systems[-1]} if systems else {})
         own |= {"model": answered[-1]} if models and answered else {}
         recording = spoken[root].line.of
-        top = Draft(f"{format_name} {recording.name} {number} {root}", found.name)
+        top = Draft(f"{format_name} {recording.name} {number} {root}", chat.name)
         file = None if recording.name in noted else recording
         noted.add(recording.name)
-        top.begin(file, {"format": format_name, "conversation": found.name}, own, spoken[root].at or number + 1)
+        top.begin(file, {"format": format_name, "conversation": chat.name}, own, spoken[root].at or number + 1)
         drafts.append(top)
         base = top.head
         _write_path(top, tree, spoken, tree.path(of_root[-1]))
@@ -153,26 +153,31 @@ def _drafts(
 def _write_path(draft: Draft, tree: LineTree, spoken: Mapping[str, ChatMessage], path: Sequence[str]) -> None:
     before, start, last = draft.head, path[0], ""
     for key in path:
-        one = spoken[key]
-        match one.role:
+        message = spoken[key]
+        match message.role:
             case "assistant":
                 reply = Reply(
-                    one.text, one.calls, "tool_use" if one.calls else "end_turn", one.usage,
-                    model=one.model.partition(":")[2],
+                    message.text, message.calls, "tool_use" if message.calls else "end_turn", message.usage,
+                    model=message.model.partition(":")[2],
                 )  # fmt: skip
-                draft.reply(one.line, reply, one.model, one.at, usd=one.usd)
+                draft.reply(message.line, reply, message.model, message.at, usd=message.usd)
             case "tool":
-                call = one.call if one.call in draft.waiting or not draft.waiting else ""
+                call = message.call if message.call in draft.waiting or not draft.waiting else ""
                 draft.result(
-                    one.line, call or next(iter(draft.waiting), ""), one.text, one.at, one.is_error, one.pictures
+                    message.line,
+                    call or next(iter(draft.waiting), ""),
+                    message.text,
+                    message.at,
+                    message.is_error,
+                    message.pictures,
                 )
             case _ if last == "user":
-                draft.prompt_more(one.line, one.text, one.at, one.pictures)
+                draft.prompt_more(message.line, message.text, message.at, message.pictures)
             case _:
-                draft.interrupt(one.at)
+                draft.interrupt(message.at)
                 before, start = draft.head, key
-                draft.prompt(one.line, one.text, one.at, one.pictures)
-        last = one.role
+                draft.prompt(message.line, message.text, message.at, message.pictures)
+        last = message.role
         tree.places.setdefault(key, LinePlace(draft, before, start, None if draft.is_open else draft.head))
 
 
@@ -196,17 +201,22 @@ def messages_in(line: RecordedLine, value: object, role: str = "user") -> list[C
             return [ChatMessage(line, role, value)] if value.strip() else []
         value = parsed
     if isinstance(value, list):
-        if any(one.get("type") in ("text", "tool_use", "tool_call") and "role" not in one for one in objects_in(value)):
+        if any(
+            entry.get("type") in ("text", "tool_use", "tool_call") and "role" not in entry
+            for entry in objects_in(value)
+        ):
             return _message_in(line, {"role": role, "content": value})
-        return [said for one in value for said in messages_in(line, one, role)]
-    given = object_of(value)
+        return [said for element in value for said in messages_in(line, element, role)]
+    fields = object_of(value)
     for name in ("messages", "choices", "input", "output"):
-        if isinstance(given.get(name), list):
-            return messages_in(line, given[name], role)
-    if isinstance(given.get("message"), dict):
-        return messages_in(line, given["message"], role)
+        if isinstance(fields.get(name), list):
+            return messages_in(line, fields[name], role)
+    if isinstance(fields.get("message"), dict):
+        return messages_in(line, fields["message"], role)
     return (
-        _message_in(line, {"role": role, **given}) if given.keys() & {"role", "content", "parts", "tool_calls"} else []
+        _message_in(line, {"role": role, **fields})
+        if fields.keys() & {"role", "content", "parts", "tool_calls"}
+        else []
     )
 
 
@@ -221,7 +231,7 @@ def _message_in(line: RecordedLine, message: Mapping[str, Any]) -> list[ChatMess
     content = message.get("parts") if isinstance(message.get("parts"), list) else message.get("content")
     if not isinstance(content, list):
         content = [_text_of(content)]
-    content = [{"type": "text", "text": one} if isinstance(one, str) else one for one in content]
+    content = [{"type": "text", "text": element} if isinstance(element, str) else element for element in content]
     texts, calls, results, pictures = list[str](), list[ToolCall](), list[ChatMessage](), list[Attachment]()
     for part in objects_in(content):
         match part.get("type"):
@@ -237,9 +247,9 @@ def _message_in(line: RecordedLine, message: Mapping[str, Any]) -> list[ChatMess
                 results.append(ChatMessage(line, "tool", _text_of(said), call=str(call), is_error=failed))
             case "image_url" | "image" | "input_image" | "blob":
                 pictures += _picture_in(part)
-    for one in objects_in(message.get("tool_calls")):
-        function = object_of(one.get("function")) or one
-        calls.append(_call_in(one.get("id"), function.get("name"), function.get("arguments", function.get("args"))))
+    for entry in objects_in(message.get("tool_calls")):
+        function = object_of(entry.get("function")) or entry
+        calls.append(_call_in(entry.get("id"), function.get("name"), function.get("arguments", function.get("args"))))
     text = "\n".join(texts)
     if role == "tool" and not results:
         call = message.get("tool_call_id") or message.get("id") or ""
@@ -249,19 +259,21 @@ def _message_in(line: RecordedLine, message: Mapping[str, Any]) -> list[ChatMess
     return [*results, ChatMessage(line, role, text, tuple(calls), pictures=tuple(pictures))]
 
 
-def _call_in(call: object, name: object, given: object) -> ToolCall:
-    if isinstance(given, str):
+def _call_in(call: object, name: object, arguments: object) -> ToolCall:
+    if isinstance(arguments, str):
         try:
-            given = parse_json(given)
+            arguments = parse_json(arguments)
         except (ValueError, RecursionError):
-            given = {"arguments": given}
-    return ToolCall(str(name or ""), given if isinstance(given, dict) else {}, call if isinstance(call, str) else "")
+            arguments = {"arguments": arguments}
+    return ToolCall(
+        str(name or ""), arguments if isinstance(arguments, dict) else {}, call if isinstance(call, str) else ""
+    )
 
 
 def _text_of(value: object) -> str:
     if isinstance(value, str):
         return value
-    texts = [one["text"] for one in objects_in(value) if isinstance(one.get("text"), str)]
+    texts = [part["text"] for part in objects_in(value) if isinstance(part.get("text"), str)]
     return "\n".join(texts) if texts else "" if value is None else json.dumps(value)
 
 
@@ -270,27 +282,32 @@ def _picture_in(part: Mapping[str, Any]) -> list[Attachment]:
     url = object_of(url).get("url") if isinstance(url, dict) else url
     source = object_of(part.get("source")).get("data") or part.get("content") or part.get("data")
     data = url.partition(";base64,")[2] if isinstance(url, str) else source
-    found = picture(data)
-    return [found] if found is not None else []
+    image = picture(data)
+    return [image] if image is not None else []
 
 
 def usage_in(value: object) -> Usage | None:
     """The tokens, by any of the names that services and recorders give them; None where there are none."""
-    given = object_of(value)
+    counts = object_of(value)
 
     def first(*names: str) -> int:
-        return next((count for name in names if (count := count_of(given.get(name)))), 0)
+        return next((count for name in names if (count := count_of(counts.get(name)))), 0)
 
     cached = first("cache_read_input_tokens", "input_cached_tokens", "cached_tokens", "input_cache_read")
     written = first("cache_creation_input_tokens", "input_cache_creation")
-    told = first("input_tokens", "prompt_tokens", "input", "promptTokens")
+    asked = first("input_tokens", "prompt_tokens", "input", "promptTokens")
     answered = first("output_tokens", "completion_tokens", "output", "completionTokens")
-    return Usage(told, answered, written, cached) if told or answered else None
+    return Usage(asked, answered, written, cached) if asked or answered else None
 
 
 def answered(
     messages: Iterable[ChatMessage], at: int, model: str, usage: Usage | None, usd: int = 0
 ) -> list[ChatMessage]:
     """The messages of a reply, with what is known of it."""
-    found = [replace(one, role="assistant" if one.role == "user" else one.role, at=at) for one in messages]
-    return [replace(one, model=model, usage=usage, usd=usd) if one.role == "assistant" else one for one in found]
+    by_assistant = [
+        replace(message, role="assistant" if message.role == "user" else message.role, at=at) for message in messages
+    ]
+    return [
+        replace(message, model=model, usage=usage, usd=usd) if message.role == "assistant" else message
+        for message in by_assistant
+    ]

@@ -28,7 +28,7 @@ def attached_blocks(attachment: Mapping[str, Any]) -> list[Mapping[str, Any]] | 
             said = blocks_in(attachment.get("prompt"))
             text = texts_of(said)
             is_said = attachment.get("commandMode") in (None, "prompt")
-            pictures = (one for one in said if one.get("type") == "image")
+            pictures = (block for block in said if block.get("type") == "image")
             return [*_text_block(_QUEUED.format(text=text) if is_said else text), *pictures]
     return None
 
@@ -47,9 +47,9 @@ def _file_blocks(path: object, content: Mapping[str, Any]) -> list[Mapping[str, 
     return None
 
 
-def _run(tool: str, given: Mapping[str, Any]) -> str:
+def _run(tool: str, arguments: Mapping[str, Any]) -> str:
     return f"Called the {tool} tool with the following input: " + json.dumps(
-        given, separators=(",", ":"), ensure_ascii=False
+        arguments, separators=(",", ":"), ensure_ascii=False
     )
 
 
@@ -64,5 +64,5 @@ def blocks_in(content: object) -> list[Mapping[str, Any]]:
 
 def texts_of(blocks: Iterable[Mapping[str, Any]]) -> str:
     """The texts of blocks, one a line."""
-    texts = (one.get("text") for one in blocks if one.get("type") == "text")
+    texts = (block.get("text") for block in blocks if block.get("type") == "text")
     return "\n".join(text for text in texts if isinstance(text, str))

@@ -50,12 +50,12 @@ def claude_code_drafts(recordings: Sequence[Recording], settings: Mapping[str, A
         settings: those that each agent begins with that inherits nothing.
         models: whether an agent has the setting ``model``: the one that has answered last.
     """
-    sessions = [ClaudeCodeSession(one) for one in recordings]
-    mains = {name: one for one in sessions if not one.agent for name in (one.of.stem, one.id)}
-    found: list[Draft] = []
-    for one in sorted(sessions, key=lambda one: bool(one.agent)):
-        found += one.write(settings, models, mains.get(one.id) if one.agent else None)
-    return found
+    sessions = [ClaudeCodeSession(recording) for recording in recordings]
+    mains = {name: session for session in sessions if not session.agent for name in (session.of.stem, session.id)}
+    drafts: list[Draft] = []
+    for session in sorted(sessions, key=lambda session: bool(session.agent)):
+        drafts += session.write(settings, models, mains.get(session.id) if session.agent else None)
+    return drafts
 
 
 class Role(Enum):
@@ -106,7 +106,7 @@ class SessionLine:
     @property
     def results(self) -> list[Mapping[str, Any]]:
         """The blocks of the line that are results of calls."""
-        return [one for one in self.blocks if one.get("type") == "tool_result"]
+        return [block for block in self.blocks if block.get("type") == "tool_result"]
 
     @property
     def model(self) -> str:
@@ -256,7 +256,7 @@ class ClaudeCodeSession:
 
     def _write_path(self, draft: Draft, path: Sequence[str]) -> None:
         """Write the lines of a path into a log."""
-        told = set[str]()
+        written = set[str]()
         before, start, meta = draft.head, path[0], False
         boundary: RecordedLine | None = None
         for uuid in path:
@@ -277,8 +277,8 @@ class ClaudeCodeSession:
                     draft.interrupt(node.at)
                     before, start = draft.head, uuid
                 self._write_text(draft, node, joins)
-            elif role is Role.REPLY and self._heads[uuid] not in told:
-                told.add(self._heads[uuid])
+            elif role is Role.REPLY and self._heads[uuid] not in written:
+                written.add(self._heads[uuid])
                 self._settle(draft)
                 self._write_reply(draft, self._pieces[self._heads[uuid]])
             elif role is Role.SUMMARY:
@@ -301,11 +301,11 @@ class ClaudeCodeSession:
         messages, segment = object_of(facts.get("preservedMessages")), object_of(facts.get("preservedSegment"))
         named = messages.get("uuids")
         uuids = named if isinstance(named, list) and named else [segment.get("headUuid"), segment.get("tailUuid")]
-        lines = [self._tree.lines[one] for one in uuids if isinstance(one, str) and one in self._tree.lines]
+        lines = [self._tree.lines[uuid] for uuid in uuids if isinstance(uuid, str) and uuid in self._tree.lines]
         steps = [step for line in lines if (step := draft.step_of(line.number))]
         anchor = messages.get("anchorUuid") or segment.get("anchorUuid")
         if steps and boundary is not None and anchor == boundary.value.get("uuid"):  # the first ones: a summary follows
-            return 0, next((one for one in draft.prompts if one > max(steps)), 0)
+            return 0, next((prompt for prompt in draft.prompts if prompt > max(steps)), 0)
         return min(steps, default=0), 0
 
     def _write_text(self, draft: Draft, node: SessionLine, joins: bool) -> None:
@@ -345,20 +345,20 @@ class ClaudeCodeSession:
 
     def _write_reply(self, draft: Draft, pieces: Sequence[SessionLine]) -> None:
         first, last = pieces[0], pieces[-1]
-        blocks = [dict(block) for one in pieces for block in one.blocks]
-        text = "".join(str(one.get("text", "")) for one in blocks if one.get("type") == "text")
+        blocks = [dict(block) for piece in pieces for block in piece.blocks]
+        text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
         if first.line.value.get("isApiErrorMessage"):
             draft.fail(first.line, text, last.at)
             return
-        calls = [_call_in(first.line, one) for one in blocks if one.get("type") == "tool_use"]
+        calls = [_call_in(first.line, block) for block in blocks if block.get("type") == "tool_use"]
         for call in calls:
             self._owners.setdefault(str(call.input.get("prompt")), draft)
-        reasons = (one.message.get("stop_reason") for one in reversed(pieces))
-        reason = next((one for one in reasons if isinstance(one, str)), "tool_use" if calls else "end_turn")
+        reasons = (piece.message.get("stop_reason") for piece in reversed(pieces))
+        reason = next((words for words in reasons if isinstance(words, str)), "tool_use" if calls else "end_turn")
         usage = _usage_of(last.message.get("usage"))
         reply = Reply(text, tuple(calls), reason, usage, tuple(blocks), last.model)
         model = f"anthropic:{last.model}" if last.model else ""
-        draft.reply(first.line, reply, model, first.at, [one.line.number for one in pieces])
+        draft.reply(first.line, reply, model, first.at, [piece.line.number for piece in pieces])
 
 
 def _role_of(line: RecordedLine) -> Role:
@@ -371,7 +371,7 @@ def _role_of(line: RecordedLine) -> Role:
     text = texts_of(blocks)
     if line.value.get("isCompactSummary"):
         return Role.SUMMARY
-    if any(one.get("type") == "tool_result" for one in blocks):
+    if any(block.get("type") == "tool_result" for block in blocks):
         return Role.RESULTS
     if text.startswith(_INTERRUPTED):
         return Role.INTERRUPTION
@@ -379,10 +379,10 @@ def _role_of(line: RecordedLine) -> Role:
 
 
 def _call_in(line: RecordedLine, block: Mapping[str, Any]) -> ToolCall:
-    call, name, given = block.get("id"), block.get("name"), block.get("input")
-    if not (isinstance(call, str) and isinstance(name, str) and isinstance(given, dict)):
+    call, name, arguments = block.get("id"), block.get("name"), block.get("input")
+    if not (isinstance(call, str) and isinstance(name, str) and isinstance(arguments, dict)):
         line.refuse("expected a tool_use to have an id, a name and an input")
-    return ToolCall(name, given, call)
+    return ToolCall(name, arguments, call)
 
 
 def _usage_of(value: object) -> Usage | None:
@@ -396,5 +396,5 @@ def _usage_of(value: object) -> Usage | None:
 
 
 def _pictures_in(blocks: Iterable[Mapping[str, Any]]) -> list[Attachment]:
-    sources = (object_of(one.get("source")) for one in blocks if one.get("type") in ("image", "document"))
-    return [found for one in sources if (found := picture(one.get("data"))) is not None]
+    sources = (object_of(block.get("source")) for block in blocks if block.get("type") in ("image", "document"))
+    return [image for source in sources if (image := picture(source.get("data"))) is not None]

@@ -61,25 +61,25 @@ def codex_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], m
         settings: those that each agent begins with that inherits nothing.
         models: whether an agent has the setting ``model``: the one that has answered last.
     """
-    rollouts = [Rollout(one) for one in recordings]
-    by_id = {one.id: one for one in reversed(rollouts) if one.id}
+    rollouts = [Rollout(recording) for recording in recordings]
+    by_id = {rollout.id: rollout for rollout in reversed(rollouts) if rollout.id}
     written = dict[str, Draft]()
 
-    def write(one: Rollout, below: tuple[str, ...] = ()) -> None:
-        if one.of.name in written:
+    def write(rollout: Rollout, below: tuple[str, ...] = ()) -> None:
+        if rollout.of.name in written:
             return
-        parent, starter = (by_id.get(each) for each in (one.forked_from, one.started_by))
+        parent, starter = (by_id.get(each) for each in (rollout.forked_from, rollout.started_by))
         for above in (parent, starter):
-            if above is not None and above.of.name not in (*below, one.of.name):
-                write(above, (*below, one.of.name))
+            if above is not None and above.of.name not in (*below, rollout.of.name):
+                write(above, (*below, rollout.of.name))
         if parent is not None and parent.of.name not in written:  # they lead back to itself
             parent = None
-        written[one.of.name] = one.write(settings, models, parent)
-        if starter is not None and starter.of.name in written and starter is not one:
-            written[one.of.name].supervisor = written[starter.of.name]
+        written[rollout.of.name] = rollout.write(settings, models, parent)
+        if starter is not None and starter.of.name in written and starter is not rollout:
+            written[rollout.of.name].supervisor = written[starter.of.name]
 
-    for one in rollouts:
-        write(one)
+    for rollout in rollouts:
+        write(rollout)
     return list(written.values())
 
 
@@ -155,10 +155,10 @@ class Rollout:
         model = (
             {"model": f"{self._provider}:{self._models[-1]}"} if models and self._models and self._models[-1] else {}
         )
-        first = time_of(self.meta.get("timestamp")) or next((_at(one) for one in self._lines if _at(one)), 1)
+        first = time_of(self.meta.get("timestamp")) or next((_at(line) for line in self._lines if _at(line)), 1)
         if parent is None or parent._draft is None or not common:
-            told = self.meta.get("base_instructions")
-            system = _text(object_of(told), "text") or _text(self.meta, "instructions")
+            instructions = self.meta.get("base_instructions")
+            system = _text(object_of(instructions), "text") or _text(self.meta, "instructions")
             draft = Draft(key, self.of.stem)
             draft.begin(self.of, facts, {**settings, **({"system": system} if system else {}), **model}, first)
             self.path, lines = own, own
@@ -283,7 +283,7 @@ class Rollout:
                     blocks.append(
                         {"type": "tool_use", "id": calls[-1].id, "name": calls[-1].name, "input": calls[-1].input}
                     )
-        text = "".join(one["text"] for one in blocks if one["type"] == "text")
+        text = "".join(block["text"] for block in blocks if block["type"] == "text")
         first, numbers = self._items[0][0], [line.number for line, _ in self._items]
         self._items = []
         reply = Reply(text, tuple(calls), "tool_use" if calls else "end_turn", usage, tuple(blocks), model)
@@ -307,7 +307,7 @@ def _text(of: Mapping[str, Any], name: str) -> str:
 def _texts_in(content: object) -> list[str]:
     if isinstance(content, str):
         return [content]
-    return [text for one in objects_in(content) if isinstance(text := one.get("text"), str)]
+    return [text for part in objects_in(content) if isinstance(text := part.get("text"), str)]
 
 
 def _text_in(payload: Mapping[str, Any]) -> str:
@@ -315,9 +315,9 @@ def _text_in(payload: Mapping[str, Any]) -> str:
 
 
 def _pictures_in(content: object) -> list[Attachment]:
-    urls = (one.get("image_url") for one in objects_in(content) if one.get("type") == "input_image")
+    urls = (part.get("image_url") for part in objects_in(content) if part.get("type") == "input_image")
     texts = (url.partition(";base64,")[2] for url in urls if isinstance(url, str))
-    return [found for text in texts if (found := picture(text)) is not None]
+    return [image for text in texts if (image := picture(text)) is not None]
 
 
 def _call_in(line: RecordedLine, item: Mapping[str, Any]) -> ToolCall:
@@ -328,20 +328,20 @@ def _call_in(line: RecordedLine, item: Mapping[str, Any]) -> ToolCall:
         line.refuse("expected a call to have a call_id and a name")
     if item["type"] == "local_shell_call":
         return ToolCall(name, object_of(item.get("action")), call)
-    given = item.get("input") if item["type"] == "custom_tool_call" else item.get("arguments")
-    if item["type"] == "custom_tool_call" or not isinstance(given, str):
-        return ToolCall(name, given if isinstance(given, dict) else {"input": given}, call)
+    arguments = item.get("input") if item["type"] == "custom_tool_call" else item.get("arguments")
+    if item["type"] == "custom_tool_call" or not isinstance(arguments, str):
+        return ToolCall(name, arguments if isinstance(arguments, dict) else {"input": arguments}, call)
     try:
-        parsed = parse_json(given)
+        parsed = parse_json(arguments)
     except (ValueError, RecursionError):
         parsed = None
-    return ToolCall(name, parsed if isinstance(parsed, dict) else {"arguments": given}, call)
+    return ToolCall(name, parsed if isinstance(parsed, dict) else {"arguments": arguments}, call)
 
 
 def _summary_in(payload: Mapping[str, Any]) -> str:
     """The texts that replaced the history, the summary among them: prompts are kept beside it."""
     summary, items = _text(payload, "message"), objects_in(payload.get("replacement_history"))
-    kept = [_UNREADABLE if "encrypted_content" in one else _text_in(one) for one in items]
+    kept = [_UNREADABLE if "encrypted_content" in item else _text_in(item) for item in items]
     texts = kept if summary in kept else [*kept, summary]
     return "\n\n".join(filter(str.strip, texts)) or _UNREADABLE
 
@@ -349,5 +349,5 @@ def _summary_in(payload: Mapping[str, Any]) -> str:
 def _usage_of(value: object) -> Usage | None:
     if not isinstance(value, dict):
         return None
-    given, cached = count_of(value.get("input_tokens")), count_of(value.get("cached_input_tokens"))
-    return Usage(max(0, given - cached), count_of(value.get("output_tokens")), 0, min(given, cached))
+    tokens, cached = count_of(value.get("input_tokens")), count_of(value.get("cached_input_tokens"))
+    return Usage(max(0, tokens - cached), count_of(value.get("output_tokens")), 0, min(tokens, cached))

@@ -89,31 +89,33 @@ def read_sessions(
     check_flag(keep_model, "keep_model")
     path = as_path(file)
     settings = {} if keep_workspace else {"effects": dict(NO_CALLS)}
-    found: dict[str, list[Recording]] = {}
-    for one in _recordings(path, recorder):
-        known = recorder if recorder != AUTO else recorder_of(one)
+    by_recorder: dict[str, list[Recording]] = {}
+    for recording in _recordings(path, recorder):
+        known = recorder if recorder != AUTO else recorder_of(recording)
         if known is not None:
-            found.setdefault(known, []).append(one)
-            if one.is_cut:
-                notice(f"{one.name}: the last line was cut off, and is left out.")
+            by_recorder.setdefault(known, []).append(recording)
+            if recording.is_cut:
+                notice(f"{recording.name}: the last line was cut off, and is left out.")
         elif path.is_dir():
-            notice(f"{one.name} was left out: its format is not known.")
-    if not found:
+            notice(f"{recording.name} was left out: its format is not known.")
+    if not by_recorder:
         known = ", ".join(FORMATS)
         raise BadInput(f"{path} has no session of a format that is known: {known}. Nothing was imported.")
-    drafts = [draft for name, some in found.items() for draft in FORMATS[name].drafts_of(some, settings, keep_model)]
+    drafts = [
+        draft for name, some in by_recorder.items() for draft in FORMATS[name].drafts_of(some, settings, keep_model)
+    ]
     if unsaid := sorted({text for draft in drafts for text in draft.unsaid}):
         notice(f"Only in the file, though a model may have read it: {', '.join(unsaid)}.")
-    tops = [one for one in drafts if one.parent is None and one.supervisor is None]
+    tops = [draft for draft in drafts if draft.parent is None and draft.supervisor is None]
     if not tops:
         raise ImportRefused(f"Nothing was imported. {path} has no session.")
     if len(tops) > 1:
         folder = Draft(f"folder {path.name}", path.stem)
-        folder.begin(None, {"format": " ".join(found), "folder": path.name}, settings, tops[0].messages[0].at)
+        folder.begin(None, {"format": " ".join(by_recorder), "folder": path.name}, settings, tops[0].messages[0].at)
         for top in tops:
             top.supervisor = folder
         drafts.insert(0, folder)
-    return RecordFile(path, tuple(records_of(drafts, " ".join(found))))
+    return RecordFile(path, tuple(records_of(drafts, " ".join(by_recorder))))
 
 
 def importable(file: str | os.PathLike[str], recorder: str = AUTO, **how: Unpack[SessionOptions]) -> Path | RecordFile:
@@ -147,19 +149,19 @@ def _recordings(path: Path, recorder: str) -> Iterator[Recording]:
     except OSError as error:
         raise BadInput(f"The file {path} cannot be read: {error.strerror or error}.") from error
     among = FORMATS.values() if recorder == AUTO else [FORMATS[recorder]]
-    suffixes = {suffix for one in among for suffix in one.suffixes}
+    suffixes = {suffix for ending in among for suffix in ending.suffixes}
     if is_folder:
-        found = (one for one in path.rglob("*") if one.suffix in suffixes and not one.name.endswith(_BESIDE))
-        files = sorted(one for one in found if one.is_file())
+        paths = (file for file in path.rglob("*") if file.suffix in suffixes and not file.name.endswith(_BESIDE))
+        files = sorted(file for file in paths if file.is_file())
         within = path
     else:
         files, within = [path, *sorted((path.parent / path.stem / "subagents").glob("*.jsonl"))], path.parent
     left = LARGEST_FILE
-    for one in files:
-        data = _read(one, left)
+    for file in files:
+        data = _read(file, left)
         left -= len(data)
         if data.strip() or not is_folder:
-            yield Recording(one.relative_to(within).as_posix(), data)
+            yield Recording(file.relative_to(within).as_posix(), data)
 
 
 def _read(path: Path, most: int, *, whole: bool = True) -> bytes:

@@ -28,34 +28,36 @@ def langfuse_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any]
             if not is_langfuse(line.value):
                 line.refuse("expected an observation, or a trace with observations")
             trace = line.part("trace") or line.value
-            for one in _observations_in(line):
-                if one.get("type") == "GENERATION":
-                    at = time_of(_of(one, "startTime", "start_time"))
-                    told = (
-                        _of(one, "sessionId", "session_id")
+            for observation in _observations_in(line):
+                if observation.get("type") == "GENERATION":
+                    at = time_of(_of(observation, "startTime", "start_time"))
+                    session = (
+                        _of(observation, "sessionId", "session_id")
                         or _of(trace, "sessionId")
-                        or _of(one, "traceId", "trace_id")
+                        or _of(observation, "traceId", "trace_id")
                     )
-                    groups.setdefault(str(told), []).append((at, line, one))
-                    name = _of(one, "traceName", "trace_name") or (trace.get("name") if trace is not one else None)
-                    names.setdefault(str(told), str(name or recording.stem))
-    found: list[RecordedChat] = []
+                    groups.setdefault(str(session), []).append((at, line, observation))
+                    name = _of(observation, "traceName", "trace_name") or (
+                        trace.get("name") if trace is not observation else None
+                    )
+                    names.setdefault(str(session), str(name or recording.stem))
+    chats: list[RecordedChat] = []
     for group, observed in groups.items():
         conversation = RecordedChat(names[group])
-        for at, line, one in sorted(observed, key=lambda three: three[0]):
-            asked = [replace(said, at=at) for said in messages_in(line, one.get("input"))]
-            made_by = _of(one, "model", "providedModelName", "provided_model_name")
-            cost = _of(one, "totalCost", "total_cost", "calculatedTotalCost")
+        for at, line, observation in sorted(observed, key=lambda three: three[0]):
+            asked = [replace(said, at=at) for said in messages_in(line, observation.get("input"))]
+            made_by = _of(observation, "model", "providedModelName", "provided_model_name")
+            cost = _of(observation, "totalCost", "total_cost", "calculatedTotalCost")
             usd = round(cost * 10**6) if isinstance(cost, int | float) and 0 <= cost < 10**6 else 0
-            usage = usage_in(_of(one, "usageDetails", "usage_details", "usage"))
-            ended = time_of(_of(one, "endTime", "end_time")) or at
-            replied = messages_in(line, one.get("output"), "assistant")
+            usage = usage_in(_of(observation, "usageDetails", "usage_details", "usage"))
+            ended = time_of(_of(observation, "endTime", "end_time")) or at
+            replied = messages_in(line, observation.get("output"), "assistant")
             model = f"{_provider_of(str(made_by))}:{made_by}" if made_by else ""
             if asked or replied:
                 conversation.add([*asked, *answered(replied, ended, model, usage, usd)])
         if conversation.paths:
-            found.append(conversation)
-    return chat_drafts(found, "langfuse", settings, models)
+            chats.append(conversation)
+    return chat_drafts(chats, "langfuse", settings, models)
 
 
 def _observations_in(line: RecordedLine) -> Iterator[Mapping[str, Any]]:

@@ -20,7 +20,7 @@ def is_chat(line: Mapping[str, Any]) -> bool:
 
 def openai_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
     """The agents of some files; see `ikigai_actors.recordings.chats.chat_drafts`."""
-    found: list[RecordedChat] = []
+    chats: list[RecordedChat] = []
     for recording in recordings:
         one_by_one = RecordedChat(recording.stem, [[]])
         latest: RecordedChat | None = None
@@ -33,11 +33,11 @@ def openai_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], 
             messages = _request(line)
             if latest is None or not latest.is_continued_by(messages):
                 latest = RecordedChat(str(line.value.get("conversation_id") or recording.stem))
-                found.append(latest)
+                chats.append(latest)
             latest.paths.append(messages)
         if one_by_one.paths[0]:
-            found.append(one_by_one)
-    return chat_drafts(found, "openai", settings, models)
+            chats.append(one_by_one)
+    return chat_drafts(chats, "openai", settings, models)
 
 
 def _request(line: RecordedLine) -> list[ChatMessage]:
@@ -47,19 +47,19 @@ def _request(line: RecordedLine) -> list[ChatMessage]:
     replied = object_of(line.value.get("response")) or line.value
     made_by = replied.get("model") or line.value.get("model")
     model = f"openai:{made_by}" if isinstance(made_by, str) and made_by else ""
-    given = _timed(line, messages_in(line, said))
+    messages = _timed(line, messages_in(line, said))
     reply = messages_in(line, replied.get("choices") or [], "assistant")
-    if not reply and given and given[-1].role == "assistant":
-        given, reply = given[:-1], given[-1:]
+    if not reply and messages and messages[-1].role == "assistant":
+        messages, reply = messages[:-1], messages[-1:]
     at = _at(line, replied)
-    return [*given, *answered(reply, at, model, usage_in(replied.get("usage")))]
+    return [*messages, *answered(reply, at, model, usage_in(replied.get("usage")))]
 
 
 def _timed(line: RecordedLine, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     at = _at(line, line.value)
-    return [replace(one, at=at) for one in messages]
+    return [replace(message, at=at) for message in messages]
 
 
 def _at(line: RecordedLine, value: Mapping[str, Any]) -> int:
-    told = next((value[name] for name in ("timestamp", "created_at", "created", "time") if name in value), None)
-    return time_of(told * 1000 if isinstance(told, int | float) and told < 10**11 else told)
+    stamp = next((value[name] for name in ("timestamp", "created_at", "created", "time") if name in value), None)
+    return time_of(stamp * 1000 if isinstance(stamp, int | float) and stamp < 10**11 else stamp)

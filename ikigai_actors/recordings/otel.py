@@ -35,21 +35,21 @@ class _Span(NamedTuple):
 
     @property
     def operation(self) -> str:
-        told = str(self.facts.get("gen_ai.operation.name", ""))
+        operation = str(self.facts.get("gen_ai.operation.name", ""))
         has_messages = any(name in self.facts for name in (*_INPUT, *_OUTPUT))
-        return told or ("chat" if has_messages or "gen_ai.completion.0.content" in self.facts else "")
+        return operation or ("chat" if has_messages or "gen_ai.completion.0.content" in self.facts else "")
 
     @property
     def provider(self) -> str:
-        told = self.facts.get("gen_ai.provider.name") or self.facts.get("gen_ai.system") or "openai"
-        return str(told).rpartition(".")[2].lower()
+        provider = self.facts.get("gen_ai.provider.name") or self.facts.get("gen_ai.system") or "openai"
+        return str(provider).rpartition(".")[2].lower()
 
     @property
     def asked(self) -> list[ChatMessage]:
         """The input of the model."""
         system = messages_in(self.line, self.facts.get("gen_ai.system_instructions"), "system")
         said = self._said(_INPUT, "gen_ai.prompt", "user")
-        return [replace(one, at=self.start) for one in (*system, *said)]
+        return [replace(message, at=self.start) for message in (*system, *said)]
 
     @property
     def replied(self) -> list[ChatMessage]:
@@ -63,19 +63,19 @@ class _Span(NamedTuple):
         def count(name: str) -> int:
             return count_of(self.facts.get(f"gen_ai.usage.{name}"))
 
-        given, cached = count("input_tokens") or count("prompt_tokens"), count("cache_read.input_tokens")
-        written, told = count("cache_creation.input_tokens"), count("output_tokens") or count("completion_tokens")
-        return Usage(max(0, given - cached - written), told, written, cached) if given or told else None
+        read, cached = count("input_tokens") or count("prompt_tokens"), count("cache_read.input_tokens")
+        written, answered = count("cache_creation.input_tokens"), count("output_tokens") or count("completion_tokens")
+        return Usage(max(0, read - cached - written), answered, written, cached) if read or answered else None
 
     def _said(self, names: Iterable[str], numbered: str, role: str) -> list[ChatMessage]:
         for name in names:
-            if found := messages_in(self.line, self.facts.get(name), role):
-                return found
-        found, number = [], 0
+            if messages := messages_in(self.line, self.facts.get(name), role):
+                return messages
+        messages, number = [], 0
         while any(name.startswith(f"{numbered}.{number}.") for name in self.facts):
-            found += messages_in(self.line, self._numbered(f"{numbered}.{number}"), role)
+            messages += messages_in(self.line, self._numbered(f"{numbered}.{number}"), role)
             number += 1
-        return found
+        return messages
 
     def _numbered(self, name: str) -> dict[str, Any]:
         """A message whose parts are facts of their own, as some recorders write them."""
@@ -84,12 +84,12 @@ class _Span(NamedTuple):
             at = f"{name}.tool_calls.{number}"
             calls.append({part: self.facts.get(f"{at}.{part}") for part in ("id", "name", "arguments")})
             number += 1
-        told = {
+        message = {
             part: self.facts[f"{name}.{part}"]
             for part in ("role", "content", "tool_call_id")
             if f"{name}.{part}" in self.facts
         }
-        return {**told, **({"tool_calls": calls} if calls else {})}
+        return {**message, **({"tool_calls": calls} if calls else {})}
 
 
 def otel_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
@@ -101,8 +101,8 @@ def otel_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], mo
                 line.refuse("expected a request of OTLP with resourceSpans")
             for span in _spans_in(line):
                 groups.setdefault(span.group, []).append(span)
-    found = [_conversation(sorted(spans, key=lambda one: (one.start, one.end))) for spans in groups.values()]
-    return chat_drafts([one for one in found if one.paths], "otel", settings, models)
+    chats = [_conversation(sorted(spans, key=lambda span: (span.start, span.end))) for spans in groups.values()]
+    return chat_drafts([chat for chat in chats if chat.paths], "otel", settings, models)
 
 
 def _spans_in(line: RecordedLine) -> Iterable[_Span]:
@@ -129,7 +129,11 @@ def _milliseconds(line: RecordedLine, nanoseconds: object) -> int:
 
 
 def _facts_in(attributes: object) -> dict[str, Any]:
-    return {one["key"]: _value(one.get("value")) for one in objects_in(attributes) if isinstance(one.get("key"), str)}
+    return {
+        attribute["key"]: _value(attribute.get("value"))
+        for attribute in objects_in(attributes)
+        if isinstance(attribute.get("key"), str)
+    }
 
 
 def _value(value: object) -> Any:
@@ -144,44 +148,44 @@ def _value(value: object) -> Any:
         case {"boolValue": bool(flag)}:
             return flag
         case {"arrayValue": {"values": list(values)}}:
-            return [_value(one) for one in values]
+            return [_value(element) for element in values]
         case {"kvlistValue": {"values": list(values)}}:
             return _facts_in(values)
     return None
 
 
 def _conversation(spans: Sequence[_Span]) -> RecordedChat:
-    name = next((str(one.facts["gen_ai.agent.name"]) for one in spans if one.facts.get("gen_ai.agent.name")), "")
-    found = RecordedChat(name or spans[0].line.of.stem)
-    chats = [one for one in spans if one.operation in _CHATS]
-    if any(one.asked for one in chats):
-        for one in chats:
-            if messages := [*one.asked, *one.replied]:
-                found.add(messages)
-        return found
+    name = next((str(span.facts["gen_ai.agent.name"]) for span in spans if span.facts.get("gen_ai.agent.name")), "")
+    conversation = RecordedChat(name or spans[0].line.of.stem)
+    chats = [span for span in spans if span.operation in _CHATS]
+    if any(chat.asked for chat in chats):
+        for chat in chats:
+            if messages := [*chat.asked, *chat.replied]:
+                conversation.add(messages)
+        return conversation
     path: list[ChatMessage] = []
-    for one in _in_turns(spans):
-        match one.operation:
+    for span in _in_turns(spans):
+        match span.operation:
             case "invoke_agent":
-                path += one.asked
-            case "execute_tool" if isinstance(result := one.facts.get("gen_ai.tool.call.result"), str):
-                call, failed = str(one.facts.get("gen_ai.tool.call.id", "")), "error.type" in one.facts
-                path.append(ChatMessage(one.line, "tool", result, call=call, is_error=failed, at=one.end))
+                path += span.asked
+            case "execute_tool" if isinstance(result := span.facts.get("gen_ai.tool.call.result"), str):
+                call, failed = str(span.facts.get("gen_ai.tool.call.id", "")), "error.type" in span.facts
+                path.append(ChatMessage(span.line, "tool", result, call=call, is_error=failed, at=span.end))
             case operation if operation in _CHATS:
-                path += one.replied
-    if any(one.role == "assistant" for one in path):
-        found.paths.append(path)
-    return found
+                path += span.replied
+    if any(message.role == "assistant" for message in path):
+        conversation.paths.append(path)
+    return conversation
 
 
 def _in_turns(spans: Sequence[_Span]) -> list[_Span]:
     """Spans in the order in which what they have was said: within a millisecond, a prompt comes before its replies."""
-    turns = [one for one in spans if one.operation == "invoke_agent"]
-    numbers = {one.id: number for number, one in enumerate(turns)}
+    turns = [span for span in spans if span.operation == "invoke_agent"]
+    numbers = {span.id: number for number, span in enumerate(turns)}
 
-    def place(one: _Span) -> tuple[int, int, bool]:
-        if one.operation == "invoke_agent":
-            return one.start, numbers[one.id], False
-        return one.end, numbers.get(one.parent, len(turns)), True
+    def place(span: _Span) -> tuple[int, int, bool]:
+        if span.operation == "invoke_agent":
+            return span.start, numbers[span.id], False
+        return span.end, numbers.get(span.parent, len(turns)), True
 
     return sorted(spans, key=place)

@@ -37,13 +37,13 @@ def pi_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], mode
         settings: those that each agent begins with that inherits nothing.
         models: whether the models of a session are settings.
     """
-    sessions = [PiSession(one) for one in recordings]
-    by_name = {one.of.stem: one for one in sessions}
-    found: list[Draft] = []
-    for one in sorted(sessions, key=lambda one: time_of(one.header.get("timestamp"))):
-        parent = by_name.get(one.forked_from)
-        found += one.write(settings, models, parent if parent is not one else None)
-    return found
+    sessions = [PiSession(recording) for recording in recordings]
+    by_name = {session.of.stem: session for session in sessions}
+    drafts: list[Draft] = []
+    for session in sorted(sessions, key=lambda session: time_of(session.header.get("timestamp"))):
+        parent = by_name.get(session.forked_from)
+        drafts += session.write(settings, models, parent if parent is not session else None)
+    return drafts
 
 
 class PiSession:
@@ -76,8 +76,8 @@ class PiSession:
     @property
     def forked_from(self) -> str:
         """The name of the file whose lines it repeats, without its folder and suffix."""
-        told = self.header.get("parentSession") or self.header.get("branchedFrom")
-        return Recording(told, b"").stem if isinstance(told, str) else ""
+        path = self.header.get("parentSession") or self.header.get("branchedFrom")
+        return Recording(path, b"").stem if isinstance(path, str) else ""
 
     def _check(self, line: RecordedLine, kind: str) -> None:
         message = line.value.get("message")
@@ -103,7 +103,7 @@ class PiSession:
             "folder": self.header.get("cwd"),
         }  # fmt: skip
         first = time_of(self.header.get("timestamp")) or 1
-        leaves = self._tree.leaves({one for one, line in self._tree.lines.items() if line.value["type"] in _SHOWN})
+        leaves = self._tree.leaves({uuid for uuid, line in self._tree.lines.items() if line.value["type"] in _SHOWN})
         main = self._tree.path(leaves[-1]) if leaves else []
         above = parent.top if parent is not None else None
         if parent is not None and above is not None:
@@ -212,19 +212,19 @@ def _write_reply(draft: Draft, line: RecordedLine, at: int) -> None:
     provider, made_by = message.get("provider"), message.get("model")
     model = f"{provider}:{made_by}" if isinstance(provider, str) and isinstance(made_by, str) else ""
     blocks, calls = list[dict[str, Any]](), list[ToolCall]()
-    for one in objects_in(message.get("content")):
-        match one.get("type"):
+    for block in objects_in(message.get("content")):
+        match block.get("type"):
             case "text":
-                blocks.append({"type": "text", "text": str(one.get("text", ""))})
-            case "thinking" if provider == "anthropic" and isinstance(one.get("thinkingSignature"), str):
-                signed = {"thinking": str(one.get("thinking", "")), "signature": one["thinkingSignature"]}
+                blocks.append({"type": "text", "text": str(block.get("text", ""))})
+            case "thinking" if provider == "anthropic" and isinstance(block.get("thinkingSignature"), str):
+                signed = {"thinking": str(block.get("thinking", "")), "signature": block["thinkingSignature"]}
                 blocks.append({"type": "thinking", **signed})
             case "toolCall":
-                call, name, given = one.get("id"), one.get("name"), one.get("arguments")
-                if not (isinstance(call, str) and isinstance(name, str) and isinstance(given, dict)):
+                call, name, arguments = block.get("id"), block.get("name"), block.get("arguments")
+                if not (isinstance(call, str) and isinstance(name, str) and isinstance(arguments, dict)):
                     line.refuse("expected a toolCall to have an id, a name and arguments")
-                calls.append(ToolCall(name, given, call))
-                blocks.append({"type": "tool_use", "id": call, "name": name, "input": given})
+                calls.append(ToolCall(name, arguments, call))
+                blocks.append({"type": "tool_use", "id": call, "name": name, "input": arguments})
     text, stopped = _text_of(message.get("content")), message.get("stopReason")
     if stopped == "error":
         draft.fail(line, str(message.get("errorMessage") or text), at)
@@ -252,10 +252,10 @@ def _usage_of(value: object) -> tuple[Usage | None, int]:
 def _text_of(content: object) -> str:
     if isinstance(content, str):
         return content
-    texts = (one.get("text") for one in objects_in(content) if one.get("type") == "text")
+    texts = (block.get("text") for block in objects_in(content) if block.get("type") == "text")
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _pictures_in(content: object) -> list[Attachment]:
-    data = (one.get("data") for one in objects_in(content) if one.get("type") == "image")
-    return [found for one in data if (found := picture(one)) is not None]
+    data = (block.get("data") for block in objects_in(content) if block.get("type") == "image")
+    return [image for text in data if (image := picture(text)) is not None]

@@ -82,10 +82,10 @@ class Recording:
             self.refuse(error.lineno, f"expected JSON ({error.msg})")
         except (ValueError, RecursionError) as error:
             self.refuse(1, f"expected JSON ({error})")
-        for one in value if isinstance(value, list) else [value]:
-            if not isinstance(one, dict):
+        for row in value if isinstance(value, list) else [value]:
+            if not isinstance(row, dict):
                 self.refuse(1, "expected JSON objects")
-            yield RecordedLine(self, 1, one)
+            yield RecordedLine(self, 1, row)
 
     def refuse(self, line: int, problem: str) -> NoReturn:
         """Raise `ImportRefused` for what is wrong with a line; 0 is the whole file."""
@@ -116,7 +116,7 @@ class RecordedLine(NamedTuple):
         blocks = content if isinstance(content, list) else []
         if not (content is None or isinstance(content, str | list)) or len(blocks) != len(objects_in(blocks)):
             self.refuse("expected the content of a message to be a text or a list of blocks")
-        if any(not isinstance(one.get("text", ""), str) for one in blocks):
+        if any(not isinstance(block.get("text", ""), str) for block in blocks):
             self.refuse("expected the text of a block to be a text")
 
     def part(self, name: str) -> Mapping[str, Any]:
@@ -148,7 +148,7 @@ def object_of(value: object) -> Mapping[str, Any]:
 
 def objects_in(value: object) -> list[Mapping[str, Any]]:
     """The objects in what should be a list of them."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [element for element in value if isinstance(element, dict)] if isinstance(value, list) else []
 
 
 def count_of(value: object) -> int:

@@ -71,7 +71,7 @@ def import_here(
     """
     from ikigai_actors.recordings.formats import importable
 
-    given: dict[str, Any] = {"documents": documents or "refuse", "notice": shell.screen.line, **how}
+    options: dict[str, Any] = {"documents": documents or "refuse", "notice": shell.screen.line, **how}
     opened = importable(file, recorder, keep_workspace=keep_workspace, keep_model=keep_model, notice=shell.screen.line)
-    top = shell.wait_for(lambda: shell.system.import_(opened, under, **given))
+    top = shell.wait_for(lambda: shell.system.import_(opened, under, **options))
     shell.screen.line(f"imported {words.named(top)}, and all below it; /switch {top.record.short} goes there")

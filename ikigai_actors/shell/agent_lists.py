@@ -36,8 +36,8 @@ def read_list(
     source: Readable, text: str = "", most: int | None = None, dead_too: bool = False, current: str | None = None
 ) -> ListedAgents:
     """Read a list; see `list_agents`."""
-    found, books = list_agents(source, text, most, dead_too, current, books_and_first_trials)
-    return ListedAgents(found, text, books)
+    agents, books = list_agents(source, text, most, dead_too, current, books_and_first_trials)
+    return ListedAgents(agents, text, books)
 
 
 def list_lines(
@@ -57,20 +57,20 @@ def list_lines(
         is_drawn: whether lines lead to an agent from the one above it.
         signs: heartbeats that are later than those of the list.
     """
-    found, facts, text = listed.found, listed.facts, one_line(listed.text)
-    if text and not found.wanted:
+    agents, facts, text = listed.found, listed.facts, one_line(listed.text)
+    if text and not agents.wanted:
         return [Line(f"No name, and no two words, have {text!r} in them. {search} WORD searches.")]
-    trials = listed_trials(found.records, listed.books, current, facts.labels)
+    trials = listed_trials(agents.records, listed.books, current, facts.labels)
     if text:  # who was searched is shown
         trials = ListedTrials(trials.notes)
     lines = tree_lines(
-        found.records, facts.own, state, current, found.wanted.__contains__, facts.host_names,
-        facts.signs if signs is None else signs, trials, is_drawn, facts.labels, found.census.by_status,
+        agents.records, facts.own, state, current, agents.wanted.__contains__, facts.host_names,
+        facts.signs if signs is None else signs, trials, is_drawn, facts.labels, agents.census.by_status,
     )  # fmt: skip
-    if text and found.is_cut:
+    if text and agents.is_cut:
         return [*lines, Line(f"and more with {text!r}: give more letters, or --limit N")]
-    shown = sum(one.living for one in found.records if one.uuid in found.wanted)
-    if not text and found.is_cut:
-        rest = found.census.living - shown
+    shown = sum(record.living for record in agents.records if record.uuid in agents.wanted)
+    if not text and agents.is_cut:
+        rest = agents.census.living - shown
         return [*lines, Line(f"and {rest:,} more: {search} WORD searches, --limit N lists more")]
     return lines

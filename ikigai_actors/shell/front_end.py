@@ -124,12 +124,12 @@ def fill_screen(system: "System", front: Front, notices: Sequence[str], interrup
     default = default_model_of(system)
     provider = usual_model_of(system)
     model = default if front.is_named or ":" in default else ""
-    told = [f"{greeting(system)} · F1 keys, /help commands", *notices]
+    lines = [f"{greeting(system)} · F1 keys, /help commands", *notices]
     shown = terminal()
     start.take_typed()
     _, light = without_answer(start.typed().decode("utf-8", "replace"))
     application = Application(
-        system, _home() / "history", front.follow, provider, told, model, interrupts, front.config, light
+        system, _home() / "history", front.follow, provider, lines, model, interrupts, front.config, light
     )
     with logged_to(_home() / "ikigai.log", application.events.notice):
         status = application.run_it()

@@ -43,8 +43,8 @@ class Answers:
 
 def without_answer(text: str) -> tuple[str, bool | None]:
     """A text without the answers in it, and what the latest one says: whether the ground is light; None without one."""
-    found = [*_ANSWER.finditer(text)]
-    return (_ANSWER.sub("", text), _is_light(found[-1])) if found else (text, None)
+    matches = [*_ANSWER.finditer(text)]
+    return (_ANSWER.sub("", text), _is_light(matches[-1])) if matches else (text, None)
 
 
 def _is_light(answer: "re.Match[str]") -> bool:

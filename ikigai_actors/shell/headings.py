@@ -157,9 +157,9 @@ class HeadedGroup(click.Group):
         for word in words:
             if not isinstance(command, click.Group):
                 raise click.UsageError(f"{ctx.command_path} has no commands of its own, so no {word!r} either.", ctx)
-            name, found, _ = command.resolve_command(ctx, [word])
-            assert found is not None  # resolve_command raises otherwise
-            command, ctx = found, click.Context(found, info_name=name, parent=ctx)
+            name, subcommand, _ = command.resolve_command(ctx, [word])
+            assert subcommand is not None  # resolve_command raises otherwise
+            command, ctx = subcommand, click.Context(subcommand, info_name=name, parent=ctx)
         return command.get_help(ctx)
 
     def _section(self, ctx: click.Context, formatter: click.HelpFormatter, title: str, names: list[str]) -> None:

@@ -51,7 +51,7 @@ def _group(group: VerbGroup) -> click.Group:
         if ctx.invoked_subcommand is None:
             ctx.invoke(below[group.usual.name])
 
-    below = {one.name: slash_command(one) for one in group.verbs}
+    below = {verb.name: slash_command(verb) for verb in group.verbs}
     for name, command in below.items():
         command.name = name
     return click.Group(f"/{group.name}", below, invoke_without_command=True, callback=run_usual, help=group.help)
@@ -68,8 +68,10 @@ def run(shell: ShellPlace, line: str) -> None:
         width = min(shell.screen.columns, MOST_COLUMNS)
         commands.main(words, prog_name="", obj=shell, standalone_mode=False, terminal_width=width)
     except click.UsageError as error:
-        usage, told = error.ctx.command_path if error.ctx is not None else "", error.format_message().rstrip(".")
-        shell.screen.error(told + ("" if told.endswith("?") else ".") + (f" Try {usage} --help." if usage else ""))
+        usage, message = error.ctx.command_path if error.ctx is not None else "", error.format_message().rstrip(".")
+        shell.screen.error(
+            message + ("" if message.endswith("?") else ".") + (f" Try {usage} --help." if usage else "")
+        )
     except click.ClickException as error:
         shell.screen.error(error.format_message())
 
@@ -92,11 +94,13 @@ def _print_help(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 def _print_help_on_screen(group: click.Group) -> None:
     """Let ``--help`` print where commands print: click's own goes to standard output, which no application shows."""
-    told = "Show this message and exit."
+    description = "Show this message and exit."
     for command in group.commands.values():
         command.add_help_option = False
         command.params.append(
-            click.Option(["--help"], is_flag=True, is_eager=True, expose_value=False, callback=_print_help, help=told)
+            click.Option(
+                ["--help"], is_flag=True, is_eager=True, expose_value=False, callback=_print_help, help=description
+            )
         )
         if isinstance(command, click.Group):
             _print_help_on_screen(command)

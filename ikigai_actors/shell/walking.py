@@ -42,8 +42,8 @@ def agents(shell: "ShellPlace", word: str | None, dead_too: bool, limit: int | N
     from ikigai_actors.shell.agent_lists import list_lines, read_list
 
     current, system = shell.current.uuid, shell.system
-    found, signs = read_list(system, word or "", limit, dead_too, current), signs_of(system)
-    for line in list_lines(found, system.state_of, "/agents", current, not shell.screen.in_words, signs):
+    agents, signs = read_list(system, word or "", limit, dead_too, current), signs_of(system)
+    for line in list_lines(agents, system.state_of, "/agents", current, not shell.screen.in_words, signs):
         shell.screen.line(line.text, bold=line.current, dim=line.dead)
 
 

@@ -48,8 +48,8 @@ def link_to(kind: _Kind, database: str, folder: Path | None = None) -> str | Non
     """The link to the pages of a kind on a database; None when nobody serves them. Connects, so it is for a thread."""
     for file in sorted((folder or _folder()).glob(f"{kind}-*.json")):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            told = json.loads(file.read_text(encoding="utf-8"))
-            if told["database"] == database and _is_served(link := str(told["link"]), file):
+            entry = json.loads(file.read_text(encoding="utf-8"))
+            if entry["database"] == database and _is_served(link := str(entry["link"]), file):
                 return link
     return None
 

@@ -71,7 +71,7 @@ class PageServer:
         """Prepare; ``shell`` gives the link to a shell in the browser, on a thread."""
         self._watch, self._read_only = watch, read_only
         self._shell = shell
-        self._files = {one.name: one.read_bytes() for one in files("ikigai_actors.sight").joinpath("page").iterdir()}
+        self._files = {path.name: path.read_bytes() for path in files("ikigai_actors.sight").joinpath("page").iterdir()}
         self._ended = asyncio.Event()
 
     def drain(self) -> None:

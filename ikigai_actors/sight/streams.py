@@ -53,23 +53,23 @@ class PageStream:
 
     def due(self, rows: LiveRows, clock: float) -> dict[str, int]:
         """The logs to read now, each with the position up to which the page has it."""
-        found = {
+        unread = {
             uuid: place
             for uuid, place in self.places.items()
             if rows.head(uuid) > place or clock - self._read.get(uuid, float("-inf")) >= _AGAIN
         }
-        self._read.update(dict.fromkeys(found, clock))
-        return found
+        self._read.update(dict.fromkeys(unread, clock))
+        return unread
 
     def tell(
         self, rows: LiveRows, replies: RepliesOnTheirWay, news: Mapping[str, Sequence[Message]], notice: str
     ) -> str:
         """The events since the last telling; the page's place comes after them then."""
         out: list[str] = []
-        found = rows.since(self.version)
-        self.version = found.version
-        if found.rows or found.marks:
-            out.append(server_sent("rows", {"version": found.version, "rows": found.rows, "marks": found.marks}))
+        seen = rows.since(self.version)
+        self.version = seen.version
+        if seen.rows or seen.marks:
+            out.append(server_sent("rows", {"version": seen.version, "rows": seen.rows, "marks": seen.marks}))
         for uuid in self.places:
             out += self._of(uuid, replies, news.get(uuid, ()))
         if notice != self._notice:
@@ -100,12 +100,12 @@ def page_stream(query: PageQuery, last_id: str | None, rows: LiveRows) -> tuple[
 
     Raises `BadInput`.
     """
-    agents = [one for one in query.get("agents", "").split(",") if one]
+    agents = [part for part in query.get("agents", "").split(",") if part]
     if len(agents) > _MOST_AGENTS:
         raise BadInput(f"Expected {_MOST_AGENTS} agents at most, got {len(agents)}.")
     places: dict[str, Any] = dict(zip(agents, [*_numbers(query.get("after", "")), *[0] * len(agents)], strict=False))
-    for one in (last_id or "").split(","):
-        uuid, _, place = one.rpartition(":")
+    for mark in (last_id or "").split(","):
+        uuid, _, place = mark.rpartition(":")
         if uuid in places:
             [places[uuid]] = _numbers(place) or [0]
     version = whole_number("version", query["version"]) if query.get("version") else rows.version
@@ -114,4 +114,4 @@ def page_stream(query: PageQuery, last_id: str | None, rows: LiveRows) -> tuple[
 
 
 def _numbers(text: str) -> list[int]:
-    return [whole_number("after", one) for one in text.split(",") if one]
+    return [whole_number("after", number) for number in text.split(",") if number]

@@ -147,8 +147,8 @@ class ObserverWatch:
             due = monotonic() + max(_LOOK, _LOOKS * (monotonic() - began))
 
     def _look(self) -> None:
-        found = glances_of(self.system)
-        self.rows.refresh(found, latest_marks_of(self.system, self.rows.unplaced(found)))
+        glances = glances_of(self.system)
+        self.rows.refresh(glances, latest_marks_of(self.system, self.rows.unplaced(glances)))
 
     def _hear(self, event: Event) -> None:
         """Take an event, on the thread of the subscription."""

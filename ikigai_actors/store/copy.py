@@ -115,13 +115,13 @@ def _tally(schema: SchemaTransaction, table: str, columns: Sequence[str], passed
     return tally
 
 
-def _refuse_others(known: Columns, found: Columns, location: str) -> None:
+def _refuse_others(known: Columns, columns: Columns, location: str) -> None:
     """Refuse a source with tables or columns that this program does not know: they would be lost."""
-    if others := sorted(set(found) - set(known)):
+    if others := sorted(set(columns) - set(known)):
         raise StoreUnusable(
             f"The source has a table {others[0]!r} that is not ikigai's: nothing was copied to {location}. "
             "Move it elsewhere first."
         )
-    for table, names in found.items():
+    for table, names in columns.items():
         if names != known[table]:
             raise StoreUnusable(f"Table {table!r} of the source has other columns than ikigai's: nothing was copied.")

@@ -34,22 +34,22 @@ class DatabaseClock(Clock):
     def monotonic(self) -> float:
         return self._clock.monotonic()
 
-    def hear(self, asked: float, told: int) -> None:
+    def hear(self, asked: float, server_time: int) -> None:
         """Take an answer of the server, which came just now.
 
         Args:
             asked: when the question was sent, by `monotonic`.
-            told: the server's time, in whole milliseconds since 1970.
+            server_time: the server's time, in whole milliseconds since 1970.
         """
         answered = self._clock.monotonic()
-        least, most = told - answered * 1000, told + 1 - asked * 1000
+        least, most = server_time - answered * 1000, server_time + 1 - asked * 1000
         self._origin = max(least, min(self._origin, most))
 
     def ask(self, store: Store) -> None:
         """Ask the server for its time. Raises `StoreError`."""
         asked = self._clock.monotonic()
-        [(told,)] = store.read(lambda tx: tx.run("time"))
-        self.hear(asked, told)
+        [(server_time,)] = store.read(lambda tx: tx.run("time"))
+        self.hear(asked, server_time)
 
 
 SET_BACK = 10_000

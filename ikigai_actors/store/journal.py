@@ -211,11 +211,11 @@ class Journal(Service, Writer):
 
     def _write_aside(self, entry: _Entry) -> Callable[[], object]:
         """Write a unit, on the thread of a worker; return what answers it."""
-        told = list(self._commit((entry,)))
+        results = list(self._commit((entry,)))
 
         def answer() -> None:
-            for one, result in told:
-                self._answer(one, result)
+            for entry, result in results:
+                self._answer(entry, result)
             with self._changed:
                 self._writing = False
                 if self._asleep and self._is_called():

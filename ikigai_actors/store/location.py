@@ -102,8 +102,8 @@ def mask(url: str) -> str:
 
 def secrets(url: str) -> frozenset[str]:
     """Every password in the URL, as written there and decoded."""
-    found = [match[2] for match in (*_SECRET_USERINFO.finditer(url), *_SECRET_SETTING.finditer(url)) if match[2]]
-    return frozenset([*found, *map(unquote, found)])
+    matches = [match[2] for match in (*_SECRET_USERINFO.finditer(url), *_SECRET_SETTING.finditer(url)) if match[2]]
+    return frozenset([*matches, *map(unquote, matches)])
 
 
 def _plain(database: str) -> Location:

@@ -177,9 +177,9 @@ def check_types(store: Store) -> None:
     """
     if store.leases:  # a server refuses such values, and is not asked
         return
-    if found := store.read(lambda tx: mistyped_columns(tx, NEEDED, MOST_CHECKED)):
+    if columns := store.read(lambda tx: mistyped_columns(tx, NEEDED, MOST_CHECKED)):
         raise StoreUnusable(
-            f"Database {store.location} is damaged: values of wrong types in {', '.join(found)}. Restore a copy."
+            f"Database {store.location} is damaged: values of wrong types in {', '.join(columns)}. Restore a copy."
         )
 
 

@@ -88,7 +88,7 @@ def parse(text: str) -> dict[str, str]:
         statement = "\n".join(line for line in body.splitlines() if not line.lstrip().startswith("--")).strip()
         if name in known or not statement:
             raise ValueError(f"queries.sql: {name!r} {'comes twice' if name in known else 'has no statement'}.")
-        known[name] = _COLUMNS.sub(lambda found: columns[found[1]], statement)
+        known[name] = _COLUMNS.sub(lambda match: columns[match[1]], statement)
     return statements
 
 
@@ -122,18 +122,18 @@ def to_sqlite(sql: str) -> Statement:
     """Translate a statement for sqlite3, which takes list parameters as JSON."""
     sql = _MANY.sub(r"\1rowid IN (SELECT rowid FROM agents WHERE \2)", sql)
 
-    def token(found: re.Match[str]) -> str:
-        if found["any"]:
-            return f"IN (SELECT value FROM json_each(:{found['list']}))"
-        if found["key"]:
+    def token(match: re.Match[str]) -> str:
+        if match["any"]:
+            return f"IN (SELECT value FROM json_each(:{match['list']}))"
+        if match["key"]:
             return "rowid"
-        if found["list_of"]:
+        if match["list_of"]:
             return "json_group_array"
-        if found["array"]:
+        if match["array"]:
             return "json_array"
-        if found["about"]:
-            return f"(SELECT COALESCE(MAX(rowid), 0) FROM {found['table']})"
-        return "" if found["lock"] else found[0]
+        if match["about"]:
+            return f"(SELECT COALESCE(MAX(rowid), 0) FROM {match['table']})"
+        return "" if match["lock"] else match[0]
 
     return _translate(sql, token, str)
 
@@ -141,16 +141,16 @@ def to_sqlite(sql: str) -> Statement:
 def to_postgres(sql: str) -> Statement:
     """Translate a statement for psycopg. Always pass parameters, even an empty dict: else ``%%`` stays two signs."""
 
-    def token(found: re.Match[str]) -> str:
-        if found["any"]:
-            return f"= ANY(%({found['list']})s)"
-        if found["name"]:
-            return f"%({found['parameter']})s"
-        if found["key"]:
+    def token(match: re.Match[str]) -> str:
+        if match["any"]:
+            return f"= ANY(%({match['list']})s)"
+        if match["name"]:
+            return f"%({match['parameter']})s"
+        if match["key"]:
             return "uuid"
-        if found["about"]:
-            return _POSTGRES_ABOUT.format(found["table"])
-        return _POSTGRES_NOW if found["now"] else _double_percent(found[0])
+        if match["about"]:
+            return _POSTGRES_ABOUT.format(match["table"])
+        return _POSTGRES_NOW if match["now"] else _double_percent(match[0])
 
     return _translate(sql, token, _double_percent)
 
@@ -184,12 +184,12 @@ def _double_percent(text: str) -> str:
 def _translate(sql: str, token: Callable[[re.Match[str]], str], between: Callable[[str], str]) -> Statement:
     """Put each token through one function and the text between tokens through another; leave comments out."""
     parts, position, lists = [], 0, set()
-    for found in _TOKEN.finditer(sql):
-        parts.append(between(sql[position : found.start()]))
-        parts.append("" if found["comment"] else token(found))
-        position = found.end()
-        if found["list"]:
-            lists.add(found["list"])
+    for match in _TOKEN.finditer(sql):
+        parts.append(between(sql[position : match.start()]))
+        parts.append("" if match["comment"] else token(match))
+        position = match.end()
+        if match["list"]:
+            lists.add(match["list"])
     parts.append(between(sql[position:]))
     translated = "".join(parts).strip()
     gives_rows, walks_down = (pattern.search(translated) is not None for pattern in (_GIVES_ROWS, _WALKS_DOWN))
@@ -200,13 +200,13 @@ def _translate(sql: str, token: Callable[[re.Match[str]], str], between: Callabl
 def split(script: str) -> tuple[str, ...]:
     """Cut a script into its statements, without comments. A semicolon in a comment or a literal ends nothing."""
     statements, parts, position = [], [], 0
-    for found in _TOKEN.finditer(script):
-        parts.append(script[position : found.start()])
-        position = found.end()
-        if found["end"]:
+    for match in _TOKEN.finditer(script):
+        parts.append(script[position : match.start()])
+        position = match.end()
+        if match["end"]:
             statements.append("".join(parts).strip())
             parts = []
-        elif not found["comment"]:
-            parts.append(found[0])
+        elif not match["comment"]:
+            parts.append(match[0])
     statements.append("".join([*parts, script[position:]]).strip())
     return tuple(statement for statement in statements if statement)

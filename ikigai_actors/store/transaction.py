@@ -93,8 +93,8 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
         """
         if (places := self._stamps.get(query)) is None:
             named = list(names())
-            found = tuple(place for place, name in enumerate(named) if name in STAMPS)
-            places = self._stamps[query] = (found, HEARD in named[-1:])
+            stamps = tuple(place for place, name in enumerate(named) if name in STAMPS)
+            places = self._stamps[query] = (stamps, HEARD in named[-1:])
         columns, is_last = places
         if is_last:
             self.heard = max([self.heard, *(row[-1] for row in rows if row[-1] is not None)])

@@ -114,10 +114,10 @@ class LockedRows(dict[str, Locked]):
 
     def part(self, kind: type[P], make: Callable[[], P]) -> P:
         """A part of this transaction, made when a unit needs it first."""
-        if (found := self._parts.get(kind)) is None:
-            found = self._parts[kind] = make()
-        assert isinstance(found, kind)
-        return found
+        if (part := self._parts.get(kind)) is None:
+            part = self._parts[kind] = make()
+        assert isinstance(part, kind)
+        return part
 
     def settle(self, tx: Transaction) -> None:
         """Write the changed counts and parts, before COMMIT."""

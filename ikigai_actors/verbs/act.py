@@ -87,14 +87,14 @@ class Act:
         hints = get_type_hints(self.work, include_extras=True)
         params = [*inspect.signature(self.work).parameters.values()][1:]
         fields: dict[str, Any] = {
-            one.name: (hints[one.name], ... if one.default is one.empty else one.default) for one in params
+            param.name: (hints[param.name], ... if param.default is param.empty else param.default) for param in params
         }
         model = create_model(self.name, **fields)
-        words = {one.arg_name: one.description for one in docstring_parser.parse(self.work.__doc__ or "").params}
+        words = {param.arg_name: param.description for param in docstring_parser.parse(self.work.__doc__ or "").params}
         made = model.model_json_schema()
         properties: dict[str, Schema] = {
-            name: {"description": words[name], **_given(one)} if name in words else _given(one)
-            for name, one in made["properties"].items()
+            name: {"description": words[name], **_given(schema)} if name in words else _given(schema)
+            for name, schema in made["properties"].items()
         }
         if self.keyed:
             properties["key"] = _KEY
@@ -105,12 +105,14 @@ class Act:
     def schema_for_models(self) -> Schema:
         """The schema as models see it: what is for people alone is left out."""
         properties = {
-            name: {key: value for key, value in one.items() if key not in _UNIONS} | one[FOR_MODELS]
-            if FOR_MODELS in one
-            else one
-            for name, one in self.schema["properties"].items()
+            name: {key: value for key, value in schema.items() if key not in _UNIONS} | schema[FOR_MODELS]
+            if FOR_MODELS in schema
+            else schema
+            for name, schema in self.schema["properties"].items()
         }
-        properties = {name: {key: one[key] for key in one if key != FOR_MODELS} for name, one in properties.items()}
+        properties = {
+            name: {key: schema[key] for key in schema if key != FOR_MODELS} for name, schema in properties.items()
+        }
         required = {*self.schema["required"], *self.required}
         return {**self.schema, "properties": properties, "required": [name for name in properties if name in required]}
 
@@ -125,28 +127,28 @@ class Act:
             "annotations": {"title": self.title, "openWorldHint": False, **self.hints},
         }
 
-    def _checked(self, given: object, schema: Schema) -> dict[str, Any]:
+    def _checked(self, arguments: object, schema: Schema) -> dict[str, Any]:
         """The arguments of a call. Raises `BadInput`."""
         from jsonschema import Draft202012Validator
         from jsonschema.exceptions import best_match
 
-        if isinstance(given, dict):  # models give null for what they leave out
+        if isinstance(arguments, dict):  # models give null for what they leave out
             known, needs = schema["properties"], schema["required"]
-            given = {
+            arguments = {
                 name: _meant(known.get(name, {}), value)
-                for name, value in given.items()
+                for name, value in arguments.items()
                 if value is not None or name in needs
             }
-        wrong = best_match(Draft202012Validator(schema).iter_errors(given))
+        wrong = best_match(Draft202012Validator(schema).iter_errors(arguments))
         if wrong is not None:
             where = "".join(f"{place}: " for place in wrong.absolute_path)
             raise BadInput(f"{self.name}: {where}{wrong.message[:300]}.")
-        assert isinstance(given, dict)
-        return given
+        assert isinstance(arguments, dict)
+        return arguments
 
-    def call(self, reach: Access, given: object, *, by_model: bool = False) -> Any:
+    def call(self, reach: Access, supplied: object, *, by_model: bool = False) -> Any:
         """Do it, once if there is a key among the arguments. Raises `BadInput`, and what the act raises."""
-        arguments = self._checked(given, self.schema_for_models if by_model else self.schema)
+        arguments = self._checked(supplied, self.schema_for_models if by_model else self.schema)
         key = arguments.pop("key", None)
         return self.work(reach if key is None else reach.under(KeyedCall(key, self.name, arguments)), **arguments)
 
@@ -179,15 +181,15 @@ def _meant(schema: Schema, value: object) -> object:
 
 def _given(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema of an argument that is given: None means that it is left out."""
-    kinds = [one for one in schema.pop("anyOf", ()) if one != {"type": "null"}]
+    kinds = [part for part in schema.pop("anyOf", ()) if part != {"type": "null"}]
     return {**schema, **kinds[0]} if len(kinds) == 1 else {**schema, **({"anyOf": kinds} if kinds else {})}
 
 
 def answer_schema(kind: object) -> dict[str, Any]:
     """The schema of an answer, which is an object: a list or a flag is its ``result``."""
     if get_origin(kind) in (UnionType, Union):  # one, or a list of such
-        one, listed = get_args(kind)
-        made = schema_of(one)
+        first, listed = get_args(kind)
+        made = schema_of(first)
         return {**made, "required": [], "properties": {**made["properties"], "result": schema_of(listed)}}
     made = schema_of(kind)
     return made if made["type"] == "object" else _object({"result": made}, ["result"])
@@ -200,7 +202,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return {**schema_of(described), "description": words}
     if is_typeddict(kind):
         fields = get_type_hints(kind, include_extras=True)
-        properties = {name: schema_of(one) for name, one in fields.items()}
+        properties = {name: schema_of(field) for name, field in fields.items()}
         return _object(properties, [name for name in fields if name in kind.__required_keys__])
     parts = get_args(kind)
     match get_origin(kind):
@@ -211,7 +213,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
         case origin if origin is Literal:
             return {"type": "string", "enum": [*parts]}
         case origin if origin in (UnionType, Union):
-            return {"type": [_NAMES[one] for one in parts]}
+            return {"type": [_NAMES[part] for part in parts]}
         case origin if origin is Mapping:
             values = parts[1]
             return _object({}, []) if values is Any else {"type": "object", "additionalProperties": schema_of(values)}

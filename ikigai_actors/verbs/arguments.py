@@ -113,8 +113,8 @@ def _agents(current: "AgentRef", text: str) -> list[str]:
 def _hosts(current: "AgentRef") -> list[str]:
     from ikigai_actors.store.hosts.rows import recent_hosts
 
-    found = current.system._store.read(recent_hosts)
-    return sorted(host.name for host in found if host.name and host.ended_at is None)
+    hosts = current.system._store.read(recent_hosts)
+    return sorted(host.name for host in hosts if host.name and host.ended_at is None)
 
 
 def _marks(current: "AgentRef") -> list[str]:
@@ -156,10 +156,10 @@ def _models(current: "AgentRef") -> list[str]:
     from ikigai_actors.records.agents.lists import latest_used
 
     system = current.system
-    found = {system._default_model, *(f"{name}:" for name in system._provider_names)}
+    names = {system._default_model, *(f"{name}:" for name in system._provider_names)}
     for record in system._store.read(lambda tx: latest_used(tx, _LOOKED_AT)):
-        found.add(str(scrollback_of(system, record.uuid).settings().get("model", "")))
-    return sorted(filter(None, found))
+        names.add(str(scrollback_of(system, record.uuid).settings().get("model", "")))
+    return sorted(filter(None, names))
 
 
 TEXT = Offering(lambda _: ())
@@ -190,5 +190,5 @@ COMMAND = CommandName()
 
 def keyed(work: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb the key under which it is done once."""
-    told = "Names this call: done once, however often a script repeats it."
-    return click.option("--key", cls=LocalOption, metavar="KEY", type=TEXT, help=told)(work)
+    description = "Names this call: done once, however often a script repeats it."
+    return click.option("--key", cls=LocalOption, metavar="KEY", type=TEXT, help=description)(work)

@@ -131,8 +131,8 @@ def prompt(
     idle: now, or when it is started. With --wait the exit status is 1 when the turn ended without an answer.
     """
     if not steer and not now:
-        given: list[Attachable] = [*attach, *map(place.uploaded, files)]
-        return place.leave_prompt(agent, " ".join(text), given, key)
+        attachables: list[Attachable] = [*attach, *map(place.uploaded, files)]
+        return place.leave_prompt(agent, " ".join(text), attachables, key)
     if attach or files or not steer:
         raise click.UsageError("--now is for --steer." if now and not steer else "Nothing is attached with --steer.")
     return place.leave_word(agent, " ".join(text), now=now, key=key)
@@ -155,15 +155,15 @@ def diff(place: "Place", agent: "AgentRef", other: str) -> object:
     ID is a name, two words, or 4 or more characters of a uuid; of the dead, too. The histories are side by side, step
     by step, this agent on the left; in a narrow terminal, and in line mode at a terminal, one below the other.
     """
-    found = agent.diff(other)
+    diff = agent.diff(other)
     screen, called = place.screen, words.shown_name_in(place.system)
-    for line in words.diff_page(found, screen.columns, called, beside=not screen.in_words):
+    for line in words.diff_page(diff, screen.columns, called, beside=not screen.in_words):
         place.screen.line(line)
     tails = {
         name: words.as_row(tail) | {"messages": [*map(words.as_row, tail.messages)]}
-        for name, tail in (("a", found.a), ("b", found.b))
+        for name, tail in (("a", diff.a), ("b", diff.b))
     }
-    return words.as_row(found) | tails
+    return words.as_row(diff) | tails
 
 
 @verb("merge", waits=True, needs=Right.PROMPT)
@@ -201,14 +201,16 @@ def merge_branch(
         return words.agent_row(agent) | {"files": changed}
 
     def what_came(done: "Merged") -> str:
-        documents = [words.merged_document(one.as_data()) for one in done.documents]
+        documents = [words.merged_document(document.as_data()) for document in done.documents]
         shows = place.spelled("history", agent, "1")
         return "\n".join([f"merged {words.named(branch)}: {shows} shows it", *documents])
 
     done = place.change(agent, "the merge", lambda: agent.aio.merge(branch, chosen, positions, key=key), what_came)
     if done is None:
         return words.agent_row(agent)
-    return words.agent_row(agent) | words.as_row(done) | {"documents": [one.as_data() for one in done.documents]}
+    return (
+        words.agent_row(agent) | words.as_row(done) | {"documents": [document.as_data() for document in done.documents]}
+    )
 
 
 def _merged_files(paths: list[str]) -> str:

@@ -32,12 +32,12 @@ def budget(place: "Place", owner: str | None, more: str | None) -> object:
         agent = place.system.agent(owner)
     else:
         agent = place.current if isinstance(place, ShellPlace) else place.top
-    found = agent.budget
-    if found is not None and not place.reaches(found.owner):
+    status = agent.budget
+    if status is not None and not place.reaches(status.owner):
         raise NotAllowed(f"The nearest budget of {words.named(agent)} belongs to an agent out of reach.")
     if more is not None:
-        found = agent.set_budget(parse_budget(more)) if "=" in more else agent.grant(**parse_grant(more))
-    name = "" if found is None else words.named(place.system.handle(found.owner))
-    for line in words.budget_lines(found, name):
+        status = agent.set_budget(parse_budget(more)) if "=" in more else agent.grant(**parse_grant(more))
+    name = "" if status is None else words.named(place.system.handle(status.owner))
+    for line in words.budget_lines(status, name):
         place.screen.line(line)
-    return found
+    return status

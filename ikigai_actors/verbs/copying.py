@@ -29,13 +29,15 @@ def copy(shell: "ShellPlace", agent: "AgentRef", number: int, code: bool) -> obj
     """
     from ikigai_actors.errors import BadInput
 
-    answers = [one.content for one in agent.history() if one.kind == "assistant" and one.content.strip()]
+    answers = [
+        message.content for message in agent.history() if message.kind == "assistant" and message.content.strip()
+    ]
     if len(answers) < number:
         few = {0: "There is no answer to copy yet.", 1: "There is one answer to copy."}
         raise BadInput(few.get(len(answers), f"There are {len(answers)} answers to copy."))
     text = answers[-number]
     if code:
-        blocks = [found[2] for found in _CODE.finditer(text)]
+        blocks = [match[2] for match in _CODE.finditer(text)]
         if not blocks:
             raise BadInput("The answer has no block of code.")
         text = blocks[-1]

@@ -38,9 +38,9 @@ def list_documents(place: "Place", prefix: str) -> object:
 @click.option("--version", metavar="N", type=click.IntRange(min=1), help="An earlier version.")
 def show_document(place: "Place", path: str, version: int | None) -> object:
     """Show a document. Into a pipe or a file it is printed byte for byte."""
-    found = place.system.documents.read(path, version)
-    place.screen.whole(found.body)
-    return words.as_row(found)
+    document = place.system.documents.read(path, version)
+    place.screen.whole(document.body)
+    return words.as_row(document)
 
 
 @verb("write", script="--as", everywhere=True)

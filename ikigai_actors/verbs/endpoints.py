@@ -119,7 +119,7 @@ def resume_endpoint(place: "Place", name: str) -> object:
     """Let a paused endpoint go on, and take what it holds, in the order in which it came."""
     taken = place.wait_for(lambda: place.system.endpoints.resume(name))
     place.screen.line(f"{name} goes on: {words.counted(len(taken), 'arrival')} taken")
-    return {"name": name, "paused": False, "taken": [_row(one) for one in taken]}
+    return {"name": name, "paused": False, "taken": [_row(arrival) for arrival in taken]}
 
 
 @verb("replay", script="")
@@ -138,7 +138,7 @@ def replay_arrival(place: "Place", name: str, delivery: str | None, dead: bool) 
         place.screen.line(f"{received.id}  {received.status}{_became(received.gave)}")
     if not taken:
         place.screen.line("No arrival is dead.")
-    return [_row(one) for one in taken]
+    return [_row(arrival) for arrival in taken]
 
 
 @verb("test", script="")

@@ -62,18 +62,18 @@ def find_text(place: "Place", agent: "AgentRef", text: tuple[str, ...], number: 
     if not wanted.strip():
         raise click.UsageError(f"Say what to find: {place.spelled('find', agent, 'TEXT')}.")
     pattern = re.compile(re.escape(wanted), re.IGNORECASE)
-    found: list[TextHit] = []
+    hits: list[TextHit] = []
     for message in _backwards(agent):
         if (line := _line_with(message, pattern)) is not None:
-            found.insert(0, {"id": message.id, "kind": message.kind, "text": line})
-            if len(found) > number:
+            hits.insert(0, {"id": message.id, "kind": message.kind, "text": line})
+            if len(hits) > number:
                 break
-    more, listed = len(found) > number, found[-number:]
+    more, listed = len(hits) > number, hits[-number:]
     if more:
         place.screen.line(f"The latest {words.counted(number, 'message')} with it; --number lists more:", dim=True)
     for hit in listed:
         place.screen.block(f"{hit['id']:>5}  {hit['kind']:<11}  {hit['text']}")
-    if not found:
+    if not hits:
         place.screen.line(f"Nothing that was said has “{one_line(wanted)}” in it.")
     row = words.agent_row(agent)
     return {
@@ -88,16 +88,16 @@ def find_text(place: "Place", agent: "AgentRef", text: tuple[str, ...], number: 
 def _find_below(place: "Place", agent: "AgentRef", wanted: str, number: int) -> FoundText:
     from ikigai_actors.verbs.text.naming import shown_name_in
 
-    called, found = shown_name_in(place.system), place.system.find(wanted, under=agent, most=number + 1)
+    called, hits = shown_name_in(place.system), place.system.find(wanted, under=agent, most=number + 1)
     listed: list[TextHit] = []
-    for hit in found[:number]:
+    for hit in hits[:number]:
         place.screen.block(f"{called(hit.agent_uuid)} {hit.position}  {hit.kind}  {hit.text}")
         listed.append({"id": hit.position, "kind": hit.kind, "text": hit.text, "agent_uuid": hit.agent_uuid})
-    if not found:
+    if not hits:
         place.screen.line(f"Nothing that was said has words of “{one_line(wanted)}”.")
     row = words.agent_row(agent)
     return FoundText(
-        agent_uuid=row["agent_uuid"], name=row["name"], label=row["label"], found=listed, more=len(found) > number
+        agent_uuid=row["agent_uuid"], name=row["name"], label=row["label"], found=listed, more=len(hits) > number
     )
 
 
@@ -117,8 +117,8 @@ def _line_with(message: "Message", pattern: re.Pattern[str]) -> str | None:
     from ikigai_actors.verbs.text.pages import message_words
 
     entry = message_words(message).entry
-    if (found := pattern.search(entry)) is None:
+    if (match := pattern.search(entry)) is None:
         return None
-    start, end = max(0, found.start() - _AROUND), found.end() + _AROUND
+    start, end = max(0, match.start() - _AROUND), match.end() + _AROUND
     before, after = "…" if start else "", "…" if end < len(entry) else ""
     return f"{before}{one_line(entry[start:end])}{after}"

@@ -22,12 +22,12 @@ def group(place: "Place", agent: "AgentRef | None", what: str | None, name: str 
     A mail to group:reviewers goes to all who are members then.
     """
     if what is None:
-        found = sorted(place.system.groups().items())
-        for each, members in found:
+        groups = sorted(place.system.groups().items())
+        for each, members in groups:
             place.screen.line(f"{each}: {', '.join(sorted(member.record.short for member in members))}")
-        if not found:
+        if not groups:
             place.screen.line("No groups.")
-        return {each: [member.uuid for member in members] for each, members in found}
+        return {each: [member.uuid for member in members] for each, members in groups}
     if name is None:
         raise click.UsageError(f"Say which group to {what}.")
     if agent is None:

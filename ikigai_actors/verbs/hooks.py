@@ -19,16 +19,16 @@ def hooks(shell: "ShellPlace", agent: "AgentRef") -> None:
     """
     from ikigai_actors.reach.views import hooks_of
 
-    found = hooks_of(shell.system)
-    for one in found:
-        tools = ", ".join(one.tools) or "all tools"
-        failure = "denies" if one.on_error == "deny" else "lets the call pass"
-        runs = f"   runs {one_line(one.command)}" if one.command else ""
+    hooks = hooks_of(shell.system)
+    for hook in hooks:
+        tools = ", ".join(hook.tools) or "all tools"
+        failure = "denies" if hook.on_error == "deny" else "lets the call pass"
+        runs = f"   runs {one_line(hook.command)}" if hook.command else ""
         shell.screen.line(
-            f"{one_line(one.name)}   {one.event}   {tools}   {one.timeout:g} s, a failure {failure}{runs}"
+            f"{one_line(hook.name)}   {hook.event}   {tools}   {hook.timeout:g} s, a failure {failure}{runs}"
         )
-    missing = sorted(set(agent.context().settings.get("hooks") or ()) - {one.name for one in found})
+    missing = sorted(set(agent.context().settings.get("hooks") or ()) - {hook.name for hook in hooks})
     for name in missing:
         shell.screen.line(f"{one_line(name)}   missing here: each call is denied", bold=True)
-    if not found and not missing:
+    if not hooks and not missing:
         shell.screen.line("There are no hooks. ActorSystem.open(hooks=[...]) has some.")

@@ -23,10 +23,10 @@ def hosts(place: "Place") -> object:
     from ikigai_actors.records.hosts.builds import host_differences
     from ikigai_actors.store.hosts.rows import recent_hosts, vacant
 
-    found, free, differences = place.system._store.read(lambda tx: (recent_hosts(tx), vacant(tx), host_differences(tx)))
-    for line in words.host_lines(found, free, differences):
+    hosts, free, differences = place.system._store.read(lambda tx: (recent_hosts(tx), vacant(tx), host_differences(tx)))
+    for line in words.host_lines(hosts, free, differences):
         place.screen.line(line)
-    return [words.host_row(host) for host in found]
+    return [words.host_row(host) for host in hosts]
 
 
 @verb("move", slash="ID", waits=True, timeout=60.0)

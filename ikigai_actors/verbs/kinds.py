@@ -37,8 +37,8 @@ def kinds(place: "Place", agent: "AgentRef", what: str | None, names: tuple[str,
     if what == "look":
         return _look(place, names)
     off = what == "off"
-    told = f"{', '.join(names)}: {'refused' if off else 'in use'}"
-    place.change(agent, "the kinds", lambda: agent.aio.use_kinds(only=list(names), off=off), told)
+    text = f"{', '.join(names)}: {'refused' if off else 'in use'}"
+    place.change(agent, "the kinds", lambda: agent.aio.use_kinds(only=list(names), off=off), text)
     return words.agent_row(agent) | {"kinds": list(names), "off": off}
 
 
@@ -46,13 +46,13 @@ def _list_kinds(place: "Place", agent: "AgentRef") -> object:
     from ikigai_actors.system.kind_files import find_kinds, usual_kind_places
     from ikigai_actors.system.kinds import kinds_listed
 
-    found = find_kinds(usual_kind_places(_directory(place)))
-    rows = kinds_listed(agent.context().settings, found)
+    kinds = find_kinds(usual_kind_places(_directory(place)))
+    rows = kinds_listed(agent.context().settings, kinds)
     for row in rows:
         fresh = row.state in ("new", "changed")
         place.screen.line(f"{one_line(row.name)}   {row.state}   {one_line(row.source)}", bold=fresh)
         place.screen.line(f"    {one_line(row.description)}", dim=True)
-    for trouble in found.troubles:
+    for trouble in kinds.troubles:
         place.screen.line(one_line(trouble), dim=True)
     if not rows:
         place.screen.line("There are no kinds. ikigai looks in .claude/agents and .agents/agents, here and at home.")
@@ -63,13 +63,13 @@ def _look(place: "Place", names: tuple[str, ...]) -> object:
     from ikigai_actors.errors import BadInput
     from ikigai_actors.system.kind_files import find_kinds, usual_kind_places
 
-    found = {one.name: one for one in find_kinds(usual_kind_places(_directory(place))).kinds}
-    if missing := [name for name in names if name not in found]:
-        raise BadInput(f"There is no kind {', '.join(missing)} on this disk. Kinds: {', '.join(found) or 'none'}.")
+    by_name = {kind.name: kind for kind in find_kinds(usual_kind_places(_directory(place))).kinds}
+    if missing := [name for name in names if name not in by_name]:
+        raise BadInput(f"There is no kind {', '.join(missing)} on this disk. Kinds: {', '.join(by_name) or 'none'}.")
     texts = {}
     for name in names:
-        texts[name] = Path(found[name].source).read_text(encoding="utf-8", errors="replace")
-        place.screen.line(found[name].source, bold=True)
+        texts[name] = Path(by_name[name].source).read_text(encoding="utf-8", errors="replace")
+        place.screen.line(by_name[name].source, bold=True)
         place.screen.block(texts[name])
     return texts
 

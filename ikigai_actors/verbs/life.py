@@ -42,7 +42,7 @@ def _killed(place: "Place", agent: "AgentRef", cascade: bool, reason: str) -> ob
 @click.argument(
     "name",
     metavar="|".join(Signal),
-    type=click.Choice([one.value for one in Signal], case_sensitive=False),
+    type=click.Choice([signal.value for signal in Signal], case_sensitive=False),
     shell_complete=in_either_case,
 )
 @click.option("--cascade", is_flag=True, help="All its descendants too.")
@@ -110,7 +110,7 @@ def adopt(place: "Place", agent: "AgentRef", child: str) -> object:
 
 
 @verb("orphans")
-@click.argument("policy", type=click.Choice([one.value for one in OrphanPolicy]), required=False)
+@click.argument("policy", type=click.Choice([policy.value for policy in OrphanPolicy]), required=False)
 def orphans(place: "Place", agent: "AgentRef", policy: str | None) -> object:
     """Show or set what becomes of an agent's children when it dies.
 
@@ -126,7 +126,9 @@ def orphans(place: "Place", agent: "AgentRef", policy: str | None) -> object:
 
 @verb("supervise")
 @click.option(
-    "--strategy", type=click.Choice([one.value for one in Strategy]), help="Which siblings a restart takes along."
+    "--strategy",
+    type=click.Choice([strategy.value for strategy in Strategy]),
+    help="Which siblings a restart takes along.",
 )
 @click.option("--intensity", type=click.IntRange(min=0), help="Restarts within the period, before it gives up.")
 @click.option("--period", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="See intensity.")

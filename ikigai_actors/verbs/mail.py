@@ -154,12 +154,14 @@ def wait(place: "Place", agent: "AgentRef", seconds: float, agents: tuple[str, .
     Without ID: until the agent itself has unread mail. SECONDS is how long at most; 0 looks once. Ctrl-C ends it.
     """
     answers = place.wait_for(lambda: agent.wait(agents or None, seconds))
-    found = {(one if isinstance(one, str) else one.record.short): str(result) for one, result in answers.items()}
-    for name, result in found.items():
+    results = {
+        (asked if isinstance(asked, str) else asked.record.short): str(result) for asked, result in answers.items()
+    }
+    for name, result in results.items():
         place.screen.line(f"{name or words.A_PERSON}: {result}")
-    if not found:
+    if not results:
         place.screen.line("No mail came in that time.")
-    return found
+    return results
 
 
 @verb("notify", waits=True)
@@ -189,7 +191,9 @@ def _sender(place: "Place", text: str | None) -> str | None:
 
 
 def _names(place: "Place", senders: Iterable[str | None]) -> Mapping[str | None, str]:
-    return {one: words.A_PERSON if one is None else place.system.handle(one).record.short for one in senders}
+    return {
+        sender: words.A_PERSON if sender is None else place.system.handle(sender).record.short for sender in senders
+    }
 
 
 def _listed(mail: "Mail", names: Mapping[str | None, str]) -> str:

@@ -20,8 +20,8 @@ def clear(place: "Place", agent: "AgentRef") -> object:
 
     Its marks go too; its settings stay. Its children are not affected, and nothing is deleted from the database.
     """
-    told = "cleared: the history starts over, the settings stay"
-    return _changed(agent, place.change(agent, "the clear", agent.aio.clear, told))
+    done = "cleared: the history starts over, the settings stay"
+    return _changed(agent, place.change(agent, "the clear", agent.aio.clear, done))
 
 
 @verb("mark", waits=True, needs=Right.PROMPT)
@@ -32,8 +32,8 @@ def mark(place: "Place", agent: "AgentRef", label: tuple[str, ...]) -> object:
     Labels may repeat: the latest counts.
     """
     name = " ".join(label)
-    told = f"marked {name!r}" if name else "marked"
-    return _changed(agent, place.change(agent, "the mark", lambda: agent.aio.mark(name), told))
+    done = f"marked {name!r}" if name else "marked"
+    return _changed(agent, place.change(agent, "the mark", lambda: agent.aio.mark(name), done))
 
 
 @verb("rewind", waits=True, needs=Right.PROMPT)
@@ -44,8 +44,8 @@ def rewind(place: "Place", agent: "AgentRef", label: tuple[str, ...]) -> object:
     Inherited marks count too. Settings stay as they are.
     """
     name = " ".join(label)
-    told = f"back at mark {name!r}" if name else "back at the latest mark"
-    return _changed(agent, place.change(agent, "the rewind", lambda: agent.aio.rewind(name or None), told))
+    done = f"back at mark {name!r}" if name else "back at the latest mark"
+    return _changed(agent, place.change(agent, "the rewind", lambda: agent.aio.rewind(name or None), done))
 
 
 @verb("undo", waits=True, needs=Right.PROMPT)
@@ -68,16 +68,16 @@ def compact(place: "Place", agent: "AgentRef", focus: tuple[str, ...], text: str
     summary is yours. Right after a summary, it replaces that one.
     """
     history, back = place.spelled("history", agent), place.spelled("uncompact", agent)
-    told = f"summarised: {history} shows it, and {back} brings the messages back"
-    done = place.change(agent, "the summary", lambda: agent.aio.compact(" ".join(focus) or None, text), told)
+    news = f"summarised: {history} shows it, and {back} brings the messages back"
+    done = place.change(agent, "the summary", lambda: agent.aio.compact(" ".join(focus) or None, text), news)
     return words.agent_row(agent) | ({} if done is None else words.as_row(done))
 
 
 @verb("uncompact", waits=True, needs=Right.PROMPT)
 def uncompact(place: "Place", agent: "AgentRef") -> object:
     """Take off the latest summary: the model sees the messages again that it replaced, and everything since."""
-    told = "the summary is off: all of it is back"
-    return _changed(agent, place.change(agent, "the end of the summary", agent.aio.uncompact, told))
+    news = "the summary is off: all of it is back"
+    return _changed(agent, place.change(agent, "the end of the summary", agent.aio.uncompact, news))
 
 
 @verb("context", needs=Right.LOOK)
@@ -86,11 +86,11 @@ def context(place: "Place", agent: "AgentRef") -> object:
 
     Messages, tokens, settings, marks, and where its history is stored.
     """
-    record, found = agent.record, agent.context()
+    record, context = agent.record, agent.context()
     state = place.system.state_of(record)
-    for line in words.context_page(record, state, found, words.shown_name_in(place.system)):
+    for line in words.context_page(record, state, context, words.shown_name_in(place.system)):
         place.screen.line(line)
-    return words.agent_row(agent) | {"state": str(state)} | words.as_row(found)
+    return words.agent_row(agent) | {"state": str(state)} | words.as_row(context)
 
 
 @verb("history", needs=Right.LOOK)

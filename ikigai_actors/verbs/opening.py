@@ -54,8 +54,8 @@ class Options:
             option = f"--{'set' if each.name == 'settings' else each.name.replace('_', '-')}"
             if each.name in ("database", "plain", "follow") or not value:
                 continue
-            given = [value] if isinstance(value, str) else () if value is True else value
-            shown += [option] if value is True else [word for one in given for word in (option, one)]
+            values = [value] if isinstance(value, str) else () if value is True else value
+            shown += [option] if value is True else [word for choice in values for word in (option, choice)]
         return shown
 
     def arguments(self, interactive: bool) -> dict[str, Any]:
@@ -98,15 +98,17 @@ class Options:
         """The tools of agents beside those that they always have. Raises `BadInput`."""
         from ikigai_actors.tools.mcp.server import mcp_servers
 
-        given = {name: value for name in OF_A_WORKSPACE if (value := getattr(self, name))}
-        if given and self.workspace is None:
-            raise BadInput(f"--{next(iter(given)).replace('_', '-')} is about a workspace. Give --workspace DIR, too.")
+        options = {name: value for name in OF_A_WORKSPACE if (value := getattr(self, name))}
+        if options and self.workspace is None:
+            raise BadInput(
+                f"--{next(iter(options)).replace('_', '-')} is about a workspace. Give --workspace DIR, too."
+            )
         servers: list[Toolset] = [*mcp_servers(self.mcp)]
         if self.workspace is None:
             return servers
         from ikigai_actors.tools.workspace import Workspace
 
-        return [Workspace(self.workspace, **given), *servers]
+        return [Workspace(self.workspace, **options), *servers]
 
     def chosen(self) -> "tuple[str | None, dict[str, Provider]]":
         """The default for agents whose settings name no model, as ``provider:model``, and the providers that are named.

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 def list_questions(place: "Place") -> object:
     """List what waits for a person: calls that wait for approval, and what models ask."""
     label = words.shown_name_in(place.system)
-    found = [one for one in place.system.questions.pending() if place.reaches(one.agent)]
-    for one in found:
-        place.screen.line(_described(one, label))
-    if not found:
+    questions = [question for question in place.system.questions.pending() if place.reaches(question.agent)]
+    for question in questions:
+        place.screen.line(_described(question, label))
+    if not questions:
         place.screen.line("Nothing waits for a person.")
-    return [question_row(one, label) for one in found]
+    return [question_row(question, label) for question in questions]
 
 
 @verb("show", script="")
@@ -41,11 +41,11 @@ def show_question(place: "Place", question: str) -> object:
     row = place.system.questions.get(question)
     if not place.reaches(row.agent):
         raise BadInput(f"There is no question {question!r}. questions list shows those that wait.")
-    for one in place.system.questions.pending():
-        if one.id == row.id:
-            place.screen.line(_described(one, label))
-            place.screen.line(f"digest {one.digest}")
-            return question_row(one, label)
+    for pending in place.system.questions.pending():
+        if pending.id == row.id:
+            place.screen.line(_described(pending, label))
+            place.screen.line(f"digest {pending.digest}")
+            return question_row(pending, label)
     place.screen.line(f"{row.id}  {row.how or 'it waits no more'}{f' by {row.by}' if row.by else ''}")
     return {"question": row.id, "agent": row.agent, "how": row.how, "by": row.by, "answered_at": row.answered_at}
 
@@ -118,15 +118,17 @@ class InboxLine(NamedTuple):
 def inbox_lines(system: "System") -> list[InboxLine]:
     """The questions that wait, the oldest first."""
     label = words.shown_name_in(system)
-    found = []
-    for one in system.questions.pending():
-        is_call = one.kind == "approve"
-        first = words.one_line(words.described_call(one.call) if is_call else one.text)
-        arguments = json.dumps(dict(one.call.input), indent=2, ensure_ascii=False)
-        form = "" if one.row.form is None else f"\n\nThe answer: {_form_words(one.row.form)}"
-        whole = f"{one.call.tool}\n{arguments}" if is_call else f"{one.text}{form}"
-        found.append(InboxLine(one.id, label(one.agent) or one.agent, first, whole, not is_call, one.digest))
-    return found
+    lines = []
+    for question in system.questions.pending():
+        is_call = question.kind == "approve"
+        first = words.one_line(words.described_call(question.call) if is_call else question.text)
+        arguments = json.dumps(dict(question.call.input), indent=2, ensure_ascii=False)
+        form = "" if question.row.form is None else f"\n\nThe answer: {_form_words(question.row.form)}"
+        whole = f"{question.call.tool}\n{arguments}" if is_call else f"{question.text}{form}"
+        lines.append(
+            InboxLine(question.id, label(question.agent) or question.agent, first, whole, not is_call, question.digest)
+        )
+    return lines
 
 
 def answer_line_of(system: "System", line: InboxLine, text: str, *, deny: bool) -> str:
@@ -182,8 +184,8 @@ def _described(question: "WaitingQuestion", label: "Callable[[str], str | None]"
 def _form_words(form: "Mapping[str, Any]") -> str:
     """A form on a line: its fields, each with its type or what it may be."""
     fields = form["properties"] if form["type"] == "object" else {"": form}
-    told = (f"{name}: {_field_words(field)}" if name else _field_words(field) for name, field in fields.items())
-    return words.one_line(", ".join(told))
+    texts = (f"{name}: {_field_words(field)}" if name else _field_words(field) for name, field in fields.items())
+    return words.one_line(", ".join(texts))
 
 
 def _field_words(field: "Mapping[str, Any]") -> str:

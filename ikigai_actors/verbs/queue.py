@@ -35,21 +35,21 @@ def queue(place: "Place", agent: "AgentRef", text: tuple[str, ...], take_back: b
 
     waiting = place.system._store.read(lambda tx: waiting_prompts(tx, agent.uuid))
     commands = place.words.commands(agent.uuid) if isinstance(place, ShellPlace) else []
-    for one in waiting:
-        place.screen.block(f"{one.mail}  {one.text}")
+    for prompt in waiting:
+        place.screen.block(f"{prompt.mail}  {prompt.text}")
     for line in commands:
         place.screen.block(f"-  {line}")
     if not (waiting or commands):
         place.screen.line(f"Nothing waits for {words.named(agent)}.")
-    return [{"mail": one.mail, "text": one.text} for one in waiting]
+    return [{"mail": prompt.mail, "text": prompt.text} for prompt in waiting]
 
 
 def _take_back(place: "Place", agent: "AgentRef") -> object:
     """Take back the latest prompt that waits, or in a shell the latest command."""
     from ikigai_actors.reach.conversation import Words
 
-    given = place.words if isinstance(place, ShellPlace) else Words()
-    taken = place.wait_for(lambda: given.take_back_latest(agent))
+    stored = place.words if isinstance(place, ShellPlace) else Words()
+    taken = place.wait_for(lambda: stored.take_back_latest(agent))
     if taken is None:
         place.screen.line(f"Nothing waits for {words.named(agent)}.")
     elif isinstance(place, ShellPlace):

@@ -49,16 +49,16 @@ def rules(
 
 
 def _list_rules(place: "Place", agent: "AgentRef") -> object:
-    found = agent.rules()
-    for rule in found:
+    rules = agent.rules()
+    for rule in rules:
         of = "" if rule.agent == agent.uuid else f"   of {words.named(place.system.handle(rule.agent))}"
         place.screen.line(f"{rule.id}  {rule}{of}")
-    if not found:
+    if not rules:
         place.screen.line("No rules: the policy of each tool decides.")
     return [
         {
             "agent_uuid": rule.agent, "rule": rule.id, "decision": rule.decision, "tool": rule.tool,
             "pattern": rule.pattern, "scope": rule.scope,
         }
-        for rule in found
+        for rule in rules
     ]  # fmt: skip

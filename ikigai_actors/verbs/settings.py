@@ -122,6 +122,6 @@ def _show_or_set(place: "Place", agent: "AgentRef", name: str, text: str | None)
         value = agent.context().settings.get(name)
         place.screen.line(f"{name}: {words.written(value) if value is not None else 'not set'}")
     else:
-        told = f"{name} set to {words.written(value)}" if value is not None else f"{name} removed"
-        place.change(agent, "the change", lambda: agent.aio.configure(**{name: value}), told)
+        news = f"{name} set to {words.written(value)}" if value is not None else f"{name} removed"
+        place.change(agent, "the change", lambda: agent.aio.configure(**{name: value}), news)
     return words.agent_row(agent) | {"setting": name, "value": value}

@@ -44,12 +44,12 @@ def skills(place: "Place", agent: "AgentRef", what: str | None, names: tuple[str
 
     off = what == "off"
     if chosen := [name for name in names if name != INSTRUCTIONS_NAME]:
-        told = f"{', '.join(chosen)}: {'refused' if off else 'in use'}"
-        place.change(agent, "the skills", lambda: agent.aio.use_skills(only=chosen, off=off), told)
+        news = f"{', '.join(chosen)}: {'refused' if off else 'in use'}"
+        place.change(agent, "the skills", lambda: agent.aio.use_skills(only=chosen, off=off), news)
     if INSTRUCTIONS_NAME in names:
         there, user = _instructions(place)
-        told = f"instructions: {'refused' if off else 'in use'}"
-        place.change(agent, "the instructions", lambda: agent.aio.use_instructions(there, user=user, off=off), told)
+        news = f"instructions: {'refused' if off else 'in use'}"
+        place.change(agent, "the instructions", lambda: agent.aio.use_instructions(there, user=user, off=off), news)
     return words.agent_row(agent) | {"skills": list(names), "off": off}
 
 
@@ -71,14 +71,13 @@ def _list_skills(place: "Place", agent: "AgentRef") -> object:
     from ikigai_actors.tools.skills.folders import find_skills, usual_places
 
     settings = agent.context().settings
-    found = find_skills(usual_places(_directory(place)))
-    rows = skills_listed(settings, found)
+    skills = find_skills(usual_places(_directory(place)))
+    rows = skills_listed(settings, skills)
     there, user = _instructions(place)
     taken = settings.get("instructions") or ()
-    for one in taken:
-        place.screen.line(
-            f"{INSTRUCTIONS_NAME}   {'refused' if one.get('off') else 'in use'}   {one_line(one['path'])}"
-        )
+    for instruction in taken:
+        use = "refused" if instruction.get("off") else "in use"
+        place.screen.line(f"{INSTRUCTIONS_NAME}   {use}   {one_line(instruction['path'])}")
     if not taken and (there is not None or user):
         place.screen.line(f"{INSTRUCTIONS_NAME}   new   of {'the directory' if there is not None else 'the user'}")
     for row in rows:
@@ -86,7 +85,7 @@ def _list_skills(place: "Place", agent: "AgentRef") -> object:
         size = f"{row.files} files, {binary_size(row.size)}"
         place.screen.line(f"{one_line(row.name)}   {row.state}   {size}{asks}", bold=row.state in ("new", "changed"))
         place.screen.line(f"    {one_line(row.description)}", dim=True)
-    for trouble in found.troubles:
+    for trouble in skills.troubles:
         place.screen.line(one_line(trouble), dim=True)
     if not rows and not taken and there is None and not user:
         place.screen.line("There are no skills. ikigai looks in .claude/skills and .agents/skills, here and at home.")
@@ -98,13 +97,13 @@ def _look(place: "Place", names: tuple[str, ...]) -> object:
     from ikigai_actors.tools.skills.folders import find_skills, usual_places
     from ikigai_actors.tools.skills.front_matter import SKILL_FILE
 
-    found = {one.name: one for one in find_skills(usual_places(_directory(place))).skills}
-    if missing := [name for name in names if name not in found]:
-        raise BadInput(f"There is no skill {', '.join(missing)} on this disk. Skills: {', '.join(found) or 'none'}.")
+    by_name = {skill.name: skill for skill in find_skills(usual_places(_directory(place))).skills}
+    if missing := [name for name in names if name not in by_name]:
+        raise BadInput(f"There is no skill {', '.join(missing)} on this disk. Skills: {', '.join(by_name) or 'none'}.")
     texts = {}
     for name in names:
-        [text] = [file.data.decode(errors="replace") for file in found[name].files if file.name == SKILL_FILE]
-        place.screen.line(found[name].source, bold=True)
+        [text] = [file.data.decode(errors="replace") for file in by_name[name].files if file.name == SKILL_FILE]
+        place.screen.line(by_name[name].source, bold=True)
         place.screen.block(text)
         texts[name] = text
     return texts

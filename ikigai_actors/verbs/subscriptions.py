@@ -81,9 +81,9 @@ def add_subscription(
             key=key or "",
         )
     )
-    found = place.system.subscriptions.get(made)
-    place.screen.line(_described(place, found))
-    return _subscription_row(found)
+    subscription = place.system.subscriptions.get(made)
+    place.screen.line(_described(place, subscription))
+    return _subscription_row(subscription)
 
 
 @verb("show", script="")
@@ -91,12 +91,12 @@ def add_subscription(
 @click.option("--most", metavar="N", type=click.IntRange(min=1, max=200), default=20, help="How many deliveries: 20.")
 def show_subscription(place: "Place", subscription: str, most: int) -> object:
     """Show a subscription, and its latest deliveries: what became of each."""
-    found = place.system.subscriptions.get(subscription)
+    shown = place.system.subscriptions.get(subscription)
     deliveries = place.system.subscriptions.deliveries(subscription, most)
-    place.screen.line(f"{_described(place, found)}, gets {', '.join(found.kinds)}")
+    place.screen.line(f"{_described(place, shown)}, gets {', '.join(shown.kinds)}")
     for each in deliveries:
         place.screen.line(f"{each.id}  {_shown_time(each.at)}  {each.key.kind}  {_outcome(each)}")
-    return {**_subscription_row(found), "deliveries": [_delivery_row(one) for one in deliveries]}
+    return {**_subscription_row(shown), "deliveries": [_delivery_row(delivery) for delivery in deliveries]}
 
 
 def _outcome(delivery: "DeliveryRecord") -> str:

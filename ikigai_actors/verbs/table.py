@@ -45,4 +45,4 @@ def load(name: str) -> "Verb | VerbGroup":
     from ikigai_actors.verbs.verb import Verb, VerbGroup
 
     module = import_module(f"ikigai_actors.{TABLE[name].module}")
-    return next(one for one in vars(module).values() if isinstance(one, Verb | VerbGroup) and one.name == name)
+    return next(var for var in vars(module).values() if isinstance(var, Verb | VerbGroup) and var.name == name)

@@ -56,7 +56,7 @@ def timer(place: "Place", agent: "AgentRef", text: tuple[str, ...], **when: Unpa
     Options come before TEXT: --every "0 9 * * 1-5" --prompt look at the build. With --every and no TEXT it shows the
     times, and sets nothing.
     """
-    if text or when["cancel"] is not None or any(when[one] for one in ("after", "at", "every")):
+    if text or when["cancel"] is not None or any(when[name] for name in ("after", "at", "every")):
         return _set_timer(place, agent, text, when)
     return _list_timers(place, agent.timers(), one_agent=True)
 
@@ -74,13 +74,13 @@ def timers(place: "Place", agent: "AgentRef | None", text: tuple[str, ...], **wh
 
     if agent is None and (text or when["cancel"] is not None):
         raise click.UsageError("Say whose timer.")
-    if text or when["cancel"] is not None or any(when[one] for one in ("after", "at", "every")):
+    if text or when["cancel"] is not None or any(when[name] for name in ("after", "at", "every")):
         return _set_timer(place, place.system.root if agent is None else agent, text, when)
     if agent is None:
-        found = [one for one in place.system._store.read(every_timer) if place.reaches(one.agent_uuid)]
+        listed = [timer for timer in place.system._store.read(every_timer) if place.reaches(timer.agent_uuid)]
     else:
-        found = [*agent.timers()]
-    return _list_timers(place, found, one_agent=False)
+        listed = [*agent.timers()]
+    return _list_timers(place, listed, one_agent=False)
 
 
 def _set_timer(place: "Place", agent: "AgentRef", text: tuple[str, ...], when: When) -> object:
@@ -99,9 +99,9 @@ def _set_timer(place: "Place", agent: "AgentRef", text: tuple[str, ...], when: W
         number = place.wait_for(
             lambda: agent.remind(said, at=at, after=seconds, every=every, zone=zone, prompt=prompts, key=key)
         )
-        for one in agent.timers():
-            if one.id == number:  # else it has fired
-                place.screen.line(_line(place, one))
+        for timer in agent.timers():
+            if timer.id == number:  # else it has fired
+                place.screen.line(_line(place, timer))
         return words.agent_row(agent) | {"timer": number}
     if every and not (after or at):
         times = agent.next_times(every=every, zone=zone)
@@ -111,17 +111,19 @@ def _set_timer(place: "Place", agent: "AgentRef", text: tuple[str, ...], when: W
     raise click.UsageError("Say of what, after the options.")
 
 
-def _list_timers(place: "Place", found: "Sequence[Timer]", one_agent: bool) -> object:
+def _list_timers(place: "Place", timers: "Sequence[Timer]", one_agent: bool) -> object:
     """Print timers; with the name of its agent each, where they are of several."""
     label = words.shown_name_in(place.system)
-    names = {one.agent_uuid: label(one.agent_uuid) for one in found}
+    names = {timer.agent_uuid: label(timer.agent_uuid) for timer in timers}
     width = 0 if one_agent else max(map(len, names.values()), default=0)
-    for one in found:
-        place.screen.line(_line(place, one) if one_agent else f"{names[one.agent_uuid]:<{width}}  {_line(place, one)}")
-    if not found:
+    for timer in timers:
+        place.screen.line(
+            _line(place, timer) if one_agent else f"{names[timer.agent_uuid]:<{width}}  {_line(place, timer)}"
+        )
+    if not timers:
         place.screen.line("No timers.")
-    return [words.timer_row(one, names[one.agent_uuid]) for one in found]
+    return [words.timer_row(timer, names[timer.agent_uuid]) for timer in timers]
 
 
-def _line(place: "Place", one: "Timer") -> str:
-    return words.timer_line(one, None if one.sender is None else place.system.handle(one.sender).record.short)
+def _line(place: "Place", timer: "Timer") -> str:
+    return words.timer_line(timer, None if timer.sender is None else place.system.handle(timer.sender).record.short)

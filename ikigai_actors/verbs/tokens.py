@@ -64,14 +64,14 @@ def list_tokens(place: "Place") -> object:
     """List the tokens, each by the beginning of its hash; those that have ended too."""
     from ikigai_actors.records.tokens import every_token
 
-    now, found = place.system._clock.now_ms(), place.system._store.read(every_token)
+    now, tokens = place.system._clock.now_ms(), place.system._store.read(every_token)
     label = words.shown_name_in(place.system)
-    for token in found:
+    for token in tokens:
         below = "" if token.under is None else f"  under {label(token.under)}"
         place.screen.line(f"{token.id}  {token.principal}  {token.roles}{below}  {token.state(now)}")
-    if not found:
+    if not tokens:
         place.screen.line("No tokens.")
-    return [_row(token, now) for token in found]
+    return [_row(token, now) for token in tokens]
 
 
 @verb("revoke", script="")
@@ -85,7 +85,7 @@ def revoke_token(place: "Place", token: str) -> object:
     if not revoked:
         raise BadInput(f"No open token is of {token!r}, or has a hash that begins so: token list shows them.")
     place.screen.line(f"revoked {words.counted(len(revoked), 'token')}")
-    return {"revoked": [one[:12] for one in revoked]}
+    return {"revoked": [each[:12] for each in revoked]}
 
 
 token = VerbGroup(

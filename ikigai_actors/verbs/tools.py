@@ -127,20 +127,20 @@ class VerbTool:
             "annotations": {"title": title, "openWorldHint": False, "readOnlyHint": self.reads},
         }
 
-    def call(self, reach: "Access", given: object, *, by_model: bool = True) -> dict[str, Any]:
+    def call(self, reach: "Access", arguments: object, *, by_model: bool = True) -> dict[str, Any]:
         """Call it: its lines, and its value. Raises `BadInput`, and what the verb raises."""
         verb = load(self.word)
         assert isinstance(verb, Verb)
-        if not isinstance(given, Mapping):
+        if not isinstance(arguments, Mapping):
             raise BadInput(f"Expected the arguments of {self.name} to be an object.")
-        answer = call(CalledPlace(reach, looks=self.reads), verb, given, TABLE[self.word].needs)
+        answer = call(CalledPlace(reach, looks=self.reads), verb, arguments, TABLE[self.word].needs)
         return answer._asdict()
 
 
 def tools_for_models() -> dict[str, VerbTool]:
     """The verbs that models are offered as they are, by the names of their tools."""
-    found = (VerbTool(word) for word, line in TABLE.items() if line.for_models)
-    return {one.name: one for one in found}
+    tools = (VerbTool(word) for word, line in TABLE.items() if line.for_models)
+    return {tool.name: tool for tool in tools}
 
 
 class CalledPlace(Unattended):
@@ -178,7 +178,7 @@ class CalledPlace(Unattended):
         """
         if (group := group_in(text)) is not None:
             members = self.system.groups().get(group, ())
-            if not all(self.reaches(one.uuid) for one in members):
+            if not all(self.reaches(member.uuid) for member in members):
                 raise registry.nobody_called(text)
             return text
         try:
@@ -192,7 +192,7 @@ class CalledPlace(Unattended):
 def call(
     place: CalledPlace,
     verb: Verb,
-    given: Mapping[str, object],
+    arguments: Mapping[str, object],
     needs: Right = Right.OPERATE,
     asker: Asker | None = None,
 ) -> ToolAnswer:
@@ -207,11 +207,11 @@ def call(
     """
     check_right(place.principal, Right.LOOK if place.looks else needs, verb.name)
     known = dict(_parameters(verb))
-    if unknown := [name for name in given if name not in known]:
+    if unknown := [name for name in arguments if name not in known]:
         raise BadInput(f"Tool {verb.name} has no argument {unknown[0]!r}; it takes {', '.join(known)}.")
-    if missing := [name for name, param in known.items() if param.required and name not in given]:
+    if missing := [name for name, param in known.items() if param.required and name not in arguments]:
         raise BadInput(f"Tool {verb.name} needs an argument {missing[0]!r}.")
-    defaults = {known[name].name or "": _as_click_takes(known[name], name, value) for name, value in given.items()}
+    defaults = {known[name].name or "": _as_click_takes(known[name], name, value) for name, value in arguments.items()}
     command = click.Command(verb.name, params=[*known.values()], callback=lambda **values: values)
     try:
         with command.make_context(verb.name, [], default_map=defaults) as context:
@@ -230,10 +230,10 @@ def _resolve(place: CalledPlace, verb: Verb, params: Iterable[click.Parameter], 
         raise NotAllowed(f"{verb.name} is about all agents, and only {place.top.record.short} and below are in reach.")
     for param in params:
         name = param.name or ""
-        given = values.get(name)
-        if given is None or not (name == ACTED_ON or isinstance(param.type, OfferingAgents)):
+        chosen = values.get(name)
+        if chosen is None or not (name == ACTED_ON or isinstance(param.type, OfferingAgents)):
             continue
-        values[name] = tuple(map(place.found, given)) if isinstance(given, tuple) else place.found(str(given))
+        values[name] = tuple(map(place.found, chosen)) if isinstance(chosen, tuple) else place.found(str(chosen))
 
 
 def _agents(place: Place, verb: Verb, values: dict[str, Any]) -> "list[AgentRef | None]":
@@ -273,8 +273,8 @@ def _as_click_takes(param: click.Parameter, name: str, value: object) -> object:
     """A value of JSON as click takes it. Raises `BadInput`."""
     if _is_list(param) and not isinstance(value, list):
         raise BadInput(f"Expected a list for {name!r}; got {shown(value)}.")
-    for one in value if _is_list(param) and isinstance(value, list) else [value]:
-        _check_scalar(param, name, one)
+    for item in value if _is_list(param) and isinstance(value, list) else [value]:
+        _check_scalar(param, name, item)
     return [value] if param.nargs == -1 and not _is_list(param) else value
 
 

@@ -106,8 +106,8 @@ class Unattended(ScriptPlace):
         from ikigai_actors.attachments import attachments
         from ikigai_actors.records.messages.blob_references import stored_in
 
-        given = attachments(attach)
-        return client.prompt(to.uuid, text, stored_in(given), given, key)
+        files = attachments(attach)
+        return client.prompt(to.uuid, text, stored_in(files), files, key)
 
     def _note_delay(self, to: "AgentRecord", is_hosted: bool) -> None:
         """Say when a prompt may wait for long."""

@@ -84,19 +84,19 @@ class Naming(NamedTuple):
         return bool(self.text) and not self.is_option and not self.text.startswith("[")
 
     def among(
-        self, others: Sequence[click.Parameter], kind: "click.ParamType[object] | None", told: str
+        self, others: Sequence[click.Parameter], kind: "click.ParamType[object] | None", description: str
     ) -> list[click.Parameter]:
         """The parameters of a command: the others, and the one that names the agent.
 
         Args:
             others: the parameters that the verb declares.
             kind: the type of the name.
-            told: the help of an option that names the agent.
+            description: the help of an option that names the agent.
         """
         if not self.text:
             return [*others]
         if self.is_option:
-            return [*others, click.Option([self.text, ACTED_ON], metavar="ID", type=kind, help=told)]
+            return [*others, click.Option([self.text, ACTED_ON], metavar="ID", type=kind, help=description)]
         named = click.Argument([ACTED_ON], metavar=self.text, type=kind, required=self.is_required)
         return [*others, named] if self.last else [named, *others]
 
@@ -139,15 +139,15 @@ class Verb:
 
     def params_of_shell(self) -> list[click.Parameter]:
         """The parameters that the function has in a shell."""
-        return [one for one in self.params if not isinstance(one, ScriptOption)]
+        return [param for param in self.params if not isinstance(param, ScriptOption)]
 
     def params_of_script(self) -> list[click.Parameter]:
         """The parameters that the function has elsewhere."""
-        return [one for one in self.params if not isinstance(one, ShellOption | ShellArgument)]
+        return [param for param in self.params if not isinstance(param, ShellOption | ShellArgument)]
 
     def params_of_tool(self) -> list[click.Parameter]:
         """The parameters that a caller from outside of this machine gives: those of a script that open no file."""
-        return [one for one in self.params_of_script() if not isinstance(one, LocalOption)]
+        return [param for param in self.params_of_script() if not isinstance(param, LocalOption)]
 
 
 @dataclass(frozen=True)

@@ -274,17 +274,17 @@ def test_many_senders_lose_nothing_and_each_keeps_its_order(workers: ThreadDispa
 def test_a_base_exception_ends_its_actor_and_not_the_workers(
     workers: ThreadDispatcher, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told, asked, other = Recorder(workers), Recorder(workers), Recorder.start(workers)
+    teller, asked, other = Recorder(workers), Recorder(workers), Recorder.start(workers)
     planted, pause = SystemExit(3), Pause()
-    told.actor_ref.tell(pause)
-    told.actor_ref.tell(planted)
-    pending = told.actor_ref.ask("never", block=False)
+    teller.actor_ref.tell(pause)
+    teller.actor_ref.tell(planted)
+    pending = teller.actor_ref.ask("never", block=False)
     pause.end()
     with pytest.raises(ActorGone):
         pending.get(timeout=DEADLINE)
     with pytest.raises(ActorGone):
         asked.actor_ref.ask(planted, timeout=DEADLINE)
-    for doomed in (told, asked):
+    for doomed in (teller, asked):
         assert doomed.hooks == [("failure", planted), ("death", planted)]
     for _ in range(3):  # more than there are workers
         assert other.ask("x", timeout=DEADLINE) == "x"

@@ -13,14 +13,14 @@ def collections() -> Iterator[list[int]]:
     """The generations that are collected, one after the other."""
     seen: list[int] = []
 
-    def told(phase: str, info: dict[str, int]) -> None:
+    def count_phase(phase: str, info: dict[str, int]) -> None:
         if phase == "start":
             seen.append(info["generation"])
 
     gc.collect()
-    gc.callbacks.append(told)
+    gc.callbacks.append(count_phase)
     yield seen
-    gc.callbacks.remove(told)
+    gc.callbacks.remove(count_phase)
 
 
 def test_what_a_block_has_made_is_looked_at_when_it_ends_and_not_behind_it(collections: list[int]) -> None:

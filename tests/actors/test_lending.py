@@ -87,9 +87,9 @@ def test_an_error_is_the_answer_and_what_is_no_exception_ends_the_actor_alone(wo
 
 
 def test_a_handler_that_its_caller_runs_may_not_wait_for_others_either(workers: ThreadDispatcher) -> None:
-    one, other = Counter.start(workers), Counter.start(workers)
+    caller, other = Counter.start(workers), Counter.start(workers)
     with pytest.raises(WouldDeadlock):
-        elsewhere(lambda: one.ask(lambda: other.ask(1)))
+        elsewhere(lambda: caller.ask(lambda: other.ask(1)))
 
 
 def test_what_comes_meanwhile_is_handled_by_a_worker(workers: ThreadDispatcher) -> None:

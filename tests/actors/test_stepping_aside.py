@@ -99,18 +99,18 @@ def test_what_blocks_aside_holds_up_no_actor_and_order_stays(places: int) -> Non
         with desk(seed, places) as at:
             over = Future[str]()
             blocked = [clerk(at) for _ in range(3)]
-            for one in blocked:
-                one.actor_ref.tell(Aside(over.get))
-                one.actor_ref.tell("behind")
+            for recorder in blocked:
+                recorder.actor_ref.tell(Aside(over.get))
+                recorder.actor_ref.tell("behind")
             other = clerk(at)
             for number in range(10):
                 other.actor_ref.tell(number)
             at.settle()
             assert other.got == list(range(10)), seed
-            assert [one.got for one in blocked] == [["behind"]] * 3, seed
+            assert [recorder.got for recorder in blocked] == [["behind"]] * 3, seed
             over.set("it")
             at.settle()
-            assert [one.got for one in blocked] == [["behind", "it"]] * 3, seed
+            assert [recorder.got for recorder in blocked] == [["behind", "it"]] * 3, seed
             assert at.most_at_work <= places, seed
 
 
@@ -118,10 +118,10 @@ def test_a_call_that_asks_an_actor_is_answered_though_all_workers_are_aside() ->
     for seed in SEEDS:
         with desk(seed, places=1) as at:
             asked, askers = clerk(at), [clerk(at) for _ in range(4)]
-            for one in askers:
-                one.actor_ref.tell(Aside(partial(asked.actor_ref.ask, "x")))
+            for asker in askers:
+                asker.actor_ref.tell(Aside(partial(asked.actor_ref.ask, "x")))
             at.settle()
-            assert sorted(one.got[0] for one in askers) == [["x"] * times for times in (1, 2, 3, 4)], seed
+            assert sorted(asker.got[0] for asker in askers) == [["x"] * times for times in (1, 2, 3, 4)], seed
 
 
 def test_what_a_call_wakes_waits_behind_those_that_wait_already() -> None:
@@ -140,11 +140,11 @@ def test_what_a_call_wakes_waits_behind_those_that_wait_already() -> None:
 
 def test_who_comes_back_goes_on_with_what_its_call_has_woken_and_wakes_nobody() -> None:
     with desk(0) as at:
-        one = clerk(at)
-        one.actor_ref.tell(Aside(lambda: "it"))
+        woken = clerk(at)
+        woken.actor_ref.tell(Aside(lambda: "it"))
         at.settle()
-        assert one.got == ["it"]
-        assert one.left == 0
+        assert woken.got == ["it"]
+        assert woken.left == 0
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -189,8 +189,8 @@ def test_workers_close_though_a_call_aside_never_returns() -> None:
     for seed in SEEDS:
         at = Desk(seed, places=2)
         with one_of(at.threads):
-            one, other = clerk(at), clerk(at)
-            one.actor_ref.tell(Aside(Future[None]().get))
+            first, other = clerk(at), clerk(at)
+            first.actor_ref.tell(Aside(Future[None]().get))
             at.settle()
             other.actor_ref.tell("x")
             at.workers.close()

@@ -35,9 +35,9 @@ def prompt(me: AgentRef, busy: AgentRef) -> object:
     return busy.prompt("again").get(timeout=LATE).text
 
 
-@pytest.mark.parametrize(("block", "given"), [(wait, "idle"), (await_reply, "done"), (prompt, "done")])
+@pytest.mark.parametrize(("block", "name"), [(wait, "idle"), (await_reply, "done"), (prompt, "done")])
 def test_however_many_tools_wait_for_agents_a_plain_one_runs(
-    block: Callable[[AgentRef, AgentRef], object], given: str
+    block: Callable[[AgentRef, AgentRef], object], name: str
 ) -> None:
     gate = Gate()
 
@@ -57,8 +57,8 @@ def test_however_many_tools_wait_for_agents_a_plain_one_runs(
         busy = system.root.fork("go", model="gate:x")
         gate.wait_until_asked()
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "all told"
-        told = [one.content for one in results(script.requests[1])]
-        assert told == [*[given] * TOOL_THREADS, "plain"]
+        contents = [result.content for result in results(script.requests[1])]
+        assert contents == [*[name] * TOOL_THREADS, "plain"]
 
 
 class Stop:
@@ -118,8 +118,8 @@ def test_who_has_waited_goes_on_at_once_and_no_other_tool_begins_before_there_is
 @contextmanager
 def hanging(most_abandoned: int = MOST_ABANDONED) -> Iterator[tuple[Executor, Tool, threading.Event, list[str]]]:
     """An executor with one slot; a tool that takes too long, until the event is set; and what a person is told."""
-    leave, told = threading.Event(), list[str]()
-    executor = Executor(tool_threads=1, most_abandoned=most_abandoned, tell=lambda name, text: told.append(name))
+    leave, lines = threading.Event(), list[str]()
+    executor = Executor(tool_threads=1, most_abandoned=most_abandoned, tell=lambda name, text: lines.append(name))
 
     @tool(timeout=0.01)
     def hang() -> str:
@@ -127,19 +127,19 @@ def hanging(most_abandoned: int = MOST_ABANDONED) -> Iterator[tuple[Executor, To
         return "late"
 
     try:
-        yield executor, hang, leave, told
+        yield executor, hang, leave, lines
     finally:
         leave.set()
         executor.close([])
 
 
 def test_calls_that_never_return_keep_no_other_tool_from_running_and_are_told_once_and_counted() -> None:
-    with hanging() as (executor, hang, leave, told):
+    with hanging() as (executor, hang, leave, lines):
         for _ in range(3):
             assert run(executor, hang, {}).is_error
         assert run(executor, add, {"a": 1}) == Result("3")
         assert executor.abandoned == 3
-        assert told == ["hang"]
+        assert lines == ["hang"]
         leave.set()
         eventually(lambda: executor.abandoned == 0, "the end of the threads")
 
@@ -162,10 +162,10 @@ def test_a_call_that_is_interrupted_gives_its_slot_back_though_its_thread_goes_o
 
 
 def test_above_a_limit_calls_that_hang_keep_their_slots_and_who_waits_for_one_ends_in_time_with_a_reason() -> None:
-    with hanging(most_abandoned=2) as (executor, hang, leave, told):
+    with hanging(most_abandoned=2) as (executor, hang, leave, lines):
         for _ in range(3):
             assert run(executor, hang, {}).is_error
-        assert told == ["hang", "tools"]
+        assert lines == ["hang", "tools"]
 
         @tool(timeout=0.01)
         def late() -> str:

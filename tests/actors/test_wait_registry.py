@@ -33,11 +33,11 @@ def waiting(waiter: str, awaited: str, confirm: Callable[[], bool] = lambda: Tru
 
 def test_of_two_who_close_a_circle_at_once_one_is_refused() -> None:
     registry = WaitRegistry(str.upper)
-    one, two = waiting("a", "b"), waiting("b", "a")
-    registry.add(one)
+    first, two = waiting("a", "b"), waiting("b", "a")
+    registry.add(first)
     registry.add(two)
     with pytest.raises(WouldDeadlock, match="A waits for B waits for A") as refused:
-        registry.check(one)
+        registry.check(first)
     registry.check(two)
     assert refused.value.circle == ("a", "b")
     assert (registry.awaited_by("a"), registry.awaited_by("b")) == ((), ("a",))
@@ -47,11 +47,11 @@ def test_who_is_judged_while_the_other_one_is_refused_goes_on_waiting() -> None:
     registry = WaitRegistry()
 
     def meanwhile() -> bool:
-        registry.remove(one)
+        registry.remove(first)
         return True
 
-    one, two = waiting("a", "b"), waiting("b", "a", meanwhile)
-    registry.add(one)
+    first, two = waiting("a", "b"), waiting("b", "a", meanwhile)
+    registry.add(first)
     registry.add(two)
     registry.check(two)
     assert registry.awaited_by("b") == ("a",)
@@ -94,12 +94,12 @@ def test_a_wait_that_is_refused_later_ends_even_if_what_it_asked_for_cannot_be_t
 
     answer.take_back = fail
     with ThreadPoolExecutor(1) as thread:
-        told = thread.submit(waits)
+        result = thread.submit(waits)
         assert begun.wait(DEADLINE)
-        [one] = registry.waits()
+        [wait] = registry.waits()
         with pytest.raises(StoreUnavailable):
-            registry.refuse(tuple(one.edges()))
+            registry.refuse(tuple(wait.edges()))
         with pytest.raises(WouldDeadlock, match="a waits for a"):
-            told.result(DEADLINE)
+            result.result(DEADLINE)
     assert registry.waits() == []
     assert isinstance(answer.refusal, WouldDeadlock)

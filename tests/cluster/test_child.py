@@ -52,7 +52,7 @@ def living(launch: Launch) -> list[HostRecord]:
     """The hosts that run agents."""
     try:
         with Client.open(launch.url) as client:
-            return [one for one in client.hosts() if one.state == "runs" and one.shards]
+            return [host for host in client.hosts() if host.state == "runs" and host.shards]
     except Exception:  # no tables yet
         return []
 
@@ -69,7 +69,7 @@ def test_a_host_that_is_killed_ends_its_parent(launch: Launch, start: Started) -
 
 def test_a_host_that_hangs_ends_its_parent(launch: Launch, start: Started) -> None:
     hangs = start(launch)
-    eventually(lambda: [one.pid for one in living(launch)] == [hangs.pid], "the host")
+    eventually(lambda: [host.pid for host in living(launch)] == [hangs.pid], "the host")
     assert hangs.pid is not None
     os.kill(hangs.pid, signal.SIGSTOP)
     assert start.revived.wait(DEADLINE)
@@ -87,23 +87,23 @@ def test_a_host_that_is_told_to_end_does_not_come_back(launch: Launch, start: St
 
 @pytest.mark.sample(1, "a mistake each")
 @pytest.mark.parametrize(
-    ("app", "directory", "told"),
+    ("app", "directory", "words"),
     [("shop:nothing", None, "AttributeError: module 'shop' has no attribute 'nothing'"), ("shop:app", "gone", "gone")],
 )
 def test_why_a_host_could_not_be_started_is_known(
-    launch: Launch, start: Started, app: str, directory: str | None, told: str
+    launch: Launch, start: Started, app: str, directory: str | None, words: str
 ) -> None:
     place = str(Path(launch.directory or "") / directory) if directory else launch.directory
     child = start(Launch(launch.url, app, place, 0, {}))
     assert start.revived.wait(DEADLINE)
     assert child.status == 1
-    assert told in child.said
+    assert words in child.said
 
 
 def test_a_password_stands_in_no_list_of_processes_and_in_no_message(launch: Launch, start: Started) -> None:
     child = start(launch)
     assert launch.url not in repr(launch)
-    assert launch.url not in " ".join(one.command for one in processes() if one.pid == child.pid)
+    assert launch.url not in " ".join(process.command for process in processes() if process.pid == child.pid)
 
 
 @pytest.mark.thorough("three interpreters")
@@ -119,9 +119,9 @@ def test_a_host_ends_with_its_parent(launch: Launch) -> None:
     with python(script, launch.url, launch.app, launch.directory) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
-        eventually(lambda: [one.pid for one in living(launch)] == [pid], "the host")
+        eventually(lambda: [host.pid for host in living(launch)] == [pid], "the host")
         parent.kill()
-        eventually(lambda: all(one.pid != pid for one in processes()), "its end")
+        eventually(lambda: all(process.pid != pid for process in processes()), "its end")
 
 
 SHIM = """

@@ -32,16 +32,16 @@ def cluster_command(url: str, *arguments: str) -> str:
 
 def pids(work: Work, without: int = 0) -> dict[str, int]:
     """The processes of the three hosts, as soon as all run, and a certain one does not any more."""
-    found: dict[str | None, int] = {}
+    pid_by_name: dict[str | None, int] = {}
 
     def run_all() -> bool:
-        living = [one for one in work.system.hosts() if one.state == "runs" and one.shards]
-        found.clear()
-        found.update((one.name, one.pid) for one in living)
-        return found.keys() == HOSTS and without not in found.values()
+        living = [host for host in work.system.hosts() if host.state == "runs" and host.shards]
+        pid_by_name.clear()
+        pid_by_name.update((host.name, host.pid) for host in living)
+        return pid_by_name.keys() == HOSTS and without not in pid_by_name.values()
 
     eventually(run_all, "three hosts")
-    return {str(name): pid for name, pid in found.items()}
+    return {str(name): pid for name, pid in pid_by_name.items()}
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def kill_shim(cluster: RayCluster, hosts: dict[str, int]) -> int:
 
 def kill_raylet(cluster: RayCluster, hosts: dict[str, int]) -> int:
     raylets = {parent(parent(pid)): pid for pid in hosts.values()}
-    raylet = next(one for one in raylets if one != cluster.head("raylet"))
+    raylet = next(other for other in raylets if other != cluster.head("raylet"))
     os.kill(raylet, signal.SIGKILL)
     return raylets[raylet]
 

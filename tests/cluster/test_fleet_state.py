@@ -27,7 +27,7 @@ def row(pid: int, name: str = "host-1", shards: int = 0, draining: bool = False)
 
 
 @pytest.mark.parametrize(
-    ("told", "record", "state"),
+    ("report", "record", "state"),
     [
         (None, None, "waiting"),
         (report(5), None, "starts"),
@@ -40,10 +40,10 @@ def row(pid: int, name: str = "host-1", shards: int = 0, draining: bool = False)
     ],
 )
 def test_the_state_of_a_host_is_what_its_shim_and_its_row_tell_together(
-    told: ShimReport | None, record: HostRecord | None, state: str
+    report: ShimReport | None, record: HostRecord | None, state: str
 ) -> None:
-    [found] = _fleet_hosts({"host-1": told}, {} if record is None else {"host-1": record})
-    assert found.state == state
+    [host] = _fleet_hosts({"host-1": report}, {} if record is None else {"host-1": record})
+    assert host.state == state
 
 
 def test_a_living_host_that_no_shim_runs_is_a_stranger() -> None:

@@ -28,7 +28,7 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("TMPDIR", str(directory))
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     yield directory
-    kill_all(lambda: [one for one in processes() if str(directory) in one.command])  # after a failure
+    kill_all(lambda: [process for process in processes() if str(directory) in process.command])  # after a failure
     shutil.rmtree(directory)
 
 
@@ -46,7 +46,7 @@ def test_the_page_of_the_cluster_is_what_comes_and_nothing_is_left(
     printed += play("".join(rest).splitlines(), tmp_path, {SERVER: url}, RAY_PATIENCE)
     patient = re.sub(r"^ikigai: waits .*\n", "", printed, flags=re.MULTILINE)  # on a busy machine
     assert not differs(shown.splitlines(), patient)
-    eventually(lambda: not any(str(temporary) in one.command for one in processes()), "the end of Ray")
+    eventually(lambda: not any(str(temporary) in process.command for process in processes()), "the end of Ray")
     assert [[*temporary.iterdir()], [*home.iterdir()]] == [[home], [home / "logs"]]
     assert any("runs postgresql" in log.read_text(errors="replace") for log in (home / "logs").glob("worker-*.err"))
 

@@ -53,8 +53,8 @@ def test_the_whole_package_imports_nothing_of_ray() -> None:
 @pytest.mark.parametrize("command", [["up", "--app", "shop:app"], ["status"]], ids=str)
 def test_a_command_that_needs_ray_says_how_to_install_it(command: list[str]) -> None:
     done = script(WITHOUT + COMMAND, *command)
-    told = "ikigai: A cluster needs Ray: pip install 'ikigai-actors[ray]'.\n"
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
+    message = "ikigai: A cluster needs Ray: pip install 'ikigai-actors[ray]'.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
 
 
 def test_what_cannot_be_started_is_refused_before_ray_is_looked_for() -> None:

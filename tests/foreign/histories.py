@@ -35,15 +35,15 @@ class Anomaly(NamedTuple):
 
 def anomalies(history: Sequence[Operation]) -> list[Anomaly]:
     """Everything that is wrong with a history; of circles, one of each kind for each set of operations in one."""
-    found = [*_internal(history)]
+    anomalies = [*_internal(history)]
     writers, last_of, written_twice = _writers(history)
-    found += written_twice
-    found += _reads(history, writers, last_of)
+    anomalies += written_twice
+    anomalies += _reads(history, writers, last_of)
     orders, disagree = _orders(history)
-    found += disagree
-    if any(one.name in ("garbage", "duplicate", "order") for one in found):
-        return found  # what depends on what is not known then
-    return found + _circles(history, _dependencies(history, writers, orders))
+    anomalies += disagree
+    if any(anomaly.name in ("garbage", "duplicate", "order") for anomaly in anomalies):
+        return anomalies  # what depends on what is not known then
+    return anomalies + _circles(history, _dependencies(history, writers, orders))
 
 
 def _internal(history: Sequence[Operation]) -> Iterator[Anomaly]:
@@ -58,10 +58,10 @@ def _internal(history: Sequence[Operation]) -> Iterator[Anomaly]:
                 if key in whole:
                     whole[key] = [*whole[key], value]
                 continue
-            told = list(value)
-            if (key in whole and told != whole[key]) or (own[key] and told[-len(own[key]) :] != own[key]):
-                yield Anomaly("internal", f"operation {number} reads {told} of {key} after {own[key]} of its own")
-            whole[key] = told
+            read = list(value)
+            if (key in whole and read != whole[key]) or (own[key] and read[-len(own[key]) :] != own[key]):
+                yield Anomaly("internal", f"operation {number} reads {read} of {key} after {own[key]} of its own")
+            whole[key] = read
 
 
 def _writers(history: Sequence[Operation]) -> tuple[dict[Any, int], dict[tuple[int, Any], Any], list[Anomaly]]:
@@ -123,7 +123,7 @@ def _dependencies(
         if (key, value) not in follows and history[writer]["how"] == "ok":
             unseen[key].append(writer)
     for key, values in orders.items():
-        edges += [(writers[key, one], writers[key, other], WRITES) for one, other in itertools.pairwise(values)]
+        edges += [(writers[key, earlier], writers[key, other], WRITES) for earlier, other in itertools.pairwise(values)]
         edges += [(writers[key, values[-1]], writer, WRITES) for writer in unseen[key] if values]
     for number, key, values in _all_reads(history):
         if values:
@@ -131,33 +131,33 @@ def _dependencies(
         if len(values) < len(orders[key]):
             edges.append((number, writers[key, orders[key][len(values)]], MISSES))
         edges += [(number, writer, MISSES) for writer in unseen[key]]  # each is behind all that anybody has read
-    return [(one, other, why) for one, other, why in edges if one != other]
+    return [(start, other, why) for start, other, why in edges if start != other]
 
 
 def _circles(history: Sequence[Operation], edges: list[tuple[int, int, str]]) -> list[Anomaly]:
-    found: list[Anomaly] = []
+    anomalies: list[Anomaly] = []
     more = edges
     for suffix, extra in (("", []), ("-process", _by_process(history)), ("-realtime", _by_time(history))):
         more = [*more, *extra]
         for name, kinds in (("G0", {WRITES}), ("G1c", {WRITES, READS})):
-            graph = _graph(one for one in more if one[2] in kinds or one[2] not in (WRITES, READS, MISSES))
-            found += [Anomaly(name + suffix, _words(_circle(graph, some), graph)) for some in _entangled(graph)]
-        if not found:
-            found += _missing(more, suffix)
-        if found:
-            return found
-    return found
+            graph = _graph(edge for edge in more if edge[2] in kinds or edge[2] not in (WRITES, READS, MISSES))
+            anomalies += [Anomaly(name + suffix, _words(_circle(graph, some), graph)) for some in _entangled(graph)]
+        if not anomalies:
+            anomalies += _missing(more, suffix)
+        if anomalies:
+            return anomalies
+    return anomalies
 
 
 def _missing(edges: list[tuple[int, int, str]], suffix: str) -> Iterator[Anomaly]:
     """The circles in which some read missed a write."""
-    whole, without = _graph(edges), _graph(one for one in edges if one[2] != MISSES)
+    whole, without = _graph(edges), _graph(edge for edge in edges if edge[2] != MISSES)
     for some in _entangled(whole):
-        for one, other in [
-            (reader, writer) for reader in some for writer, why in whole[reader].items() if why == MISSES
+        for reader, other in [
+            (start, writer) for start in some for writer, why in whole[start].items() if why == MISSES
         ]:
-            if other in some and (way := _way(without, other, one, some)):
-                yield Anomaly(f"G-single{suffix}", _words([one, *way], whole))
+            if other in some and (way := _way(without, other, reader, some)):
+                yield Anomaly(f"G-single{suffix}", _words([reader, *way], whole))
                 break
         else:
             yield Anomaly(f"G2{suffix}", _words(_circle(whole, some), whole))
@@ -186,7 +186,7 @@ def _by_time(history: Sequence[Operation]) -> list[tuple[int, int, str]]:
     for _, begins, number in events:
         if begins:
             before[number] = set(frontier)
-            edges += [(one, number, "realtime") for one in frontier]
+            edges += [(earlier, number, "realtime") for earlier in frontier]
         elif number in before:
             frontier = (frontier - before[number]) | {number}
     return edges
@@ -209,8 +209,8 @@ def _all_reads(history: Sequence[Operation]) -> Iterator[tuple[int, Any, list[An
 
 def _graph(edges: Iterable[tuple[int, int, str]]) -> Edges:
     graph: Edges = defaultdict(dict)
-    for one, other, why in edges:
-        graph[one].setdefault(other, why)
+    for start, other, why in edges:
+        graph[start].setdefault(other, why)
         graph[other]
     return graph
 
@@ -221,7 +221,7 @@ def _entangled(graph: Edges) -> list[set[int]]:
     low: dict[int, int] = {}
     stack: list[int] = []
     open_: set[int] = set()
-    found: list[set[int]] = []
+    groups: list[set[int]] = []
     for start in graph:
         if start in index:
             continue
@@ -230,7 +230,7 @@ def _entangled(graph: Edges) -> list[set[int]]:
         stack.append(start)
         open_.add(start)
         while path:
-            one, others = path[-1]
+            node, others = path[-1]
             for other in others:
                 if other not in index:
                     index[other] = low[other] = len(index)
@@ -239,26 +239,26 @@ def _entangled(graph: Edges) -> list[set[int]]:
                     path.append((other, iter(graph[other])))
                     break
                 if other in open_:
-                    low[one] = min(low[one], index[other])
+                    low[node] = min(low[node], index[other])
             else:
                 path.pop()
                 if path:
-                    low[path[-1][0]] = min(low[path[-1][0]], low[one])
-                if low[one] == index[one]:
+                    low[path[-1][0]] = min(low[path[-1][0]], low[node])
+                if low[node] == index[node]:
                     some = set[int]()
-                    while one not in some:
+                    while node not in some:
                         some.add(stack.pop())
                     open_ -= some
                     if len(some) > 1:
-                        found.append(some)
-    return found
+                        groups.append(some)
+    return groups
 
 
 def _circle(graph: Edges, some: set[int]) -> list[int]:
-    one = min(some)
-    for other in graph[one]:
-        if other in some and (way := _way(graph, other, one, some)):
-            return [one, *way]
+    node = min(some)
+    for other in graph[node]:
+        if other in some and (way := _way(graph, other, node, some)):
+            return [node, *way]
     return []
 
 
@@ -267,19 +267,19 @@ def _way(graph: Edges, start: int, end: int, among: set[int]) -> list[int]:
     came = {start: start}
     waiting = deque([start])
     while waiting:
-        one = waiting.popleft()
-        if one == end:
-            way = [one]
+        node = waiting.popleft()
+        if node == end:
+            way = [node]
             while way[-1] != start:
                 way.append(came[way[-1]])
             return way[::-1]
-        for other in graph[one]:
+        for other in graph[node]:
             if other in among and other not in came:
-                came[other] = one
+                came[other] = node
                 waiting.append(other)
     return []
 
 
 def _words(circle: Sequence[int], graph: Edges) -> str:
-    steps = (f"{one} -{graph[one].get(other, '?')}-> " for one, other in itertools.pairwise(circle))
+    steps = (f"{node} -{graph[node].get(other, '?')}-> " for node, other in itertools.pairwise(circle))
     return f"{''.join(steps)}{circle[-1] if circle else ''}"

@@ -77,7 +77,7 @@ PLANTED: dict[str, tuple[str, list[Operation]]] = {
 @pytest.mark.parametrize("case", PLANTED)
 def test_each_planted_anomaly_is_named(case: str) -> None:
     name, history = PLANTED[case]
-    assert name in [one.name for one in anomalies(history)]
+    assert name in [anomaly.name for anomaly in anomalies(history)]
 
 
 def sound(seed: int) -> list[Operation]:
@@ -114,13 +114,13 @@ def test_a_sound_history_is_not_blamed_and_one_with_a_changed_read_mostly_is(see
     history = sound(seed)
     assert anomalies(history) == []
     reads = [
-        (one, place)
-        for one in history
-        if one["how"] == "ok"
-        for place, (kind, _, values) in enumerate(one["ops"])
+        (step, place)
+        for step in history
+        if step["how"] == "ok"
+        for place, (kind, _, values) in enumerate(step["ops"])
         if kind == "read" and len(values) > 1
     ]
-    one, place = random.Random(seed).choice(reads)
-    kind, key, values = one["ops"][place]
-    one["ops"][place] = (kind, key, values[::-1])
+    step, place = random.Random(seed).choice(reads)
+    kind, key, values = step["ops"][place]
+    step["ops"][place] = (kind, key, values[::-1])
     assert anomalies(history) != []

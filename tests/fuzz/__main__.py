@@ -17,10 +17,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--examples", type=int, default=1000, help="how many of each property")
     parser.add_argument("--surface", choices=surfaces, action="append", help="these alone")
-    given = parser.parse_args()
-    files = [str(HERE / f"test_{surface}.py") for surface in given.surface or surfaces]
+    options = parser.parse_args()
+    files = [str(HERE / f"test_{surface}.py") for surface in options.surface or surfaces]
     command = [sys.executable, "-m", "pytest", "-q", "-o", "timeout=0", "--durations=0", *files]
-    return subprocess.run(command, env={**os.environ, EXAMPLES: str(given.examples)}, check=False).returncode
+    return subprocess.run(command, env={**os.environ, EXAMPLES: str(options.examples)}, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ Path = tuple[Any, ...]
 
 def _paths(value: Any, path: Path = ()) -> list[Path]:
     """Where the parts of a value are, itself too."""
-    found = [path]
+    paths = [path]
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in children:
-        found += _paths(child, (*path, key))
-    return found
+        paths += _paths(child, (*path, key))
+    return paths
 
 
 def _replaced(value: Any, path: Path, part: Any) -> Any:

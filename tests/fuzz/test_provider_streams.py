@@ -39,7 +39,7 @@ def system(server: MessagesServer) -> Iterator[ActorSystem]:
 blocks: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.builds(lambda text: {"type": "text", "text": text}, texts),
     st.builds(
-        lambda name, number, given: {"type": "tool_use", "name": name, "id": number, "input": given},
+        lambda name, number, arguments: {"type": "tool_use", "name": name, "id": number, "input": arguments},
         st.one_of(st.sampled_from(["fork", "send_mail", "none"]), texts),
         st.one_of(st.sampled_from(["toolu_1", "toolu_2"]), texts),
         st.one_of(st.dictionaries(st.sampled_from(["prompt", "name", "a"]), values, max_size=2), values),

@@ -37,7 +37,7 @@ def server() -> Iterator[MessagesServer]:
         yield running
 
 
-def told(error: BaseException) -> str:
+def sentence_of(error: BaseException) -> str:
     """All that can be seen of an error."""
     return f"{error} {error!r} {vars(error)} {''.join(traceback.format_exception(error))}"
 
@@ -54,7 +54,7 @@ def test_no_password_of_a_database_is_shown(text: str) -> None:
     ):
         with pytest.raises(IkigaiError) as caught:
             ActorSystem.open(url)
-        assert DISTINCT not in told(caught.value)
+        assert DISTINCT not in sentence_of(caught.value)
         if "\0" not in url:
             with printed() as paper:
                 assert run(["--database", url, "agents"]) == 1
@@ -84,7 +84,7 @@ def test_no_key_of_a_provider_is_shown(server: MessagesServer, text: str) -> Non
         return failures
 
     for failure in asyncio.run(ask()):
-        assert DISTINCT not in told(failure)
+        assert DISTINCT not in sentence_of(failure)
 
 
 def test_a_run_leaves_the_key_nowhere(server: MessagesServer, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_system_on_a_server_shows_its_password_nowhere(postgres_url: str, post
                 assert DISTINCT not in f"{part!r} {part}"
             with pytest.raises(IkigaiError) as caught:
                 ActorSystem.open(url, OfflineProvider())
-            assert DISTINCT not in told(caught.value)
+            assert DISTINCT not in sentence_of(caught.value)
         for table in (b"hosts", b"agents", b"messages"):
             rows = postgres_admin.execute(b"SELECT t::text FROM secrets.%s t" % table)
             assert DISTINCT not in str(rows.fetchall())

@@ -43,13 +43,17 @@ def test_two_processes_append_to_one_session_and_nothing_is_lost(opened: Callabl
     async def run() -> None:
         stores = [IkigaiSessionStore(opened()) for _ in range(2)]
         await asyncio.gather(
-            *(store.append(KEY, entries(f"{one}.{number}")) for number in range(10) for one, store in enumerate(stores))
+            *(
+                store.append(KEY, entries(f"{writer}.{number}"))
+                for number in range(10)
+                for writer, store in enumerate(stores)
+            )
         )
-        found = [entry.get("uuid", "") for entry in await stores[0].load(KEY) or ()]
-        assert sorted(found) == sorted(f"{one}.{number}" for number in range(10) for one in range(2))
-        for one in "01":
-            mine = [uuid for uuid in found if uuid.startswith(one)]
-            assert mine == [f"{one}.{number}" for number in range(10)]
+        uuids = [entry.get("uuid", "") for entry in await stores[0].load(KEY) or ()]
+        assert sorted(uuids) == sorted(f"{writer}.{number}" for number in range(10) for writer in range(2))
+        for writer in "01":
+            mine = [uuid for uuid in uuids if uuid.startswith(writer)]
+            assert mine == [f"{writer}.{number}" for number in range(10)]
 
     asyncio.run(run())
 
@@ -96,12 +100,12 @@ def test_another_process_goes_on_with_the_session_of_one_that_was_killed(
 
     async def run() -> None:
         store = IkigaiSessionStore(opened())
-        found = [entry.get("uuid") for entry in await store.load(KEY) or ()]
-        whole = len(found) // 3
-        assert found == [f"{number}.{part}" for number in range(whole) for part in range(3)]
+        uuids = [entry.get("uuid") for entry in await store.load(KEY) or ()]
+        whole = len(uuids) // 3
+        assert uuids == [f"{number}.{part}" for number in range(whole) for part in range(3)]
         assert whole - 1 in (acknowledged[-1], acknowledged[-1] + 1)
         await store.append(KEY, entries(f"{whole - 1}.2", "next"))
-        assert len(await store.load(KEY) or ()) == len(found) + 1
+        assert len(await store.load(KEY) or ()) == len(uuids) + 1
 
     asyncio.run(run())
 

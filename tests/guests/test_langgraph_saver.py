@@ -34,13 +34,13 @@ def config(thread: str, checkpoint: str | None = None) -> Any:
 
 
 def put(saver: IkigaiSaver, thread: str, step: int, parent: Any = None, **metadata: Any) -> Any:
-    told: Any = {"source": "loop", "step": step, "parents": {}, **metadata}
+    details: Any = {"source": "loop", "step": step, "parents": {}, **metadata}
     channels: Any = {"n": step} if metadata.get("snapshot", True) else {}
-    return saver.put(parent or config(thread), {**empty_checkpoint(), "channel_values": channels}, told, {})
+    return saver.put(parent or config(thread), {**empty_checkpoint(), "channel_values": channels}, details, {})
 
 
 def steps(saver: IkigaiSaver, thread: str) -> list[int]:
-    return [one.metadata["step"] for one in saver.list(config(thread))]
+    return [checkpoint.metadata["step"] for checkpoint in saver.list(config(thread))]
 
 
 def rows(system: ActorSystem) -> int:
@@ -79,9 +79,9 @@ def test_a_copy_is_one_row_and_each_goes_on_by_itself(system: ActorSystem) -> No
     put(saver, "b", 9, config("b", configs[-1]["configurable"]["checkpoint_id"]))
     saver.delete_thread("a")
     assert (steps(saver, "a"), steps(saver, "b")) == ([], [9, 3, 2, 1, 0])
-    found = saver.get_tuple(config("b", configs[-1]["configurable"]["checkpoint_id"]))
-    assert found is not None
-    assert found.pending_writes == [("task", "n", "x")]
+    copied = saver.get_tuple(config("b", configs[-1]["configurable"]["checkpoint_id"]))
+    assert copied is not None
+    assert copied.pending_writes == [("task", "n", "x")]
     with pytest.raises(BadInput, match="There is no 'x' to branch from"):
         saver.copy_thread("x", "y")
     saver.delete_thread("b")
@@ -136,9 +136,9 @@ def test_writes_stay_but_interrupts_are_replaced(system: ActorSystem) -> None:
     for value in ("first", "second"):
         saver.put_writes(there, [("n", value)], "task")
         saver.put_writes(there, [(INTERRUPT, value)], "task")
-    found = saver.get_tuple(there)
-    assert found is not None
-    assert found.pending_writes == [("task", INTERRUPT, "second"), ("task", "n", "first")]
+    checkpoint = saver.get_tuple(there)
+    assert checkpoint is not None
+    assert checkpoint.pending_writes == [("task", INTERRUPT, "second"), ("task", "n", "first")]
     assert rows(system) == 3
 
 
@@ -166,4 +166,4 @@ def test_another_process_goes_on_with_a_thread(durable: str, system: ActorSystem
         assert steps(saver, "a") == [1, 0]
         put(saver, "a", 2, configs[-1])
     assert steps(IkigaiSaver(system), "a") == [2, 1, 0]
-    assert [one.metadata["step"] for one in IkigaiSaver(system).list(None, limit=2)] == [2, 1]
+    assert [checkpoint.metadata["step"] for checkpoint in IkigaiSaver(system).list(None, limit=2)] == [2, 1]

@@ -21,8 +21,8 @@ def items(*texts: str) -> Any:
     return [{"role": "user", "content": text} for text in texts]
 
 
-def texts(found: Any) -> list[str]:
-    return [item["content"] for item in found]
+def texts(items: Any) -> list[str]:
+    return [item["content"] for item in items]
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -63,7 +63,7 @@ def test_a_branch_is_one_row_and_keeps_its_items_whatever_is_taken_off(system: A
             await session.pop_item()
         await session.add_items(items("y"))
         await early.add_items(items("z"))
-        every = [texts(await one.get_items()) for one in (session, branch, early)]
+        every = [texts(await branched.get_items()) for branched in (session, branch, early)]
         assert every == [["y"], ["a", "b", "x"], ["a", "z"]]
         await session.clear_session()
         assert texts(await branch.get_items()) == ["a", "b", "x"]
@@ -75,7 +75,7 @@ def test_two_processes_add_to_one_session_and_no_item_is_lost(durable: str, syst
     async def work() -> None:
         with ActorSystem.attach(durable) as other:
             sessions = [IkigaiSession("s", each) for each in (system, other)]
-            await asyncio.gather(*(one.add_items(items(f"{n}")) for n in range(10) for one in sessions))
+            await asyncio.gather(*(session.add_items(items(f"{n}")) for n in range(10) for session in sessions))
             assert sorted(texts(await sessions[0].get_items())) == sorted(f"{n}" for n in range(10) for _ in sessions)
 
     run(work())
@@ -111,8 +111,8 @@ def echo(agents: Any) -> Any:
     from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
     async def respond(self: Any, **asked: Any) -> Any:
-        given = asked["input"]
-        text = f"{len(given)} items, {given[-1]['content']} at last"
+        items_sent = asked["input"]
+        text = f"{len(items_sent)} items, {items_sent[-1]['content']} at last"
         said = ResponseOutputText(type="output_text", text=text, annotations=[])
         message = ResponseOutputMessage(id="m", type="message", role="assistant", status="completed", content=[said])
         return agents.ModelResponse(output=[message], usage=agents.Usage(), response_id=None)

@@ -191,8 +191,8 @@ def test_a_page_is_served_to_who_has_the_token_while_silent_sockets_crowd_the_do
             more = [await asyncio.open_connection(LOOPBACK, port) for _ in range(150)]
             drawn = ""
             while re.search("attached to pid", drawn) is None:
-                told = await page.receive()
-                drawn += told.data.decode() if isinstance(told.data, bytes) else ""  # else the title
+                chunk = await page.receive()
+                drawn += chunk.data.decode() if isinstance(chunk.data, bytes) else ""  # else the title
         for _, writer in (*crowd, *more):
             writer.close()
 
@@ -206,10 +206,10 @@ def test_a_cookie_that_is_not_utf_8_and_rubbish_are_refused_and_the_connection_i
     def asked(port: int, request: bytes) -> bytes:
         with socket.create_connection((LOOPBACK, port), PATIENCE) as caller:
             caller.sendall(request.replace(b"PORT", str(port).encode()))
-            told = b""
+            answer = b""
             while more := caller.recv(10_000):
-                told += more
-        return told
+                answer += more
+        return answer
 
     header = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n"
     requests = {

@@ -23,8 +23,8 @@ DOORS = pytest.mark.parametrize("guard", [PROGRAMS, PAGES], ids=["programs", "pa
 
 def asked(path: str = "/mcp", **headers: str) -> RequestHead:
     place, _, query = path.partition("?")
-    given = {name.lower(): value for name, value in {"Host": PLACE, **headers}.items()}
-    return RequestHead("GET", place, given, dict(parse_qsl(query)))
+    fields = {name.lower(): value for name, value in {"Host": PLACE, **headers}.items()}
+    return RequestHead("GET", place, fields, dict(parse_qsl(query)))
 
 
 def status(guard: Guard, head: RequestHead) -> int | None:
@@ -91,10 +91,10 @@ def test_a_guest_is_admitted_once_all_else_is_in_order(guard: Guard) -> None:
 
 @DOORS
 @pytest.mark.parametrize(
-    "given", ["", TOKEN, f"Basic {TOKEN}", f"Bearer {TOKEN[1:]}", f"Bearer {TOKEN}x", "Bearer ", "Bearer é"]
+    "header", ["", TOKEN, f"Basic {TOKEN}", f"Bearer {TOKEN[1:]}", f"Bearer {TOKEN}x", "Bearer ", "Bearer é"]
 )
-def test_nobody_comes_in_without_the_token(guard: Guard, given: str) -> None:
-    assert status(guard, asked(Authorization=given)) == 401
+def test_nobody_comes_in_without_the_token(guard: Guard, header: str) -> None:
+    assert status(guard, asked(Authorization=header)) == 401
     assert status(guard, asked()) == 401
 
 

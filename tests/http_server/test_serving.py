@@ -37,7 +37,7 @@ def answered(*requests: bytes) -> list[tuple[str, dict[str, str], str]]:
         listening = listen("127.0.0.1", 0)
         port = listening.getsockname()[1]
         async with serving(Failing(), Guard(f"127.0.0.1:{port}", token="t"), listening, ConnectionLimits(), 1.0):
-            return [await asyncio.wait_for(ask(port, one), DEADLINE) for one in requests]
+            return [await asyncio.wait_for(ask(port, request), DEADLINE) for request in requests]
 
     return asyncio.run(run())
 
@@ -45,19 +45,19 @@ def answered(*requests: bytes) -> list[tuple[str, dict[str, str], str]]:
 def test_an_answer_that_comes_before_the_guard_has_its_rules_and_names_no_program(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    told = answered(
+    answers = answered(
         b"rubbish\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
         b"GET /" + b"a" * 100_000,
     )
-    assert [status for status, *_ in told] == ["400", "400", "431"]
+    assert [status for status, *_ in answers] == ["400", "400", "431"]
     assert caplog.records == []  # a stranger writes no log
-    told += answered(
+    answers += answered(
         b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n",
         b"POST /fail HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAuthorization: Bearer t\r\nConnection: close\r\n\r\n",
     )
-    assert [status for status, *_ in told[3:]] == ["403", "500"]
-    for _, headers, text in told:
+    assert [status for status, *_ in answers[3:]] == ["403", "500"]
+    for _, headers, text in answers:
         assert headers["Content-Security-Policy"].startswith("default-src 'none'")
         assert (headers["Server"], headers["X-Content-Type-Options"]) == ("ikigai", "nosniff")
         assert "planted" not in text

@@ -20,18 +20,18 @@ def main() -> int:
     parser.add_argument("--sessions", type=int, default=3)
     parser.add_argument("--units", type=int, default=3, help="of each session")
     parser.add_argument("--first", action="store_true", help="end with the first one that is wrong")
-    given = parser.parse_args()
+    options = parser.parse_args()
     done = wrong = waits = 0
     with postgres_server() as server, psycopg.connect(server, autocommit=True) as admin:
         pool = SchemaPool(server, admin)
-        for seed in range(given.seed, given.seed + given.interleavings):
+        for seed in range(options.seed, options.seed + options.interleavings):
             with pool.lend() as url:
-                seen = interleave(url, admin, seed, given.sessions, given.units)
+                seen = interleave(url, admin, seed, options.sessions, options.units)
             done, waits = done + 1, waits + seen.waits
             if seen.problems:
                 wrong += 1
                 print(*seen.lines(), sep="\n", flush=True)
-                if given.first:
+                if options.first:
                     break
         pool.close()
     print(f"{done} interleavings, {waits} waits, {wrong} wrong")

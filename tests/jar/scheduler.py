@@ -119,7 +119,7 @@ class Scheduler:
         """Whether a session that got through its latest statement had no reason to wait."""
         for lock in self._held[name]:
             for other, held in self._held.items():
-                if other != name and any(_conflict(lock, one) for one in held):
+                if other != name and any(_conflict(lock, waiter) for waiter in held):
                     self.missing.append(f"{name} has {lock} while {other} has it")
 
     def _waiting(self) -> set[str]:
@@ -130,17 +130,17 @@ class Scheduler:
             self._changed.acquire()
 
 
-def locks_of(query: str, given: Mapping[str, Any]) -> set[Lock]:
+def locks_of(query: str, parameters: Mapping[str, Any]) -> set[Lock]:
     """What a statement locks, as far as it is not a matter of keys."""
     match query:
         case "tree_change":
             return {("tree", "whole")}
         case "lock_agents" | "lock_dying":
-            return {("row", uuid) for uuid in given["uuids"]}
+            return {("row", uuid) for uuid in parameters["uuids"]}
     return set()
 
 
-def _conflict(one: Lock, other: Lock) -> bool:
-    if one[0] == "tree" == other[0]:
-        return "whole" in (one[1], other[1])
-    return one == other
+def _conflict(lock: Lock, other: Lock) -> bool:
+    if lock[0] == "tree" == other[0]:
+        return "whole" in (lock[1], other[1])
+    return lock == other

@@ -8,11 +8,11 @@ from tests.kit.databases import Admin, SchemaPool
 
 def wrong_among(pool: SchemaPool, admin: Admin, seeds: range, sessions: int, units: int) -> list[str]:
     """What is wrong with the interleavings of these seeds."""
-    found: list[str] = []
+    wrong: list[str] = []
     for seed in seeds:
         with pool.lend() as url:
-            found += interleave(url, admin, seed, sessions, units).lines_of_problems()
-    return found
+            wrong += interleave(url, admin, seed, sessions, units).lines_of_problems()
+    return wrong
 
 
 @pytest.mark.slow("runs transactions on PostgreSQL, a statement at a time")

@@ -86,9 +86,9 @@ class Draw:
         """A unit for a session, with words for it."""
         self.session = session
         kind = self._random.choice(self._kinds)
-        one, other = self._random.sample(AGENTS, 2)
+        first, other = self._random.sample(AGENTS, 2)
         theirs = AGENTS if self._random.random() < STRAYS else agents_of(session, self._sessions)
-        return f"{kind.__name__} {one} {other}", kind(self, one, other, self._random.choice(theirs))
+        return f"{kind.__name__} {first} {other}", kind(self, first, other, self._random.choice(theirs))
 
     @property
     def host(self) -> str:
@@ -132,17 +132,17 @@ def agents_of(session: int, sessions: int) -> Sequence[str]:
 Kind = Callable[[Draw, str, str, str], Make]
 
 
-def opens_turn(draw: Draw, one: str, other: str, own: str) -> Make:
+def opens_turn(draw: Draw, agent: str, other: str, own: str) -> Make:
     place, fence = draw.place(own), draw.fence
     return lambda: Append(LogUnit(own, says(own, place), turn=place), fence)
 
 
-def closes_turn(draw: Draw, one: str, other: str, own: str) -> Make:
+def closes_turn(draw: Draw, agent: str, other: str, own: str) -> Make:
     place, fence = draw.place(own), draw.fence
     return lambda: Append(LogUnit(own, says(own, place), turn=0), fence)
 
 
-def forks(draw: Draw, one: str, other: str, own: str) -> Make:
+def forks(draw: Draw, agent: str, other: str, own: str) -> Make:
     place, child, fence = draw.place(own), draw.child(), draw.fence
     name = draw.choose("tea", "gum", child)
     born = says(child, place, kind="fork")
@@ -150,135 +150,135 @@ def forks(draw: Draw, one: str, other: str, own: str) -> Make:
     return lambda: Append(LogUnit(own, says(own, place, kind="fork"), births=(birth,)), fence)
 
 
-def calls(draw: Draw, one: str, other: str, own: str) -> Make:
+def calls(draw: Draw, agent: str, other: str, own: str) -> Make:
     place, fence, acts, group = draw.place(own), draw.fence, draw.choose("kill", "send", "group"), draw.choose(*GROUPS)
 
     def act() -> Unit:
         if acts == "kill":
-            return SignalByAgent(one, own, NOW, "because", spread=False)
-        return Send(one, own, "by a call", NOW) if acts == "send" else SendToGroup(group, own, "all", NOW)
+            return SignalByAgent(agent, own, NOW, "because", spread=False)
+        return Send(agent, own, "by a call", NOW) if acts == "send" else SendToGroup(group, own, "all", NOW)
 
     return lambda: AppendCall(own, act(), lambda answer: Message(own, place, "note", "done", {}, NOW), fence)
 
 
-def signals(draw: Draw, one: str, other: str, own: str) -> Make:
+def signals(draw: Draw, agent: str, other: str, own: str) -> Make:
     name, spread = Signal(draw.choose(*Signal)), draw.choose("alone", "all") == "all"
-    return lambda: SendSignal(one, name, NOW, spread=spread, sender=other)
+    return lambda: SendSignal(agent, name, NOW, spread=spread, sender=other)
 
 
-def kills(draw: Draw, one: str, other: str, own: str) -> Make:
+def kills(draw: Draw, agent: str, other: str, own: str) -> Make:
     top = draw.choose("a", "b", "c")
     return lambda: SendSignal(top, Signal.KILL, NOW, spread=True, sender=None)
 
 
-def dies(draw: Draw, one: str, other: str, own: str) -> Make:
+def dies(draw: Draw, agent: str, other: str, own: str) -> Make:
     host = draw.host
     return lambda: WriteDeath(own, host, "test", NOW)
 
 
-def adopts(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: AdoptChild(one, other, 9)
+def adopts(draw: Draw, agent: str, other: str, own: str) -> Make:
+    return lambda: AdoptChild(agent, other, 9)
 
 
-def stops_children(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: StopChildren(one, 9)
+def stops_children(draw: Draw, agent: str, other: str, own: str) -> Make:
+    return lambda: StopChildren(agent, 9)
 
 
-def supervises(draw: Draw, one: str, other: str, own: str) -> Make:
+def supervises(draw: Draw, agent: str, other: str, own: str) -> Make:
     policy, strategy = draw.choose("cascade", "stop", "reparent"), Strategy(draw.choose(*Strategy))
     kind = SetSupervision if strategy is Strategy.ONE_FOR_ONE else SetGroupSupervision
-    return lambda: kind(one, NOW, policy=policy, strategy=strategy)
+    return lambda: kind(agent, NOW, policy=policy, strategy=strategy)
 
 
-def renames(draw: Draw, one: str, other: str, own: str) -> Make:
+def renames(draw: Draw, agent: str, other: str, own: str) -> Make:
     name = draw.choose("tea", "gum")
-    return lambda: Rename(one, name, 9)
+    return lambda: Rename(agent, name, 9)
 
 
-def sends(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: Send(one, other, "hello", NOW)
+def sends(draw: Draw, agent: str, other: str, own: str) -> Make:
+    return lambda: Send(agent, other, "hello", NOW)
 
 
-def prompts(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: KeepPrompt(one, "do it", NOW, 0)
+def prompts(draw: Draw, agent: str, other: str, own: str) -> Make:
+    return lambda: KeepPrompt(agent, "do it", NOW, 0)
 
 
-def reads(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: Read(one, NOW)
+def reads(draw: Draw, agent: str, other: str, own: str) -> Make:
+    return lambda: Read(agent, NOW)
 
 
-def opens(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: Open(one, 1, NOW)
+def opens(draw: Draw, agent: str, other: str, own: str) -> Make:
+    return lambda: Open(agent, 1, NOW)
 
 
-def deletes(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: Delete(one, 1)
+def deletes(draw: Draw, agent: str, other: str, own: str) -> Make:
+    return lambda: Delete(agent, 1)
 
 
-def joins(draw: Draw, one: str, other: str, own: str) -> Make:
+def joins(draw: Draw, agent: str, other: str, own: str) -> Make:
     group = draw.choose(*GROUPS)
-    return lambda: JoinGroup(one, group, NOW)
+    return lambda: JoinGroup(agent, group, NOW)
 
 
-def leaves(draw: Draw, one: str, other: str, own: str) -> Make:
+def leaves(draw: Draw, agent: str, other: str, own: str) -> Make:
     group = draw.choose(*GROUPS)
-    return lambda: LeaveGroup(one, group, 9)
+    return lambda: LeaveGroup(agent, group, 9)
 
 
-def sends_to_all(draw: Draw, one: str, other: str, own: str) -> Make:
+def sends_to_all(draw: Draw, agent: str, other: str, own: str) -> Make:
     group = draw.choose(*GROUPS)
     return lambda: SendToGroup(group, None, "all", NOW)
 
 
-def monitors(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: MonitorAgent(one, other, NOW)
+def monitors(draw: Draw, agent: str, other: str, own: str) -> Make:
+    return lambda: MonitorAgent(agent, other, NOW)
 
 
-def demonitors(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: Demonitor(one, other)
+def demonitors(draw: Draw, agent: str, other: str, own: str) -> Make:
+    return lambda: Demonitor(agent, other)
 
 
-def writes_document(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: WriteVersion("plan.md", "text", one, None, NOW)
+def writes_document(draw: Draw, agent: str, other: str, own: str) -> Make:
+    return lambda: WriteVersion("plan.md", "text", agent, None, NOW)
 
 
-def sets_timer(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: SetTimer(one, other, "wake up", DUE, NOW, "mail")
+def sets_timer(draw: Draw, agent: str, other: str, own: str) -> Make:
+    return lambda: SetTimer(agent, other, "wake up", DUE, NOW, "mail")
 
 
-def cancels_timer(draw: Draw, one: str, other: str, own: str) -> Make:
+def cancels_timer(draw: Draw, agent: str, other: str, own: str) -> Make:
     return lambda: CancelTimer("a", 1, 9)
 
 
-def fires(draw: Draw, one: str, other: str, own: str) -> Make:
+def fires(draw: Draw, agent: str, other: str, own: str) -> Make:
     return lambda: Fire(DueTimer("a", 1, DUE.due_at, "b"), NOW)
 
 
-def grants(draw: Draw, one: str, other: str, own: str) -> Make:
+def grants(draw: Draw, asker: str, other: str, own: str) -> Make:
     agent, sets = draw.choose("a", "c", "e"), draw.choose("more", "all") == "all"
     return lambda: Grant(agent, {"agents": 1}, sets=sets)
 
 
-def limits(draw: Draw, one: str, other: str, own: str) -> Make:
+def limits(draw: Draw, asker: str, other: str, own: str) -> Make:
     agent, most = draw.choose("a", "b", "d"), int(draw.choose("1", "2"))
     return lambda: SetBudget(agent, Budget(agents=most))
 
 
-def touches(draw: Draw, one: str, other: str, own: str) -> Make:
-    return lambda: Touch(one, NOW)
+def touches(draw: Draw, agent: str, other: str, own: str) -> Make:
+    return lambda: Touch(agent, NOW)
 
 
-def moves(draw: Draw, one: str, other: str, own: str) -> Make:
+def moves(draw: Draw, agent: str, other: str, own: str) -> Make:
     host, taker = draw.host, draw.taker()
     return lambda: MoveBranch(own, host, taker)
 
 
-def gives_shard(draw: Draw, one: str, other: str, own: str) -> Make:
+def gives_shard(draw: Draw, agent: str, other: str, own: str) -> Make:
     shard, host, taker = draw.session, draw.host, draw.taker()
     return lambda: GiveShards((shard,), host, taker, lambda: (own,))
 
 
-def imports(draw: Draw, one: str, other: str, own: str) -> Make:
+def imports(draw: Draw, agent: str, other: str, own: str) -> Make:
     file = ImportFile.of(exported(), draw.choose(*DOCUMENTS), stopped=draw.choose("stopped", "as it is") == "stopped")
     host, made = draw.host, draw.child()
     return lambda: Import(file, own, host, NOW, random.Random(made).randbytes)
@@ -299,7 +299,7 @@ PAIRS: Sequence[Sequence[Kind]] = (
 """Kinds of which one changes what the other one locks: the tree, and many rows at once."""
 
 
-def found(store: Store, sessions: int) -> None:
+def begin(store: Store, sessions: int) -> None:
     """Agent 0 and six more; most are in two groups, one monitors another, some have mail, one a timer and a budget.
 
     Each session is a host with one shard, which has the number of the session, and lives there with some agents.
@@ -323,7 +323,7 @@ def _settle(tx: Transaction, sessions: int) -> None:
         tx.run("give_shards", shards=[str(session)], host=HOST, to=host_of(session))
     for session in range(sessions):
         tx.run("move_agents", uuids=list(agents_of(session, sessions)), shard=session)
-    tx.run("give_shards", shards=[str(one) for one in shards if one >= sessions], host=HOST, to=ELSEWHERE)
+    tx.run("give_shards", shards=[str(shard) for shard in shards if shard >= sessions], host=HOST, to=ELSEWHERE)
 
 
 @cache

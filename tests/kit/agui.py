@@ -80,7 +80,7 @@ class Shown:
     """The messages that a client shows, as its program reads them."""
 
     def __init__(self, messages: Iterable[Mapping[str, Any]] = ()) -> None:
-        self.messages: list[dict[str, Any]] = [dict(one) for one in messages]
+        self.messages: list[dict[str, Any]] = [dict(message) for message in messages]
         self.interrupts: Sequence[Mapping[str, Any]] = ()
         """The questions that the latest run has left open."""
 
@@ -103,10 +103,10 @@ class Shown:
                 self.interrupts = event.get("outcome", {}).get("interrupts", ())
 
     def _message(self, name: str) -> dict[str, Any] | None:
-        return next((one for one in self.messages if one["id"] == name), None)
+        return next((message for message in self.messages if message["id"] == name), None)
 
     def _call(self, name: str) -> Any:
-        return next((c for one in self.messages for c in one.get("toolCalls", ()) if c["id"] == name), None)
+        return next((c for message in self.messages for c in message.get("toolCalls", ()) if c["id"] == name), None)
 
     def _start_call(self, event: Event) -> None:
         if (known := self._call(event["toolCallId"])) is not None:
@@ -123,8 +123,10 @@ class Shown:
     def _add_result(self, event: Event) -> None:
         result = {name: event[name] for name in ("toolCallId", "role", "content")} | {"id": event["messageId"]}
         place = len(self.messages)
-        for number, one in enumerate(self.messages):
-            if one["role"] == "assistant" and any(c["id"] == event["toolCallId"] for c in one.get("toolCalls", ())):
+        for number, message in enumerate(self.messages):
+            if message["role"] == "assistant" and any(
+                c["id"] == event["toolCallId"] for c in message.get("toolCalls", ())
+            ):
                 place = number + 1
                 while place < len(self.messages) and self.messages[place]["role"] == "tool":
                     place += 1

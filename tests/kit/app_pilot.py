@@ -107,7 +107,7 @@ class Stage:
 
     async def expect_notice(self, text: str) -> None:
         """Wait until this was noted for a while; the screen may show it no more."""
-        await self.until(lambda: any(text in one for one in self._noticed), repr(text))
+        await self.until(lambda: any(text in notice for notice in self._noticed), repr(text))
 
     async def expect_gone(self, pattern: str) -> None:
         """Wait until the screen shows this no more."""

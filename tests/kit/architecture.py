@@ -37,14 +37,14 @@ def rooms_below() -> Mapping[str, set[str]]:
             known = PURE if package == PURE else rest[0] if package == ikigai_actors.__name__ and rest else None
             if known is not None:
                 below[_box(room(module))].add(_box(known))
-    return {name: found - {name} for name, found in below.items()}
+    return {name: rooms - {name} for name, rooms in below.items()}
 
 
 def floors(below: Mapping[str, set[str]]) -> list[list[str]]:
     """The rooms, the lowest floor first: each stands one floor above the highest room that it imports."""
     floor: dict[str, int] = {}
     for name in reversed(NAMES):  # NAMES has each room above those that it may import
-        floor[name] = 1 + max((floor[one] for one in below[name]), default=-1)
+        floor[name] = 1 + max((floor[room] for room in below[name]), default=-1)
     return [[name for name in NAMES if floor[name] == number] for number in range(max(floor.values()) + 1)]
 
 
@@ -52,8 +52,8 @@ def direct(below: Mapping[str, set[str]]) -> dict[str, set[str]]:
     """The arrows that do not follow from two others."""
     reached: dict[str, set[str]] = {}
     for name in reversed(NAMES):
-        reached[name] = below[name].union(*(reached[one] for one in below[name]))
-    return {name: found - set().union(*(reached[one] for one in found)) for name, found in below.items()}
+        reached[name] = below[name].union(*(reached[room] for room in below[name]))
+    return {name: rooms - set().union(*(reached[room] for room in rooms)) for name, rooms in below.items()}
 
 
 def _box(name: str) -> str:
@@ -96,7 +96,7 @@ def drawing() -> str:
 def _arrows(arrows: Mapping[str, set[str]], places: Mapping[str, tuple[float, float]]) -> Iterator[str]:
     for name, (x, y) in places.items():
         start, top = x + ROOM / 2, y + HEIGHT
-        for end, bottom in sorted((places[one][0] + ROOM / 2, places[one][1] - 2) for one in arrows[name]):
+        for end, bottom in sorted((places[below][0] + ROOM / 2, places[below][1] - 2) for below in arrows[name]):
             bend = f"C{start:.0f},{top + GAP / 2:.0f} {end:.0f},{bottom - GAP / 2:.0f} {end:.0f},{bottom:.0f}"
             yield f'<path class="arrow" marker-end="url(#tip)" d="M{start:.0f},{top:.0f} {bend}"/>'
 

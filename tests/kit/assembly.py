@@ -65,42 +65,50 @@ def replayed(
         if reply is not None:
             made += [] if made else [("user", {"type": "text", "text": OPENING})]
             for position, call in enumerate(calls_in(reply)):
-                given = call.id
-                if not (given.isascii() and given.replace("_", "a").replace("-", "a").isalnum()) or given in sent:
-                    given = new_call_id(reply.id, position, sent.__contains__)
-                sent.add(given)
-                answers.append((call.id, given, call.name))
+                wanted = call.id
+                if not (wanted.isascii() and wanted.replace("_", "a").replace("-", "a").isalnum()) or wanted in sent:
+                    wanted = new_call_id(reply.id, position, sent.__contains__)
+                sent.add(wanted)
+                answers.append((call.id, wanted, call.name))
             uses = iter(zip(calls_in(reply), answers, strict=True))
             for block in _sendable(reply, model):
                 if block["type"] == "tool_use":
-                    call, (_, given, called) = next(uses)
+                    call, (_, sent_id, called) = next(uses)
                     inputs = call.input if isinstance(call.input, Mapping) else {}
-                    named = "".join(one if one.isascii() and (one.isalnum() or one in "_-") else "_" for one in called)
-                    block = {**block, "id": given, "name": named[:128] or "_", "input": inputs}
+                    named = "".join(
+                        char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in called
+                    )
+                    block = {**block, "id": sent_id, "name": named[:128] or "_", "input": inputs}
                 made.append(("assistant", block))
             shared = len(made) if reply.id <= fork else shared
-        results = {str(one.data.get("tool_use_id")): one for one in reversed(followed) if one.kind == Kind.TOOL_RESULT}
-        for own, given, _ in sorted(answers, key=lambda answer: answer[2] == "fork"):
-            made.append(("user", _result(given, results.get(own))))
-        for one in followed:
-            if one is summary:
-                about = f"messages up to {one.data['keep_from'] - 1} of agent {one.data.get('name', one.agent_uuid)}"
-                written = one.content.replace("</summary", "&lt;/summary")
+        results = {
+            str(result.data.get("tool_use_id")): result
+            for result in reversed(followed)
+            if result.kind == Kind.TOOL_RESULT
+        }
+        for own, sent_id, _ in sorted(answers, key=lambda answer: answer[2] == "fork"):
+            made.append(("user", _result(sent_id, results.get(own))))
+        for entry in followed:
+            if entry is summary:
+                about = (
+                    f"messages up to {entry.data['keep_from'] - 1} of agent {entry.data.get('name', entry.agent_uuid)}"
+                )
+                written = entry.content.replace("</summary", "&lt;/summary")
                 made.append(("user", {"type": "text", "text": f'<summary of="{about}">\n{written}\n</summary>'}))
-            elif summary is not None and one.id == summary.data["prompt"]:
-                text = f"The prompt that was being worked on at this point, verbatim:\n\n{one.content}"
-                made += [("user", {"type": "text", "text": text})] if one.content.strip() else []
-            elif one.kind == Kind.MERGE:
-                data, text = one.data, one.content.replace("</merge", "&lt;/merge")
+            elif summary is not None and entry.id == summary.data["prompt"]:
+                text = f"The prompt that was being worked on at this point, verbatim:\n\n{entry.content}"
+                made += [("user", {"type": "text", "text": text})] if entry.content.strip() else []
+            elif entry.kind == Kind.MERGE:
+                data, text = entry.data, entry.content.replace("</merge", "&lt;/merge")
                 which = f"{data.get('since', 0) + 1}–{data.get('head', 0)}"
                 about = f'from="{data.get("name", data.get("from"))}" messages="{which}"'
                 made.append(("user", {"type": "text", "text": f"<merge {about}>\n{text}\n</merge>"}))
-            elif one.kind == Kind.CONTEXT:
-                text = one.content.replace("</context", "&lt;/context")
-                hook = one.data.get("hook", "hook")
+            elif entry.kind == Kind.CONTEXT:
+                text = entry.content.replace("</context", "&lt;/context")
+                hook = entry.data.get("hook", "hook")
                 made.append(("user", {"type": "text", "text": f'<context from="{hook}">\n{text}\n</context>'}))
-            elif one.kind in (Kind.USER, Kind.MAIL, Kind.REPAIR) and one.content.strip():
-                made.append(("user", {"type": "text", "text": one.content}))
+            elif entry.kind in (Kind.USER, Kind.MAIL, Kind.REPAIR) and entry.content.strip():
+                made.append(("user", {"type": "text", "text": entry.content}))
     if not made or made[-1][0] == "assistant":
         made.append(("user", {"type": "text", "text": GO_ON}))
     joined: list[dict[str, Any]] = []
@@ -116,10 +124,10 @@ def _sendable(reply: Message, model: str) -> list[Mapping[str, Any]]:
     blocks: list[Mapping[str, Any]] = [{"type": "text", "text": reply.content}]
     if data.get("stop_reason") != INTERRUPTED:
         blocks = data.get("blocks") or blocks + [{"type": "tool_use"} for _ in data.get("tool_calls") or ()]
-    kept = [one for one in blocks if one["type"] != "text" or one["text"].strip()]
-    kept = [one for one in kept if one["type"] not in THINKING or data.get("model") == model]
+    kept = [block for block in blocks if block["type"] != "text" or block["text"].strip()]
+    kept = [block for block in kept if block["type"] not in THINKING or data.get("model") == model]
     if str(data.get("model")).partition(":")[0] != model.partition(":")[0]:
-        kept = [one for one in kept if one["type"] in ("text", "tool_use")]
+        kept = [block for block in kept if block["type"] in ("text", "tool_use")]
     while kept and kept[-1]["type"] in THINKING:
         kept.pop()
     return kept
@@ -128,6 +136,6 @@ def _sendable(reply: Message, model: str) -> list[Mapping[str, Any]]:
 def _result(call_id: str, message: Message | None) -> dict[str, Any]:
     if message is None:
         return {"type": "tool_result", "tool_use_id": call_id, "content": NOT_RUN, "is_error": True}
-    found = {"type": "tool_result", "tool_use_id": call_id, "content": message.content.strip() and message.content}
-    found["content"] = found["content"] or NO_OUTPUT
-    return {**found, "is_error": True} if message.data.get("is_error") else found
+    block = {"type": "tool_result", "tool_use_id": call_id, "content": message.content.strip() and message.content}
+    block["content"] = block["content"] or NO_OUTPUT
+    return {**block, "is_error": True} if message.data.get("is_error") else block

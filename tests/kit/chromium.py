@@ -51,26 +51,26 @@ class ChromiumPage:
     async def listen(self) -> None:
         """Take what the browser tells, until it ends."""
         async for message in self._devtools:
-            told = message.json()
-            if "id" in told:
-                self._waiting.pop(told["id"]).set_result(told)
+            message_in = message.json()
+            if "id" in message_in:
+                self._waiting.pop(message_in["id"]).set_result(message_in)
             else:
-                self._note(told["method"], told["params"])
+                self._note(message_in["method"], message_in["params"])
                 self._changed.set()
 
-    def _note(self, method: str, told: dict[str, Any]) -> None:
+    def _note(self, method: str, details: dict[str, Any]) -> None:
         match method:
-            case "Network.webSocketFrameReceived" if told["response"]["opcode"] == 2:
-                sent = base64.b64decode(told["response"]["payloadData"]).decode()
+            case "Network.webSocketFrameReceived" if details["response"]["opcode"] == 2:
+                sent = base64.b64decode(details["response"]["payloadData"]).decode()
                 self.drawn += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", sent)
             case "Network.requestWillBeSent":
-                self.asked.append(told["request"]["url"])
+                self.asked.append(details["request"]["url"])
             case "Network.webSocketCreated":
-                self.asked.append(told["url"])
+                self.asked.append(details["url"])
             case "Runtime.exceptionThrown":
-                self.problems.append(str(told["exceptionDetails"]))
-            case "Log.entryAdded" if told["entry"]["level"] == "error":
-                self.problems.append(str(told["entry"]))
+                self.problems.append(str(details["exceptionDetails"]))
+            case "Log.entryAdded" if details["entry"]["level"] == "error":
+                self.problems.append(str(details["entry"]))
 
     async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Call the browser, of this page once there is one."""
@@ -78,9 +78,9 @@ class ChromiumPage:
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         session = {} if self._session is None else {"sessionId": self._session}
         await self._devtools.send_json({"id": number, "method": method, "params": parameters, **session})
-        told = await answer
-        assert "error" not in told, (method, told)
-        result: dict[str, Any] = told["result"]
+        reply = await answer
+        assert "error" not in reply, (method, reply)
+        result: dict[str, Any] = reply["result"]
         return result
 
     async def begin(self) -> None:
@@ -97,8 +97,8 @@ class ChromiumPage:
 
     async def shows(self, expression: str) -> Any:
         """The value of an expression in the page."""
-        told = await self.call("Runtime.evaluate", expression=expression)
-        return told["result"].get("value")
+        value = await self.call("Runtime.evaluate", expression=expression)
+        return value["result"].get("value")
 
     async def until(self, expression: str) -> None:
         """Wait until an expression is true in the page."""
@@ -107,13 +107,13 @@ class ChromiumPage:
 
     async def expect(self, pattern: str) -> None:
         """Wait until this is sent to the page, after what was expected before."""
-        while (found := re.search(pattern, self.drawn)) is None:
+        while (match := re.search(pattern, self.drawn)) is None:
             self._changed.clear()
             try:
                 await asyncio.wait_for(self._changed.wait(), PATIENCE)
             except TimeoutError:
                 pytest.fail(f"Not shown: {pattern!r}: {self.drawn[-3000:]!r} {self.problems}")
-        self.drawn = self.drawn[found.end() :]
+        self.drawn = self.drawn[match.end() :]
 
     async def type(self, text: str) -> None:
         """Type a text."""
@@ -144,13 +144,13 @@ async def chromium_page(chromium: str) -> AsyncIterator[ChromiumPage]:
         try:
             assert process.stderr is not None
             said = b""
-            while (found := re.search(rb"DevTools listening on (ws://\S+)", said)) is None:
+            while (match := re.search(rb"DevTools listening on (ws://\S+)", said)) is None:
                 line = await process.stderr.readline()
                 assert line, f"Chromium does not begin: {said.decode(errors='replace')}"
                 said += line
             async with (
                 aiohttp.ClientSession() as client,
-                client.ws_connect(found[1].decode(), max_msg_size=0) as devtools,
+                client.ws_connect(match[1].decode(), max_msg_size=0) as devtools,
                 asyncio.TaskGroup() as meanwhile,
             ):
                 page = ChromiumPage(devtools)

@@ -204,8 +204,8 @@ def damage(url: str, *statements: str, hashes: bool = True) -> None:
             for statement in (*LAWLESS, *statements):
                 connection.execute(statement)
             if hashes:
-                for given in _new_hashes(lambda sql: connection.execute(sql).fetchall()):
-                    connection.execute("UPDATE messages SET hash = ? WHERE agent_uuid = ? AND id = ?", given)
+                for row in _new_hashes(lambda sql: connection.execute(sql).fetchall()):
+                    connection.execute("UPDATE messages SET hash = ? WHERE agent_uuid = ? AND id = ?", row)
         return
     with psycopg.connect(url, autocommit=True) as server:
         server.execute("SET session_replication_role = replica")  # without foreign keys
@@ -213,8 +213,8 @@ def damage(url: str, *statements: str, hashes: bool = True) -> None:
             while not _done(server, statement):
                 pass
         if hashes:
-            for given in _new_hashes(lambda sql: server.execute(sql.encode()).fetchall()):
-                server.execute("UPDATE messages SET hash = %s WHERE agent_uuid = %s AND id = %s", given)
+            for row in _new_hashes(lambda sql: server.execute(sql.encode()).fetchall()):
+                server.execute("UPDATE messages SET hash = %s WHERE agent_uuid = %s AND id = %s", row)
 
 
 def damage_within(tx: Transaction, *statements: str, hashes: bool = True) -> None:

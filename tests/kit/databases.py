@@ -45,9 +45,9 @@ def postgres_server() -> Iterator[str]:
 
     It is the one that ``IKIGAI_TEST_DATABASE_URL`` names, else one that a wheel carries, which ends with the block.
     """
-    given = os.environ.get("IKIGAI_TEST_DATABASE_URL")
-    if given:
-        yield given
+    url = os.environ.get("IKIGAI_TEST_DATABASE_URL")
+    if url:
+        yield url
         return
     with own_server() as server:
         yield server.get_uri()
@@ -162,24 +162,24 @@ class SchemaPool:
         return name
 
     def _is_empty_again(self, schema: str) -> bool:
-        found = self._look(schema)
-        if _columns(found) != _columns(self._as_made):
+        state = self._look(schema)
+        if _columns(state) != _columns(self._as_made):
             return False
         self._empty(schema)
-        if found == self._as_made:
+        if state == self._as_made:
             return True
         for rule in self._rules - self._rules_of(schema):
             self._admin.execute(rule.replace(_SCHEMA, schema).encode())
         return self._look(schema) == self._as_made
 
     def _has_rows(self, table: str) -> bool:
-        found = self._admin.execute(f"SELECT EXISTS (TABLE {self._first}.{table})".encode()).fetchall()
-        return found == [(True,)]
+        rows = self._admin.execute(f"SELECT EXISTS (TABLE {self._first}.{table})".encode()).fetchall()
+        return rows == [(True,)]
 
     def _rules_of(self, schema: str) -> set[str]:
         """What makes the checks, foreign keys and indexes of a schema."""
-        found = self._admin.execute(_RULES, {"schema": schema}).fetchall()
-        return {str(rule).replace(schema, _SCHEMA) for [rule] in found}
+        rows = self._admin.execute(_RULES, {"schema": schema}).fetchall()
+        return {str(rule).replace(schema, _SCHEMA) for [rule] in rows}
 
     def _look(self, schema: str) -> list[Row]:
         """What the server knows of the tables and indexes, and which of them are large."""
@@ -192,9 +192,9 @@ class SchemaPool:
         self._admin.execute("; ".join([*statements, "COMMIT"]).encode())
 
 
-def _columns(found: Sequence[Row]) -> list[Row]:
+def _columns(rows: Sequence[Row]) -> list[Row]:
     """The tables, whether they are large, and their columns."""
-    return [row[:4] for row in found if row[1] == "r"]
+    return [row[:4] for row in rows if row[1] == "r"]
 
 
 _SCHEMA = "THE_SCHEMA"

@@ -20,24 +20,24 @@ class Question(NamedTuple):
 
     def answer(self, reply: str | Reply | Exception = "done") -> None:
         """Give the reply, unless the request was cancelled."""
-        given = Reply(reply) if isinstance(reply, str) else reply
+        outcome = Reply(reply) if isinstance(reply, str) else reply
 
         def come() -> None:
             if not self.reply.cancelled():
-                self.reply.set_result(given)
+                self.reply.set_result(outcome)
 
         self.loop.call_soon_threadsafe(come)
 
     def say(self, text: str) -> None:
         """Give a piece of the reply; it has arrived when this returns."""
-        told = threading.Event()
+        heard = threading.Event()
 
         def come() -> None:
             self.on_delta(Delta(text))
-            told.set()
+            heard.set()
 
         self.loop.call_soon_threadsafe(come)
-        assert told.wait(DEADLINE)
+        assert heard.wait(DEADLINE)
 
     @property
     def said(self) -> list[str]:
@@ -59,10 +59,10 @@ class Dialogue:
         loop = asyncio.get_running_loop()
         question = Question(request, loop, loop.create_future(), on_delta)
         self._questions.put(question)
-        given = await question.reply
-        if isinstance(given, Exception):
-            raise given
-        return given
+        reply = await question.reply
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     async def close(self) -> None:
         """Holds nothing."""

@@ -95,13 +95,13 @@ class McpClient(RawClient):
             await super().ask("initialize", **HELLO)
         return await super().ask(method, **params)
 
-    async def call(self, tool: str, /, **given: Any) -> Any:
+    async def call(self, tool: str, /, **arguments: Any) -> Any:
         """What a tool gives; the text of an error."""
-        answer = await self.ask("tools/call", name=tool, arguments=given)
+        answer = await self.ask("tools/call", name=tool, arguments=arguments)
         if answer.get("isError"):
             return answer["content"][0]["text"]
-        told = answer["structuredContent"]
-        return told["result"] if set(told) == {"result"} else told
+        content = answer["structuredContent"]
+        return content["result"] if set(content) == {"result"} else content
 
 
 HELLO = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
@@ -126,8 +126,8 @@ async def official(door: McpDoor) -> AsyncIterator[ClientSession]:
     lines = McpLines(door.server, send)
 
     async def pump() -> None:
-        async for one in asked:
-            lines.receive_line(one.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+        async for message in asked:
+            lines.receive_line(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
     async with anyio.create_task_group() as group:
         group.start_soon(pump)

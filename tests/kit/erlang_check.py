@@ -57,8 +57,8 @@ def erlang(scenarios: list[Scenario]) -> list[list[str]]:
         terms.write_text("\n".join(term(place, scenario) for place, scenario in enumerate(scenarios)), encoding="utf-8")
         program = ["erl", "-noshell", "-pa", directory, "-run", SOURCE.stem, "main", str(terms), "-s", "init", "stop"]
         lines = subprocess.run(program, check=True, capture_output=True, text=True, timeout=300).stdout.splitlines()
-    found = dict(line.partition(" ")[::2] for line in lines)
-    return [found[str(place)].split("|") if found[str(place)] else [] for place in range(len(scenarios))]
+    answers = dict(line.partition(" ")[::2] for line in lines)
+    return [answers[str(place)].split("|") if answers[str(place)] else [] for place in range(len(scenarios))]
 
 
 def term(place: int, scenario: Scenario) -> str:

@@ -46,8 +46,8 @@ def attempt(function: Callable[[dict[str, Any]], object]) -> Callable[[dict[str,
 
 
 def call(name: str, *arguments: Any) -> int:
-    given = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
-    result = int(LIBC.syscall(ctypes.c_long(NUMBERS[name][0 if X86 else 1]), *given))
+    words = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
+    result = int(LIBC.syscall(ctypes.c_long(NUMBERS[name][0 if X86 else 1]), *words))
     if result < 0:
         raise OSError(ctypes.get_errno(), name)
     return result
@@ -63,14 +63,14 @@ def checked(result: int, what: str) -> int:
 
 
 def open_descriptors() -> list[int]:
-    found = []
+    descriptors = []
     for descriptor in range(3, 1024):
         try:
             os.fstat(descriptor)
         except OSError:
             continue
-        found.append(descriptor)
-    return found
+        descriptors.append(descriptor)
+    return descriptors
 
 
 HELD = open_descriptors()
@@ -618,8 +618,8 @@ def loads_a_program_into_the_kernel(to: dict[str, Any]) -> object:
 
 @attempt
 def counts_events_of_the_processor(to: dict[str, Any]) -> object:
-    given = struct.pack("IIQQQQ", 1, 112, 0, 0, 0, 0) + bytes(72)
-    return call("perf_event_open", given[:112], 0, -1, -1, 0) > 0
+    attributes = struct.pack("IIQQQQ", 1, 112, 0, 0, 0, 0) + bytes(72)
+    return call("perf_event_open", attributes[:112], 0, -1, -1, 0) > 0
 
 
 @attempt

@@ -14,7 +14,7 @@ Records = list[dict[str, Any]]
 
 def of(records: Records, kind: str, /, number: int = 0, **fields: Any) -> dict[str, Any]:
     """The record of a kind with this number, of those that have these fields."""
-    fitting = [one for one in records if one["record"] == kind and fields.items() <= one.items()]
+    fitting = [record for record in records if record["record"] == kind and fields.items() <= record.items()]
     return fitting[number]
 
 
@@ -26,21 +26,23 @@ def put(kind: str, number: int = 0, /, **fields: Any) -> Callable[[Records], obj
 def rehash(records: Records) -> None:
     """Give each message that has a hash the one that it should have, as a stranger can who knows the format."""
     forks: dict[str, tuple[str | None, int]] = {
-        one["uuid"]: (one.get("parent"), one["fork_message_id"]) for one in records if one["record"] == "agent"
+        record["uuid"]: (record.get("parent"), record["fork_message_id"])
+        for record in records
+        if record["record"] == "agent"
     }
     known: dict[tuple[str | None, int], bytes] = {}
-    for one in records:
-        if one["record"] != "message" or not isinstance(one.get("hash"), str):
+    for record in records:
+        if record["record"] != "message" or not isinstance(record.get("hash"), str):
             continue
-        holder: str | None = one["agent"]
-        while forks.get(str(holder), ("", -1))[1] >= one["id"] - 1 > 0:
+        holder: str | None = record["agent"]
+        while forks.get(str(holder), ("", -1))[1] >= record["id"] - 1 > 0:
             holder = forks[str(holder)][0]
-        data = one["data"]
+        data = record["data"]
         text = json.dumps(data, separators=(",", ":")) if isinstance(data, dict) else data
-        row = (None, one["id"], one["kind"], one["content"], text, one["created_at"])
-        made = hash_after(known.get((holder, one["id"] - 1), EMPTY_HASH), row)
-        known[one["agent"], one["id"]] = bytes.fromhex(one["hash"]) if one["kind"] == "omitted" else made
-        one["hash"] = known[one["agent"], one["id"]].hex()
+        row = (None, record["id"], record["kind"], record["content"], text, record["created_at"])
+        made = hash_after(known.get((holder, record["id"] - 1), EMPTY_HASH), row)
+        known[record["agent"], record["id"]] = bytes.fromhex(record["hash"]) if record["kind"] == "omitted" else made
+        record["hash"] = known[record["agent"], record["id"]].hex()
 
 
 def signed(records: Records, *, hashes: bool = True) -> bytes:
@@ -48,8 +50,8 @@ def signed(records: Records, *, hashes: bool = True) -> bytes:
     if hashes:
         with suppress(KeyError, TypeError):  # fields are gone, or of other types
             rehash(records)
-    rows = [{key: value for key, value in one.items() if key != "record"} for one in records]
-    kinds = [one["record"] for one in records]
+    rows = [{key: value for key, value in record.items() if key != "record"} for record in records]
+    kinds = [record["record"] for record in records]
     return b"".join(file_lines(zip(kinds[:-1], rows[:-1], strict=True)))
 
 

@@ -120,11 +120,11 @@ def scene(place: Path, work: Path | None = None) -> Iterator[Scene]:
     )  # fmt: skip
     try:
         assert held.stdout is not None
-        told = json.loads(held.stdout.readline())
+        facts = json.loads(held.stdout.readline())
         names = {name: str(outside / name) for name in files if name != "d.db"}
         elsewhere = {"database": str(outside / "d.db"), "key": str(home / ".ssh" / "id"), "in_tmp": str(in_tmp)}
         yield Scene(work, outside, home, outside / "d.db", {
-            **told, **names, **elsewhere, "outside": str(outside), "system_file": f"/usr/ikigai-{os.getpid()}",
+            **facts, **names, **elsewhere, "outside": str(outside), "system_file": f"/usr/ikigai-{os.getpid()}",
         })  # fmt: skip
     finally:
         held.communicate()
@@ -180,14 +180,14 @@ def planted(
     assert not before or SOURCE.count(before) == 1, before
     source = SOURCE.replace(before, after) if before else SOURCE
     work = str(of.work.resolve())
-    found = grounds(of.paths, work, ENVIRONMENT)
-    reach = reach_of(fence, work, found, real, names_in)
+    floor = grounds(of.paths, work, ENVIRONMENT)
+    reach = reach_of(fence, work, floor, real, names_in)
     reach = replace(reach, mounts=(*reach.mounts, *((path, path, False) for path in read)))
     how = how or candidates(fence.mode, reach.network, kernel())[0]
     directories = PrivateDirectories(of.paths.state)
     code = compiled(reach, how, directories.mount_point, source)
     with contextlib.closing(
-        Enclosure(reach, how, code, directories, variables_of(ENVIRONMENT, reach, found.home))
+        Enclosure(reach, how, code, directories, variables_of(ENVIRONMENT, reach, floor.home))
     ) as made:
         yield made
 
@@ -207,7 +207,7 @@ def run_started(
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command behind a fence to its end."""
     leaked = os.open("/etc/hosts", os.O_RDONLY)  # as by a library that makes it inheritable
-    file, (lifeline, ours), (told, status) = start.open(), os.pipe(), socket.socketpair()
+    file, (lifeline, ours), (status_socket, status) = start.open(), os.pipe(), socket.socketpair()
     try:
         own = (file, lifeline, status.fileno())
         ran = _run(start.command(*own, command), directory, environment, (*own, leaked))
@@ -215,8 +215,8 @@ def run_started(
         for each in (file, lifeline, leaked, ours):
             os.close(each)
         status.close()
-    with told:
-        failure = told.recv(4096).strip(b"\0").decode()
+    with status_socket:
+        failure = status_socket.recv(4096).strip(b"\0").decode()
     assert not failure, failure
     return ran
 

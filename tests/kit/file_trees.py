@@ -33,15 +33,15 @@ def put(directory: Path, files: Files) -> Path:
 
 
 def seen(view: FileView) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
+    texts: dict[str, str | None] = {}
     for path in view.beneath("."):
         place = view.find(path)
         assert place is not None
         if not is_directory(place):
-            found[path] = place.read_text()
+            texts[path] = place.read_text()
         elif path != "." and not view.names(path):
-            found[path] = None
-    return found
+            texts[path] = None
+    return texts
 
 
 def made_up(random: random.Random, depth: int = 2) -> Iterator[tuple[str, str | None]]:

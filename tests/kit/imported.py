@@ -27,8 +27,8 @@ def answer(request: Request) -> Reply | str:
     if last.get("text") == "call":
         return Reply("", (ToolCall("bash", {"command": "rm"}),))
     if last.get("text") == "repeat":
-        return str([one["content"] for one in request.messages])
-    return f"{sum(one['role'] == 'user' for one in request.messages)} prompts"
+        return str([message["content"] for message in request.messages])
+    return f"{sum(message['role'] == 'user' for message in request.messages)} prompts"
 
 
 @contextmanager
@@ -44,18 +44,19 @@ def imported(system: ActorSystem, folder: Path, *files: bytes, **how: Unpack[Ses
     """The agents of sessions: of one its top first, of several by name, without the one above them."""
     for number, data in enumerate(files):
         (folder / f"ship{number or ''}.jsonl").write_bytes(data)
-    before = {one.uuid for one in system.agents()}
+    before = {record.uuid for record in system.agents()}
     top = system.import_(read_sessions(folder / "ship.jsonl" if len(files) == 1 else folder, **how))
-    others = [one for one in system.agents() if one.uuid not in {*before, top.uuid}]
+    others = [record for record in system.agents() if record.uuid not in {*before, top.uuid}]
     if len(files) == 1:
-        return [top, *(system.handle(one.uuid) for one in others)]
+        return [top, *(system.handle(other.uuid) for other in others)]
     every = sorted(
-        (one for one in (top.record, *others) if str(one.name).startswith("ship")), key=lambda one: str(one.name)
+        (other for other in (top.record, *others) if str(other.name).startswith("ship")),
+        key=lambda other: str(other.name),
     )
-    return [system.handle(one.uuid) for one in every]
+    return [system.handle(record.uuid) for record in every]
 
 
 def said(agent: AgentRef, *, every: bool = False) -> list[tuple[str, str]]:
     """The conversation of an agent, as kinds and texts; ``every`` with what a summary stands for."""
     unsaid = ("configure", "note", "fork", "tool_call")
-    return [(one.kind, one.content) for one in agent.history(all=every) if one.kind not in unsaid]
+    return [(message.kind, message.content) for message in agent.history(all=every) if message.kind not in unsaid]

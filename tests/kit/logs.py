@@ -18,7 +18,7 @@ def write_log(tx: Transaction, messages: Iterable[Message], chain: HashChain | N
         uuid, before = rows[0][0], rows[0][1] - 1
         try:
             lineage = read_lineage(tx, uuid, whole=True)
-            holder = next((one.uuid for one in lineage if one.fork_message_id < before), uuid)
+            holder = next((ancestor.uuid for ancestor in lineage if ancestor.fork_message_id < before), uuid)
             tx.append(chain.link(tx, rows, chain.at(tx, holder, before)))
         except IkigaiError:
             tx.append(chain.link(tx, rows, EMPTY_HASH))

@@ -103,15 +103,15 @@ PROMPTS: Mapping[str, tuple[str, ...]] = {
 """The arguments of each prompt."""
 
 
-def prompted(name: str, given: Mapping[str, str]) -> list[Content]:
+def prompted(name: str, arguments: Mapping[str, str]) -> list[Content]:
     """What a prompt says."""
     match name:
         case "test_simple_prompt":
             return [text("This is a simple prompt for testing.")]
         case "test_prompt_with_arguments":
-            return [text(f"Prompt with arguments: arg1='{given['arg1']}', arg2='{given['arg2']}'")]
+            return [text(f"Prompt with arguments: arg1='{arguments['arg1']}', arg2='{arguments['arg2']}'")]
         case "test_prompt_with_embedded_resource":
-            embedded = resource(given["resourceUri"], "text/plain", "Embedded resource content for testing.")
+            embedded = resource(arguments["resourceUri"], "text/plain", "Embedded resource content for testing.")
             return [embedded, text("Please process the embedded resource above.")]
         case "test_prompt_with_image":
             return [IMAGE, text("Please analyze the image above.")]
@@ -135,7 +135,7 @@ class ConformanceDoor:
 
     async def _tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         plain = {"type": "object", "properties": {}}
-        tools = [{"name": one, "description": one, "inputSchema": SCHEMAS.get(one, plain)} for one in TOOLS]
+        tools = [{"name": tool, "description": tool, "inputSchema": SCHEMAS.get(tool, plain)} for tool in TOOLS]
         return ListToolsResult.model_validate({"tools": tools})
 
     async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
@@ -151,8 +151,8 @@ class ConformanceDoor:
         return CallToolResult.model_validate({"content": TOOLS[name], "isError": False})
 
     async def _resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
-        found = [{"uri": uri, "name": uri, "description": uri} for uri in RESOURCES]
-        return ListResourcesResult.model_validate({"resources": found})
+        listed = [{"uri": uri, "name": uri, "description": uri} for uri in RESOURCES]
+        return ListResourcesResult.model_validate({"resources": listed})
 
     async def _templates(self, context: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         template = {"uriTemplate": "test://template/{id}/data", "name": "template"}
@@ -171,19 +171,19 @@ class ConformanceDoor:
         return {"uri": uri, **RESOURCES[uri]}
 
     async def _prompts(self, context: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
-        found = [
+        listed = [
             {
                 "name": name,
                 "description": name,
-                "arguments": [{"name": one, "description": one, "required": True} for one in given],
+                "arguments": [{"name": argument, "description": argument, "required": True} for argument in arguments],
             }
-            for name, given in PROMPTS.items()
+            for name, arguments in PROMPTS.items()
         ]
-        return ListPromptsResult.model_validate({"prompts": found})
+        return ListPromptsResult.model_validate({"prompts": listed})
 
     async def _prompt(self, context: Context, params: GetPromptRequestParams) -> GetPromptResult:
         said = prompted(params.name, params.arguments or {})
-        return GetPromptResult.model_validate({"messages": [{"role": "user", "content": one} for one in said]})
+        return GetPromptResult.model_validate({"messages": [{"role": "user", "content": text} for text in said]})
 
 
 class OpenGuard(Guard):

@@ -130,11 +130,11 @@ def call(number: object, name: str, arguments: dict[str, Any], meta: object) -> 
     function = TOOLS[name][0]
     own = {"number": number} if name in ("meet", "say") else {"meta": meta} if name == "meta" else {}
     try:
-        given = function(**own, **arguments)
-        content = given if isinstance(given, list) else [{"type": "text", "text": given}]
+        result = function(**own, **arguments)
+        content = result if isinstance(result, list) else [{"type": "text", "text": result}]
         answered: dict[str, object] = {"content": content}
         if name == "long":
-            answered["structuredContent"] = {"result": given}
+            answered["structuredContent"] = {"result": result}
     except (TypeError, ValueError) as error:
         answered = {"content": [{"type": "text", "text": f"It failed: {error}"}], "isError": True}
     except OSError:
@@ -152,16 +152,16 @@ def heed(request: dict[str, Any]) -> None:
             if len(sys.argv) > 1:
                 tell(sys.argv[1], number)
             names = [
-                {"name": name, "description": told, "inputSchema": schema, "annotations": hints}
-                for name, (_, told, schema, hints) in TOOLS.items()
+                {"name": name, "description": description, "inputSchema": schema, "annotations": hints}
+                for name, (_, description, schema, hints) in TOOLS.items()
             ]
             answer(number, result={"tools": names})
         case "tools/call":
-            given = (number, parameters["name"], parameters.get("arguments") or {}, parameters.get("_meta"))
+            work = (number, parameters["name"], parameters.get("arguments") or {}, parameters.get("_meta"))
             if parameters["name"] == "meet":
-                threading.Thread(target=call, args=given, daemon=True).start()
+                threading.Thread(target=call, args=work, daemon=True).start()
             else:
-                call(*given)
+                call(*work)
         case "notifications/cancelled":
             cancelled.add(parameters.get("requestId"))
             if test := visits.pop(parameters.get("requestId"), None):

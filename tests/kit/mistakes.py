@@ -184,19 +184,19 @@ def fields_of(record: type[Any]) -> dict[str, Any]:
 
 def nearly(hint: Any) -> st.SearchStrategy[Any]:
     """What is nearly of this type: in a record each field may be anything, as deep as there are records."""
-    found: list[st.SearchStrategy[Any]] = [anything()]
+    strategies: list[st.SearchStrategy[Any]] = [anything()]
     for part in parts_of(hint):
         if is_record(part):
-            found.append(st.builds(part, **{name: nearly(each) for name, each in fields_of(part).items()}))
+            strategies.append(st.builds(part, **{name: nearly(each) for name, each in fields_of(part).items()}))
         elif get_origin(part) is tuple:
-            found.append(st.lists(nearly(get_args(part)[0]), max_size=2).map(tuple))
+            strategies.append(st.lists(nearly(get_args(part)[0]), max_size=2).map(tuple))
         elif get_origin(part) is Mapping:
-            found.append(block(anything()) | st.just({}))
+            strategies.append(block(anything()) | st.just({}))
         elif part is str:
-            found.append(st.sampled_from(["said", "odd", "agents", "exit", "end_turn", "thinking"]))
+            strategies.append(st.sampled_from(["said", "odd", "agents", "exit", "end_turn", "thinking"]))
         elif part is float:  # seconds: more of them would be waited for
             return st.just(0.0) | anything().filter(lambda value: not isinstance(value, int | float))
-    return st.one_of(found)
+    return st.one_of(strategies)
 
 
 VALUES = (None, True, -1, 2**70, 0, 0.5, float("nan"), "text", b"", ("a",), [5], {"a": object()}, object(), Reply)
@@ -258,8 +258,8 @@ def answers() -> st.SearchStrategy[Any]:
 def errors() -> st.SearchStrategy[Callable[[], BaseException]]:
     """What somebody may raise, made anew each time: one that is raised again and again has an endless traceback."""
     kinds: list[Callable[..., BaseException]] = [ValueError, SystemExit, pytest.fail.Exception, ProviderError, OSError]
-    failed = st.builds(lambda kind, told: partial(kind, told), st.sampled_from(kinds), anything())
-    broken = st.builds(lambda *told: partial(ProviderError, *told), anything(), anything())
+    failed = st.builds(lambda kind, text: partial(kind, text), st.sampled_from(kinds), anything())
+    broken = st.builds(lambda *text: partial(ProviderError, *text), anything(), anything())
     exits = anything().map(lambda result: partial(_exit, result))
     return st.sampled_from(ENDINGS) | failed | broken | exits
 

@@ -55,15 +55,15 @@ class Network:
     def cut(self) -> None:
         """End every line at once; new ones can be made."""
         with self._lock:
-            for one in self._ends:
-                shut(one)
+            for end in self._ends:
+                shut(end)
 
-    def end(self, one: socket.socket) -> None:
+    def end(self, end: socket.socket) -> None:
         """End one end of a line."""
-        shut(one)
+        shut(end)
         with self._lock:
-            self._ends.discard(one)
-        one.close()
+            self._ends.discard(end)
+        end.close()
 
     def close(self) -> None:
         """Cut every line, and take no more."""
@@ -75,8 +75,8 @@ class Network:
         self.cut()
         for thread in self._threads:
             thread.join(DEADLINE)
-        for one in tuple(self._ends):
-            self.end(one)
+        for end in tuple(self._ends):
+            self.end(end)
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):  # closed
@@ -90,17 +90,17 @@ class Network:
             self.carry(client)
         self.end(client)
 
-    def _kept(self, one: socket.socket) -> socket.socket:
+    def _kept(self, end: socket.socket) -> socket.socket:
         """The end of a line, which `cut` ends, too. Raises `OSError` when the network is closed."""
         with self._lock:
             if not self._closed:
-                self._ends.add(one)
-                return one
-        one.close()
+                self._ends.add(end)
+                return end
+        end.close()
         raise OSError("the network is closed")
 
 
-def shut(one: socket.socket) -> None:
+def shut(end: socket.socket) -> None:
     """End what is read from a socket, and written to it, whoever is at it."""
     with contextlib.suppress(OSError):
-        one.shutdown(socket.SHUT_RDWR)
+        end.shutdown(socket.SHUT_RDWR)

@@ -102,10 +102,10 @@ class OtpSupervisor:
                 affected = list(self.children)
         self._ended(child)
         self._terminate([other for other in affected if other is not child])
-        for one in affected:
-            if one in self.children and not self._start(one):
-                one.pid = "restarting"
-                self.casts.append(one.name)
+        for sibling in affected:
+            if sibling in self.children and not self._start(sibling):
+                sibling.pid = "restarting"
+                self.casts.append(sibling.name)
                 return
 
     def _start(self, child: Spec) -> bool:

@@ -180,9 +180,9 @@ class SmallPool(Pooler):
         self.end(server)
 
 
-def _hand_on(one: socket.socket, other: socket.socket) -> None:
+def _hand_on(source: socket.socket, other: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        while said := one.recv(CHUNK):
+        while said := source.recv(CHUNK):
             other.sendall(said)
-    shut(one)
+    shut(source)
     shut(other)

@@ -59,11 +59,11 @@ def completed(
         patience: seconds that it may take.
         options: those of `subprocess.Popen`, if they are others than pipes and the environment of this test.
     """
-    given = lines.encode() if isinstance(lines, str) else lines
+    stdin = lines.encode() if isinstance(lines, str) else lines
     pipe = subprocess.PIPE
     with popen(command, **{"stdin": pipe, "stdout": pipe, "stderr": pipe, "env": environment(), **options}) as process:
         try:
-            said, complained = process.communicate(given, timeout=patience)
+            said, complained = process.communicate(stdin, timeout=patience)
         except BaseException:
             process.kill()
             raise

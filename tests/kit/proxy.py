@@ -39,10 +39,10 @@ class Proxy(Network):
         back.join()
         self.end(server)
 
-    def _hand_on(self, one: socket.socket, other: socket.socket) -> None:
+    def _hand_on(self, source: socket.socket, other: socket.socket) -> None:
         with contextlib.suppress(OSError):
-            while said := one.recv(CHUNK):
+            while said := source.recv(CHUNK):
                 self._open.wait()
                 other.sendall(said)
-        shut(one)
+        shut(source)
         shut(other)

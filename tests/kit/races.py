@@ -53,7 +53,7 @@ def meet(first: Writer, unit: Unit, second: Writer, other: Unit, waits: Callable
     """Hold the first unit before its COMMIT until the other one has come and waits; return both verdicts."""
     first.store.hold()
     second.store.tried.clear()
-    one = first.submit(unit)
+    first_answer = first.submit(unit)
     assert first.store.held.wait(DEADLINE)
     two = second.submit(other)
     assert second.store.tried.wait(DEADLINE)
@@ -61,4 +61,4 @@ def meet(first: Writer, unit: Unit, second: Writer, other: Unit, waits: Callable
         eventually(waits, "the second transaction's wait")
     finally:
         first.store.let_go()
-    return [one(), two()]
+    return [first_answer(), two()]

@@ -49,28 +49,28 @@ def processes() -> list[Process]:
     listed = subprocess.run(
         ["ps", "-A", "-ww", "-o", "pid=,ppid=,sess=,stat=,args="], capture_output=True, text=True, check=True
     ).stdout
-    found = [line.split(maxsplit=4) for line in listed.splitlines()]
+    lines = [line.split(maxsplit=4) for line in listed.splitlines()]
     return [
         Process(int(words[0]), int(words[1]), int(words[2]), words[4])
-        for words in found
+        for words in lines
         if len(words) == 5 and not words[3].startswith("Z")
     ]
 
 
 def parent(pid: int) -> int:
     """The process that has started another one."""
-    return next(one.parent for one in processes() if one.pid == pid)
+    return next(process.parent for process in processes() if process.pid == pid)
 
 
 def kill_all(chosen: Callable[[], list[Process]]) -> None:
     """``kill -9``, until there are none."""
 
     def gone() -> bool:
-        found = chosen()
-        for one in found:
+        running = chosen()
+        for process in running:
             with suppress(ProcessLookupError):  # it has ended meanwhile
-                os.kill(one.pid, signal.SIGKILL)
-        return not found
+                os.kill(process.pid, signal.SIGKILL)
+        return not running
 
     eventually(gone, "the end of Ray")
 
@@ -125,12 +125,14 @@ class RayCluster:
 
     def processes(self) -> list[Process]:
         """All of its processes, and what they have started."""
-        return [one for one in processes() if one.session in self._sessions]
+        return [process for process in processes() if process.session in self._sessions]
 
     def head(self, program: str) -> int:
         """The process of the head that runs a program: ``gcs_server``, ``raylet``."""
         return next(
-            one.pid for one in self.processes() if one.session == self._sessions[0] and f"/{program} " in one.command
+            process.pid
+            for process in self.processes()
+            if process.session == self._sessions[0] and f"/{program} " in process.command
         )
 
     def kill(self) -> None:

@@ -22,8 +22,8 @@ class RealSession(NamedTuple):
 
 
 def _file(path: str, content: str) -> Block:
-    told = {"filePath": path, "content": content, "numLines": 2, "startLine": 1, "totalLines": 2}
-    return {"filename": path, "content": {"type": "text", "file": told}, "displayPath": path.rpartition("/")[2]}
+    file = {"filePath": path, "content": content, "numLines": 2, "startLine": 1, "totalLines": 2}
+    return {"filename": path, "content": {"type": "text", "file": file}, "displayPath": path.rpartition("/")[2]}
 
 
 def _attach(session: ClaudeCode, kind: str, **fields: Any) -> str:
@@ -152,7 +152,7 @@ def _codex_compacted() -> RealSession:
     session.line("compacted", message="The summary: tea.", replacement_history=kept, window_number=1)
     session.line("world_state", full=True, state={})
     session.turn("After compaction?", "reply 4")
-    before = tuple(one["content"][0]["text"] for one in kept)
+    before = tuple(item["content"][0]["text"] for item in kept)
     sent: tuple[Sent, ...] = (
         ("user", (*before, "After compaction?")),
         ("assistant", ("reply 4",)),

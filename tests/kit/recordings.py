@@ -62,15 +62,15 @@ class ClaudeCode:
         self, reply: str, *content: Block | str, after: str | None = "", model: str = "claude-sonnet-5-5", **fields: Any
     ) -> str:
         """A piece of the reply with this id."""
-        blocks = [text(one) if isinstance(one, str) else one for one in content]
-        stop = "tool_use" if any(one["type"] == "tool_use" for one in blocks) else "end_turn"
+        blocks = [text(block) if isinstance(block, str) else block for block in content]
+        stop = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
         usage = {"input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 100, "service_tier": "standard"}
         message = {"id": reply, "type": "message", "role": "assistant", "model": model, "content": blocks}
         return self.line("assistant", after, message={**message, "stop_reason": stop, "usage": usage}, **fields)
 
-    def call(self, call: str, name: str = "Bash", **given: Any) -> Block:
+    def call(self, call: str, name: str = "Bash", **arguments: Any) -> Block:
         """A call in a reply."""
-        return {"type": "tool_use", "id": call, "name": name, "input": given}
+        return {"type": "tool_use", "id": call, "name": name, "input": arguments}
 
     def result(self, call: str, content: str | list[Block], after: str | None = "", **fields: Any) -> str:
         """The result of a call."""
@@ -90,8 +90,8 @@ class Codex:
 
     def __init__(self, session: str = "s1", version: str = "0.142.0", **meta: Any) -> None:
         self.rows: list[dict[str, Any]] = []
-        told = {"id": session, "timestamp": iso_time(BEGUN), "cwd": "/ship", "originator": "codex_cli_rs"}
-        self.line("session_meta", **told, cli_version=version, model_provider="openai", **meta)
+        session_meta = {"id": session, "timestamp": iso_time(BEGUN), "cwd": "/ship", "originator": "codex_cli_rs"}
+        self.line("session_meta", **session_meta, cli_version=version, model_provider="openai", **meta)
         self.line("turn_context", cwd="/ship", model="gpt-5-codex", approval_policy="never")
 
     @property
@@ -122,11 +122,11 @@ class Codex:
         if thought:
             summary = [{"type": "summary_text", "text": thought}]
             self.item("reasoning", summary=summary, content=None, encrypted_content="gAAA")
-        for one in said:
-            self.item("message", role="assistant", content=[{"type": "output_text", "text": one}])
-            self.event("agent_message", message=one)
-        for call, given in (calls or {}).items():
-            self.item("function_call", name="exec_command", arguments=json.dumps(given), call_id=call)
+        for text in said:
+            self.item("message", role="assistant", content=[{"type": "output_text", "text": text}])
+            self.event("agent_message", message=text)
+        for call, command in (calls or {}).items():
+            self.item("function_call", name="exec_command", arguments=json.dumps(command), call_id=call)
         used = {"input_tokens": 110, "cached_input_tokens": 100, "output_tokens": 5, "total_tokens": 115}
         self.event("token_count", info={"last_token_usage": used, "total_token_usage": used}, rate_limits=None)
 
@@ -144,8 +144,8 @@ class Pi:
     """A session of pi; each method adds a line, and returns its id."""
 
     def __init__(self, session: str = "s1", version: int = 3, **header: Any) -> None:
-        told = {"type": "session", "version": version, "id": session, "timestamp": iso_time(BEGUN), "cwd": "/ship"}
-        self.rows: list[dict[str, Any]] = [told | header]
+        fields = {"type": "session", "version": version, "id": session, "timestamp": iso_time(BEGUN), "cwd": "/ship"}
+        self.rows: list[dict[str, Any]] = [fields | header]
         self._is_linked = version > 1
 
     @property
@@ -176,8 +176,8 @@ class Pi:
 
     def reply(self, *content: Block | str, after: str | None = "", **fields: Any) -> str:
         """A reply."""
-        blocks = [text(one) if isinstance(one, str) else one for one in content]
-        stop = "toolUse" if any(one["type"] == "toolCall" for one in blocks) else "stop"
+        blocks = [text(block) if isinstance(block, str) else block for block in content]
+        stop = "toolUse" if any(block["type"] == "toolCall" for block in blocks) else "stop"
         usage = {
             "input": 10,
             "output": 5,
@@ -186,12 +186,12 @@ class Pi:
             "totalTokens": 115,
             "cost": {"total": 0.25},
         }
-        told = {"api": "anthropic-messages", "provider": "anthropic", "model": "claude-sonnet-5-5", "usage": usage}
-        return self.message("assistant", after, content=blocks, **{**told, "stopReason": stop, **fields})
+        origin = {"api": "anthropic-messages", "provider": "anthropic", "model": "claude-sonnet-5-5", "usage": usage}
+        return self.message("assistant", after, content=blocks, **{**origin, "stopReason": stop, **fields})
 
-    def call(self, call: str, **given: Any) -> Block:
+    def call(self, call: str, **arguments: Any) -> Block:
         """A call in a reply."""
-        return {"type": "toolCall", "id": call, "name": "bash", "arguments": given}
+        return {"type": "toolCall", "id": call, "name": "bash", "arguments": arguments}
 
     def result(self, call: str, output: str, after: str | None = "", *, is_error: bool = False) -> str:
         """The result of a call."""
@@ -270,7 +270,7 @@ def _openai() -> bytes:
     return encoded([request(said, "A mast."), request(steel, "Riveted."), request(wood, "Oak.")])
 
 
-def otlp_span(number: int, operation: str, told: Mapping[str, object]) -> Block:
+def otlp_span(number: int, operation: str, attributes: Mapping[str, object]) -> Block:
     """A span with facts of the conventions, whose names begin with ``gen_ai.``."""
 
     def value(fact: object) -> Block:
@@ -278,7 +278,7 @@ def otlp_span(number: int, operation: str, told: Mapping[str, object]) -> Block:
             return {"intValue": str(fact)}
         return {"stringValue": fact if isinstance(fact, str) else json.dumps(fact)}
 
-    facts = {"operation.name": operation, "provider.name": "anthropic", **told}
+    facts = {"operation.name": operation, "provider.name": "anthropic", **attributes}
     start = BEGUN + 1_000 * number
     return {
         "traceId": "t1",
@@ -320,8 +320,8 @@ def _langfuse() -> bytes:
 
     def generation(number: int, said: list[Block], reply: object) -> Block:
         times = {"startTime": iso_time(BEGUN + number), "endTime": iso_time(BEGUN + number + 1)}
-        told = {"model": "gpt-5", "usageDetails": {"input": 10, "output": 5}, "totalCost": 0.25, **times}
-        return {"id": str(number), "traceId": "t1", "type": "GENERATION", "input": said, "output": reply, **told}
+        fields = {"model": "gpt-5", "usageDetails": {"input": 10, "output": 5}, "totalCost": 0.25, **times}
+        return {"id": str(number), "traceId": "t1", "type": "GENERATION", "input": said, "output": reply, **fields}
 
     second = generation(20, [*asked, called, result], {"role": "assistant", "content": "A mast."})
     span: Block = {"id": "9", "traceId": "t1", "type": "SPAN", "input": "x", "output": "y"}

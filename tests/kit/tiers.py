@@ -88,7 +88,7 @@ def tier(case: Case) -> Tier:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The tier of a run."""
-    names = [one.name.lower() for one in Tier]
+    names = [tier.name.lower() for tier in Tier]
     parser.addoption("--tier", choices=names, default="standard", help="which tests run: see tests.kit.tiers")
 
 
@@ -110,9 +110,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what is of a tier above."""
     chosen = Tier[config.getoption("--tier").upper()]
     tiers = list(zip(_sampled([tier(case) for case in _cases(items)], items), items, strict=True))
-    if left := [item for one, item in tiers if one > chosen]:
+    if left := [item for tier, item in tiers if tier > chosen]:
         config.hook.pytest_deselected(items=left)
-    items[:] = [item for one, item in tiers if one <= chosen]
+    items[:] = [item for tier, item in tiers if tier <= chosen]
     if chosen < Tier.THOROUGH:
         _try_fewer(items)
 
@@ -120,12 +120,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _sampled(tiers: Sequence[Tier], items: Sequence[pytest.Item]) -> Iterable[Tier]:
     """Leave to the thorough tier the cases of a test that are not in its sample."""
     tests: dict[tuple[str, int], list[int]] = {}
-    for index, (one, item) in enumerate(zip(tiers, items, strict=True)):
-        if one < Tier.THOROUGH and (mark := item.get_closest_marker("sample")):
+    for index, (tier, item) in enumerate(zip(tiers, items, strict=True)):
+        if tier < Tier.THOROUGH and (mark := item.get_closest_marker("sample")):
             assert len(mark.args) == 2, f"{item.nodeid}: Give the reason: sample(COUNT, REASON)."
             tests.setdefault((item.nodeid.partition("[")[0], mark.args[0]), []).append(index)
     left = {index for (_, count), cases in tests.items() for index in {*cases} - {*spread(cases, count)}}
-    return (Tier.THOROUGH if index in left else one for index, one in enumerate(tiers))
+    return (Tier.THOROUGH if index in left else tier for index, tier in enumerate(tiers))
 
 
 def spread(things: Sequence[T], count: int) -> list[T]:

@@ -27,7 +27,7 @@ class Seen(NamedTuple):
 
 def calling(*calls: tuple[str, Mapping[str, Any]] | str) -> Reply:
     """A reply that asks for calls, with the ids 1, 2, …; one is a tool's name, or a name and arguments."""
-    pairs = [(one, {}) if isinstance(one, str) else one for one in calls]
+    pairs = [(call, {}) if isinstance(call, str) else call for call in calls]
     made = tuple(ToolCall(name, arguments, str(number)) for number, (name, arguments) in enumerate(pairs, 1))
     return Reply(tool_calls=made, stop_reason="tool_use")
 

@@ -131,16 +131,16 @@ def _pattern(line: str, known: dict[str, str]) -> str:
     if line == "…\n":
         return "(?s:.*?)"
 
-    def variable(found: re.Match[str]) -> str:
-        match found.lastgroup:
-            case "words" if not beginnings(found[0]):
-                return re.escape(found[0])
-            case "words" | "id" if found[0] in known:
-                return f"(?P={known[found[0]]})"
+    def variable(match: re.Match[str]) -> str:
+        match match.lastgroup:
+            case "words" if not beginnings(match[0]):
+                return re.escape(match[0])
+            case "words" | "id" if match[0] in known:
+                return f"(?P={known[match[0]]})"
             case "words" | "id" as which:
-                known[found[0]] = f"id{len(known)}"
+                known[match[0]] = f"id{len(known)}"
                 form = r"[a-z]{3,8}-[a-z]{3,8}" if which == "words" else r"[\w-]{22}"
-                return f"(?P<{known[found[0]]}>{form})"
+                return f"(?P<{known[match[0]]}>{form})"
             case "time":
                 return r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d"
             case "place":
@@ -152,9 +152,9 @@ def _pattern(line: str, known: dict[str, str]) -> str:
         return r"\s+"
 
     parts, at = [], 0
-    for found in _VARIABLE.finditer(line):
-        parts += [re.escape(line[at : found.start()]), variable(found)]
-        at = found.end()
+    for match in _VARIABLE.finditer(line):
+        parts += [re.escape(line[at : match.start()]), variable(match)]
+        at = match.end()
     return "".join([*parts, re.escape(line[at:])])
 
 
@@ -183,8 +183,8 @@ def _end_job(job: Program, at_once: bool) -> None:
 
 def _until_prompt(shell: Program) -> tuple[str, str]:
     """What comes before the next prompt, and that."""
-    found = shell.expect(_PROMPT)
-    return found.string[: found.start()], found[0]
+    match = shell.expect(_PROMPT)
+    return match.string[: match.start()], match[0]
 
 
 def _killed_after(lines: list[str], number: int) -> str | None:
@@ -195,9 +195,9 @@ def _killed_after(lines: list[str], number: int) -> str | None:
 
 def _killed(shell: Program, seen: str) -> str:
     """What came until it was killed."""
-    found = shell.expect(re.escape(seen))
+    match = shell.expect(re.escape(seen))
     shell.kill()
-    return found.string[: found.end()]
+    return match.string[: match.end()]
 
 
 def _leave(shell: Program) -> None:

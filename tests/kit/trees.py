@@ -95,7 +95,7 @@ def record(store: Store, agent: str) -> AgentRecord:
 
 def living(tx: Transaction) -> list[AgentRecord]:
     """All agents that are not dead, oldest first."""
-    return [one for one in registry.every(tx) if one.living]
+    return [record for record in registry.every(tx) if record.living]
 
 
 def change(store: Store, agent: str, assignment: str) -> None:

@@ -40,9 +40,12 @@ def modules() -> list[str]:
 def verbs_of(module: str) -> list[Verb | VerbGroup]:
     """The verbs of a module that have a word of their own."""
     own = vars(import_module(f"ikigai_actors.{module}")).values()
-    groups = {one.name: one for one in own if isinstance(one, VerbGroup)}
+    groups = {verb.name: verb for verb in own if isinstance(verb, VerbGroup)}
     inner = [verb for group in groups.values() for verb in group.verbs]
-    return [*{one.name: one for one in own if isinstance(one, Verb) and one not in inner}.values(), *groups.values()]
+    return [
+        *{verb.name: verb for verb in own if isinstance(verb, Verb) and verb not in inner}.values(),
+        *groups.values(),
+    ]
 
 
 def row_of(module: str, verb: Verb | VerbGroup) -> Row:
@@ -66,7 +69,7 @@ def rows() -> dict[str, Row]:
 def script(every: dict[str, Row]) -> str:
     """The text of the module `declared`."""
     lines = [
-        f"    {_quoted(word)}: (\n" + "".join(f"        {_quoted(one)},\n" for one in row) + "    ),\n"
+        f"    {_quoted(word)}: (\n" + "".join(f"        {_quoted(cell)},\n" for cell in row) + "    ),\n"
         for word, row in every.items()
     ]
     return f"{HEAD}\nDECLARED = {{\n{''.join(lines)}}}\n"

@@ -60,15 +60,15 @@ def shares(files: Sequence[str], seconds: Sequence[float], whole: Collection[str
     A file of ``whole`` stays in one part.
     """
     begins, total = 0, 0.0
-    found: list[tuple[float, range]] = []
+    ranges: list[tuple[float, range]] = []
     for index, (file, took) in enumerate(zip(files, seconds, strict=True)):
         other = index and file != files[index - 1]
         if index and (other or (total + took > SHARE and file not in whole)):
-            found.append((total, range(begins, index)))
+            ranges.append((total, range(begins, index)))
             begins, total = index, 0.0
         total += took
-    found.append((total, range(begins, len(files))))
-    return [share for _, share in sorted(found, key=lambda one: -one[0])]
+    ranges.append((total, range(begins, len(files))))
+    return [share for _, share in sorted(ranges, key=lambda share: -share[0])]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -101,7 +101,7 @@ def still_there(
         arguments: what pytest was given, with ``::`` where it is only a part of a file.
         root: the directory of the files.
     """
-    whole = {_file(name) for name in collected} - {_file(one) for one in arguments if "::" in one}
+    whole = {_file(name) for name in collected} - {_file(argument) for argument in arguments if "::" in argument}
     return {
         name: took
         for name, took in seconds.items()
@@ -208,20 +208,20 @@ class Run:
         while self._crew:
             for link in cast(list[Connection], wait(list(self._crew))):
                 try:
-                    told = link.recv()
+                    message = link.recv()
                 except (EOFError, ConnectionResetError):
                     self._ended(self._crew.pop(link), queue)
                     continue
-                if isinstance(told, range):
-                    self._crew[link].running = told
+                if isinstance(message, range):
+                    self._crew[link].running = message
                 else:
-                    self._heard(self._crew[link].running.start, told)
+                    self._heard(self._crew[link].running.start, message)
 
-    def _heard(self, index: int, told: dict[str, Any]) -> None:
+    def _heard(self, index: int, report: dict[str, Any]) -> None:
         """Keep a report; log those of a test that has passed."""
         config = self.session.config
         reports = self._reports.setdefault(index, [])
-        reports.append(config.hook.pytest_report_from_serializable(config=config, data=told))
+        reports.append(config.hook.pytest_report_from_serializable(config=config, data=report))
         self._seconds[reports[0].nodeid] = sum(report.duration for report in reports)
         stops = bool(config.option.maxfail)
         if reports[-1].when == "teardown" and (stops or not any(report.failed for report in reports)):
@@ -277,7 +277,7 @@ def _taken(queue: int) -> Iterator[range]:
 
 def _shares_a_fixture(item: pytest.Item) -> bool:
     fixtures = item._fixtureinfo.name2fixturedefs.values() if isinstance(item, pytest.Function) else ()
-    return any(fixture.scope == "module" for found in fixtures for fixture in found)
+    return any(fixture.scope == "module" for name_of in fixtures for fixture in name_of)
 
 
 @dataclass(eq=False)

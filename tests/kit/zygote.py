@@ -163,9 +163,9 @@ class Forked(subprocess.Popen[Any]):
             if not select.select([self._status], [], [], timeout)[0]:
                 assert timeout is not None
                 raise subprocess.TimeoutExpired(self.args, timeout)
-            told = os.read(self._status, 64)
+            status = os.read(self._status, 64)
             os.close(self._status)
-            self.returncode = os.waitstatus_to_exitcode(int(told or b"9"))  # the zygote's end kills nobody
+            self.returncode = os.waitstatus_to_exitcode(int(status or b"9"))  # the zygote's end kills nobody
         return self.returncode
 
 
@@ -211,18 +211,18 @@ def serve(listener: socket.socket) -> Request | None:
             _reap(children)
         if listener in ready:
             asking.append(listener.accept()[0])
-        for one in [one for one in asking if one in ready]:
-            data, descriptors, _, _ = socket.recv_fds(one, SIZE, MOST_FDS)
+        for link in [link for link in asking if link in ready]:
+            data, descriptors, _, _ = socket.recv_fds(link, SIZE, MOST_FDS)
             if not data:
-                asking.remove(one)
-                one.close()
+                asking.remove(link)
+                link.close()
                 continue
-            status, *given = descriptors
+            status, *files = descriptors
             if child := os.fork():
-                for descriptor in given:
+                for descriptor in files:
                     os.close(descriptor)
                 children[child] = status
-                one.send(str(child).encode())
+                link.send(str(child).encode())
                 continue
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -232,7 +232,7 @@ def serve(listener: socket.socket) -> Request | None:
             for other in (listener, *asking):
                 other.close()
             request = Request(*json.loads(data))
-            _become(request, given)
+            _become(request, files)
             return request
     return None
 
@@ -247,13 +247,13 @@ def _reap(children: dict[int, int]) -> None:
         os.close(children.pop(child))
 
 
-def _become(request: Request, given: Sequence[int]) -> None:
+def _become(request: Request, files: Sequence[int]) -> None:
     """Take the request's session, streams, directory and environment."""
     if request.session:
         os.setsid()
-    above = max([2, *request.numbers, *given]) + 1
-    moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, above) for descriptor in given]
-    for descriptor in given:
+    above = max([2, *request.numbers, *files]) + 1
+    moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, above) for descriptor in files]
+    for descriptor in files:
         os.close(descriptor)
     for descriptor, number in zip(moved, [0, 1, 2, *request.numbers], strict=True):
         os.dup2(descriptor, number)
@@ -316,9 +316,9 @@ def warm_up() -> None:
     """Import the package, and what it imports late."""
     import ikigai_actors
 
-    for found in pkgutil.walk_packages(ikigai_actors.__path__, "ikigai_actors."):
-        if not found.name.startswith((*COLD, *guests_missing())):
-            importlib.import_module(found.name)
+    for module in pkgutil.walk_packages(ikigai_actors.__path__, "ikigai_actors."):
+        if not module.name.startswith((*COLD, *guests_missing())):
+            importlib.import_module(module.name)
     for name in WARM:
         importlib.import_module(name)
     gc.collect()

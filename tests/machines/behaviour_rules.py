@@ -146,7 +146,7 @@ class BehaviourRules(Stage):
         super().comes_to_rest()
         for uuid in self.experiments.begun:
             self.attempt(partial(self._book_of, uuid), partial(self.experiments.check_function, uuid))
-        if ran := [one.name for one in (self.work, *self.outside) if one.runs[FROM_TRIAL]]:
+        if ran := [trial.name for trial in (self.work, *self.outside) if trial.runs[FROM_TRIAL]]:
             raise Broken(f"inside: {', '.join(ran)} ran in a trial")
 
     def serves(self) -> bool:
@@ -170,7 +170,7 @@ class BehaviourRules(Stage):
         if last.get("text") == LEFT:
             return SLOW  # others may answer first
         if (called := CALLED.get(last.get("text"))) is not None:
-            calls = tuple(ToolCall(name, given, f"c{n}") for n, (name, given) in enumerate(called))
+            calls = tuple(ToolCall(name, arguments, f"c{n}") for n, (name, arguments) in enumerate(called))
             return Reply(tool_calls=calls, usage=COST)
         copy = self.ledger.oracle.histories[request.agent]
         made = sum(kind == Kind.ASSISTANT for _, kind, _, _ in copy.written[copy.fork :])
@@ -187,7 +187,7 @@ class BehaviourRules(Stage):
     ) -> None:
         """A history is searched from; or the search that was begun with this plan goes on."""
         known = self.experiments.begun.items()
-        begun = [(uuid, one.terms) for uuid, one in known if one.terms.get("seed") == which]
+        begun = [(uuid, terms.terms) for uuid, terms in known if terms.terms.get("seed") == which]
         for uuid, _ in begun:
             self.attempt(partial(self._grant, uuid))
 
@@ -258,10 +258,10 @@ class BehaviourRules(Stage):
             turns, cases = _few(recorded(agent), each, BOUNDS.most // (samples * len(arms)))
             if not turns:
                 return
-            prompts = [GO if one.start.go else str(one.start.prompt) for one in cases]
-            after = [one.after for one in cases]
+            prompts = [GO if case.start.go else str(case.start.prompt) for case in cases]
+            after = [case.after for case in cases]
             self.experiments.beginning = Beginning(
-                [(one.start.of, one.start.at) for one in cases],
+                [(case.start.of, case.start.at) for case in cases],
                 lambda: Each(prompts, samples=samples, arms=arms, after=after),
                 replayed=[turn.opens for turn in turns],
             )
@@ -285,8 +285,8 @@ class BehaviourRules(Stage):
         """An agent has two turns under different settings; between them, it may be cleared, or the first taken back."""
         for tokens in (200, 300):
             self.attempt(partial(self._set_tokens, who, tokens))
-            given = [ToolCall("check_mail"), *([ToolCall("give_result", {"result": 3})] if between == TYPED else [])]
-            self.script(self.agent(who), *(Reply("", (call,)) for call in given))
+            calls = [ToolCall("check_mail"), *([ToolCall("give_result", {"result": 3})] if between == TYPED else [])]
+            self.script(self.agent(who), *(Reply("", (call,)) for call in calls))
             self.prompted(self.agent(who), "check", **({"output": int} if between == TYPED else {}))
             self.attempt(self.world.settle)
             if tokens == 200 and between not in ("", TYPED):
@@ -298,7 +298,7 @@ class BehaviourRules(Stage):
     @rule(which=st.integers(0, 7), before=BEFORE, said=PROMPTS, back=st.integers(0, 6))
     def prompt_trial(self, which: int, before: str, said: str, back: int) -> None:
         """A person prompts a trial, or a fork of one, perhaps after something that might set it free."""
-        trials = [uuid for one in self.experiments.begun.values() for uuid in one.trials]
+        trials = [uuid for trial in self.experiments.begun.values() for uuid in trial.trials]
         if not trials:
             return
         uuid = trials[which % len(trials)]
@@ -328,9 +328,9 @@ class BehaviourRules(Stage):
 
     def _keep(self, uuid: str) -> None:
         """Fork a trial out, once it is judged."""
-        [whose] = [one for one, begun in self.experiments.begun.items() if uuid in begun.trials]
+        [whose] = [key for key, begun in self.experiments.begun.items() if uuid in begun.trials]
         book = self._book_of(whose)
-        [number] = [one.number for one in book.trials.values() if one.agent == uuid]
+        [number] = [trial.number for trial in book.trials.values() if trial.agent == uuid]
         if number in book.judged and "of" in (book.terms or {}) and len(self.living()) < self.LIMIT:
             kept(Experiment(self.system.handle(whose), book, RunConfig()), number, None)
 
@@ -351,14 +351,14 @@ class BehaviourRules(Stage):
             looked_at.configure(max_tokens=400, timeout=PATIENCE)
             self.note_prompt("more", looked_at.prompt("more"))
         elif what in ("kill", "prune"):
-            self.ledger.ended.update(one.uuid for one in looked_at.kill(timeout=PATIENCE))
+            self.ledger.ended.update(record.uuid for record in looked_at.kill(timeout=PATIENCE))
         if what == "prune":
             self.upkeep.before = self.world.clock.now_ms() + 1
             prune_logs(self.system._store, self.upkeep.before, self.world.clock.now_ms())
         elif what == "prompt trial":
             self.note_prompt(USE, trial.prompt(USE))
         elif what == "kill trial":
-            self.ledger.ended.update(one.uuid for one in trial.kill(timeout=PATIENCE))
+            self.ledger.ended.update(record.uuid for record in trial.kill(timeout=PATIENCE))
 
     def _place(self, agent: AgentRef, back: int) -> tuple[str, int]:
         """An agent, and the last position at which it can be forked, so many before its end."""
@@ -382,7 +382,7 @@ class BehaviourRules(Stage):
         if not have_turns():
             self.fork_of(self.agent(0))
             self.change_between_turns(len(self.ledger.known) - 1, BETWEEN[who % len(BETWEEN)])
-        uuids, running = have_turns(), [one.uuid for one in self.living() if one.status == "running"]
+        uuids, running = have_turns(), [record.uuid for record in self.living() if record.status == "running"]
         if uuids and running:
             of, under = uuids[who % len(uuids)], running[who % len(running)]
             self.attempt(lambda: experiment(self.system.handle(of), self.system.handle(under)))

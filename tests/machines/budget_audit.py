@@ -25,11 +25,11 @@ def budgets_above(tx: Transaction, agents: Collection[str]) -> dict[str, set[str
 
 def beyond(tx: Transaction, agent: str) -> dict[str, int]:
     """By how many tokens what is spent and held is more than each budget above an agent grants; less than 0: not."""
-    found: dict[str, int] = {}
+    excess: dict[str, int] = {}
     for owner, _, _, unit, granted, used, _, held, spent, *_ in tx.run("budget_of", uuid=agent):
         if unit == "tokens":
-            found[owner] = used + held + spent - granted
-    return found
+            excess[owner] = used + held + spent - granted
+    return excess
 
 
 def left_behind(tx: Transaction) -> list[str]:
@@ -44,8 +44,8 @@ def waiting_for_what_is_there(tx: Transaction, budgets: Collection[str]) -> Iter
         for uuid, need, unit, _ in tx.run("pauses_of", budget=budget, most=1):
             [(_, nearest)] = tx.run("look_at_budgets", uuids=[uuid])
             ledger = BudgetLedger(tx, LockedRows(()), [nearest], {})
-            found = decide_hold(ledger.chain(nearest), Need.decode(need), ledger.now)
-            if unit not in ("requests", "ms") and isinstance(found, Held):  # time comes back when a clock is set
+            decision = decide_hold(ledger.chain(nearest), Need.decode(need), ledger.now)
+            if unit not in ("requests", "ms") and isinstance(decision, Held):  # time comes back when a clock is set
                 yield uuid, unit
 
 

@@ -82,7 +82,7 @@ class BudgetOracle:
             return  # it was about to leave: its hold is spent as if it had
         hold = self.open.get(request.agent)
         if asks_for_summary(request):  # who merges the agent that is asked holds what that costs
-            hold = next((one for uuid, one in self.open.items() if self._asked.get(uuid) != one.at), None)
+            hold = next((asking for uuid, asking in self.open.items() if self._asked.get(uuid) != asking.at), None)
             if hold is None:
                 self._broken(f"held: agent {request.agent} is asked for a summary, and nothing is held for that")
         elif hold is None:
@@ -94,30 +94,30 @@ class BudgetOracle:
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Check one commit."""
-        ran = [one for one in changes if isinstance(one, RanStatement)]
+        ran = [change for change in changes if isinstance(change, RanStatement)]
         before = dict(self.waiting)
         placed: set[str] = set()
         wrote = any(isinstance(change, Written) and change.table == "messages" for change in changes)
-        told = [self._limited(one.parameters, wrote) for one in ran if one.query == "set_limit"]
-        for one in ran:
-            given = one.parameters
-            match one.query:
+        limits = [self._limited(statement.parameters, wrote) for statement in ran if statement.query == "set_limit"]
+        for statement in ran:
+            parameters = statement.parameters
+            match statement.query:
                 case "keep_hold":
-                    self._kept(given, placed)
+                    self._kept(parameters, placed)
                 case "raise_holds":
-                    for uuid in given["uuids"]:
+                    for uuid in parameters["uuids"]:
                         held = self.open[uuid]
                         self.open[uuid] = OpenHold(held.at, held.tokens + held.risk, 0)
                 case "add_pause":
-                    self.waiting[given["agent"]] = WaitingPlace(given["budget"], given["number"])
+                    self.waiting[parameters["agent"]] = WaitingPlace(parameters["budget"], parameters["number"])
                 case "end_pauses":
-                    for uuid in given["agents"]:
+                    for uuid in parameters["agents"]:
                         self.waiting.pop(uuid, None)
                         if uuid not in placed:  # it has given up its place itself: what is held is for another request
                             before.pop(uuid, None)
                 case "use_slot":
-                    self._slot(given)
-        self._check_told(changes, told)
+                    self._slot(parameters)
+        self._check_told(changes, limits)
         self._check_order(before, placed)
         if placed:
             self._check_zero(placed)
@@ -134,46 +134,46 @@ class BudgetOracle:
     def _broken(self, what: str) -> None:
         self._world.process.broken(what)
 
-    def _kept(self, given: Mapping[str, Any], placed: set[str]) -> None:
-        uuid = given["uuid"]
-        if self.open.pop(uuid, None) is None and (given["spent_tokens"] or given["spent_usd"]):
-            self._broken(f"once: agent {uuid} settles {given['spent_tokens']} tokens, and nothing is held for it")
-        self._spent += given["spent_tokens"]
+    def _kept(self, parameters: Mapping[str, Any], placed: set[str]) -> None:
+        uuid = parameters["uuid"]
+        if self.open.pop(uuid, None) is None and (parameters["spent_tokens"] or parameters["spent_usd"]):
+            self._broken(f"once: agent {uuid} settles {parameters['spent_tokens']} tokens, and nothing is held for it")
+        self._spent += parameters["spent_tokens"]
         self._asked.pop(uuid, None)
-        if given["at"]:
-            self.open[uuid] = OpenHold(given["at"], given["tokens"], given["risk_tokens"])
+        if parameters["at"]:
+            self.open[uuid] = OpenHold(parameters["at"], parameters["tokens"], parameters["risk_tokens"])
             placed.add(uuid)
 
-    def _slot(self, given: Mapping[str, Any]) -> None:
-        used = self._used.setdefault(given["budget"], [])
-        used.append(given["now"])
-        within = [at for at in used if 0 <= given["now"] - at < OF_SLOTS]
-        if len(within) > (most := self._most.get(given["budget"], 0)):
-            self._broken(f"slots: {len(within)} requests within a minute at budget {given['budget']}, of {most}")
+    def _slot(self, parameters: Mapping[str, Any]) -> None:
+        used = self._used.setdefault(parameters["budget"], [])
+        used.append(parameters["now"])
+        within = [at for at in used if 0 <= parameters["now"] - at < OF_SLOTS]
+        if len(within) > (most := self._most.get(parameters["budget"], 0)):
+            self._broken(f"slots: {len(within)} requests within a minute at budget {parameters['budget']}, of {most}")
 
-    def _limited(self, given: Mapping[str, Any], wrote: bool) -> tuple[int, int]:
+    def _limited(self, parameters: Mapping[str, Any], wrote: bool) -> tuple[int, int]:
         """Note a row of table ``limits``; return how often its owner must be told of this, at least and at most.
 
         What is set to what it is already looks like a mere look at the budget; neither has an agent write (``wrote``).
         """
-        key = given["budget"], given["unit"]
-        granted, told, now = self._granted.get(key), self._told.get(key, 0), given["notified"]
+        key = parameters["budget"], parameters["unit"]
+        granted, last, now = self._granted.get(key), self._told.get(key, 0), parameters["notified"]
         if key[1] == "requests":
-            self._most[key[0]] = max(self._most.get(key[0], 0), given["granted"])
-        self._granted[key], self._told[key] = given["granted"], now
-        if granted != given["granted"]:
+            self._most[key[0]] = max(self._most.get(key[0], 0), parameters["granted"])
+        self._granted[key], self._told[key] = parameters["granted"], now
+        if granted != parameters["granted"]:
             return int(now > 0), now
         if wrote:
-            if now < told:
+            if now < last:
                 self._broken(f"told: {key[1]} of budget {key[0]} is as if nobody had been told of it")
-            return int(now > told), now - told
-        return int(now > told), now
+            return int(now > last), now - last
+        return int(now > last), now
 
-    def _check_told(self, changes: Sequence[StoredChange], told: Sequence[tuple[int, int]]) -> None:
-        mails = [one.row for one in changes if isinstance(one, Written) and one.table == "mail"]
+    def _check_told(self, changes: Sequence[StoredChange], limits: Sequence[tuple[int, int]]) -> None:
+        mails = [change.row for change in changes if isinstance(change, Written) and change.table == "mail"]
         notices = [row[4] for row in mails if row[3] == NOTICE]
         notices = [text for text in notices if "/budget " in text or text.startswith("80 % of")]
-        least, most = sum(one for one, _ in told), sum(one for _, one in told)
+        least, most = sum(floor for floor, _ in limits), sum(ceiling for _, ceiling in limits)
         if not least <= len(notices) <= most:
             self._broken(f"told: {least} to {most} notices are due, and these are sent: {notices}")
 
@@ -195,8 +195,8 @@ class BudgetOracle:
         if not zero:
             return
         for uuid, above in self._world.process.looked_at.read(lambda tx: budgets_above(tx, placed)).items():
-            if found := zero & above:
-                self._broken(f"zero: something is held for agent {uuid}, and budgets {sorted(found)} grant nothing")
+            if empty := zero & above:
+                self._broken(f"zero: something is held for agent {uuid}, and budgets {sorted(empty)} grant nothing")
 
     def _check_room(self, placed: set[str]) -> None:
         held = sum(self.open[uuid].tokens for uuid in placed)
@@ -207,7 +207,7 @@ class BudgetOracle:
 
     def _check_bill(self) -> None:
         """The root's budget counts from the first, so that it is above all that was billed."""
-        worst = self._spent + sum(one.tokens + one.risk for one in self.open.values())
+        worst = self._spent + sum(request.tokens + request.risk for request in self.open.values())
         if self._meter.billed > worst and self._meter.billed > worst + (risk := self._risk()):
             self._broken(f"billed: the service counts {self._meter.billed} tokens, and {worst + risk} may be spent")
 
@@ -215,7 +215,11 @@ class BudgetOracle:
         """What requests that are over may have cost beyond what is spent, as agent 0's budget says."""
         root = next(iter(self._commits.agents))
         status = self._world.process.looked_at.read(lambda tx: budget_of(tx, root))
-        return 0 if status is None else int(status.risk.get("tokens", 0)) - sum(one.risk for one in self.open.values())
+        return (
+            0
+            if status is None
+            else int(status.risk.get("tokens", 0)) - sum(request.risk for request in self.open.values())
+        )
 
     def _short(self, tx: Transaction) -> list[str]:
         budgets = {place.budget for place in self.waiting.values()}

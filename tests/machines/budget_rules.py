@@ -161,8 +161,8 @@ class BudgetRules(Stage):
             status = agent.budget
             own = status is not None and status.owner == agent.uuid
             spent = int(status.spent.get("tokens", 0)) if own and status is not None else 0
-            given = {"tokens": spent + more if more >= 0 else 0, **({} if own else {"strict": strict})}
-            agent.set_budget(given, timeout=PATIENCE)
+            amounts = {"tokens": spent + more if more >= 0 else 0, **({} if own else {"strict": strict})}
+            agent.set_budget(amounts, timeout=PATIENCE)
 
         self.attempt(act)
 

@@ -70,7 +70,7 @@ class Tape:
     def hears(self, reply: Message) -> None:
         """Take a reply of the agent's model."""
         for call in calls_in(reply):
-            same = [content for name, given, content in self.record if (name, given) == (call.name, call.input)]
+            same = [content for name, arguments, content in self.record if (name, arguments) == (call.name, call.input)]
             key = f"{call.name} {json.dumps(call.input, sort_keys=True)}"
             self._due[call.id] = same[self._made[key]] if self._made[key] < len(same) else NOT_RECORDED
             self._made[key] += 1
@@ -115,11 +115,13 @@ class ExperimentOracle:
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Check one commit."""
         messages = [
-            Message(one.row[0], one.row[1], one.row[2], one.row[3], json.loads(one.row[4] or "{}"), 0)
-            for one in changes
-            if isinstance(one, Written) and one.table == "messages"
+            Message(
+                written.row[0], written.row[1], written.row[2], written.row[3], json.loads(written.row[4] or "{}"), 0
+            )
+            for written in changes
+            if isinstance(written, Written) and written.table == "messages"
         ]
-        births = {one.agent_uuid: one for one in messages if one.kind == Kind.FORK and "by" in one.data}
+        births = {fork.agent_uuid: fork for fork in messages if fork.kind == Kind.FORK and "by" in fork.data}
         for change in changes:
             if isinstance(change, RanStatement) and change.query == "register":
                 self._registered(change.parameters, births)
@@ -127,17 +129,17 @@ class ExperimentOracle:
                 self._broken(f"inside: what the model of a trial calls is done: {change}")
         for message in messages:
             self._wrote(message, births)
-        for uuid, one in self.begun.items():
-            born, judged = len(one.trials), len(one.ends)
+        for uuid, experiment in self.begun.items():
+            born, judged = len(experiment.trials), len(experiment.ends)
             if born > self._bounds.most or born - judged > self._bounds.parallel:
                 self._broken(f"bounded: experiment {uuid} has {born} trials, and {judged} verdicts")
 
-    def _registered(self, given: Mapping[str, Any], births: Mapping[str, Message]) -> None:
-        uuid = given["uuid"]
-        if given["parent"] in self.tapes:
-            self.tapes[uuid] = Tape(self.tapes[given["parent"]].effects)
-        if uuid in births and given["supervisor"] != (maker := births[uuid].data["by"]):
-            self._broken(f"untouched: trial {uuid} of {maker} is supervised by {given['supervisor']}")
+    def _registered(self, parameters: Mapping[str, Any], births: Mapping[str, Message]) -> None:
+        uuid = parameters["uuid"]
+        if parameters["parent"] in self.tapes:
+            self.tapes[uuid] = Tape(self.tapes[parameters["parent"]].effects)
+        if uuid in births and parameters["supervisor"] != (maker := births[uuid].data["by"]):
+            self._broken(f"untouched: trial {uuid} of {maker} is supervised by {parameters['supervisor']}")
 
     def _wrote(self, message: Message, births: Mapping[str, Message]) -> None:
         uuid, kind, data = message.agent_uuid, message.kind, message.data
@@ -155,11 +157,11 @@ class ExperimentOracle:
             assert self.beginning is not None  # the rule that begins it has said so
             self.begun[uuid] = Begun(data["terms"], self.beginning)
         elif kind == Kind.NOTE and uuid in self.begun:
-            one = self.begun[uuid]
+            experiment = self.begun[uuid]
             for *_, end in data.get("verdicts", ()):
-                if one.terms.get("each") == "step":
-                    self._check_step(one.trials[len(one.ends)], end)
-                one.ends.append(end)
+                if experiment.terms.get("each") == "step":
+                    self._check_step(experiment.trials[len(experiment.ends)], end)
+                experiment.ends.append(end)
         if (tape := self.tapes.get(uuid)) is not None:
             self._check_inside(message, tape)
 
@@ -176,19 +178,19 @@ class ExperimentOracle:
         elif kind == Kind.ERROR and (call := data.get("diverged")) and tape.due(call) != NOT_RECORDED:
             self._broken(f"inside: agent {uuid} is told that {data['tool']} is not in the record, which has it")
 
-    def _born(self, one: Begun, data: Mapping[str, Any]) -> None:
+    def _born(self, experiment: Begun, data: Mapping[str, Any]) -> None:
         """Check where a trial goes on from, and with which settings."""
         uuid, before, start = data["child"], data["from"], (data["of"], data["at"])
-        one.trials.append(uuid)
-        due = one.beginning.starts[data["place"]]
-        of, at = due if one.terms["verb"] in ("replay", "regress") else start
+        experiment.trials.append(uuid)
+        due = experiment.beginning.starts[data["place"]]
+        of, at = due if experiment.terms["verb"] in ("replay", "regress") else start
         if before:
-            due = one.trials[before - 1], one.ends[before - 1]
+            due = experiment.trials[before - 1], experiment.ends[before - 1]
         if start != due:
-            self._broken(f"function: trial {data['number']} of {one.terms} goes on from {start}, expected {due}")
-        if one.terms.get("each") == "log":
-            self._check_log(uuid, one.beginning.starts[data["place"]], one.beginning.replayed)
-        changed = one.terms.get("change", {}) if data["arm"] == "change" else {}
+            self._broken(f"function: trial {data['number']} of {experiment.terms} goes on from {start}, expected {due}")
+        if experiment.terms.get("each") == "log":
+            self._check_log(uuid, experiment.beginning.starts[data["place"]], experiment.beginning.replayed)
+        changed = experiment.terms.get("change", {}) if data["arm"] == "change" else {}
         has = settings_in(self._histories.histories[uuid].written)
         expected = {**settings_in(self._histories.histories[of].written[:at]), **changed}
         if {**has, "effects": None} != {**expected, "effects": None} or uuid not in self.tapes:
@@ -198,10 +200,10 @@ class ExperimentOracle:
         """Check the prompts before the turn of a trial. Turns that are not replayed are left out behind the first."""
         (of, at), trial = recorded, self._histories.histories[uuid]
         counted = _prompts(self._histories.histories[of].copy_of_beginning(at, ""))
-        told = [text for place, text in _prompts(trial) if place <= trial.fork]
+        texts = [text for place, text in _prompts(trial) if place <= trial.fork]
         due = [text for place, text in counted if place < min(replayed) or place in replayed]
-        if not (_is_within(due, told) and _is_within(told, [text for _, text in counted])):
-            self._broken(f"function: the trial {uuid} of a log is shown the prompts {told}, expected {due}")
+        if not (_is_within(due, texts) and _is_within(texts, [text for _, text in counted])):
+            self._broken(f"function: the trial {uuid} of a log is shown the prompts {texts}, expected {due}")
 
     def _check_step(self, uuid: str, end: int) -> None:
         """Check that a trial has ended with its first reply. What a person has asked of it since does not count."""
@@ -220,19 +222,19 @@ class ExperimentOracle:
         """Check ``function``: a book has the trials that its plan asks for by number, given the verdicts in order."""
         beginning = self.begun[uuid].beginning
         plan = beginning.plan()
-        asked = told = 0
+        asked = answered = 0
         while asked < len(book.trials):
-            if asked - told < self._bounds.parallel and (trial := plan.ask()) is not None:
+            if asked - answered < self._bounds.parallel and (trial := plan.ask()) is not None:
                 asked += 1
-                if (found := _asked_for(book, asked)) != (due := _facts(trial)):
-                    raise Broken(f"function: the book has {found}, and the plan asks for {due}")
-            elif told + 1 in book.judged:
-                told += 1
-                plan.tell(told, verdict := book.judged[told].verdict)
+                if (pending := _asked_for(book, asked)) != (due := _facts(trial)):
+                    raise Broken(f"function: the book has {pending}, and the plan asks for {due}")
+            elif answered + 1 in book.judged:
+                answered += 1
+                plan.tell(answered, verdict := book.judged[answered].verdict)
                 if beginning.judged is None or verdict.over:  # one that ended without an answer is not judged
                     continue
-                if (score := _score(beginning.judged(told))) != verdict.score:
-                    raise Broken(f"function: trial {told} of {book.terms} has {verdict}, and was judged {score}")
+                if (score := _score(beginning.judged(answered))) != verdict.score:
+                    raise Broken(f"function: trial {answered} of {book.terms} has {verdict}, and was judged {score}")
             else:
                 raise Broken(f"function: the plan does not ask for trial {asked + 1} of {book.terms} yet")
 
@@ -246,7 +248,7 @@ def _prompts(history: Copy) -> list[tuple[int, str]]:
 def _is_within(some: Sequence[str], all_of: Sequence[str]) -> bool:
     """Whether these are among those, in the same order."""
     rest = iter(all_of)
-    return all(one in rest for one in some)
+    return all(element in rest for element in some)
 
 
 def _texts(change: StoredChange) -> Iterator[str]:
@@ -255,7 +257,7 @@ def _texts(change: StoredChange) -> Iterator[str]:
         values: Sequence[Any] = [] if change.row[2] in (Kind.ASSISTANT, Kind.TOOL_RESULT) else [change.row[3]]
     else:
         values = change.row if isinstance(change, Written) else list(change.parameters.values())
-    return (one for one in values if isinstance(one, str))
+    return (value for value in values if isinstance(value, str))
 
 
 def _asked_for(book: Book, number: int) -> tuple[object, ...]:

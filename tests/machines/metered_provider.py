@@ -43,16 +43,16 @@ class MeteredProvider(ScriptedProvider):
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         meter = self._meter
         meter.requests += 1
-        told = meter.requests % 4 != 2
+        has_usage = meter.requests % 4 != 2
         taken = meter.tokens(_sent(request))
         meter.billed += taken
         left = int(request.settings.get("max_tokens", MOST_OUTPUT))
-        given = 0
+        sent = 0
 
         def bill(tokens: int) -> None:
-            nonlocal given
-            more = min(tokens, left - given)
-            given += more
+            nonlocal sent
+            more = min(tokens, left - sent)
+            sent += more
             meter.billed += more
 
         def pass_on(delta: Delta) -> None:
@@ -63,11 +63,11 @@ class MeteredProvider(ScriptedProvider):
             reply = await super().respond(request, pass_on)
         except ProviderError as error:
             if error.free:
-                meter.billed -= taken + given
+                meter.billed -= taken + sent
             raise
         bill(10 * len(reply.tool_calls))
         third = taken // 3
-        usage = Usage(taken - 2 * third, given, third, third) if told else None
+        usage = Usage(taken - 2 * third, sent, third, third) if has_usage else None
         return Reply(reply.text, reply.tool_calls, reply.stop_reason, usage=usage, model="metered")
 
 
@@ -86,5 +86,5 @@ def _text(block: Mapping[str, Any]) -> str:
             return json.dumps(block["input"])
         case "tool_result":
             content = block["content"]
-            return content if isinstance(content, str) else "".join(str(one.get("text", "")) for one in content)
+            return content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content)
     return ""

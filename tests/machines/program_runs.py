@@ -96,15 +96,15 @@ def lead(task: str) -> str:
     me, plan = current_agent(), plan_in(task)
     kids: list[AgentRef] = []
     waiting: list[Future[Reply]] = []
-    told: list[str] = []
-    for one in plan:
-        match one.kind:
+    lines: list[str] = []
+    for entry in plan:
+        match entry.kind:
             case "fork":
-                kids.append(_forked(me, one.text))
+                kids.append(_forked(me, entry.text))
             case "prompt":
-                waiting.append(kids[one.child].prompt(one.text))
+                waiting.append(kids[entry.child].prompt(entry.text))
             case "wait":
-                told += [reply.text for reply in gather(*waiting)]
+                lines += [reply.text for reply in gather(*waiting)]
                 waiting = []
             case "first" if waiting:
                 first(*waiting)  # which one it is, is not the same in each run
@@ -115,10 +115,10 @@ def lead(task: str) -> str:
             case kind:
                 how: Any = {"once": False, "again": True, "by_key": "by_key"}[kind]
                 try:
-                    told.append(step(act, kind, one.text, idempotent=how))
+                    lines.append(step(act, kind, entry.text, idempotent=how))
                 except StepFailed:
-                    told.append(UNKNOWN)
-    return " ".join(told)
+                    lines.append(UNKNOWN)
+    return " ".join(lines)
 
 
 def _forked(me: AgentRef, name: str) -> AgentRef:
@@ -131,12 +131,12 @@ def _forked(me: AgentRef, name: str) -> AgentRef:
 
 def task_of(plan: Plan) -> str:
     """A plan as the text of a prompt."""
-    return " ".join(f"{one.kind}|{one.text}|{one.child}" for one in plan)
+    return " ".join(f"{act.kind}|{act.text}|{act.child}" for act in plan)
 
 
 def plan_in(task: str) -> Plan:
     """The plan in the text of a prompt."""
-    parts = (one.split("|") for one in task.split())
+    parts = (part.split("|") for part in task.split())
     return tuple(Act(kind, text, int(child)) for kind, text, child in parts)
 
 
@@ -186,20 +186,20 @@ class Run:
                     return None
                 self._do(world, blow)
                 boss = self._asked(world)
-            told = self._reply(world)
+            answer = self._reply(world)
             self.choices = world.agenda.steps - begun
             self._judge(world)
-            return told
+            return answer
 
     def parked_for(self) -> int:
         """At how many choices the program was parked, in a run to which nothing is done. It has no actor then."""
         with self._world() as world:
-            boss, found = self._asked(world), 0
+            boss, count = self._asked(world), 0
             while self._goes_on(world, 1):
-                found += boss.record.parked > 0 and boss.uuid not in {
-                    one.origin.uuid for one in world.system._processes
+                count += boss.record.parked > 0 and boss.uuid not in {
+                    process.origin.uuid for process in world.system._processes
                 }
-            return found
+            return count
 
     @contextmanager
     def _world(self) -> Iterator[Simulation]:
@@ -207,8 +207,8 @@ class Run:
         OUTSIDE = self.outside = Outside()
         schedule = Schedule.seeded(self._schedule) if self._schedule else Schedule({})
         with simulated(schedule, hosts=self._hosts, steps=1_000_000) as world:
-            given = {"script": ScriptedProvider(answered)}
-            world.open(ScriptedProvider([]), given, programs=_Fresh(), park_after=self._park_after)
+            providers = {"script": ScriptedProvider(answered)}
+            world.open(ScriptedProvider([]), providers, programs=_Fresh(), park_after=self._park_after)
             if self._hosts > 1:
                 world.sleep(5)
             yield world
@@ -242,7 +242,7 @@ class Run:
                 world.crash()
                 world.reopen(resume=True)
             case "kill":
-                host = next(one for one in world.hosts if one.host_id == world.system.agent("boss").record.owner)
+                host = next(owner for owner in world.hosts if owner.host_id == world.system.agent("boss").record.owner)
                 host.kill()
                 world.sleep(30)
                 host.start()
@@ -264,9 +264,9 @@ class Run:
         boss.signal(Signal.INT)
         world.sleep(1)
         done, head = list(self.outside.done), boss.record.turn
-        written = [one.id for one in boss.history()]
+        written = [message.id for message in boss.history()]
         world.sleep(60)
-        if head or self.outside.done != done or [one.id for one in boss.history()] != written:
+        if head or self.outside.done != done or [message.id for message in boss.history()] != written:
             raise Broken("over: something of an interrupted turn has gone on")
         with suppress(TurnInterrupted):
             self._future.get(timeout=1)
@@ -279,25 +279,25 @@ class Run:
             keys = [key for key, how in self.outside.done if how == kind]
             if len(keys) > len(set(keys)):
                 raise Broken(f"once: a step {kind} was done twice under one key")
-        wanted = [one.text for one in self.plan if one.kind == "fork"]
-        kids = {one.name: one for one in boss.children()}
-        if sorted(one.name or "" for one in boss.children()) != sorted(wanted):
+        wanted = [act.text for act in self.plan if act.kind == "fork"]
+        kids = {child.name: child for child in boss.children()}
+        if sorted(child.name or "" for child in boss.children()) != sorted(wanted):
             raise Broken(f"child: expected children {wanted}, got {sorted(map(str, kids))}")
         for number, name in enumerate(wanted):
-            asked = [one.text for one in self.plan if one.kind == "prompt" and one.child == number]
-            found = [one.content for one in kids[name].history() if one.kind == "user"]
-            if sorted(found) != sorted(asked):
-                raise Broken(f"prompt: {name} was asked {found}, and should have been asked {asked}")
+            asked = [act.text for act in self.plan if act.kind == "prompt" and act.child == number]
+            prompts = [message.content for message in kids[name].history() if message.kind == "user"]
+            if sorted(prompts) != sorted(asked):
+                raise Broken(f"prompt: {name} was asked {prompts}, and should have been asked {asked}")
 
 
 def judged(plan: Plan, plain: str | None, blows: Sequence[Blow], hosts: int = 1, schedule: int = 0) -> None:
     """Judge a run with blows; ``plain`` is the answer of one without. Raises `Broken`."""
-    told = Run(plan, hosts, schedule).answer(blows)
-    if told is None:
+    answer = Run(plan, hosts, schedule).answer(blows)
+    if answer is None:
         return
-    steps = zip(told.split(), (plain or "").split(), strict=True)
-    if any(one not in (other, UNKNOWN) for one, other in steps):
-        raise Broken(f"answer: expected {plain}, got {told}")
+    steps = zip(answer.split(), (plain or "").split(), strict=True)
+    if any(earlier not in (other, UNKNOWN) for earlier, other in steps):
+        raise Broken(f"answer: expected {plain}, got {answer}")
 
 
 def drawn_blows(chance: Random, choices: int, most: int, kinds: Sequence[str] = BLOWS) -> list[Blow]:

@@ -45,34 +45,42 @@ class SpendingOracle:
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Check one commit."""
-        for one in changes:
-            if isinstance(one, RanStatement):
-                self._ran(one.query, one.parameters)
+        for change in changes:
+            if isinstance(change, RanStatement):
+                self._ran(change.query, change.parameters)
         messages = [
-            Message.from_row(one.row) for one in changes if isinstance(one, Written) and one.table == "messages"
+            Message.from_row(change.row)
+            for change in changes
+            if isinstance(change, Written) and change.table == "messages"
         ]
-        rows = {one.row[:2]: one.row[2:] for one in changes if isinstance(one, Written) and one.table == "spendings"}
+        rows = {
+            change.row[:2]: change.row[2:]
+            for change in changes
+            if isinstance(change, Written) and change.table == "spendings"
+        }
         self._check_paid(messages, rows)
         for message in messages:
             if message.kind == Kind.USER:
                 self._of_turns[message.agent_uuid, message.id] = message.data.get("labels", {})
-        self._open = {uuid: one.turn for uuid, one in self._commits.agents.items()}
+        self._open = {uuid: agent.turn for uuid, agent in self._commits.agents.items()}
 
     def check_rest(self) -> None:
         """Check ``sums``."""
         if wrong := self._world.process.looked_at.read(_wrong_sums):
             raise Broken(f"sums: {wrong}")
 
-    def _ran(self, query: str, given: Mapping[str, Any]) -> None:
+    def _ran(self, query: str, parameters: Mapping[str, Any]) -> None:
         match query:
             case "set_root_labels":
-                [root] = [uuid for uuid, one in self._commits.agents.items() if one.supervisor is None]
-                self._own[root] = labels_in(given["labels"])
+                [root] = [uuid for uuid, agent in self._commits.agents.items() if agent.supervisor is None]
+                self._own[root] = labels_in(parameters["labels"])
             case "register":
-                self._own[given["uuid"]] = born = labels_in(given["labels"])
-                above = self._in_force(given["supervisor"])
+                self._own[parameters["uuid"]] = born = labels_in(parameters["labels"])
+                above = self._in_force(parameters["supervisor"])
                 if above is not None and {**born, FORK: ""} != {**above, FORK: ""}:
-                    self._broken(f"heirs: agent {given['uuid']} has the labels {born}; {above} are in force above it")
+                    self._broken(
+                        f"heirs: agent {parameters['uuid']} has the labels {born}; {above} are in force above it"
+                    )
 
     def _in_force(self, uuid: str) -> Mapping[str, str] | None:
         """The labels that were in force before the commit; None for an agent that came from a file."""
@@ -81,15 +89,15 @@ class SpendingOracle:
         return {**own, **self._of_turns.get((uuid, self._open.get(uuid, 0)), {})}
 
     def _check_paid(self, messages: Iterable[Message], rows: Mapping[tuple[Any, ...], tuple[Any, ...]]) -> None:
-        told = {
-            (one.agent_uuid, one.id): (one.created_at, spent.usage.all_tokens)
-            for one in messages
-            if one.kind in SPENDING and (spent := spent_of(one)) is not None
+        spent_by_message = {
+            (message.agent_uuid, message.id): (message.created_at, spent.usage.all_tokens)
+            for message in messages
+            if message.kind in SPENDING and (spent := spent_of(message)) is not None
         }
-        if told.keys() != rows.keys():
-            self._broken(f"paid: messages tell costs at {sorted(told)}, and rows are of {sorted(rows)}")
+        if spent_by_message.keys() != rows.keys():
+            self._broken(f"paid: messages tell costs at {sorted(spent_by_message)}, and rows are of {sorted(rows)}")
             return
-        for place, (written, tokens) in told.items():
+        for place, (written, tokens) in spent_by_message.items():
             labels, at, counted, _ = rows[place]
             if (written, tokens) != (at, counted):
                 self._broken(f"paid: message {place} tells {tokens} tokens at {written}; its row has {counted} at {at}")
@@ -109,7 +117,7 @@ def _wrong_sums(tx: Transaction) -> str:
         sums: Counter[str] = Counter()
         for labels, tokens in rows:
             sums[sets.get(labels, {}).get(key, "")] += tokens
-        found = {value: one.tokens for value, one in spending(tx, key, 0).items()}
-        if found != dict(sums):
-            return f"by {key} {found} was spent, by its rows {dict(sums)}"
+        sums_now = {value: sums_of.tokens for value, sums_of in spending(tx, key, 0).items()}
+        if sums_now != dict(sums):
+            return f"by {key} {sums_now} was spent, by its rows {dict(sums)}"
     return ""

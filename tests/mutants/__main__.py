@@ -108,11 +108,11 @@ def hunt(mutant: Mutant, examples: int, seconds: float, shrink: bool) -> dict[st
                 process.kill()
                 process.wait()
             out.seek(0)
-            found: dict[str, Any] = {}
+            finding: dict[str, Any] = {}
             for line in out.read().splitlines():
                 if line.startswith("{"):  # Hypothesis prints too
-                    found |= json.loads(line)
-            return found
+                    finding |= json.loads(line)
+            return finding
 
 
 def found_by_test(mutant: Mutant, where: Path) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--questions", action="store_true", help="those of questions to people")
     parser.add_argument("--builds", action="store_true", help="those of builds and versions beside one another")
     parser.add_argument("--batches", action="store_true", help="those of requests that wait for a batch")
-    given = parser.parse_args()
+    options = parser.parse_args()
     kinds = {
         "hosts": HOST_MUTANTS,
         "memory": MEMORY_MUTANTS,
@@ -183,17 +183,17 @@ def main() -> None:
         "batches": BATCH_MUTANTS,
         "steering": (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),
     }
-    mutants = next((some for kind, some in kinds.items() if getattr(given, kind)), MUTANTS)
-    chosen = [one for one in mutants if not given.names or any(name in one.name for name in given.names)]
+    mutants = next((some for kind, some in kinds.items() if getattr(options, kind)), MUTANTS)
+    chosen = [each for each in mutants if not options.names or any(name in each.name for name in options.names)]
     print("| mutant | found at example | by | shrunk to steps |\n|---|---:|---|---:|", flush=True)
-    with ThreadPoolExecutor(given.jobs) as pool:
-        for mutant, found in zip(
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for mutant, finding in zip(
             chosen,
-            pool.map(lambda one: hunt(one, given.examples, given.seconds, given.shrink), chosen),
+            pool.map(lambda mutant: hunt(mutant, options.examples, options.seconds, options.shrink), chosen),
             strict=True,
         ):
-            steps = found.get("steps", "") if given.shrink else ""
-            print(f"| {mutant.name} | {found.get('found', '-')} | {found.get('by', '-')} | {steps} |", flush=True)
+            steps = finding.get("steps", "") if options.shrink else ""
+            print(f"| {mutant.name} | {finding.get('found', '-')} | {finding.get('by', '-')} | {steps} |", flush=True)
 
 
 if __name__ == "__main__":

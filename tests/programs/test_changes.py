@@ -52,7 +52,7 @@ def failed(system: ActorSystem) -> AgentRef:
 
 
 def texts(boss: AgentRef) -> list[str]:
-    return [one.content for one in boss.history() if one.kind == "assistant" and one.content]
+    return [message.content for message in boss.history() if message.kind == "assistant" and message.content]
 
 
 @pytest.mark.parametrize("whose", ["program", "turn"])
@@ -66,13 +66,13 @@ def texts(boss: AgentRef) -> list[str]:
 def test_a_changed_program_goes_on_or_begins_again_where_it_or_the_turn_says_so(
     durable: str, whose: str, way: str, done: list[str], text: str
 ) -> None:
-    given: dict[str, Any] = {"on_change": way} if whose == "turn" else {}
-    with ActorSystem.open(durable, "offline", programs=[lead("fail" if given else way)]) as system:
+    options: dict[str, Any] = {"on_change": way} if whose == "turn" else {}
+    with ActorSystem.open(durable, "offline", programs=[lead("fail" if options else way)]) as system:
         boss = failed(system)
-        assert boss.resume(**given)
+        assert boss.resume(**options)
         assert boss.reply(timeout=DEADLINE).text == "before b"
         assert done == DONE
-        assert any(re.search(text, one) for one in texts(boss))
+        assert any(re.search(text, line) for line in texts(boss))
         assert check(system._store) == []
 
 
@@ -99,7 +99,7 @@ def test_a_way_that_is_none_is_refused_before_anything_is_written() -> None:
 
 def test_a_decorator_takes_the_way_and_a_version_is_that_of_the_syntax_tree() -> None:
     @program(on_change="restart")
-    def one(task: str) -> str:
+    def named(task: str) -> str:
         return "tea"
 
     def same(task: str) -> str:  # a comment, and other layout
@@ -111,5 +111,5 @@ def test_a_decorator_takes_the_way_and_a_version_is_that_of_the_syntax_tree() ->
         return "coffee"
 
     same.__name__ = other.__name__ = "one"
-    assert (one.name, one.on_change) == ("one", "restart")
+    assert (named.name, named.on_change) == ("one", "restart")
     assert program(other).version != program(same).version

@@ -82,9 +82,9 @@ def open_turn(durable: str) -> str:
 
 @pytest.mark.parametrize("function", CHANGED)
 def test_a_turn_that_no_longer_fits_is_listed_with_why_and_nothing_is_done(open_turn: str, function: Any) -> None:
-    [found] = check_programs_of(open_turn, [called_lead(function)])
-    assert (found.name, found.why == "") == ("boss", CHANGED[function] == "")
-    assert re.search(CHANGED[function], found.why)
+    [turn] = check_programs_of(open_turn, [called_lead(function)])
+    assert (turn.name, turn.why == "") == ("boss", CHANGED[function] == "")
+    assert re.search(CHANGED[function], turn.why)
     assert DONE == ["a"]
 
 
@@ -100,7 +100,7 @@ def test_the_command_says_so_by_lines_json_and_its_exit_status(tmp_path: Path) -
         assert done.exit_code == 1
         assert "boss, turn 3, lead@" in done.stdout
         assert "1 open turn of programs: 0 fit, 1 do not" in done.stdout
-        [told] = json.loads(CliRunner().invoke(cli, [*asked, "--json"]).stdout)
-        assert (told["agent"], told["turn"]) == (boss.uuid, 3)
+        [row] = json.loads(CliRunner().invoke(cli, [*asked, "--json"]).stdout)
+        assert (row["agent"], row["turn"]) == (boss.uuid, 3)
         assert CliRunner().invoke(cli, asked[:-2]).exit_code == 2
         assert (DONE, said(system.agent("kid"))) == (["a"], ["go"])

@@ -66,9 +66,9 @@ def test_the_example_that_is_killed_at_commits_gives_one_answer_and_posts_once(t
         place = tmp_path / str(plays)
         place.mkdir()
         (place / "killed.py").write_text(KILLED)
-        while (told := completed(command("team.db", 1 + chance.randrange(MOST)), cwd=place)).returncode == -9:
+        while (done := completed(command("team.db", 1 + chance.randrange(MOST)), cwd=place)).returncode == -9:
             died += 1
-        assert (told.returncode, told.stderr, told.stdout) == (0, "", ANSWER)
+        assert (done.returncode, done.stderr, done.stdout) == (0, "", ANSWER)
         judge(str(place / "team.db"), place)
 
 
@@ -82,8 +82,8 @@ def test_the_example_on_two_hosts_of_which_one_is_killed_gives_one_answer_to_bot
     begun = command(url, 1 + chance.randrange(MOST), "a")
     with popen(begun, stdout=PIPE, stderr=PIPE, env=environment(), cwd=tmp_path) as killed:
         other = completed(command(url, 0, "b"), cwd=tmp_path)
-        told, complained = killed.communicate(timeout=DEADLINE)
+        output, complained = killed.communicate(timeout=DEADLINE)
     assert (other.returncode, other.stdout) == (0, ANSWER), other.stderr
-    assert killed.returncode == -9 or told.decode() == ANSWER, complained
+    assert killed.returncode == -9 or output.decode() == ANSWER, complained
     assert completed(command(url, 0, "a"), cwd=tmp_path).stdout == ANSWER
     judge(url, tmp_path)

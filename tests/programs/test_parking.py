@@ -52,15 +52,15 @@ def lead(task: str) -> str:
     kids = [me.fork(name=name, model=name) for name in ("mast", "sail")]
     begun = step(do, "begin")
     replies = gather(*(kid.prompt(task) for kid in kids))
-    return f"{begun} {' '.join(one.text for one in replies)}"
+    return f"{begun} {' '.join(reply.text for reply in replies)}"
 
 
 @contextmanager
 def gated(database: str, model: Program = lead, **options: Any) -> Iterator[tuple[ActorSystem, AgentRef, Gate, Gate]]:
     """A system with a program, and the gates of its two children, whose requests wait for a test."""
     mast, sail = Gate("mast"), Gate("sail")
-    given = {"mast": mast.provider, "sail": sail.provider, "script": ScriptedProvider(prompted)}
-    options = {"park_after": SOON, "provider": "offline", "providers": given, **options}
+    providers = {"mast": mast.provider, "sail": sail.provider, "script": ScriptedProvider(prompted)}
+    options = {"park_after": SOON, "provider": "offline", "providers": providers, **options}
     with ActorSystem.open(database, programs=[model], **options) as system:
         try:
             yield system, system.root.fork(name="boss", model=model, key="boss"), mast, sail
@@ -73,7 +73,7 @@ def parks(boss: AgentRef, lack: int) -> None:
     """Wait until a program is parked, and lacks so much."""
     eventually(lambda: boss.record.parked == lack and not at_work(boss), f"{lack} that it lacks")
     name = f"program {boss.uuid}"
-    eventually(lambda: name not in [one.name for one in threading.enumerate()], "the end of its thread")
+    eventually(lambda: name not in [thread.name for thread in threading.enumerate()], "the end of its thread")
 
 
 def at_work(agent: AgentRef) -> bool:
@@ -115,7 +115,8 @@ def test_the_first_of_several_wakes_a_parked_program(durable: str) -> None:
         parks(boss, 1)
         sail.open()
         eventually(
-            lambda: sum(one.kind == "tool_result" and one.data["name"] == "wait" for one in boss.history()), "it"
+            lambda: sum(message.kind == "tool_result" and message.data["name"] == "wait" for message in boss.history()),
+            "it",
         )
         parks(boss, 1)
         mast.open()
@@ -131,7 +132,7 @@ def test_a_program_that_waits_for_a_person_is_parked_and_its_question_stays_open
     with gated(durable, asks) as (system, boss, _, _):
         boss.prompt("go")
         parks(boss, 1)
-        assert [one.agent for one in system.questions.pending()] == [boss.uuid]
+        assert [asked.agent for asked in system.questions.pending()] == [boss.uuid]
     with gated(durable, asks) as (system, boss, _, _):
         assert not at_work(boss)
         [question] = system.questions.pending()
@@ -241,12 +242,12 @@ def test_who_waits_for_a_parked_turn_hears_of_the_death_of_its_agent_and_of_the_
 
 def test_a_prompt_to_a_parked_program_waits_for_the_end_of_its_turn(durable: str) -> None:
     with gated(durable) as (_, boss, mast, sail):
-        one = boss.prompt("go")
+        answer = boss.prompt("go")
         parks(boss, 2)
         two = boss.prompt("on")
         mast.open()
         sail.open()
-        assert one.get(timeout=DEADLINE).text == "BEGIN mast sail"
+        assert answer.get(timeout=DEADLINE).text == "BEGIN mast sail"
         with pytest.raises(Exception, match="mast"):  # the names of its children are taken
             two.get(timeout=DEADLINE)
     is_sound(durable)

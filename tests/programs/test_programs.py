@@ -57,7 +57,7 @@ def lead(task: str) -> str:
     kids = [me.fork(name=name, model="script") for name in ("mast", "sail")]
     begun = step(do, "begin")
     replies = gather(*(kid.prompt(f"{task} {kid.name}") for kid in kids))
-    ended = step(do, " + ".join(one.text for one in replies))
+    ended = step(do, " + ".join(reply.text for reply in replies))
     return f"{begun} / {ended} / {kids[0].prompt('again').get().text}"
 
 
@@ -74,9 +74,11 @@ def test_a_program_acts_by_calls_in_its_own_log_and_answers(durable: str) -> Non
         assert reply.text == "BEGIN / HEARD PLAN THE MAST + HEARD PLAN THE SAIL / heard again"
         assert DONE == ["begin", "heard Plan the mast + heard Plan the sail"]
         assert [said(kid) for kid in boss.children()] == [["Plan the mast", "again"], ["Plan the sail"]]
-        calls = [call["name"] for one in boss.history() for call in one.data.get("tool_calls") or ()]
+        calls = [call["name"] for message in boss.history() for call in message.data.get("tool_calls") or ()]
         assert calls == ["fork", "fork", "step", "prompt", "prompt", "wait", "step", "prompt", "wait"]
-        assert {one.data["made_by"] for one in boss.history() if one.data.get("tool_calls")} == {lead.version}
+        assert {message.data["made_by"] for message in boss.history() if message.data.get("tool_calls")} == {
+            lead.version
+        }
     with closing(open_store(durable)) as store:
         assert check(store) == []
 
@@ -100,8 +102,8 @@ def test_a_program_forks_under_a_budget_whose_rest_stands_beside_the_child(durab
 
 def test_the_order_in_which_turns_end_is_a_record_and_the_order_of_replies_that_of_the_prompts(durable: str) -> None:
     slow, quick = Gate('{"result": 7}'), Gate("quick")
-    given = {"slow": slow.provider, "quick": quick.provider}
-    with ActorSystem.open(durable, provider="offline", providers=given, programs=[races]) as system:
+    providers = {"slow": slow.provider, "quick": quick.provider}
+    with ActorSystem.open(durable, provider="offline", providers=providers, programs=[races]) as system:
         boss = boss_in(system, races)
         reply = boss.prompt("go")
         slow.wait_until_asked()
@@ -110,8 +112,10 @@ def test_the_order_in_which_turns_end_is_a_record_and_the_order_of_replies_that_
         eventually(lambda: quick_one.history()[-1].kind == "assistant", "the end of the quick one")
         slow.open()
         assert reply.get(timeout=DEADLINE).text == "7 quick"
-        [wait] = [one for one in boss.history() if one.kind == "tool_result" and one.data["name"] == "wait"]
-        ends = [(one["turn"][:22], one.get("output")) for one in json.loads(wait.content)]
+        [wait] = [
+            message for message in boss.history() if message.kind == "tool_result" and message.data["name"] == "wait"
+        ]
+        ends = [(entry["turn"][:22], entry.get("output")) for entry in json.loads(wait.content)]
         assert ends == [(quick_one.uuid, None), (slow_one.uuid, 7)]
 
 
@@ -175,9 +179,11 @@ def test_a_result_is_one_unit_with_the_reply_that_follows_and_its_time_is_the_sa
         times = boss.prompt("go").get(timeout=DEADLINE).text
         assert commits.begun[boss.uuid] <= 7, "birth, prompt, first step, each result, answer"
         assert ["step 0", "step 1", "step 2", times] == DONE
-        kinds = [one.kind for one in boss.history() if one.kind not in ("fork", "configure")]
+        kinds = [message.kind for message in boss.history() if message.kind not in ("fork", "configure")]
         assert kinds == ["user", *["assistant", "tool_call", "tool_result"] * 4, "assistant"]
-        results = [utc_time(one.created_at).isoformat() for one in boss.history() if one.kind == "tool_result"]
+        results = [
+            utc_time(message.created_at).isoformat() for message in boss.history() if message.kind == "tool_result"
+        ]
         assert times.split() == results[:3]
 
 
@@ -248,7 +254,9 @@ def test_an_act_that_the_log_does_not_hold_beside_one_that_nobody_asks_for_is_re
         VERSION[0] = "three"
         boss.resume()
         assert boss.reply(timeout=DEADLINE).text == "done"
-        assert [one.data["made_by"] for one in boss.history() if one.kind == "assistant"][-1] == changes.version
+        assert [message.data["made_by"] for message in boss.history() if message.kind == "assistant"][
+            -1
+        ] == changes.version
         assert DONE == ["a", "b"]
 
 
@@ -286,7 +294,7 @@ def test_a_function_replays_before_what_was_cut_off_is_settled(durable: str) -> 
         eventually(lambda: boss.history()[-1].kind == "error", "the end of the turn")
         assert 'asks for step(other, "new")' in boss.history()[-1].content
         assert 'nothing asks for step(hold, "b") at message' in boss.history()[-1].content
-        assert [one.content for one in boss.history() if one.kind == "tool_result"] == ['"A"']
+        assert [message.content for message in boss.history() if message.kind == "tool_result"] == ['"A"']
         VERSION[0] = "one"
         boss.resume()
         assert boss.reply(timeout=DEADLINE).text == "A This call was started, and then the pr"
@@ -314,7 +322,7 @@ def test_an_int_unwinds_the_function_and_does_nothing_that_it_asks_for_on_the_wa
         with pytest.raises(TurnInterrupted):
             asked.get(timeout=DEADLINE)
         eventually(lambda: DONE == ["unwound"], "the end of the function")
-        assert {one.kind for one in boss.history() if "step" in str(one.data)} <= {"interrupted"}
+        assert {message.kind for message in boss.history() if "step" in str(message.data)} <= {"interrupted"}
 
 
 SEATS = {"type": "object", "properties": {"seats": {"type": "integer"}}, "required": ["seats"]}
@@ -330,7 +338,7 @@ def asks(task: str) -> str:
 
 def test_a_program_asks_a_person_once_in_the_inbox_as_models_do_also_over_a_restart(durable: str) -> None:
     def asked(text: str) -> WaitingQuestion:
-        eventually(lambda: [one.text for one in system.questions.pending()] == [text], f"the question {text}")
+        eventually(lambda: [pending.text for pending in system.questions.pending()] == [text], f"the question {text}")
         [question] = system.questions.pending()
         assert (question.kind, question.call.tool, system.approvals.pending()) == ("ask", "ask_person", [])
         return question
@@ -339,7 +347,9 @@ def test_a_program_asks_a_person_once_in_the_inbox_as_models_do_also_over_a_rest
         boss_in(system, asks).prompt("go")
         sail = asked("Sail?").id
         assert system.questions.answer(sail, True)
-        eventually(lambda: [one.id for one in system.questions.pending()] not in ([sail], []), "the second question")
+        eventually(
+            lambda: [question.id for question in system.questions.pending()] not in ([sail], []), "the second question"
+        )
         sail = asked("Sail?").id
     with ActorSystem.open(durable, programs=[asks], provider="offline", approvals="deny") as system:
         boss = system.agent("boss")
@@ -352,7 +362,9 @@ def test_a_program_asks_a_person_once_in_the_inbox_as_models_do_also_over_a_rest
         system.questions.answer(asked("Seats?").id, {"seats": 50})
         system.questions.answer(asked("Crew?").id, None)
         assert boss.reply(timeout=DEADLINE).text == "[True, False, False] Argo {'seats': 50} None"
-        asked_for = [one for one in boss.history() if one.kind == "approval" and "approved" not in one.data]
+        asked_for = [
+            message for message in boss.history() if message.kind == "approval" and "approved" not in message.data
+        ]
         assert len(asked_for) == 6
         assert check(system._store) == []
 
@@ -360,13 +372,13 @@ def test_a_program_asks_a_person_once_in_the_inbox_as_models_do_also_over_a_rest
 @program
 def asks_wrongly(task: str) -> str:
     me = current_agent()
-    told = []
-    for given in ({"form": {"type": "array"}}, {"to": ["anna"]}, {"within": "soon"}, {"default": "maybe"}):
+    errors = []
+    for arguments in ({"form": {"type": "array"}}, {"to": ["anna"]}, {"within": "soon"}, {"default": "maybe"}):
         try:
-            me.ask("Sail?", **given)
+            me.ask("Sail?", **arguments)
         except BadInput as error:
-            told.append(str(error).split()[0])
-    return " ".join(told)
+            errors.append(str(error).split()[0])
+    return " ".join(errors)
 
 
 def test_a_program_that_asks_what_no_person_could_answer_is_refused_where_it_asks() -> None:
@@ -383,7 +395,7 @@ async def driven(task: str) -> str:
     come, reply = await first(slow, quick)
     both = await gather(slow, quick)
     await me.sleep(0.01)
-    return f"{doubled} {come is quick} {reply.text} {[one.text for one in both]} {random() < 1 and now() > EPOCH}"
+    return f"{doubled} {come is quick} {reply.text} {[agent.text for agent in both]} {random() < 1 and now() > EPOCH}"
 
 
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
@@ -391,17 +403,22 @@ EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 
 def test_a_coroutine_has_no_thread_and_gets_the_one_that_is_first(durable: str) -> None:
     slow, quick = Gate("slow"), Gate("quick")
-    given = {"slow": slow.provider, "quick": quick.provider}
-    with ActorSystem.open(durable, provider="offline", providers=given, programs=[driven]) as system:
+    providers = {"slow": slow.provider, "quick": quick.provider}
+    with ActorSystem.open(durable, provider="offline", providers=providers, programs=[driven]) as system:
         boss = boss_in(system, driven)
         reply = boss.prompt("go")
         slow.wait_until_asked()
         threads = threading.enumerate
-        eventually(lambda: not [one for one in threads() if one.name.startswith("program")], "the end of the threads")
+        eventually(
+            lambda: not [thread for thread in threads() if thread.name.startswith("program")], "the end of the threads"
+        )
         quick.open()
         waits = "the wait for the other one"
         eventually(
-            lambda: sum(one.kind == "tool_call" and one.data["name"] == "wait" for one in boss.history()) == 2, waits
+            lambda: (
+                sum(message.kind == "tool_call" and message.data["name"] == "wait" for message in boss.history()) == 2
+            ),
+            waits,
         )
         slow.open()
         assert reply.get(timeout=DEADLINE).text == "TEA True quick ['slow', 'quick'] True"
@@ -449,10 +466,10 @@ TIMES: list[str] = []
 
 @program
 def clocks(task: str) -> str:
-    told = [f"{now()} {random()}"]
+    parts = [f"{now()} {random()}"]
     step(do, "a")
-    told.append(f"{now()} {random()}")
-    TIMES.append(" ".join(told))
+    parts.append(f"{now()} {random()}")
+    TIMES.append(" ".join(parts))
     if len(TIMES) == 1:
         raise ValueError("a bug")
     return "done"
@@ -509,7 +526,7 @@ def busy(task: str) -> str:
     kids = [me.fork(name=f"kid{number}", model="patient") for number in range(3)]
     asked = [kid.prompt(f"a{number}") for number, kid in enumerate(kids)]
     asked += [kids[0].prompt("never"), kids[0].prompt("later", detached=True)]
-    return str([one.text for one in gather(*asked)])
+    return str([reply.text for reply in gather(*asked)])
 
 
 def test_an_int_ends_what_was_asked_for_but_for_what_is_detached(durable: str) -> None:
@@ -530,7 +547,7 @@ def test_an_int_ends_what_was_asked_for_but_for_what_is_detached(durable: str) -
         kids[0].signal(Signal.INT)
         eventually(lambda: kids[0].record.turn == 0, "the end of the last one")
     with closing(open_store(durable)) as store:
-        assert [one for one in check(store) if one.invariant == "asked"] == []
+        assert [violation for violation in check(store) if violation.invariant == "asked"] == []
         assert store.read(lambda tx: tx.run("asked_of", agents=[kid.uuid for kid in kids])) == []
 
 
@@ -561,7 +578,7 @@ def acts_on_others(task: str) -> str:
         kid.remind("rise", after=60, prompt=True),
         me.system.documents.write("plan.md", said),
         me.grant(tokens=5).granted["tokens"],
-        [one.uuid == doomed.uuid for one in doomed.kill(reason="done")],
+        [record.uuid == doomed.uuid for record in doomed.kill(reason="done")],
         me.merge(kid).text,
     ]
     try:
@@ -574,8 +591,8 @@ def acts_on_others(task: str) -> str:
 
 def test_the_verbs_of_handles_are_acts_of_a_program_and_none_is_repeated_after_a_restart(durable: str) -> None:
     def opened() -> ActorSystem:
-        given = {"script": ScriptedProvider(lambda request: Reply("said"))}
-        return ActorSystem.open(durable, provider="offline", providers=given, programs=[acts_on_others])
+        providers = {"script": ScriptedProvider(lambda request: Reply("said"))}
+        return ActorSystem.open(durable, provider="offline", providers=providers, programs=[acts_on_others])
 
     with opened() as system:
         boss = system.root.fork(name="boss", model=acts_on_others, budget={"tokens": 1_000})
@@ -588,13 +605,13 @@ def test_the_verbs_of_handles_are_acts_of_a_program_and_none_is_repeated_after_a
         gave = json.loads(boss.reply(timeout=DEADLINE).text)
         kid = system.agent("kid")
         assert gave == [2, 1, 1, 2, 1, 1_005, [True], "said", True]
-        assert [one.body for one in kid.mails() if one.kind == "mail"] == ["a mail"]
-        assert sorted(one.body for one in kid.timers()) == ["later", "rise"]
-        assert [one.version for one in system.documents.log("plan.md")] == [1]
-        assert [one.author for one in system.documents.log("plan.md")] == [boss.uuid]
+        assert [mail.body for mail in kid.mails() if mail.kind == "mail"] == ["a mail"]
+        assert sorted(timer.body for timer in kid.timers()) == ["later", "rise"]
+        assert [version.version for version in system.documents.log("plan.md")] == [1]
+        assert [version.author for version in system.documents.log("plan.md")] == [boss.uuid]
         assert boss.budget is not None
         assert boss.budget.granted["tokens"] == 1_005
-        assert [one.kind for one in boss.history()].count("merge") == 1
+        assert [message.kind for message in boss.history()].count("merge") == 1
         assert check(system._store) == []
 
 

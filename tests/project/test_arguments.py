@@ -162,7 +162,11 @@ class Subject:
     def right(self, call: Callable[..., Any]) -> dict[str, Any]:
         """Arguments that are right: a parameter without a default needs one, by its name."""
         known = inspect.signature(call).parameters.values()
-        needed = [one.name for one in known if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
+        needed = [
+            parameter.name
+            for parameter in known
+            if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
+        ]
         return {name: self.known[name] for name in needed} | BESIDE.get(call.__name__, {})
 
     def methods(self) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -188,31 +192,36 @@ def public() -> dict[str, Callable[..., Any]]:
     doors = (ikigai_actors.providers, ikigai_actors.tools, ikigai_actors.budgets, ikigai_actors.events)
     packages = (ikigai_actors, *doors, ikigai_actors.cluster, ikigai_actors.testing)
     named: dict[str, Any] = {name: getattr(package, name) for package in packages for name in package.__all__}
-    found = {name: one for name, one in named.items() if is_called(one)}
-    return found | {"open": ActorSystem.open, "attach": ActorSystem.attach, "scale": FLEET.scale, "drain": FLEET.drain}
+    callables = {name: call for name, call in named.items() if is_called(call)}
+    return callables | {
+        "open": ActorSystem.open,
+        "attach": ActorSystem.attach,
+        "scale": FLEET.scale,
+        "drain": FLEET.drain,
+    }
 
 
-def is_called(one: Any) -> bool:
+def is_called(call: Any) -> bool:
     """Whether programs call it, and it looks at its arguments at once."""
-    if not inspect.isclass(one):
-        return inspect.isfunction(one) and not re.search("Strategy|Iterator", str(inspect.signature(one)))
+    if not inspect.isclass(call):
+        return inspect.isfunction(call) and not re.search("Strategy|Iterator", str(inspect.signature(call)))
     by_functions = (
         ActorSystem, AgentRef, AsyncActorSystem, AsyncAgentRef, AsyncEventFeed, AsyncReplyStream, Documents, EventFeed,
         Fleet, FunctionTool, Future, ReplyStream, Subscription,
         Tally,
     )  # fmt: skip
-    if issubclass(one, (*by_functions, RuleBasedStateMachine, BaseException, Enum)) or getattr(
-        one, "_is_protocol", False
+    if issubclass(call, (*by_functions, RuleBasedStateMachine, BaseException, Enum)) or getattr(
+        call, "_is_protocol", False
     ):
         return False
-    return not is_dataclass(one) or hasattr(one, "__post_init__")  # others are checked where they are handed in
+    return not is_dataclass(call) or hasattr(call, "__post_init__")  # others are checked where they are handed in
 
 
 def hints(call: Callable[..., Any]) -> dict[str, Any]:
     """The parameters of something that can be called, with their types."""
-    found = get_type_hints(call.__init__ if inspect.isclass(call) else call)
+    types = get_type_hints(call.__init__ if inspect.isclass(call) else call)
     known = inspect.signature(call).parameters.values()
-    return {one.name: found[one.name] for one in known if one.kind is not one.VAR_KEYWORD}
+    return {parameter.name: types[parameter.name] for parameter in known if parameter.kind is not parameter.VAR_KEYWORD}
 
 
 def carried_out(call: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
@@ -283,7 +292,7 @@ def odd(hint: Any, right: Any) -> Iterator[Any]:
 
 def is_at_rest(system: ActorSystem) -> bool:
     """Whether nobody has a turn, in rows and in memory: a prompt may not have begun yet."""
-    return all(one.is_idle for one in system._processes) and not any(one.turn for one in system.agents())
+    return all(process.is_idle for process in system._processes) and not any(record.turn for record in system.agents())
 
 
 def attempt(these: Subject, call: Callable[..., Any], arguments: Mapping[str, Any]) -> None:

@@ -35,8 +35,10 @@ def test_the_size_of_a_picture_is_read_from_its_head(data: bytes, size: tuple[in
 
 
 @given(st.sampled_from(EACH), st.integers(0, 40), st.binary(max_size=20))
-def test_whatever_bytes_there_are_looking_at_them_raises_nothing(one: tuple[str, bytes], cut: int, more: bytes) -> None:
-    data = one[1][:cut] + more
+def test_whatever_bytes_there_are_looking_at_them_raises_nothing(
+    media_and_data: tuple[str, bytes], cut: int, more: bytes
+) -> None:
+    data = media_and_data[1][:cut] + more
     media_of(data)
     size_of(data)
 
@@ -118,8 +120,8 @@ def test_a_picture_with_a_good_head_and_a_broken_body_is_refused() -> None:
 
 
 @given(st.sampled_from(EACH), st.integers(0, 60), st.binary(max_size=40))
-def test_looking_for_faults_ends_and_raises_nothing(one: tuple[str, bytes], cut: int, more: bytes) -> None:
-    fault_of(one[1][:cut] + more, one[0])
+def test_looking_for_faults_ends_and_raises_nothing(media_and_data: tuple[str, bytes], cut: int, more: bytes) -> None:
+    fault_of(media_and_data[1][:cut] + more, media_and_data[0])
 
 
 def test_a_file_is_named_without_its_directory(tmp_path: Path) -> None:

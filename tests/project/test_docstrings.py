@@ -68,7 +68,9 @@ def set_by(statement: ast.stmt) -> Iterator[ast.expr]:
     """What a statement sets."""
     match statement:
         case ast.Assign(targets=targets):
-            yield from (part for one in targets for part in (one.elts if isinstance(one, ast.Tuple) else (one,)))
+            yield from (
+                part for inner in targets for part in (inner.elts if isinstance(inner, ast.Tuple) else (inner,))
+            )
         case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
             yield target
 
@@ -78,16 +80,19 @@ def defined(body: list[ast.stmt]) -> Iterator[str]:
     for node in body:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                given = node.args
-                yield from (node.name, *(one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)))
-                every = (one for statement in statements(node) for one in set_by(statement))
-                yield from (one.attr for one in every if isinstance(one, ast.Attribute))
+                arguments = node.args
+                yield from (
+                    node.name,
+                    *(argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)),
+                )
+                every = (target for statement in statements(node) for target in set_by(statement))
+                yield from (target.attr for target in every if isinstance(target, ast.Attribute))
             case ast.ClassDef():
                 yield from (node.name, *defined(node.body))
             case ast.Assign() | ast.AnnAssign():
-                yield from (one.id for one in set_by(node) if isinstance(one, ast.Name))
+                yield from (target.id for target in set_by(node) if isinstance(target, ast.Name))
             case ast.Import() | ast.ImportFrom():
-                yield from ((one.asname or one.name).split(".")[-1] for one in node.names)
+                yield from ((alias.asname or alias.name).split(".")[-1] for alias in node.names)
             case ast.If():
                 yield from defined(node.body)
 
@@ -99,14 +104,14 @@ def test_a_name_that_a_docstring_has_in_backticks_is_there() -> None:
     for path in MODULES.values():
         tree = parsed(path)
         known.update(path.relative_to(ROOT).with_suffix("").parts, defined(tree.body))
-        every += ((str(path), *found) for found in docstrings(tree))
+        every += ((str(path), *docstring) for docstring in docstrings(tree))
     named = [
         (path, line, name)
         for path, line, text in every
         for name in re.findall(r"(?<!`)`([A-Za-z_][\w.]*)(?:\(.*?\))?`(?!`)", text)
         if not name.startswith(OTHERS)
     ]
-    assert [one for one in named if not known.issuperset(one[2].split("."))] == []
+    assert [mention for mention in named if not known.issuperset(mention[2].split("."))] == []
 
 
 def test_no_docstring_only_points_at_another() -> None:

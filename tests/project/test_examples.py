@@ -34,7 +34,9 @@ def all_was_read(database: str) -> bool:
     with ActorSystem.open(database, "offline") as system:
         chair = system.agent("chair")
         assert [child.name for child in chair.children()] == ["owner", "guest", "baker"]
-        [waited] = [one for one in chair.history() if one.kind == "tool_result" and one.data["name"] == "wait"]
+        [waited] = [
+            message for message in chair.history() if message.kind == "tool_result" and message.data["name"] == "wait"
+        ]
         assert waited.content.count('"mail"') == 3
         return chair.check_mail().unread == 0
 
@@ -54,17 +56,17 @@ def test_three_children_give_values_of_a_type_and_one_mends_its_own(durable: str
     reviews = importlib.util.module_from_spec(spec)
     sys.modules["reviews"] = reviews
     spec.loader.exec_module(reviews)
-    found, decision = reviews.review("Tea.", durable, "offline")
-    assert {name: one.verdict for name, one in found.items()} == {
+    outcomes, decision = reviews.review("Tea.", durable, "offline")
+    assert {name: review.verdict for name, review in outcomes.items()} == {
         "clarity": "keep",
         "grammar": "keep",
         "style": "change",
     }
     assert decision == reviews.Decision(keep=True, votes=2)
     with ActorSystem.open(durable, "offline") as system:
-        told = [one.content for one in system.agent("clarity").history() if one.data.get("repair")]
-    assert len(told) == 1
-    assert "'perhaps' is not one of ['keep', 'change']" in told[0]
+        prompts = [message.content for message in system.agent("clarity").history() if message.data.get("repair")]
+    assert len(prompts) == 1
+    assert "'perhaps' is not one of ['keep', 'change']" in prompts[0]
 
 
 def test_recorded_turns_are_held_to_a_changed_prompt_and_nothing_is_sold(capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,8 +121,8 @@ def panel(body: Mapping[str, Any]) -> Says:
     gave = [block["content"] for block in content if block["type"] == "tool_result"]
 
     def call(*calls: tuple[str, dict[str, Any]]) -> Says:
-        blocks = ({"type": "tool_use", "id": f"toolu_{place}_{number}", "name": name, "input": given}
-                  for number, (name, given) in enumerate(calls))  # fmt: skip
+        blocks = ({"type": "tool_use", "id": f"toolu_{place}_{number}", "name": name, "input": arguments}
+                  for number, (name, arguments) in enumerate(calls))  # fmt: skip
         return Says(tuple(blocks), "tool_use")
 
     if texts and texts[-1].startswith("You are "):

@@ -178,11 +178,11 @@ def test_whatever_a_signature_an_event_or_a_docstring_names_can_be_imported() ->
     known = {*EVERY, *INNER, *dir(ikigai_actors.programs), *dir(builtins)}
     every = [(name, member) for name in EVERY for member in members(name)]
     named = {
-        (name, one.__name__)
+        (name, kind.__name__)
         for name, member in every
         for hint in (*hints(member), *get_args(Event))
-        for one in types_of(hint)
-        if one.__module__.startswith(OURS)
+        for kind in types_of(hint)
+        if kind.__module__.startswith(OURS)
     }
     named |= {(name, error) for name, member in every for error in raised(member)}
     assert sorted((name, missing) for name, missing in named if missing not in known) == []
@@ -225,8 +225,8 @@ def test_no_module_has_the_name_of_an_export_which_it_would_hide_once_it_is_impo
 
 
 def test_both_faces_of_a_handle_have_the_same_methods_with_the_same_arguments_and_texts() -> None:
-    def face(one: type, *apart: str) -> dict[str, tuple[list[inspect.Parameter], str | None]]:
-        every = {name: value for name, value in inspect.getmembers(one) if name[0] != "_" and name not in apart}
+    def face(face: type, *apart: str) -> dict[str, tuple[list[inspect.Parameter], str | None]]:
+        every = {name: value for name, value in inspect.getmembers(face) if name[0] != "_" and name not in apart}
         called = {name: value for name, value in every.items() if callable(value)}
         assert {name for name in every if name not in called} == {
             "budget", "name", "parent", "record", "state", "supervisor", "system", "uuid",
@@ -258,9 +258,9 @@ AGENT = {
 }  # fmt: skip
 
 
-def offered(one: object) -> set[str]:
+def offered(face: object) -> set[str]:
     """What is offered to whoever completes names at an object."""
-    return {name for name in dir(one) if not name.startswith("_")}
+    return {name for name in dir(face) if not name.startswith("_")}
 
 
 def test_systems_and_handles_offer_the_interface_for_programs_and_nothing_else(tmp_path: Path) -> None:
@@ -280,9 +280,11 @@ def test_systems_and_handles_offer_the_interface_for_programs_and_nothing_else(t
 
 
 def test_help_shows_what_each_face_of_a_command_gives() -> None:
-    given = [inspect.signature(fork).return_annotation for fork in (AgentRef.fork, AgentRef.kill, AgentRef.compact)]
+    annotations = [
+        inspect.signature(fork).return_annotation for fork in (AgentRef.fork, AgentRef.kill, AgentRef.compact)
+    ]
     either = "AgentRef | list[AgentRef]" if sys.version_info >= (3, 14) else "Union[AgentRef, list[AgentRef]]"
-    assert given == [either, "list[AgentRef]", "Compacted"]
+    assert annotations == [either, "list[AgentRef]", "Compacted"]
     assert inspect.signature(AsyncAgentRef.children).return_annotation == "Future[list[AsyncAgentRef]]"
     shown = " ".join(plain(render_doc(AgentRef.fork)).split())  # Python 3.13 breaks the line, and 3.14 quotes nothing
     shown = shown.replace(" )", ")").replace("'", "")

@@ -33,9 +33,9 @@ def test_a_record_of_a_maker_is_one_of_its_class() -> None:
 
 
 def test_a_maker_has_the_defaults_of_the_class_and_shares_none_of_them() -> None:
-    one, other = new_stone("flint"), new_stone(name="chalk")
-    assert one == Stone("flint")
-    assert one.marks is not other.marks
+    first, other = new_stone("flint"), new_stone(name="chalk")
+    assert first == Stone("flint")
+    assert first.marks is not other.marks
 
 
 def test_the_fields_by_name_are_the_record_s_own_values() -> None:
@@ -106,14 +106,14 @@ GIVEN: dict[str, Callable[[ActorSystem], Any]] = {
 }
 
 
-@pytest.mark.parametrize("given", GIVEN.values(), ids=list(GIVEN))
-def test_what_a_program_is_given_is_a_frozen_dataclass_with_slots(given: Callable[[ActorSystem], Any]) -> None:
+@pytest.mark.parametrize("make", GIVEN.values(), ids=list(GIVEN))
+def test_what_a_program_is_given_is_a_frozen_dataclass_with_slots(make: Callable[[ActorSystem], Any]) -> None:
     with lived_in() as system:
-        record = given(system)
+        record = make(system)
     assert is_dataclass(record)
     assert not isinstance(record, type | tuple)
     assert not hasattr(record, "__dict__")
-    assert list(asdict(record)) == [one.name for one in fields(record)]
+    assert list(asdict(record)) == [field.name for field in fields(record)]
     assert len(astuple(record)) == len(fields(record))
     assert replace(record) == record
     with pytest.raises(FrozenInstanceError):

@@ -130,17 +130,17 @@ def known_by(module: str) -> set[str]:
     new = {module}
     while new:
         known |= new
-        new = {name for one in new & FILES.keys() for name in imports(FILES[one])} - known
+        new = {name for fresh in new & FILES.keys() for name in imports(FILES[fresh])} - known
     return known - {module}
 
 
 def circles(known: Mapping[str, set[str]]) -> list[list[str]]:
     """What knows itself by way of others, in groups."""
-    reached = {one: set(below) for one, below in known.items()}
+    reached = {name: set(below) for name, below in known.items()}
     for between in known:  # Warshall's closure
-        for one in known:
-            if between in reached[one]:
-                reached[one] |= reached[between]
+        for module in known:
+            if between in reached[module]:
+                reached[module] |= reached[between]
     groups = {tuple(sorted(a for a in reached[b] if b in reached[a])) for b in known if b in reached[b]}
     return [list(group) for group in sorted(groups)]
 
@@ -151,7 +151,7 @@ def parts() -> dict[str, set[str]]:
     for module, path in FILES.items():
         part = ".".join(module.split(".")[:3])
         within = {".".join(name.split(".")[:3]) for name in imports(path) if name in FILES}
-        same = {one for one in within if one.split(".")[1:2] == part.split(".")[1:2] and one.count(".") == 2}
+        same = {child for child in within if child.split(".")[1:2] == part.split(".")[1:2] and child.count(".") == 2}
         known.setdefault(part, set()).update(same - {part})
     return known
 
@@ -170,13 +170,16 @@ def may_know(own: str, known: str) -> bool:
 
 
 def test_a_room_knows_only_rooms_below() -> None:
-    every = ((one, name) for one in RUNTIME for name in imports(FILES[one]) if name.startswith(f"{PACKAGE}."))
-    assert [(one, name) for one, name in every if not may_know(room(one), room(name))] == []
+    every = ((module, name) for module in RUNTIME for name in imports(FILES[module]) if name.startswith(f"{PACKAGE}."))
+    assert [(module, name) for module, name in every if not may_know(room(module), room(name))] == []
 
 
 def test_no_two_files_know_each_other() -> None:
     assert (
-        circles({one: {name for name in imports(path) if name in FILES} - {one} for one, path in FILES.items()}) == []
+        circles(
+            {module: {name for name in imports(path) if name in FILES} - {module} for module, path in FILES.items()}
+        )
+        == []
     )
 
 
@@ -186,8 +189,10 @@ def test_nothing_runs_up_inside_a_room() -> None:
 
 def test_each_library_has_its_room() -> None:
     homes = {library: rooms for libraries, rooms in LIBRARIES.items() for library in libraries.split()}
-    every = ((one, name.split(".")[0]) for one in RUNTIME for name in imports(FILES[one]))
-    assert [(one, library) for one, library in every if room(one) not in homes.get(library, {room(one)})] == []
+    every = ((module, name.split(".")[0]) for module in RUNTIME for name in imports(FILES[module]))
+    assert [
+        (module, library) for module, library in every if room(module) not in homes.get(library, {room(module)})
+    ] == []
 
 
 CORE = ("system", "agent", "records", "store", "tools", "providers", "actors")
@@ -197,7 +202,7 @@ CORE = ("system", "agent", "records", "store", "tools", "providers", "actors")
 def test_the_core_imports_without_the_libraries_of_shell_and_kit() -> None:
     """Nor does another library bring them along."""
     late = (f"{PACKAGE}.tools.mcp", f"{PACKAGE}.providers.connections")  # imported with the first connection alone
-    names = [one for one in RUNTIME if room(one) in CORE and not one.startswith(late)]
+    names = [module for module in RUNTIME if room(module) in CORE and not module.startswith(late)]
     unwanted = {"click", "textual", "rich", "hypothesis", "pytest"}
     code = f"import importlib, sys\nfor name in {names}: importlib.import_module(name)\n"
     code += f"print(*{unwanted} & {{*sys.modules}})"
@@ -206,8 +211,8 @@ def test_the_core_imports_without_the_libraries_of_shell_and_kit() -> None:
 
 
 def test_a_library_that_may_be_missing_is_imported_late() -> None:
-    every = ((one, name) for one in RUNTIME for name in imports(FILES[one], within_functions=False))
-    assert [(one, name) for one, name in every if name.split(".")[0] in LATE] == []
+    every = ((module, name) for module in RUNTIME for name in imports(FILES[module], within_functions=False))
+    assert [(module, name) for module, name in every if name.split(".")[0] in LATE] == []
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "supervisors").rglob("*.py")), ids=module_of)
@@ -217,11 +222,13 @@ def test_supervisors_know_nothing_of_models_databases_or_threads(path: Path) -> 
 
 
 def test_a_statement_is_named_in_the_store_and_the_records_alone() -> None:
-    named = ((one, statements(FILES[one])) for one in RUNTIME if room(one) not in SQL)
-    assert [(one, found) for one, found in named if found] == []
+    named = ((module, statements(FILES[module])) for module in RUNTIME if room(module) not in SQL)
+    assert [(module, statements) for module, statements in named if statements] == []
 
 
-@pytest.mark.parametrize("module", [one for one in RUNTIME if one.removeprefix(f"{PACKAGE}.").startswith(PURE)])
+@pytest.mark.parametrize(
+    "module", [module for module in RUNTIME if module.removeprefix(f"{PACKAGE}.").startswith(PURE)]
+)
 def test_a_pure_package_reaches_no_statement_no_thread_and_no_clock(module: str) -> None:
     for known in known_by(module):
         assert known.split(".")[0] not in IMPURE, f"{module} reaches {known}"

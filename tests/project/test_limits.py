@@ -60,7 +60,7 @@ def value_of(node: ast.expr, known: Mapping[str, Number]) -> Number | None:
 @cache
 def numbers_of(module: str) -> Mapping[str, Number]:
     """The numbers that a module names, by name."""
-    found: dict[str, Number] = {}
+    numbers: dict[str, Number] = {}
     known: dict[str, Number] = {}
     for node in parsed(FILES[module]).body:
         match node:
@@ -71,8 +71,8 @@ def numbers_of(module: str) -> Mapping[str, Number]:
                 ast.Assign(targets=[ast.Name(id=name)], value=value)
                 | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ) if name.isupper() and (number := value_of(value, known)) is not None:
-                found[name] = known[name] = number
-    return found
+                numbers[name] = known[name] = number
+    return numbers
 
 
 def called(module: str, name: str) -> str:
@@ -100,7 +100,7 @@ def refusals(path: Path) -> Iterator[ast.AST]:
         match node:
             case ast.Raise(exc=ast.expr() as error):
                 yield error
-            case ast.If(body=body) if any(isinstance(one, ast.Raise) for one in body):
+            case ast.If(body=body) if any(isinstance(statement, ast.Raise) for statement in body):
                 yield node.test
             case ast.Call(func=ast.Name(id=name)) if name.startswith(("check_", "_check")):
                 yield node
@@ -108,14 +108,14 @@ def refusals(path: Path) -> Iterator[ast.AST]:
 
 def found_in_the_product() -> set[str]:
     """The numbers that refuse something, as the page names them."""
-    found: set[str] = set()
+    numbers: set[str] = set()
     for module in FILES:
         if module.startswith(f"{PACKAGE}.testing"):
             continue
         if known := known_in(module):
             said = " ".join(map(ast.unparse, refusals(FILES[module])))
-            found |= {text for name, text in known.items() if re.search(rf"(?<![\w.]){re.escape(name)}\b", said)}
-    return found - NO_LIMITS
+            numbers |= {text for name, text in known.items() if re.search(rf"(?<![\w.]){re.escape(name)}\b", said)}
+    return numbers - NO_LIMITS
 
 
 def rows() -> dict[str, str]:
@@ -159,7 +159,7 @@ def test_no_check_is_given_a_number_without_a_name() -> None:
         for module in FILES
         for node in nodes(FILES[module])
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("check_")
-        for given in node.keywords
-        if given.arg == "most" and isinstance(given.value, ast.Constant)
+        for keyword in node.keywords
+        if keyword.arg == "most" and isinstance(keyword.value, ast.Constant)
     ]
     assert unnamed == []

@@ -82,11 +82,11 @@ def test_the_page_says_of_every_mutant_of_a_subject_what_finds_it_and_how_short(
     page = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+?) \| (\d*) \| ([\w-]+) \| (\d*) \|$", page, re.MULTILINE)
     assert [name for name, *_ in rows] == [mutant.name for mutant in mutants]
-    for mutant, (_, found, by, steps) in zip(mutants, rows, strict=True):
+    for mutant, (_, finder, by, steps) in zip(mutants, rows, strict=True):
         if mutant.test:
             assert f"def {by}(" in (ROOT / mutant.test).read_text(encoding="utf-8")
         else:
-            assert found
+            assert finder
             assert 1 <= int(steps) <= 10
 
 
@@ -99,11 +99,11 @@ def test_the_page_says_of_every_mutant_of_a_decision_what_finds_it_and_that_prog
     page = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+?) \| (\d*) \| ([\w-]+) \|$", page, re.MULTILINE)
     assert [name for name, *_ in rows] == [mutant.name for mutant in mutants]
-    for mutant, (_, found, by) in zip(mutants, rows, strict=True):
+    for mutant, (_, cases, by) in zip(mutants, rows, strict=True):
         if mutant.test:
             assert f"def {by}(" in (ROOT / mutant.test).read_text(encoding="utf-8")
         else:
-            assert 1 <= int(found) <= 200
+            assert 1 <= int(cases) <= 200
 
 
 def test_the_page_says_of_every_mutant_of_what_comes_later_which_test_finds_it() -> None:
@@ -166,5 +166,5 @@ def test_a_mutant_without_a_place_is_an_error() -> None:
 
 @pytest.mark.thorough("hunts one in another process; each tier checks that all have their places")
 def test_a_quick_mutant_is_found() -> None:
-    [mutant] = [one for one in MUTANTS if one.name == "tree row not taken"]
+    [mutant] = [quick for quick in MUTANTS if quick.name == "tree row not taken"]
     assert hunt(mutant, examples=30, seconds=60, shrink=False)["by"] == "tree"

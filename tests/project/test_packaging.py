@@ -62,8 +62,8 @@ def test_the_demo_runs_from_the_installed_wheel_in_an_empty_directory(wheel: Pat
     environment = {**os.environ, "PYTHONPATH": str(target), "HOME": str(home)}
     environment.pop("IKIGAI_HOME", None)
     where = [sys.executable, "-c", "import ikigai_actors; print(ikigai_actors.__file__)"]
-    found = subprocess.run(where, check=True, capture_output=True, text=True, cwd=home, env=environment)
-    assert found.stdout.startswith(str(target))
+    done = subprocess.run(where, check=True, capture_output=True, text=True, cwd=home, env=environment)
+    assert done.stdout.startswith(str(target))
     demo = [sys.executable, "-m", "ikigai_actors", "demo"]
     run = subprocess.run(demo, capture_output=True, text=True, cwd=home, env=environment)
     assert (run.returncode, run.stderr) == (0, "")

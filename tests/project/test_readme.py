@@ -59,10 +59,10 @@ def test_the_program_of_the_readme_that_is_killed_in_its_first_prompt_says_each_
     (tmp_path / "ship.py").write_text(program, encoding="utf-8")
     assert [completed([*PYTHON, name], cwd=tmp_path).returncode for name in ("killed.py", "ship.py")] == [-9, 0]
     with ActorSystem.open(str(tmp_path / "ship.db"), OfflineProvider()) as system:
-        said = [one.content for each in system.agents() for one in system.handle(each.uuid).history()]
-        mine = [one for one in said if one.startswith(("We are", "Plan the"))]
+        said = [message.content for each in system.agents() for message in system.handle(each.uuid).history()]
+        mine = [line for line in said if line.startswith(("We are", "Plan the"))]
         assert (len(system.agents()), mine.count("We are building a ship for the North Sea.")) == (4, 4)  # 3 inherit it
-        assert sorted(one for one in mine if one.startswith("Plan")) == [
+        assert sorted(line for line in mine if line.startswith("Plan")) == [
             "Plan the keel.",
             "Plan the mast.",
             "Plan the sail.",

@@ -46,9 +46,9 @@ MIGRATED = CHANGED._replace(newest=101)
     ids=["good", "tag", "date", "number", "schema", "migration", "kept", "urls"],
 )
 def test_a_tag_needs_its_version_a_date_and_the_schema_that_was_kept(tree: Tree, tag: str, words: list[str]) -> None:
-    found = problems(tree, tag)
-    assert len(found) == len(words)
-    assert all(word in line for word, line in zip(words, found, strict=True))
+    complaints = problems(tree, tag)
+    assert len(complaints) == len(words)
+    assert all(word in line for word, line in zip(words, complaints, strict=True))
 
 
 def test_what_is_read_of_a_checkout_is_what_the_program_has() -> None:
@@ -69,7 +69,9 @@ def test_a_workflow_pins_its_actions_and_gives_each_job_its_rights(file: Path) -
     text = file.read_text(encoding="utf-8")
     used = re.findall(r"uses: (.*)", text)
     assert used
-    assert [one for one in used if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)] == []
+    assert [
+        action for action in used if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
+    ] == []
     assert re.search(r"^permissions: \{\}$", text, re.M)
     jobs = re.split(r"^  (?=\w+:$)", text.partition("\njobs:\n")[2], flags=re.M)[1:]
     assert [job.partition(":")[0] for job in jobs if "\n    permissions:" not in job] == []

@@ -28,8 +28,8 @@ def test_a_team_shares_a_budget_and_answers_with_values(tmp_path: Path, capsys: 
     assert inspect.iscoroutinefunction(team.main)
     for spent in (300, 600):
         asyncio.run(team.main(str(tmp_path / "team.db")))
-        *found, budget = capsys.readouterr().out.splitlines()
-        assert found == ["assam 40", "ceylon 40", "nilgiri 40"]
+        *lines, budget = capsys.readouterr().out.splitlines()
+        assert lines == ["assam 40", "ceylon 40", "nilgiri 40"]
         assert f"spent={{'tokens': {spent}}}" in budget
 
 

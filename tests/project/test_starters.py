@@ -107,8 +107,8 @@ class Kubernetes(Starter):
 
     def __init__(self, url: str, directory: Path) -> None:
         super().__init__(url, directory)
-        found = re.findall(r"^ +command: (\[.*\])$", MANIFEST.read_text(encoding="utf-8"), re.MULTILINE)
-        self.container, self.startup, self.liveness = map(json.loads, found)
+        matches = re.findall(r"^ +command: (\[.*\])$", MANIFEST.read_text(encoding="utf-8"), re.MULTILINE)
+        self.container, self.startup, self.liveness = map(json.loads, matches)
 
     def command(self, name: str) -> list[str]:
         return [word.replace("$(POD_NAME)", f"ikigai-{name}") for word in self._here(self.container, name)]
@@ -142,7 +142,9 @@ def shares(url: str) -> dict[str, int]:
     """The shards of each host that lives, by the last part of its name."""
     with Client.open(url) as client:
         return {
-            str(one.name).rpartition("-")[2]: one.shards for one in client.hosts() if one.state in ("runs", "drains")
+            str(host.name).rpartition("-")[2]: host.shards
+            for host in client.hosts()
+            if host.state in ("runs", "drains")
         }
 
 

@@ -111,8 +111,11 @@ def is_transaction(call: ast.Call) -> bool:
     """Whether a call reads or writes a store: its own, or that of a client, which hands a transaction out."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("read", "write"):
         return False
-    given = call.args[:1]
-    return bool(given and isinstance(given[0], ast.Lambda)) or STORE.search(ast.unparse(call.func.value)) is not None
+    arguments = call.args[:1]
+    return (
+        bool(arguments and isinstance(arguments[0], ast.Lambda))
+        or STORE.search(ast.unparse(call.func.value)) is not None
+    )
 
 
 def ties(room: str) -> Ties:
@@ -163,8 +166,8 @@ def test_a_face_is_tied_to_the_inside_by_no_more_than_it_was(room: str) -> None:
 
 @pytest.mark.parametrize("act", PLACES)
 def test_an_act_is_asked_for_in_no_more_places_than_it_was(act: str) -> None:
-    found = places(act)
-    assert 0 < len(found) <= PLACES[act], found
+    lines = places(act)
+    assert 0 < len(lines) <= PLACES[act], lines
 
 
 if __name__ == "__main__":

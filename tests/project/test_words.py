@@ -79,12 +79,12 @@ def dialect(text: str, words: dict[str, str] = WORDS) -> list[str]:
     if words is WORDS and not ANY.search(text):
         return []
     prose = without_code(text)
-    found = [
+    matches = [
         (prose.count("\n", 0, match.start()) + 1, " ".join(match[0].split()), better)
         for word, better in words.items()
         for match in re.finditer(rf"(?<!\.)\b(?:{word})\b(?!\()".replace(" ", r"\s+"), prose, re.IGNORECASE)
     ]
-    return [f"{line}: {word!r}; write: {better}" for line, word, better in sorted(found)]
+    return [f"{line}: {word!r}; write: {better}" for line, word, better in sorted(matches)]
 
 
 @pytest.mark.parametrize("page", [*PAGES, *READMES], ids=name)

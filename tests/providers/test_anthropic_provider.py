@@ -104,23 +104,23 @@ def test_the_request_says_what_the_agent_is_set_to(server: MessagesServer) -> No
 
 
 def test_what_the_api_knows_of_sampling_is_passed_on_as_it_is(server: MessagesServer) -> None:
-    given: dict[str, Any] = {"temperature": 0.5, "top_p": 0.9, "stop_sequences": ["END"]}
-    ask(server, request(**given), prompt_cache=False)
+    sampling: dict[str, Any] = {"temperature": 0.5, "top_p": 0.9, "stop_sequences": ["END"]}
+    ask(server, request(**sampling), prompt_cache=False)
     [asked] = server.requests
-    assert {name: asked[name] for name in given} == given
+    assert {name: asked[name] for name in sampling} == sampling
 
 
 def test_further_fields_are_sent_as_they_are_unless_the_request_says_them_itself(server: MessagesServer) -> None:
     fields = {"top_k": 5, "metadata": {"user_id": "ann"}, "temperature": 0.5}
     ask(server, request(options=fields))
     assert {name: server.requests[0][name] for name in fields} == fields
-    for wrong, told in (
+    for wrong, message in (
         ({"messages": []}, "has 'messages', which the request says by itself. Take it out"),
         ({"max_output_tokens": 5}, "Use the setting max_tokens"),
         ({"system": "Hi"}, "Use the setting system"),
         ({"stream": False}, "has 'stream'"),
     ):
-        with pytest.raises(ProviderError, match=told):
+        with pytest.raises(ProviderError, match=message):
             ask(server, request(system="Be brief.", options=wrong))
     assert len(server.requests) == 1
 
@@ -253,19 +253,19 @@ def test_a_stream_that_breaks_off_is_an_error_with_the_text_so_far(
 
 def test_what_a_reply_costs_is_told_as_soon_as_the_service_tells_it(server: MessagesServer) -> None:
     server.script.append(Says.text("so far", ending=Ending.CUT))
-    told: list[Delta] = []
+    deltas: list[Delta] = []
     with pytest.raises(ProviderError):
-        ask_and_hear(server, told.append)
+        ask_and_hear(server, deltas.append)
     written = tokens(HELLO[0]["content"][0])
-    assert told[0].spent == Spent(Usage(output_tokens=1, cache_creation_input_tokens=written), DEFAULT_MODEL)
-    reply = ask_and_hear(server, told.append)
-    assert told[-1].spent == Spent(reply.usage or Usage(), reply.model)
+    assert deltas[0].spent == Spent(Usage(output_tokens=1, cache_creation_input_tokens=written), DEFAULT_MODEL)
+    reply = ask_and_hear(server, deltas.append)
+    assert deltas[-1].spent == Spent(reply.usage or Usage(), reply.model)
 
 
 def test_a_request_of_many_pieces_is_sent_whole(server: MessagesServer) -> None:
     long = said(*("word " * 10_000 for _ in range(9)))
     ask(server, request(long), prompt_cache=False)
-    assert [one["messages"] for one in server.requests] == [list(long)]
+    assert [request["messages"] for request in server.requests] == [list(long)]
 
 
 def said(*texts: str) -> tuple[dict[str, Any], ...]:
@@ -512,13 +512,13 @@ def test_a_thinking_setting_that_is_no_object_is_an_error_that_shows_one(server:
 def test_cancelling_a_stream_ends_it_at_once_and_harms_no_other(server: MessagesServer) -> None:
     server.script += [Says.text("one", ending=Ending.PAUSE), Says.text("two", ending=Ending.PAUSE)]
 
-    def told(event: asyncio.Event) -> OnDelta:
+    def cancels(event: asyncio.Event) -> OnDelta:
         return lambda _: event.set()
 
     async def run() -> Reply:
         provider = AnthropicProvider(base_url=server.url, api_key=KEY)
         begun = [asyncio.Event(), asyncio.Event()]
-        tasks = [asyncio.create_task(provider.respond(request(), told(event))) for event in begun]
+        tasks = [asyncio.create_task(provider.respond(request(), cancels(event))) for event in begun]
         for event in begun:
             await event.wait()
         tasks[0].cancel()
@@ -578,7 +578,7 @@ NAMED = {**NUMBER, "properties": {"result": {"$ref": "#/$defs/A"}}, "$defs": {"A
 
 
 @pytest.mark.parametrize(
-    ("schema", "given", "by_service"),
+    ("schema", "setting", "by_service"),
     [
         (NUMBER, True, True),
         (NUMBER, None, False),
@@ -588,17 +588,17 @@ NAMED = {**NUMBER, "properties": {"result": {"$ref": "#/$defs/A"}}, "$defs": {"A
     ],
 )
 def test_a_service_writes_the_value_itself_where_it_takes_the_schema_as_it_is(
-    server: MessagesServer, schema: Mapping[str, Any], given: bool | None, by_service: bool
+    server: MessagesServer, schema: Mapping[str, Any], setting: bool | None, by_service: bool
 ) -> None:
     server.script.append(Says.text('{"result": 7}'))
     tool = {"name": "give_result", "description": "Give it.", "input_schema": schema}
     asked = replace(
         request(tools=[{"name": "read", "input_schema": {"type": "object", "properties": {}}}, tool]), output=tool
     )
-    reply, _ = ask(server, asked, json_output=given)
+    reply, _ = ask(server, asked, json_output=setting)
     assert reply.text == '{"result": 7}'
     [body] = server.requests
-    assert [one["name"] for one in body["tools"]] == (["read"] if by_service else ["read", "give_result"])
+    assert [definition["name"] for definition in body["tools"]] == (["read"] if by_service else ["read", "give_result"])
     assert body.get("output_config") == ({"format": {"type": "json_schema", "schema": schema}} if by_service else None)
 
 

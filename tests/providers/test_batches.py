@@ -47,7 +47,7 @@ class _Handler(BaseHTTPRequestHandler):
         match urlsplit(self.path).path.split("/")[2:]:
             case ["messages", "batches"]:
                 requests = json.loads(raw)["requests"]
-                self._take(requests, [one["params"] for one in requests])
+                self._take(requests, [request["params"] for request in requests])
                 TypeAdapter(list[BatchedMessage]).validate_python(requests)
                 self.send(self._message_batch("msgbatch_1", requests))
             case ["messages", "batches", remote, "cancel"]:
@@ -75,8 +75,8 @@ class _Handler(BaseHTTPRequestHandler):
         server = self.server
         match urlsplit(self.path).path.split("/")[2:]:
             case ["messages", "batches"]:
-                found = [self._message_batch(remote, requests) for remote, requests in server.batches.items()]
-                self.send({"data": found, "has_more": False, "first_id": None, "last_id": None})
+                batches = [self._message_batch(remote, requests) for remote, requests in server.batches.items()]
+                self.send({"data": batches, "has_more": False, "first_id": None, "last_id": None})
             case ["messages", "batches", remote]:
                 self.send(self._message_batch(remote, server.batches[remote]))
             case ["messages", "batches", remote, "results"]:
@@ -88,8 +88,10 @@ class _Handler(BaseHTTPRequestHandler):
                 error = {"type": "error", "error": {"type": "invalid_request_error", "message": "too much"}}
                 results = [{"type": "succeeded", "message": message}, {"type": "errored", "error": error}]
                 results += [{"type": "expired"}]
-                ids = [one["custom_id"] for one in server.batches[remote]]
-                self.lines([{"custom_id": one, "result": result} for one, result in zip(ids, results, strict=False)])
+                ids = [batch["custom_id"] for batch in server.batches[remote]]
+                self.lines(
+                    [{"custom_id": custom, "result": result} for custom, result in zip(ids, results, strict=False)]
+                )
             case ["batches"]:
                 self.send({"object": "list", "data": [self._batch("batch_1", "/v1/responses")], "has_more": False})
             case ["batches", remote]:
@@ -109,8 +111,8 @@ class _Handler(BaseHTTPRequestHandler):
                 ])  # fmt: skip
 
     def _take(self, requests: list[dict[str, Any]], bodies: list[dict[str, Any]]) -> None:
-        ids = [one["custom_id"] for one in requests]
-        assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", one) for one in ids)
+        ids = [request["custom_id"] for request in requests]
+        assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", custom) for custom in ids)
         assert len(set(ids)) == len(ids)
         assert not any({"stream", "stream_options", "extra_body"} & body.keys() for body in bodies)
         self.server.batches["msgbatch_1" if "params" in requests[0] else "batch_1"] = requests
@@ -143,8 +145,15 @@ class _Handler(BaseHTTPRequestHandler):
             choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
             return {"id": "c", "object": "chat.completion", "model": "m-1", "choices": [choice], "usage": usage}
         item = {"type": "function_call", "id": "fc", "call_id": "call_1", "name": "tea", "arguments": "{}"}
-        told = {"input_tokens": 5, "output_tokens": 3}
-        return {"id": "r", "object": "response", "status": "completed", "model": "m-1", "output": [item], "usage": told}
+        counts = {"input_tokens": 5, "output_tokens": 3}
+        return {
+            "id": "r",
+            "object": "response",
+            "status": "completed",
+            "model": "m-1",
+            "output": [item],
+            "usage": counts,
+        }
 
     def send(self, value: object) -> None:
         self._write(json.dumps(value).encode())
@@ -184,15 +193,15 @@ def test_a_batch_is_sent_listed_awaited_and_read(kind: str, service: Service) ->
 
     async def play() -> None:
         body = await batches.batch_body(QUESTION)
-        remote = await batches.create_batch(BATCH, [BatchRequest(one, body) for one in ids])
+        remote = await batches.create_batch(BATCH, [BatchRequest(name, body) for name in ids])
         [listed] = await batches.listed_batches()
         assert (listed.remote, listed.size, listed.has_ended) == (remote, 3, False)
         assert listed.id == (None if kind == "anthropic" else BATCH)
         assert not await batches.has_ended(remote)
         service.ended = True
         assert await batches.has_ended(remote)
-        results = {one.custom_id: one.outcome for one in await batches.batch_results(remote)}
-        assert [results[one].kind for one in ids] == ["succeeded", "refused", "expired"]
+        results = {result.custom_id: result.outcome for result in await batches.batch_results(remote)}
+        assert [results[name].kind for name in ids] == ["succeeded", "refused", "expired"]
         assert "too much" in results[ids[1]].result
         reply = batches.batch_reply(QUESTION, results[ids[0]].result)
         assert reply.tool_calls == (ToolCall("tea", {}, reply.tool_calls[0].id),)

@@ -125,12 +125,12 @@ parts = st.fixed_dictionaries({}, optional={"tools": st.just(TOOLS), "system": s
 def test_whatever_happened_the_marked_request_is_valid_and_otherwise_the_same(
     messages: list[Message], parts: dict[str, Any], data: st.DataObject
 ) -> None:
-    given, shared = arguments(messages, data.draw(st.integers(0, len(messages))), **parts)
-    before = deepcopy(given)
-    sent = with_breakpoints(given, shared)
+    marked, shared = arguments(messages, data.draw(st.integers(0, len(messages))), **parts)
+    before = deepcopy(marked)
+    sent = with_breakpoints(marked, shared)
     assert violations(sent) == []
-    assert len(marks(sent)) == bool(parts) + min(3, len(given["messages"]))
-    assert _plain(given) == _plain(before), "blocks are shared with the messages"
+    assert len(marks(sent)) == bool(parts) + min(3, len(marked["messages"]))
+    assert _plain(marked) == _plain(before), "blocks are shared with the messages"
     assert _without_marks(sent) == _plain(before)
 
 
@@ -138,13 +138,13 @@ def test_whatever_happened_the_marked_request_is_valid_and_otherwise_the_same(
 @given(histories, st.lists(entries, max_size=5), st.lists(entries, max_size=5))
 @settings(max_examples=150, deadline=None)
 def test_siblings_send_the_same_bytes_up_to_the_end_of_what_they_share(
-    common: list[Message], one: list[Entry], other: list[Entry]
+    common: list[Message], entries: list[Entry], other: list[Entry]
 ) -> None:
     sent = []
-    for own in (one, other):
+    for own in (entries, other):
         rest = [Message("agent", len(common) + place, *entry, created_at=0) for place, entry in enumerate(own, 1)]
-        given, shared = arguments([*common, *rest], fork=len(common))
-        sent.append(json.dumps(_flat(with_breakpoints(given, shared))[:shared]))
+        sent_arguments, shared = arguments([*common, *rest], fork=len(common))
+        sent.append(json.dumps(_flat(with_breakpoints(sent_arguments, shared))[:shared]))
     assert sent[0] == sent[1]
 
 
@@ -155,7 +155,7 @@ def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _without_marks(sent: Any) -> Any:
     if isinstance(sent, Mapping):
         return {key: _without_marks(value) for key, value in sent.items() if key != "cache_control"}
-    return [_without_marks(one) for one in sent] if isinstance(sent, list | tuple) else sent
+    return [_without_marks(element) for element in sent] if isinstance(sent, list | tuple) else sent
 
 
 def _flat(sent: Mapping[str, Any]) -> list[Any]:

@@ -61,7 +61,7 @@ def test_a_file_names_providers_models_limits_prices_and_windows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("model = ", "Expected ikigai.toml to be TOML: Invalid value"),
         ('[prices.local:a]\ninput = 1\noutput = 1', 'needs quotes, as [prices."local:qwen3:8b"]'),
@@ -86,10 +86,10 @@ def test_a_file_names_providers_models_limits_prices_and_windows() -> None:
         ("[prices.a]\ninput = nan\noutput = 1", "Expected [prices.'a'] in ikigai.toml to give input and output"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_the_file_and_the_place(text: str, told: str) -> None:
+def test_a_mistake_is_told_with_the_file_and_the_place(text: str, message: str) -> None:
     with pytest.raises(BadInput) as raised:
         parsed(text)
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_a_file_in_another_encoding_is_told_and_a_mark_before_it_does_no_harm(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_program_uses_what_the_file_says_and_its_arguments_count_before_it(tmp
             system.root.configure(model="local:large")
             assert system.root.prompt("Who?").get(timeout=DEADLINE).text == "I am large."
             assert system.root.context().window == 0
-            assert [one.data["model"] for one in system.root.history() if one.kind == "assistant"] == [
+            assert [message.data["model"] for message in system.root.history() if message.kind == "assistant"] == [
                 "local:small", "local:large",
             ]  # fmt: skip
         with ActorSystem.open(":memory:", "offline", config=file) as system:

@@ -49,9 +49,9 @@ def test_after_a_find_and_in_a_fork_all_that_the_messages_api_had_cached_is_read
             system.root.fork("go on").reply(timeout=DEADLINE)
         first, search, after, forked = server.requests
         assert first["tools"] == search["tools"] == after["tools"] == forked["tools"]
-        assert sorted(one["name"] for one in first["tools"] if not one.get("defer_loading")) == sorted(ALWAYS_THERE)
-        found = after["messages"][-1]["content"][0]
-        assert [part["tool_name"] for part in found["content"]] == [*DOCUMENTS]
+        assert sorted(tool["name"] for tool in first["tools"] if not tool.get("defer_loading")) == sorted(ALWAYS_THERE)
+        result = after["messages"][-1]["content"][0]
+        assert [part["tool_name"] for part in result["content"]] == [*DOCUMENTS]
         for earlier, now in pairwise(server.served):
             assert now.read == earlier.read + earlier.written  # all that the one before has written, and nothing anew
         assert "cache_control" in json.dumps(first["tools"])
@@ -74,12 +74,12 @@ def test_after_a_find_and_in_a_fork_a_request_of_responses_begins_as_the_one_bef
             assert now["tools"] == earlier["tools"]
             assert now["input"][: len(earlier["input"])] == earlier["input"]
         call, output = requests[2]["input"][-2:]
-        assert [one["name"] for one in output["tools"]] == [*DOCUMENTS]
+        assert [tool["name"] for tool in output["tools"]] == [*DOCUMENTS]
         assert fits(response_input_item_param.ToolSearchCall, call)
         assert fits(response_tool_search_output_item_param_param.ResponseToolSearchOutputItemParamParam, output)
-        [search] = [one for one in requests[0]["tools"] if one["type"] == "tool_search"]
+        [search] = [tool for tool in requests[0]["tools"] if tool["type"] == "tool_search"]
         assert fits(responses_types.ToolSearchToolParam, search)
-        assert all(fits(responses_types.FunctionToolParam, one) for one in output["tools"])
+        assert all(fits(responses_types.FunctionToolParam, tool) for tool in output["tools"])
 
 
 def fits(form: Any, value: Mapping[str, Any]) -> bool:
@@ -92,8 +92,8 @@ def made(model: str, finds: bool, *further: Any) -> Request:
     """A request after a find in another service's reply, and one in which a tool is gone."""
     own = {"type": "tool_use", "id": "call_s", "name": FIND_TOOLS, "input": {"query": "x"}, "item": SEARCH}
     reply = ("assistant", "", {"model": FOREIGN, "blocks": [own], "stop_reason": "tool_use"})
-    found = result("call_s", "From your next step on …", found=["gone", *DOCUMENTS])
-    log = Log("agent", 0, None, history(user("hi"), reply, found, *further))
+    finding = result("call_s", "From your next step on …", found=["gone", *DOCUMENTS])
+    log = Log("agent", 0, None, history(user("hi"), reply, finding, *further))
     toolbox, known = Toolbox([]), found_in(log, log.head)
     offer = toolbox.offer({}, known if finds else None, finds)
     gone = gone_from(offer, known) if finds else None

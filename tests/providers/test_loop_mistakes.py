@@ -142,10 +142,10 @@ def test_whoever_holds_the_event_loop_for_more_than_a_second_is_named_once_with_
             held.leave.set()
             assert innocent.get(timeout=DEADLINE).text == "well"
             assert late.get(timeout=DEADLINE).text == "late"
-    [told] = named(caplog)
-    assert "Provider function, asked by agent culprit, has held" in told
-    assert f"{__file__}:" in told
-    assert "in __call__: assert self.leave.wait(DEADLINE)  # the mistake" in told
+    [line] = named(caplog)
+    assert "Provider function, asked by agent culprit, has held" in line
+    assert f"{__file__}:" in line
+    assert "in __call__: assert self.leave.wait(DEADLINE)  # the mistake" in line
 
 
 def test_a_loop_that_is_busy_with_many_short_callbacks_is_not_held(caplog: pytest.LogCaptureFixture) -> None:

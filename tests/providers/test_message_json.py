@@ -67,10 +67,11 @@ forms = st.one_of(
     st.builds(lambda text: {"type": "text", "text": text}, texts),
     st.builds(lambda text: {"type": "thinking", "thinking": text, "signature": "s"}, texts),
     st.builds(
-        lambda given: {"type": "tool_use", "id": "1", "name": "n", "input": given}, st.dictionaries(texts, values)
+        lambda arguments: {"type": "tool_use", "id": "1", "name": "n", "input": arguments},
+        st.dictionaries(texts, values),
     ),
     st.builds(lambda said: {"type": "tool_result", "tool_use_id": "1", "content": said, "is_error": True}, contents),
-    st.builds(lambda given: {"type": "text", "cache_control": given, "text": "was marked"}, values),
+    st.builds(lambda arguments: {"type": "text", "cache_control": arguments, "text": "was marked"}, values),
 )
 some_forms = st.lists(forms, min_size=1, max_size=3)
 
@@ -89,8 +90,8 @@ def test_any_blocks_are_written_as_the_client_writes_them_and_marked_where_they_
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(message_json, "CHUNK", chunk)
         for _ in range(2):  # made, and kept
-            found = b"".join(encoded(last, {}, breakpoints(last, shared))).decode()
-            assert found == as_the_client(with_breakpoints({"messages": plain}, shared)["messages"])
+            written = b"".join(encoded(last, {}, breakpoints(last, shared))).decode()
+            assert written == as_the_client(with_breakpoints({"messages": plain}, shared)["messages"])
 
 
 def test_pictures_and_results_with_pictures_are_written_as_the_client_writes_their_forms() -> None:
@@ -100,8 +101,8 @@ def test_pictures_and_results_with_pictures_are_written_as_the_client_writes_the
     last = extended(last, "assistant", (TextBlock("I look."),))
     last = extended(last, "user", (ResultBlock("1", "look", "a plan", False, (picture,)), picture))
     plain = list(MessageForms(last, blobs))
-    found = b"".join(encoded(last, blobs, breakpoints(last, 0))).decode()
-    assert found == as_the_client(with_breakpoints({"messages": plain}, 0)["messages"])
+    written = b"".join(encoded(last, blobs, breakpoints(last, 0))).decode()
+    assert written == as_the_client(with_breakpoints({"messages": plain}, 0)["messages"])
 
 
 def test_the_whole_body_is_the_one_that_the_client_makes_of_the_same_arguments() -> None:
@@ -118,11 +119,11 @@ def test_the_whole_body_is_the_one_that_the_client_makes_of_the_same_arguments()
         },
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": [PICTURE]}]},
     )
-    given = {"max_tokens": 99, "thinking": {"type": "adaptive"}, "stop_sequences": ["END"], **asked["extra_body"]}
+    settings = {"max_tokens": 99, "thinking": {"type": "adaptive"}, "stop_sequences": ["END"], **asked["extra_body"]}
 
     async def both(server: MessagesServer) -> None:
         provider = AnthropicProvider(base_url=server.url, api_key="key")
-        request = Request("uuid", None, "m", asked["system"][0]["text"], messages, asked["tools"], given)
+        request = Request("uuid", None, "m", asked["system"][0]["text"], messages, asked["tools"], settings)
         await provider.respond(request, lambda _: None)
         await provider.close()
         client = anthropic.AsyncAnthropic(base_url=server.url, api_key="key", max_retries=0)
@@ -157,10 +158,10 @@ def test_what_was_encoded_is_not_encoded_again_for_the_parent_or_for_a_child() -
 
 def test_a_request_refers_to_what_was_written_by_chunks_and_siblings_share_them() -> None:
     last = _long(9_999)
-    one, other = (encoded(end, {}, breakpoints(end, last.total)) for end in (_long(2, last), _long(2, last)))
-    size = sum(map(len, one))
-    assert len(one) < size / CHUNK * 1.2 + 2 * CHUNK / 100
-    assert sum(len(part) for part in one if any(part is same for same in other)) > size - 3 * CHUNK
+    first, other = (encoded(end, {}, breakpoints(end, last.total)) for end in (_long(2, last), _long(2, last)))
+    size = sum(map(len, first))
+    assert len(first) < size / CHUNK * 1.2 + 2 * CHUNK / 100
+    assert sum(len(part) for part in first if any(part is same for same in other)) > size - 3 * CHUNK
 
 
 def test_a_block_is_found_from_the_end_by_way_of_the_chunks() -> None:

@@ -93,7 +93,7 @@ def test_counts_are_told_as_they_come_and_one_that_is_left_out_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("events", "told"),
+    ("events", "message"),
     [
         ([begins(TEXT)], "content_block_start before message_start"),
         ([{"choices": []}], "type of an event"),
@@ -104,6 +104,6 @@ def test_counts_are_told_as_they_come_and_one_that_is_left_out_stays() -> None:
         ([START, begins({"type": "thinking", "thinking": ""}), ends("end_turn")], "signature of a block"),
     ],
 )
-def test_what_is_not_in_the_form_of_the_protocol_is_named(events: list[dict[str, Any]], told: str) -> None:
-    with pytest.raises(MalformedStreamError, match=told):
+def test_what_is_not_in_the_form_of_the_protocol_is_named(events: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(MalformedStreamError, match=message):
         read(*events)

@@ -111,13 +111,13 @@ def test_a_package_whose_provider_is_broken_or_there_twice_is_named(
     install("acme", f"acme = {shop}:Raises\ntwice = {shop}:Mine")
     install("other", f"twice = {shop}:factory")
     with ActorSystem.open(":memory:", "offline") as system:
-        told = "Provider 'acme' of package acme .* cannot be made: LookupError: no key in the vault"
-        with pytest.raises(BadInput, match=told):
+        message = "Provider 'acme' of package acme .* cannot be made: LookupError: no key in the vault"
+        with pytest.raises(BadInput, match=message):
             system._check_model("acme:m")
         with pytest.raises(BadInput, match="Provider 'twice' is offered by acme and other"):
             system._check_model("twice:m")
         assert answer(system).startswith("You said")
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=message):
         ActorSystem.open(":memory:", "acme")
 
 
@@ -171,18 +171,18 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("reference", "told"), WRONG)
-def test_what_cannot_be_a_provider_is_one_line_that_names_it(shop: str, reference: str, told: str) -> None:
+@pytest.mark.parametrize(("reference", "message"), WRONG)
+def test_what_cannot_be_a_provider_is_one_line_that_names_it(shop: str, reference: str, message: str) -> None:
     named = reference.format(shop=shop)
     with pytest.raises(BadInput) as raised:
         named_provider(named, "--provider")
-    assert told in str(raised.value)
+    assert message in str(raised.value)
     assert "--provider" in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "message"),
     [
         ('class = "{shop}:Raises"', "providers.own.class in ikigai.toml '{shop}:Raises' cannot be made: LookupError"),
         ('class = "{shop}:made"\narguments = {{ a = 1 }}', "is a provider already, and takes no arguments"),
@@ -191,17 +191,17 @@ def test_what_cannot_be_a_provider_is_one_line_that_names_it(shop: str, referenc
         ("arguments = {{ a = 1 }}", "Expected providers.own in ikigai.toml to be a table with a base_url, or a class"),
     ],
 )
-def test_a_class_in_a_file_that_cannot_be_used_is_one_line(shop: str, tmp_path: Path, table: str, told: str) -> None:
+def test_a_class_in_a_file_that_cannot_be_used_is_one_line(shop: str, tmp_path: Path, table: str, message: str) -> None:
     (tmp_path / "ikigai.toml").write_text(f"[providers.own]\n{table.format(shop=shop)}\n")
     with pytest.raises(BadInput) as raised:
         ActorSystem.open(tmp_path / "team.db", "offline")
-    assert told.format(shop=shop) in str(raised.value)
+    assert message.format(shop=shop) in str(raised.value)
     assert not (tmp_path / "team.db").exists()
 
 
 def test_what_is_imported_may_lie_within_a_class(shop: str) -> None:
-    found: Any = imported(f"{shop}:Mine.respond", "--check")
-    assert found.__name__ == "respond"
+    imported_function: Any = imported(f"{shop}:Mine.respond", "--check")
+    assert imported_function.__name__ == "respond"
 
 
 def test_a_provider_of_ones_own_gets_the_options_as_they_are() -> None:

@@ -63,8 +63,8 @@ def ask_and_hear(
     **options: Any,
 ) -> Reply:
     async def run() -> Reply:
-        given = {"model": "m", "base_url": server.url, "api_key": KEY, **options}
-        provider = OpenAIProvider(**given)
+        arguments = {"model": "m", "base_url": server.url, "api_key": KEY, **options}
+        provider = OpenAIProvider(**arguments)
         try:
             return await provider.respond(asked or request(), on_delta)
         finally:
@@ -105,8 +105,8 @@ def test_a_reply_is_streamed_and_arrives_whole(server: OpenAIServer) -> None:
 
 def test_the_request_says_what_the_agent_is_set_to(server: OpenAIServer) -> None:
     thinking = {"type": "adaptive", "effort": "low"}
-    given = {"max_tokens": 9, "temperature": 0.5, "top_p": 0.9, "stop_sequences": ["END"], "thinking": thinking}
-    ask(server, request(model="n", system="Be brief.", tools=(READ,), colour="red", **given))
+    settings = {"max_tokens": 9, "temperature": 0.5, "top_p": 0.9, "stop_sequences": ["END"], "thinking": thinking}
+    ask(server, request(model="n", system="Be brief.", tools=(READ,), colour="red", **settings))
     ask(server, request(system=" "))
     function = {"name": "read", "description": "Read a file.", "parameters": READ["input_schema"]}
     streamed = {"stream": True, "stream_options": {"include_usage": True}}
@@ -138,7 +138,7 @@ def test_further_fields_are_sent_as_they_are_unless_the_request_says_them_itself
         assert {name: sent[name] for name in fields} == fields
         assert "options" not in sent
         assert "extra_body" not in sent
-        for wrong, told in (
+        for wrong, message in (
             ({"max_completion_tokens": 5}, "Use the setting max_tokens"),
             ({"stream": False}, "has 'stream'"),
             ({"model": "n"}, "Use the setting model"),
@@ -148,7 +148,7 @@ def test_further_fields_are_sent_as_they_are_unless_the_request_says_them_itself
             ({"background": True}, "has 'background'"),
             ({"extra_body": {"seed": 5, "n": 2}}, "has 'n'"),
         ):
-            assert told in str(failure(server, request(options=wrong), api=api))
+            assert message in str(failure(server, request(options=wrong), api=api))
         assert len(server.requests) == 1
 
 
@@ -321,7 +321,7 @@ def test_an_end_without_a_blank_line_is_an_end(server: OpenAIServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "told"),
+    ("event", "message"),
     [
         (b'data: {"choices": [}\n\n', "broken JSON in the stream"),
         (b"data: [1]\n\n", "the event in the stream is [1]"),
@@ -338,11 +338,11 @@ def test_an_end_without_a_blank_line_is_an_end(server: OpenAIServer) -> None:
     ],
 )
 def test_what_is_not_in_the_form_of_the_protocol_is_an_error_that_names_it(
-    server: OpenAIServer, event: Event | bytes, told: str
+    server: OpenAIServer, event: Event | bytes, message: str
 ) -> None:
     server.answers.append(Streams([chunk({"content": "so"}), event, chunk({}, "stop")]))
     error = failure(server)
-    assert f"The reply cannot be understood: {told}" in str(error)
+    assert f"The reply cannot be understood: {message}" in str(error)
     assert error.partial == "so"
 
 
@@ -365,7 +365,7 @@ def test_a_stream_that_is_cut_at_any_event_is_told_and_asked_for_again(
 
 
 @pytest.mark.parametrize(
-    ("told", "expected", "broke_off", "unavailable"),
+    ("failure_sent", "expected", "broke_off", "unavailable"),
     [
         ({"message": "Slow down", "code": "rate_limit_exceeded"}, "rate limit is reached", False, True),
         ({"message": "Oh", "type": "server_error"}, "overloaded or failing", True, True),
@@ -375,9 +375,9 @@ def test_a_stream_that_is_cut_at_any_event_is_told_and_asked_for_again(
     ],
 )
 def test_an_error_in_the_stream_says_what_to_do(
-    server: OpenAIServer, told: object, expected: str, broke_off: bool, unavailable: bool
+    server: OpenAIServer, failure_sent: object, expected: str, broke_off: bool, unavailable: bool
 ) -> None:
-    server.answers.append(Streams([chunk({"content": "so"}), {"error": told}]))
+    server.answers.append(Streams([chunk({"content": "so"}), {"error": failure_sent}]))
     error = failure(server)
     assert expected in str(error)
     assert (error.broke_off, error.unavailable, error.partial) == (broke_off, unavailable, "so")
@@ -400,7 +400,7 @@ def test_an_answer_that_is_no_stream_is_told_with_its_beginning(server: OpenAISe
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "message", "told", "unavailable"),
+    ("status", "code", "message", "sentence", "unavailable"),
     [
         (400, "", "No.", "does not suit the model", False),
         (
@@ -419,11 +419,11 @@ def test_an_answer_that_is_no_stream_is_told_with_its_beginning(server: OpenAISe
     ],
 )
 def test_a_refusal_says_what_to_do_and_what_the_api_said(
-    server: OpenAIServer, status: int, code: str, message: str, told: str, unavailable: bool
+    server: OpenAIServer, status: int, code: str, message: str, sentence: str, unavailable: bool
 ) -> None:
     server.answers.append(Refuses(status, code, message))
     error = failure(server)
-    assert told in str(error)
+    assert sentence in str(error)
     assert f"The API said: {message} ({status}" in str(error)
     assert (error.unavailable, error.broke_off, error.free) == (unavailable, False, True)
 
@@ -639,7 +639,7 @@ def test_a_model_without_reasoning_is_asked_without_it_from_then_on(server: Open
 
 
 @pytest.mark.parametrize(
-    ("events", "told", "broke_off"),
+    ("events", "message", "broke_off"),
     [
         (response_events(message_item("so"))[:-1], "The connection broke", True),
         (
@@ -664,11 +664,11 @@ def test_a_model_without_reasoning_is_asked_without_it_from_then_on(server: Open
     ],
 )
 def test_a_response_that_fails_is_an_error_that_says_so(
-    server: OpenAIServer, events: Sequence[Event], told: str, broke_off: bool
+    server: OpenAIServer, events: Sequence[Event], message: str, broke_off: bool
 ) -> None:
     server.answers.append(Streams(events, done=False))
     error = failure(server, api="responses")
-    assert told in str(error)
+    assert message in str(error)
     assert error.broke_off is broke_off
 
 
@@ -701,13 +701,13 @@ TUPLE = {**NUMBER, "properties": {"result": {"type": "array", "prefixItems": [{"
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
 def test_what_is_too_long_of_a_description_stands_in_that_of_the_parameters(server: OpenAIServer, api: str) -> None:
-    told = "".join(f"{number:05}" for number in range(500))
+    description = "".join(f"{number:05}" for number in range(500))
     schema = {"type": "object", "description": "As before.", "properties": {}}
-    ask(server, request(tools=({"name": "read", "description": told, "input_schema": schema},)), api=api)
+    ask(server, request(tools=({"name": "read", "description": description, "input_schema": schema},)), api=api)
     [tool] = server.requests[0]["tools"]
     sent = tool.get("function", tool)
     rest, before = sent["parameters"]["description"].split("\n\n")
-    assert sent["description"][:-1] + rest[1:] == told
+    assert sent["description"][:-1] + rest[1:] == description
     assert (len(sent["description"]), before) == (1_024, "As before.")
 
 
@@ -728,13 +728,13 @@ def format_in(body: Mapping[str, Any]) -> Any:
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
 @pytest.mark.parametrize(
-    ("schema", "given", "by_service"),
+    ("schema", "setting", "by_service"),
     [(NUMBER, True, True), (NUMBER, None, False), (NUMBER, False, False), (TUPLE, True, False)],
 )
 def test_a_service_writes_the_value_itself_where_it_takes_the_schema_as_it_is(
-    server: OpenAIServer, api: str, schema: Mapping[str, Any], given: bool | None, by_service: bool
+    server: OpenAIServer, api: str, schema: Mapping[str, Any], setting: bool | None, by_service: bool
 ) -> None:
-    ask(server, typed(schema), api=api, json_output=given)
+    ask(server, typed(schema), api=api, json_output=setting)
     [body] = server.requests
     assert names_in(body) == (["read"] if by_service else ["read", "give_result"])
     assert format_in(body) == (schema if by_service else None)
@@ -751,8 +751,8 @@ def test_at_its_own_address_openai_writes_values_itself(api: str | None) -> None
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
 def test_a_model_that_refuses_to_write_a_value_is_given_the_tool_from_then_on(server: OpenAIServer, api: str) -> None:
-    told = "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."
-    server.answers.append(Refuses(400, "", told))
+    message = "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."
+    server.answers.append(Refuses(400, "", message))
 
     async def run() -> list[str]:
         provider = OpenAIProvider("m", base_url=server.url, api=api, json_output=True)

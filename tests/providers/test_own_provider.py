@@ -82,7 +82,7 @@ def test_the_example_streams_and_calls_tools(ollama: Any) -> None:
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "What is the weather?"},
     ]
-    assert "weather" in [one["function"]["name"] for one in first["tools"]]
+    assert "weather" in [tool["function"]["name"] for tool in first["tools"]]
     assert second["model"] == "n"
     assert second["messages"][2:] == [
         {"role": "assistant", "content": "I look.", "tool_calls": [call]},
@@ -131,12 +131,12 @@ class Wrong:
 
 
 def test_wrong_types_of_a_provider_are_a_clear_error_of_that_turn_alone() -> None:
-    provider: Provider = Wrong(iter([one for answer, _ in WRONG.values() for one in (answer, Reply("well"))]))
+    provider: Provider = Wrong(iter([part for answer, _ in WRONG.values() for part in (answer, Reply("well"))]))
     with ActorSystem.open(":memory:", provider) as system:
-        for _, told in WRONG.values():
+        for _, message in WRONG.values():
             agent = system.root.fork()
             with pytest.raises(ProviderError) as raised:
                 agent.prompt("one").get(timeout=DEADLINE)
-            assert told in str(raised.value)
+            assert message in str(raised.value)
             assert [message.kind for message in agent.history()][-3:] == [Kind.FORK, Kind.USER, Kind.ERROR]
             assert agent.prompt("two").get(timeout=DEADLINE).text == "well"

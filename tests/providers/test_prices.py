@@ -60,8 +60,8 @@ def test_what_is_written_of_a_provider_counts_before_the_name_of_the_model_alone
     known = priced(tmp_path, "[tea]\ninput = 2\noutput = 2\n[ada]\ninput = 3\noutput = 3")
     prices = priced(tmp_path, '["local:tea"]\ninput = 1\noutput = 1\n[home]\ninput = 0\noutput = 0').over(known)
     asked = ["local:tea", "home:tea", "service:tea", "adapter:tea", "adapter:coffee", "tea", "home:"]
-    found = [prices.of_model(one) for one in asked]
-    assert [None if one is None else one.input / MICRO for one in found] == [1, 0, 2, 2, None, 2, 0]
+    prices_of = [prices.of_model(model) for model in asked]
+    assert [None if price is None else price.input / MICRO for price in prices_of] == [1, 0, 2, 2, None, 2, 0]
     assert prices.of_model("service:alias", made_by="tea-2026") == known.of("tea")
 
 
@@ -78,7 +78,7 @@ def test_of_what_has_no_price_nothing_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("[tea]\ninput = 1", r"\[tea\].*input and output"),
         ("[tea]\ninput = 1\noutput = -2", r"got \{'input': 1, 'output': -2\}"),
@@ -87,8 +87,8 @@ def test_of_what_has_no_price_nothing_is_told(tmp_path: Path) -> None:
         ("[tea", "to be TOML"),
     ],
 )
-def test_a_file_that_is_none_is_refused_with_what_was_expected(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_a_file_that_is_none_is_refused_with_what_was_expected(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         priced(tmp_path, text)
     prices, [trouble] = known_prices(tmp_path, tmp_path / "history")
     assert prices.of("tea") is None

@@ -95,7 +95,7 @@ def test_forks_by_calls_in_one_reply_send_the_same_bytes_and_read_what_was_writt
     written, shared = prefix(asked, len(asked["messages"])), prefix(requests[0], len(asked["messages"]) + 1)
     assert sorted(each.read for each in served) == [written] + [shared] * FORKS, "the parent goes on as well"
     same = len(asked["messages"]) + 1
-    sent = {json.dumps([one["tools"], one["system"], one["messages"][:same]]) for one in requests}
+    sent = {json.dumps([request["tools"], request["system"], request["messages"][:same]]) for request in requests}
     assert (len(requests), len(sent)) == (FORKS + 1, 1), "marks included, and the parent's own next request too"
 
 
@@ -125,7 +125,7 @@ def test_who_summarises_reads_the_history_that_was_written_before(server: Messag
         server.script += asks_to_compact("within")
         root.prompt("Go on.").get(timeout=DEADLINE)
         within = server.served[-2]
-        assert [one.kind for one in root.history(all=True)].count("summary") == 2
+        assert [message.kind for message in root.history(all=True)].count("summary") == 2
         for served in (between, within):
             assert served.read >= 0.95 * sum(served)
         after, tools = server.served[-1], server.requests[-1]
@@ -166,12 +166,12 @@ def test_another_model_role_or_system_prompt_is_another_prefix() -> None:
     assert cache.serve(asked("a", at=[0])).read > 0
 
 
-@pytest.mark.parametrize(("further", "found"), [(LOOKBACK - 1, True), (LOOKBACK, False)])
-def test_the_cache_looks_back_over_a_few_blocks_only(further: int, found: bool) -> None:
+@pytest.mark.parametrize(("further", "hit"), [(LOOKBACK - 1, True), (LOOKBACK, False)])
+def test_the_cache_looks_back_over_a_few_blocks_only(further: int, hit: bool) -> None:
     cache = PromptCache()
     cache.serve(asked("a", at=[0]))
     texts = ["a", *(str(number) for number in range(further))]
-    assert (cache.serve(asked(*texts, at=[further])).read > 0) is found
+    assert (cache.serve(asked(*texts, at=[further])).read > 0) is hit
 
 
 def test_marks_that_the_api_refuses_are_violations() -> None:

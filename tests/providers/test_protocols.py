@@ -69,8 +69,8 @@ STEPS = [
 def messages_api(server: MessagesServer, steps: Sequence[Step]) -> Provider:
     for step in steps:
         uses = [
-            {"type": "tool_use", "id": f"call_{place}", "name": name, "input": given}
-            for place, (name, given) in enumerate(step.calls)
+            {"type": "tool_use", "id": f"call_{place}", "name": name, "input": arguments}
+            for place, (name, arguments) in enumerate(step.calls)
         ]
         texts = [{"type": "text", "text": step.text}] if step.text else []
         server.script.append(Says((*texts, *uses), stop_reason="tool_use" if uses else "end_turn"))
@@ -80,8 +80,8 @@ def messages_api(server: MessagesServer, steps: Sequence[Step]) -> Provider:
 def chat(server: OpenAIServer, steps: Sequence[Step]) -> Provider:
     for step in steps:
         pieces = [
-            chunk(call_piece(place, json.dumps(given), name, f"call_{place}"))
-            for place, (name, given) in enumerate(step.calls)
+            chunk(call_piece(place, json.dumps(arguments), name, f"call_{place}"))
+            for place, (name, arguments) in enumerate(step.calls)
         ]
         said = chat_text(step.text)[:-1] if step.text else []
         server.answers.append(Streams([*said, *pieces, chunk({}, "stop")]))
@@ -91,18 +91,21 @@ def chat(server: OpenAIServer, steps: Sequence[Step]) -> Provider:
 def responses(server: OpenAIServer, steps: Sequence[Step]) -> Provider:
     for step in steps:
         items = [message_item(step.text)] if step.text else []
-        items += [call_item(name, json.dumps(given), f"call_{place}") for place, (name, given) in enumerate(step.calls)]
+        items += [
+            call_item(name, json.dumps(arguments), f"call_{place}")
+            for place, (name, arguments) in enumerate(step.calls)
+        ]
         server.answers.append(Streams(response_events(*items)))
     return OpenAIProvider("m", base_url=server.url, api="responses")
 
 
-def told(messages: Sequence[Message], root: str, child: str) -> list[tuple[Any, ...]]:
+def entries_of(messages: Sequence[Message], root: str, child: str) -> list[tuple[Any, ...]]:
     """A log without names and usage."""
     return [
-        (one.kind, one.content, reply_of(one).tool_calls, one.data["stop_reason"])
-        if one.kind == Kind.ASSISTANT
-        else (one.kind, one.content.replace(words_of(child), "CHILD").replace(words_of(root), "ROOT"))
-        for one in messages
+        (message.kind, message.content, reply_of(message).tool_calls, message.data["stop_reason"])
+        if message.kind == Kind.ASSISTANT
+        else (message.kind, message.content.replace(words_of(child), "CHILD").replace(words_of(root), "ROOT"))
+        for message in messages
     ]
 
 
@@ -116,7 +119,7 @@ def test_the_same_tree_has_the_same_logs_whatever_protocol_its_model_speaks() ->
                 root.prompt("Add, then fork.").get(timeout=DEADLINE)
                 child = system.agent("kid")
                 child.reply(timeout=DEADLINE)
-                logs.append([told(agent.history(), root.uuid, child.uuid) for agent in (root, child)])
+                logs.append([entries_of(agent.history(), root.uuid, child.uuid) for agent in (root, child)])
     assert logs[0] == logs[1] == logs[2]
 
 
@@ -136,7 +139,7 @@ def test_a_tree_may_mix_models_and_change_them_within_a_history() -> None:
             for name in ("messages", "chat", "responses", "messages", "chat", "responses"):
                 system.root.configure(model=f"{name}:m")
                 system.root.prompt(f"Now {name}.").get(timeout=DEADLINE)
-            assert [reply_of(one).text for one in system.root.history() if one.kind == Kind.ASSISTANT] == [
+            assert [reply_of(message).text for message in system.root.history() if message.kind == Kind.ASSISTANT] == [
                 "one", "two", "three", "ok", "ok", "ok",
             ]  # fmt: skip
     items = third.requests[-1]["input"]
@@ -148,8 +151,8 @@ def test_a_tree_may_mix_models_and_change_them_within_a_history() -> None:
 def test_a_word_comes_behind_the_results_in_every_protocol_and_keeps_what_was_sent_before() -> None:
     step = [user("go"), said("", "c1:read", "c2:read"), result("c1"), result("c2")]
     word: Entry = (Kind.STEER, "by train", {"mail": 1, "turn": 1, "steer": True})
-    told: Entry = (Kind.STEER, "hurry", {"mail": 2, "turn": 1, "steer": True, "sender": "a" * 22, "name": "lead"})
-    before, request = assembled(history(*step)), assembled(history(*step, word, told))
+    entry: Entry = (Kind.STEER, "hurry", {"mail": 2, "turn": 1, "steer": True, "sender": "a" * 22, "name": "lead"})
+    before, request = assembled(history(*step)), assembled(history(*step, word, entry))
     results, first, second = "tool_result", "by train", '<steer from="lead">\nhurry\n</steer>'
     said_last = [block.get("text", block["type"]) for block in wire(request)["messages"][-1]["content"]]
     assert said_last == [results, results, first, second]

@@ -95,7 +95,7 @@ def test_offline_makes_the_calls_of_all_words_that_come_after_results() -> None:
         {"role": "user", "content": [result, *words]},
     )
     reply, _ = ask(OfflineProvider(), Request("uuid", None, "", "", messages))
-    assert [one.name for one in reply.tool_calls] == ["one", "two"]
+    assert [named.name for named in reply.tool_calls] == ["one", "two"]
 
 
 def test_offline_answers_when_nothing_was_said() -> None:
@@ -245,11 +245,11 @@ def test_every_provider_fits_the_protocol() -> None:
 
 def test_a_prompt_makes_the_offline_provider_call_tools_and_tell_what_they_gave() -> None:
     with ActorSystem.open(":memory:", provider=OfflineProvider()) as system:
-        told = system.root.prompt(
+        reply = system.root.prompt(
             'Do this:\n@fork {"prompt": "count the files", "name": "counter"}\n@agents\n@nope'
         ).get(timeout=60)
         child = system.agent("counter")
-        lines = told.text.splitlines()
+        lines = reply.text.splitlines()
         assert lines[0].startswith('agents gave: {"you": {"agent": "')
         assert lines[1] == f"nope failed: There is no such tool. Tools on offer: {', '.join(OWN)}."
         assert lines[2] == f"fork gave: Forked: the child is {child.record.short}."
@@ -259,8 +259,8 @@ def test_a_prompt_makes_the_offline_provider_call_tools_and_tell_what_they_gave(
 def test_one_line_may_ask_for_several_calls() -> None:
     with ActorSystem.open(":memory:", provider=OfflineProvider()) as system:
         line = '@fork {"prompt": "find growers", "name": "a"} @agents @fork{"prompt": "find cafes", "name": "b"}'
-        told = system.root.prompt(line).get(timeout=60).text.splitlines()
-        assert [text.split()[0] for text in told] == ["agents", "fork", "fork"]
+        lines = system.root.prompt(line).get(timeout=60).text.splitlines()
+        assert [text.split()[0] for text in lines] == ["agents", "fork", "fork"]
         said = [system.agent(name).reply(timeout=20).text for name in "ab"]
         assert [text[:23] for text in said] == ["You said “find growers”", "You said “find cafes”. "]
 
@@ -269,14 +269,14 @@ def test_what_stands_behind_then_is_asked_for_when_the_calls_before_it_have_thei
     with ActorSystem.open(":memory:", provider=OfflineProvider()) as system:
         turn = system.root.prompt('@fork {"name": "a"}\n@check_mail @then @then @nope @then\n@check_mail {}')
         assert turn.get(timeout=60).text == "check_mail gave: No unread mail."
-        replies = [one for one in system.root.history() if one.kind == "assistant"]
-        called = [[call["name"] for call in one.data.get("tool_calls", ())] for one in replies]
+        replies = [message for message in system.root.history() if message.kind == "assistant"]
+        called = [[call["name"] for call in reply.data.get("tool_calls", ())] for reply in replies]
         assert called == [["fork", "check_mail"], ["nope"], ["check_mail"], []]
         assert "You said “and now?”." in system.root.prompt("and now?").get(timeout=60).text
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("@fork {oops", "as JSON"),
         ("@check_mail @then @fork {oops", "as JSON"),
@@ -286,7 +286,7 @@ def test_what_stands_behind_then_is_asked_for_when_the_calls_before_it_have_thei
         ("@agents of mine", "You said"),
     ],
 )
-def test_a_call_that_cannot_be_read_is_told_and_nothing_is_called(line: str, told: str) -> None:
+def test_a_call_that_cannot_be_read_is_told_and_nothing_is_called(line: str, message: str) -> None:
     with ActorSystem.open(":memory:", provider=OfflineProvider()) as system:
-        assert told in system.root.prompt(line).get(timeout=60).text
+        assert message in system.root.prompt(line).get(timeout=60).text
         assert len(system.agents()) == 1

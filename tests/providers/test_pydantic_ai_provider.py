@@ -79,7 +79,7 @@ def test_a_tool_with_a_long_name_is_called_by_a_shorter_one_and_no_strict_mode_i
         assert system.root.prompt("Add.").get(timeout=DEADLINE).text == "3"
         assert [message.content for message in system.root.history() if message.kind == Kind.TOOL_CALL] == [long.name]
     (_, info), (history, _) = asked
-    [offered] = [one for one in info.function_tools if one.name == short]
+    [offered] = [tool for tool in info.function_tools if tool.name == short]
     assert offered.strict is False
     assert [part.tool_name for message in history[1:] for part in message.parts] == [short, short]
 
@@ -140,11 +140,11 @@ def test_under_a_strict_budget_each_attempt_is_one_that_the_runtime_makes() -> N
                 "cannot keep the client",
             ),
         ]
-        for wrong, told in hidden:
+        for wrong, message in hidden:
             with ActorSystem.open(
                 ":memory:", PydanticAIProvider(wrong), budget={"tokens": 100_000, "strict": True}
             ) as system:
-                with pytest.raises(ProviderError, match=told):
+                with pytest.raises(ProviderError, match=message):
                     system.root.prompt("Hi").get(timeout=DEADLINE)
                 assert system.root.budget is not None
                 assert (system.root.budget.spent, server.requests) == ({"tokens": 0}, [])

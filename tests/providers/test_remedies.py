@@ -16,7 +16,7 @@ ASKED = Request(
 )
 
 
-def told(said: str, *details: str, status: int = 400) -> str:
+def refusal(said: str, *details: str, status: int = 400) -> str:
     return refused(status, said, [str(status), *details], ASKED, Settings("key", "address"), "")
 
 
@@ -31,17 +31,17 @@ def told(said: str, *details: str, status: int = 400) -> str:
     ],
 )
 def test_the_refusal_of_a_tool_names_it_and_takes_no_prompt_back(said: str, details: tuple[str], name: str) -> None:
-    text = told(said, *details)
+    text = refusal(said, *details)
     assert text.startswith(f"The service refuses the tool {name!r}: name all others in the setting tools")
     assert f"The API said: {said}" in text
     assert "undo" not in text
-    assert told(said, *details, status=422).startswith("The service refuses the tool")
+    assert refusal(said, *details, status=422).startswith("The service refuses the tool")
 
 
 def test_the_refusal_of_an_output_says_so() -> None:
-    assert told("tools.2.custom.input_schema: no").startswith("The service refuses the schema of the output")
+    assert refusal("tools.2.custom.input_schema: no").startswith("The service refuses the schema of the output")
 
 
 @pytest.mark.parametrize("said", ["tools.9.custom: ?", "function 'other' is unknown", "prompt is too long", "No."])
 def test_any_other_refusal_names_no_tool(said: str) -> None:
-    assert "refuses the tool" not in told(said)
+    assert "refuses the tool" not in refusal(said)

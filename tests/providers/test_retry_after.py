@@ -55,15 +55,15 @@ def test_a_date_without_the_time_of_the_service_counts_from_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "message"),
     [
         (None, ""), (0, ""), (0.35, " It asks to wait 1 s."), (90, " It asks to wait 90 s."),
         (600, " It asks to wait 10 min."), (86_400, " It asks to wait 24 h."), (5 * DAY, " It asks to wait 5 d."),
         (math.inf, " It asks to wait for longer than anybody waits."),
     ],
 )  # fmt: skip
-def test_an_error_says_how_long_the_service_asks_to_wait(seconds: float | None, told: str) -> None:
-    assert asked_to_wait(seconds) == told
+def test_an_error_says_how_long_the_service_asks_to_wait(seconds: float | None, message: str) -> None:
+    assert asked_to_wait(seconds) == message
 
 
 @pytest.fixture(params=["messages", "chat", "responses"])
@@ -124,7 +124,9 @@ def test_a_turn_asks_again_what_was_refused_for_the_moment_and_pays_nothing_for_
     answers(server).append(says(server, provider, "third time"))
     with ActorSystem.open(":memory:", provider, budget={"tokens": 100_000, "strict": strict}) as system:
         assert system.root.prompt("hi").get(timeout=DEADLINE).text == "third time"
-        assert [one.content.startswith("The ") for one in system.root.history() if one.kind == "retry"] == [True] * 2
+        assert [message.content.startswith("The ") for message in system.root.history() if message.kind == "retry"] == [
+            True
+        ] * 2
         assert system.root.budget is not None
         assert system.root.budget.held == {"tokens": 0}
     assert len(server.requests) == 3
@@ -170,7 +172,7 @@ def test_an_overload_in_the_middle_of_a_stream_is_waited_for_and_asked_again(
     answers(server).extend([breaks_off(server, provider, "so far"), says(server, provider, "whole")])
     with ActorSystem.open(":memory:", provider) as system:
         assert system.root.prompt("hi").get(timeout=DEADLINE).text == "whole"
-        [retry] = [one for one in system.root.history() if one.kind == "retry"]
+        [retry] = [message for message in system.root.history() if message.kind == "retry"]
         assert retry.data["partial"] == "so far"
         assert 350 <= retry.data["until"] - retry.created_at <= 500
     assert len(server.requests) == 2

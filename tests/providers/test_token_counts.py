@@ -44,9 +44,9 @@ def responses(count: Any) -> tuple[StreamedReply, list[Any]]:
 
 
 @pytest.mark.parametrize("protocol", [messages, chat, responses])
-@pytest.mark.parametrize(("given", "count"), COUNTS, ids=str)
-def test_a_count_is_what_it_means_whatever_its_form(protocol: Any, given: Any, count: int) -> None:
-    reply, events = protocol(given)
+@pytest.mark.parametrize(("form", "count"), COUNTS, ids=str)
+def test_a_count_is_what_it_means_whatever_its_form(protocol: Any, form: Any, count: int) -> None:
+    reply, events = protocol(form)
     for event in events:
         list(reply.deltas_of(event))
     assert checked_reply(reply.reply()).usage == Usage(count, count)
@@ -56,9 +56,9 @@ def test_what_is_no_count_is_said_once(caplog: pytest.LogCaptureFixture) -> None
     with caplog.at_level(logging.WARNING):
         for wrong in (-1, "none", -2):
             reply = MessagesReply()
-            told = {"input_tokens": 3, "cache_read_input_tokens": wrong}
-            list(reply.deltas_of({"type": "message_start", "message": {"model": "m", "content": [], "usage": told}}))
-    about = [one.getMessage() for one in caplog.records if "cache_read_input_tokens" in one.getMessage()]
+            usage = {"input_tokens": 3, "cache_read_input_tokens": wrong}
+            list(reply.deltas_of({"type": "message_start", "message": {"model": "m", "content": [], "usage": usage}}))
+    about = [record.getMessage() for record in caplog.records if "cache_read_input_tokens" in record.getMessage()]
     assert len(about) <= 1  # another test may have said it
 
 

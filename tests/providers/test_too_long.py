@@ -6,7 +6,7 @@ from ikigai_actors.providers.too_long import TooLong, too_long
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("The API said: prompt is too long: 205000 tokens > 200000 maximum (400)", TooLong(205_000, 200_000)),
         ("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", TooLong(190_000, 200_000)),
@@ -25,5 +25,5 @@ from ikigai_actors.providers.too_long import TooLong, too_long
         ("This request would exceed your rate limit of 30000 input tokens per minute", None),
     ],
 )
-def test_a_refusal_because_of_the_length_is_told_from_all_others(text: str, found: TooLong | None) -> None:
-    assert too_long(text) == found
+def test_a_refusal_because_of_the_length_is_told_from_all_others(text: str, expected: TooLong | None) -> None:
+    assert too_long(text) == expected

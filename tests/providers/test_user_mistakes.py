@@ -46,10 +46,10 @@ from tests.kit.mistakes import ENDINGS, BareExit, OddTool, Remote, acts, fields_
 from tests.kit.tool_scripts import calling
 
 SOME_ENDINGS = [
-    one
+    ending
     if place % 4 == 0
-    else pytest.param(one, marks=pytest.mark.thorough("each run has all ways to end at one border"))
-    for place, one in enumerate(ENDINGS)
+    else pytest.param(ending, marks=pytest.mark.thorough("each run has all ways to end at one border"))
+    for place, ending in enumerate(ENDINGS)
 ]
 """Ways to end, at the borders that treat all of them alike."""
 
@@ -155,7 +155,7 @@ def _say_what_is_wrong() -> NoReturn:
 
 
 @pytest.mark.parametrize(
-    ("mistake", "told"),
+    ("mistake", "message"),
     [
         (_wait_for_itself, "would wait for the end of its own turn"),
         (_say_what_is_wrong, "Expected setting max_tokens"),
@@ -166,7 +166,7 @@ def _say_what_is_wrong() -> NoReturn:
 )
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_mistake_that_is_always_the_same_ends_the_turn_and_not_its_agent(
-    mistake: Callable[[], Any], told: str, is_async: bool
+    mistake: Callable[[], Any], message: str, is_async: bool
 ) -> None:
     asked: list[Request] = []
 
@@ -184,7 +184,7 @@ def test_a_mistake_that_is_always_the_same_ends_the_turn_and_not_its_agent(
         agent = faulty(system)
         agent.remind("nightly", every="1h")
         for count in range(1, 6):
-            assert told in outcome(agent)
+            assert message in outcome(agent)
             assert len(asked) == count
         assert [timer.body for timer in agent.timers()] == ["nightly"]
 
@@ -351,19 +351,19 @@ def test_a_task_that_a_provider_leaves_behind_cannot_end_the_event_loop(caplog: 
 
 def test_what_takes_a_reply_is_told_that_it_failed_to() -> None:
     """A defect of our own: the turn must end all the same."""
-    executor, told = Executor(), list[object]()
+    executor, answers = Executor(), list[object]()
     there = threading.Event()
 
     def on_reply(answer: object) -> None:
-        told.append(answer)
-        if len(told) == 1:
+        answers.append(answer)
+        if len(answers) == 1:
             raise LookupError("planted")
         there.set()
 
     executor.ask_model(Remote(lambda _: Reply("hello")), Request("a", None, "", "", ()), None, print, on_reply)
     assert there.wait(DEADLINE)
     executor.close([])
-    [reply, failure] = told
+    [reply, failure] = answers
     assert reply == Reply("hello")
     assert isinstance(failure, ProviderError | Crash)
 
@@ -384,10 +384,10 @@ def test_a_tool_of_ones_own_that_raises_gives_an_error_result(
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_tool_of_ones_own_that_gives_no_result_says_what_was_expected(is_async: bool) -> None:
-    given: list[Any] = [None, "text", 5, Result(5), Result("a", "b"), {}]  # type: ignore[arg-type]
-    script = ScriptedProvider([calling("odd"), "done"] * len(given))
-    with ActorSystem.open(":memory:", script, tools=[OddTool(given.pop, is_async)]) as system:
-        while given:
+    results: list[Any] = [None, "text", 5, Result(5), Result("a", "b"), {}]  # type: ignore[arg-type]
+    script = ScriptedProvider([calling("odd"), "done"] * len(results))
+    with ActorSystem.open(":memory:", script, tools=[OddTool(results.pop, is_async)]) as system:
+        while results:
             assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
             *_, result = [message for message in system.root.history() if message.kind == "tool_result"]
             assert "Expected a Result" in result.content
@@ -484,8 +484,8 @@ BORDERS = ("function", "async function", "script", "async script", "list", "prov
 def at(border: str, act: Callable[..., Any]) -> Any:
     """A provider, or a tool, that runs this code at one of the borders."""
 
-    async def soon(*given: Any) -> Any:
-        return act(*given)
+    async def soon(*arguments: Any) -> Any:
+        return act(*arguments)
 
     def saying(on_delta: OnDelta) -> Reply:
         on_delta(act())

@@ -30,8 +30,8 @@ looks = st.lists(
         st.sampled_from(["running", "stopped", "dead"]),
         st.integers(0, 2),
     ),
-    unique_by=lambda one: one.uuid,
-).map(lambda found: ("look", found))
+    unique_by=lambda delta: delta.uuid,
+).map(lambda row: ("look", row))
 messages = st.builds(message, st.sampled_from(AGENTS), st.integers(1, 9), st.sampled_from([*Kind]))
 happenings = st.lists(
     st.one_of(
@@ -48,9 +48,9 @@ happenings = st.lists(
 
 
 @given(happenings)
-def test_a_page_that_asks_now_and_then_has_what_there_is(told: list[tuple[str, Any]]) -> None:
+def test_a_page_that_asks_now_and_then_has_what_there_is(news: list[tuple[str, Any]]) -> None:
     rows, page, version = LiveRows("epoch"), dict[str, dict[str, Any]](), 0
-    for clock, (what, given_) in enumerate([*told, ("ask", None)]):
+    for clock, (what, given_) in enumerate([*news, ("ask", None)]):
         match what:
             case "look":
                 rows.refresh(given_, {})
@@ -66,9 +66,9 @@ def test_a_page_that_asks_now_and_then_has_what_there_is(told: list[tuple[str, A
                 rows.add_unread(given_)
             case "ask":
                 rows.tick(clock / 2)
-                found = rows.since(version)
-                version = found.version
-                for changed in found.rows:
+                news = rows.since(version)
+                version = news.version
+                for changed in news.rows:
                     page.setdefault(changed["uuid"], {}).update(changed)
     table = {row[0]: dict(zip(ROW_COLUMNS, row, strict=True)) for row in rows.table()[1]}
     assert page == table
@@ -83,9 +83,9 @@ def test_what_is_heard_is_shown_before_the_next_look() -> None:
     rows.add_unread("a")
     for uuid in ("a", "b", "c"):
         rows.set_status(uuid, "stopped")
-    found = {row[0]: dict(zip(ROW_COLUMNS, row, strict=True)) for row in rows.table()[1]}
-    shown = [found["a"][name] for name in ("state", "tokens", "unread")]
-    assert (shown, found["b"]["state"]) == (["stopped", 15, 1], "dead")
+    row_by_agent = {row[0]: dict(zip(ROW_COLUMNS, row, strict=True)) for row in rows.table()[1]}
+    shown = [row_by_agent["a"][name] for name in ("state", "tokens", "unread")]
+    assert (shown, row_by_agent["b"]["state"]) == (["stopped", 15, 1], "dead")
     rows.set_status("a", "running")
     assert dict(zip(ROW_COLUMNS, rows.table()[1][0], strict=True))["state"] == "idle"
 
@@ -130,13 +130,13 @@ def states(rows: LiveRows) -> dict[str, str]:
 
 
 @given(st.lists(st.one_of(st.text(min_size=1, max_size=5), st.sampled_from([None, "ask"])), max_size=30))
-def test_a_page_has_the_text_of_the_reply_however_seldom_it_asks(told: list[str | None]) -> None:
+def test_a_page_has_the_text_of_the_reply_however_seldom_it_asks(pieces: list[str | None]) -> None:
     replies, seen, page, whole = RepliesOnTheirWay(), (0, 0), "", ""
-    for one in [*told, "ask"]:
-        if one is None:
+    for step in [*pieces, "ask"]:
+        if step is None:
             replies.close("a")
             whole = ""
-        elif one == "ask":
+        elif step == "ask":
             if (piece := replies.behind("a", seen)) is not None:
                 page = page[: piece.at] + piece.text
                 seen = (piece.number, piece.at + len(piece.text))
@@ -144,5 +144,5 @@ def test_a_page_has_the_text_of_the_reply_however_seldom_it_asks(told: list[str 
                 page = ""
             assert page == whole
         else:
-            replies.add("a", one)
-            whole += one
+            replies.add("a", step)
+            whole += step

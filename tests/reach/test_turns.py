@@ -46,13 +46,13 @@ def test_prompts_that_follow_each_other_have_their_own_ends(durable: str) -> Non
     with ActorSystem.open(durable, gate.provider) as host:
         turns, handles = turns_of(host), [prompt(durable, text) for text in ("a", "b")]
         gate.wait_until_asked()
-        assert [turns.look_at(one)["status"] for one in handles] == ["working", "working"]
+        assert [turns.look_at(handle)["status"] for handle in handles] == ["working", "working"]
         gate.open()
         eventually(lambda: turns.look_at(handles[1])["status"] == "done", "the second answer")
-        assert [turns.look_at(one)["text"] for one in handles] == ["first", "first"]
+        assert [turns.look_at(handle)["text"] for handle in handles] == ["first", "first"]
         later = TurnReader(host._store, host.approvals.pending)  # one that knows nothing
-        assert [later.look_at(one) for one in handles] == [turns.look_at(one) for one in handles]
-        opening = next(one.id for one in host.root.history() if one.kind == "user")
+        assert [later.look_at(handle) for handle in handles] == [turns.look_at(handle) for handle in handles]
+        opening = next(message.id for message in host.root.history() if message.kind == "user")
         assert later.look_at(TurnHandle(host.root.uuid, "t", opening))["text"] == "first"
 
 
@@ -90,9 +90,9 @@ def test_a_prompt_of_an_agent_that_died_before_has_failed(durable: str) -> None:
         gate.wait_until_asked()
         handle = prompt(durable, "more", "kid")
         kid.kill(reason="over")
-        told = turns_of(host).look_at(handle)
+        view = turns_of(host).look_at(handle)
         gate.open()
-    assert (told["status"], "over" in told["error"]) == ("failed", True)
+    assert (view["status"], "over" in view["error"]) == ("failed", True)
 
 
 def test_what_no_turn_is_named_by_is_refused(durable: str) -> None:

@@ -38,9 +38,9 @@ def test_a_reply_in_pieces_is_one_reply_with_all_its_blocks_and_its_cost(system:
         ("assistant", "A mast and a sail."),
     ]
     reply = top.history()[3]
-    assert [one["type"] for one in reply.data["blocks"]] == ["thinking", "text", "tool_use"]
+    assert [block["type"] for block in reply.data["blocks"]] == ["thinking", "text", "tool_use"]
     assert (reply.data["model"], reply.data["lines"]) == ("anthropic:claude-sonnet-5-5", [2, 3, 4])
-    assert [one.created_at for one in top.history()[2:]] == [BEGUN + 1_000 * line for line in (1, 2, 5, 6)]
+    assert [message.created_at for message in top.history()[2:]] == [BEGUN + 1_000 * line for line in (1, 2, 5, 6)]
     assert (top.record.name, top.record.spent_tokens) == ("ship", 2 * 115)
 
 
@@ -66,14 +66,14 @@ def test_another_path_is_an_agent_that_was_forked_where_it_parts(system: ActorSy
     session.turn("Which oak, then?", "English.", inner)
     session.turn("Of steel.", "Riveted.", end)
     top, *others = imported(system, tmp_path, session.data)
-    assert [one for _, one in said(top)] == ["We build a ship.", "Yes.", "Of steel.", "Riveted."]
-    assert [[one for _, one in said(other)] for other in others] == [
+    assert [text for _, text in said(top)] == ["We build a ship.", "Yes.", "Of steel.", "Riveted."]
+    assert [[text for _, text in said(other)] for other in others] == [
         ["We build a ship.", "Yes.", "Of wood.", "Oak.", "Which oak, then?", "English."],
         ["We build a ship.", "Yes.", "Of wood.", "Oak.", "Which oak?", "German."],
     ]
     assert [len(own_messages(other)) for other in others] == [5 + 1, 3]  # a birth, what is new, another birth
     assert top.diff(others[0]).common == 4
-    assert [one.prompt("And?").get(timeout=30).text for one in (top, *others)] == [
+    assert [branch.prompt("And?").get(timeout=30).text for branch in (top, *others)] == [
         "3 prompts",
         "4 prompts",
         "4 prompts",
@@ -87,8 +87,8 @@ def test_a_path_that_parts_within_a_turn_begins_before_the_turn(system: ActorSys
     session.reply("m2", "Of straw.", after=asked)
     session.reply("m3", "Of wood.", after=asked)
     top, branch = imported(system, tmp_path, session.data)
-    assert [one for _, one in said(top)][2:] == ["Of what?", "Of wood."]
-    assert [one for _, one in said(branch)][2:] == ["Of what?", "Of straw."]
+    assert [text for _, text in said(top)][2:] == ["Of what?", "Of wood."]
+    assert [text for _, text in said(branch)][2:] == ["Of what?", "Of straw."]
 
 
 def test_sidechains_are_agents_below_the_one_that_began_them(system: ActorSystem, tmp_path: Path) -> None:
@@ -105,12 +105,12 @@ def test_sidechains_are_agents_below_the_one_that_began_them(system: ActorSystem
     (tmp_path / "ship" / "subagents").mkdir(parents=True)
     (tmp_path / "ship" / "subagents" / "agent-a7.jsonl").write_bytes(inner.data)
     top, *below = imported(system, tmp_path, session.data)
-    assert [one for _, one in said(top)] == ["Search.", "", "In the shed.", "Found."]
-    assert {one.record.name: said(one)[-1][1] for one in below} == {
+    assert [text for _, text in said(top)] == ["Search.", "", "In the shed.", "Found."]
+    assert {agent.record.name: said(agent)[-1][1] for agent in below} == {
         "ship-sidechain": "In the shed.",
         "agent-a7": "In the loft.",
     }
-    assert [one.supervisor for one in below] == [top, top]
+    assert [agent.supervisor for agent in below] == [top, top]
 
 
 def test_a_summary_stands_for_all_before_it_also_within_a_turn(system: ActorSystem, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_summary_stands_for_all_before_it_also_within_a_turn(system: ActorSyst
     session.turn("Go on.", "Nailed.")
     [top] = imported(system, tmp_path, session.data)
     assert [kind for kind, _ in said(top)] == ["summary", "assistant", "user", "assistant"]
-    assert [one.kind for one in top.history(all=True)][2:5] == ["user", "assistant", "tool_result"]
+    assert [message.kind for message in top.history(all=True)][2:5] == ["user", "assistant", "tool_result"]
     shown = top.prompt("repeat").get(timeout=30).text
     assert "We sawed the planks." in shown
     assert "Build it." not in shown
@@ -172,7 +172,9 @@ def test_pictures_become_attachments_of_prompts_and_of_results(system: ActorSyst
     session.result("c1", [{"type": "image", "source": source}])
     session.reply("m2", "A mast.")
     [top] = imported(system, tmp_path, session.data)
-    attached = [[one["media"] for one in message.data.get("attached", ())] for message in top.history()[2:]]
+    attached = [
+        [attachment["media"] for attachment in message.data.get("attached", ())] for message in top.history()[2:]
+    ]
     assert attached == [["image/png"], [], ["image/png"], []]
 
 
@@ -189,7 +191,7 @@ def test_attached_pictures_come_and_attachments_of_other_types_are_named(system:
     [top] = imported(system, tmp_path, session.data, notice=left_out.append)
     read = 'Called the Read tool with the following input: {"file_path":"/ship/mast.png"}'
     assert said(top) == [("user", f"Look at @mast.png and @broken.png.\n\n{read}"), ("assistant", "A mast.")]
-    assert [one["media"] for one in top.history()[2].data["attached"]] == ["image/png"]
+    assert [attachment["media"] for attachment in top.history()[2].data["attached"]] == ["image/png"]
     [line] = left_out
     assert line == (
         "Only in the file, though a model may have read it: attachment file, attachment of_a_later_version, attachment "
@@ -252,7 +254,7 @@ def test_no_call_runs_until_the_setting_is_removed(system: ActorSystem, tmp_path
     for agent in (top, child):
         agent.prompt("call").get(timeout=30)
         assert RAN == []
-        assert [one.content for one in agent.history() if one.kind == "tool_result"] == [
+        assert [message.content for message in agent.history() if message.kind == "tool_result"] == [
             "This call is not in the record, and nothing runs here. Go on without it."
         ]
     top.configure(effects=None)
@@ -281,12 +283,15 @@ def test_a_folder_of_sessions_comes_below_one_agent(system: ActorSystem, tmp_pat
     (tmp_path / "projects" / "other.jsonl").write_bytes(b'{"a": 1}\n')
     (tmp_path / "projects" / "empty.jsonl").write_bytes(b"\n")
     top = system.import_(read_sessions(tmp_path / "projects", notice=left_out.append))
-    assert (top.record.name, sorted(str(one.name) for one in system.agents() if one.supervisor_uuid == top.uuid)) == (
+    assert (
+        top.record.name,
+        sorted(str(record.name) for record in system.agents() if record.supervisor_uuid == top.uuid),
+    ) == (
         "projects",
         ["one", "two"],
     )
-    named = {one.uuid: one.name for one in system.agents()}
-    above = {one.name: named.get(str(one.supervisor_uuid)) for one in system.agents()}
+    named = {record.uuid: record.name for record in system.agents()}
+    above = {record.name: named.get(str(record.supervisor_uuid)) for record in system.agents()}
     assert (above["agent-aone"], above["agent-atwo"]) == ("one", "two")
     assert left_out == ["other.jsonl was left out: its format is not known."]
 

@@ -37,7 +37,7 @@ def test_the_items_of_a_reply_are_one_reply_with_its_cost(system: ActorSystem, t
         ("assistant", "A mast."),
     ]
     reply, failed = top.history()[3:5]
-    assert [one["type"] for one in reply.data["blocks"]] == ["reasoning", "text", "tool_use", "tool_use"]
+    assert [block["type"] for block in reply.data["blocks"]] == ["reasoning", "text", "tool_use", "tool_use"]
     assert (reply.data["model"], reply.data["usage"]["cache_read_input_tokens"]) == ("openai:gpt-5-codex", 100)
     assert failed.data["is_error"] is True
     assert (top.record.spent_tokens, top.context().settings["system"]) == (2 * 115, "Build ships.")
@@ -57,13 +57,13 @@ def test_calls_of_each_kind_and_pictures(system: ActorSystem, tmp_path: Path) ->
     session.item("function_call_output", call_id="c", output=[{"type": "input_image", "image_url": url}])
     session.reply("Gone.")
     [top] = imported(system, tmp_path, session.data)
-    calls = [one for one in top.history()[3].data["blocks"] if one["type"] == "tool_use"]
-    assert [(one["name"], one["input"]) for one in calls] == [
+    calls = [block for block in top.history()[3].data["blocks"] if block["type"] == "tool_use"]
+    assert [(call["name"], call["input"]) for call in calls] == [
         ("apply_patch", {"input": "*** Begin Patch"}),
         ("local_shell", {"type": "exec", "command": ["ls"]}),
         ("view_image", {"arguments": "no JSON"}),
     ]
-    assert [len(one.data.get("attached", ())) for one in top.history()[2:]] == [1, 0, 0, 0, 1, 0]
+    assert [len(message.data.get("attached", ())) for message in top.history()[2:]] == [1, 0, 0, 0, 1, 0]
 
 
 def test_a_turn_that_was_taken_back_is_rewound_and_one_that_was_cut_off_is_interrupted(
@@ -81,7 +81,7 @@ def test_a_turn_that_was_taken_back_is_rewound_and_one_that_was_cut_off_is_inter
     session.event("error", message="The service is down.")
     session.turn("Again.", "Sawn.")
     [top] = imported(system, tmp_path, session.data)
-    assert [one for one in said(top) if one[0] != "rewind"] == [
+    assert [line for line in said(top) if line[0] != "rewind"] == [
         ("user", "One."),
         ("assistant", "Two."),
         ("user", "Of wood."),
@@ -97,8 +97,8 @@ def test_a_turn_that_was_taken_back_is_rewound_and_one_that_was_cut_off_is_inter
 def test_a_summary_stands_for_all_before_it(system: ActorSystem, tmp_path: Path) -> None:
     session = Codex()
     session.turn("Build it.", "Built.")
-    told = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "It is built."}]}]
-    session.line("compacted", message="", replacement_history=told)
+    history = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "It is built."}]}]
+    session.line("compacted", message="", replacement_history=history)
     session.turn("Paint it.", "Blue.")
     [top] = imported(system, tmp_path, session.data)
     shown = top.prompt("repeat").get(timeout=30).text
@@ -121,7 +121,7 @@ def test_a_subagent_is_an_agent_below_the_one_that_started_it(system: ActorSyste
     (tmp_path / "lead.jsonl").write_bytes(lead.data)
     top = system.import_(read_sessions(tmp_path))
     assert top.record.name == "lead"
-    assert {one.name for one in system.agents() if one.supervisor_uuid == top.uuid} == {"a-sub0", "a-sub1"}
+    assert {record.name for record in system.agents() if record.supervisor_uuid == top.uuid} == {"a-sub0", "a-sub1"}
     assert said(system.agent("a-sub0")) == [("user", "Find the mast."), ("assistant", "In the shed.")]
 
 
@@ -131,4 +131,4 @@ def test_sessions_that_name_one_another_as_started_are_read(system: ActorSystem,
         session.turn("Hello.", name)
         (tmp_path / f"{name}.jsonl").write_bytes(session.data)
     system.import_(read_sessions(tmp_path))
-    assert {str(one.name) for one in system.agents()} >= {"one", "two", "self"}
+    assert {str(record.name) for record in system.agents()} >= {"one", "two", "self"}

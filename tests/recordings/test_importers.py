@@ -78,13 +78,13 @@ def test_a_call_that_no_live_reply_could_make_is_refused_in_the_same_words(tmp_p
     for levels in (97, 200, 900):
         claude, codex, pi = ClaudeCode(), Codex(), Pi()
         sessions: Sequence[Session] = (claude, codex, pi)
-        for one in sessions:
-            one.user("Look.")
+        for session in sessions:
+            session.user("Look.")
         claude.reply("m1", claude.call("c1", of=deep(levels)))
         codex.reply(calls={"c1": {"of": deep(levels)}})
         pi.reply(pi.call("c1", of=deep(levels)))
-        for one in sessions:
-            (tmp_path / "ship.jsonl").write_bytes(one.data)
+        for session in sessions:
+            (tmp_path / "ship.jsonl").write_bytes(session.data)
             if levels < 100:
                 assert read_sessions(tmp_path / "ship.jsonl").records
                 continue
@@ -111,7 +111,7 @@ def test_the_command_finds_out_what_has_written_a_file(tmp_path: Path) -> None:
         (tmp_path / f"{name}.jsonl").write_bytes(data)
         assert "Imported " in command("import", str(tmp_path / f"{name}.jsonl")).output
     listed = json.loads(command("agents", "--json").stdout)
-    named = sorted(one["name"] for one in listed if one["name"])
+    named = sorted(row["name"] for row in listed if row["name"])
     assert named == [
         "claude-code", "claude-code-branch", "codex", "openai", "openai-branch", "otel", "pi", "pi-branch", "shipyard",
     ]  # fmt: skip
@@ -170,8 +170,8 @@ def test_a_forked_session_is_a_fork_of_the_other_agent(
 ) -> None:
     with importing() as system:
         top, fork = imported(system, tmp_path, *forked())
-        assert [one for _, one in said(top)] == ["We build a ship.", "Yes.", "Of wood.", "Oak."]
-        assert [one for _, one in said(fork)] == ["We build a ship.", "Yes.", "Of steel.", "Riveted."]
+        assert [text for _, text in said(top)] == ["We build a ship.", "Yes.", "Of wood.", "Oak."]
+        assert [text for _, text in said(fork)] == ["We build a ship.", "Yes.", "Of steel.", "Riveted."]
         assert (fork.parent, len(own_messages(fork))) == (top, 4)
 
 

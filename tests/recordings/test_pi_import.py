@@ -63,7 +63,7 @@ def test_another_path_is_a_fork_and_its_summary_is_said_to_the_other(system: Act
     session.turn("Of steel.", "Riveted.")
     session.line("label", targetId=end, label="here")
     top, branch = imported(system, tmp_path, session.data)
-    assert [one for _, one in said(branch)][2:] == ["Of wood.", "Oak."]
+    assert [text for _, text in said(branch)][2:] == ["Of wood.", "Oak."]
     assert said(top)[2][1].endswith("Wood was tried.\n\nOf steel.")
     assert branch.diff(top).common == 4
 
@@ -77,7 +77,7 @@ def test_a_summary_keeps_what_it_says(system: ActorSystem, tmp_path: Path) -> No
     session.turn("And then?", "Launched.")
     session.line("compaction", summary="It is launched.", firstKeptEntryId="gone", tokensBefore=9)
     [top] = imported(system, tmp_path, session.data)
-    assert [one.data["keep_from"] for one in top.history(all=True) if one.kind == "summary"] == [5, 10]
+    assert [message.data["keep_from"] for message in top.history(all=True) if message.kind == "summary"] == [5, 10]
     shown = top.prompt("repeat").get(timeout=30).text
     assert "It is launched." in shown
     assert "Launched." not in shown

@@ -32,13 +32,13 @@ def asked_by(folder: Path, data: bytes, suffix: str = ".jsonl") -> Request:
 
 def sent_in(messages: Sequence[Mapping[str, Any]]) -> list[Sent]:
     """Messages without the prompt at the end: what one side says in a row is one, and its order does not count."""
-    found: list[tuple[str, list[str]]] = []
+    turns: list[tuple[str, list[str]]] = []
     for message in messages:
-        if not found or found[-1][0] != message["role"]:
-            found.append((message["role"], []))
-        found[-1][1].extend(piece for block in message["content"] for piece in pieces_of(block))
-    assert found.pop() == ("user", ["And?"])
-    return [(role, tuple(sorted(pieces))) for role, pieces in found]
+        if not turns or turns[-1][0] != message["role"]:
+            turns.append((message["role"], []))
+        turns[-1][1].extend(piece for block in message["content"] for piece in pieces_of(block))
+    assert turns.pop() == ("user", ["And?"])
+    return [(role, tuple(sorted(pieces))) for role, pieces in turns]
 
 
 def pieces_of(block: Mapping[str, Any]) -> Iterator[str]:
@@ -56,7 +56,10 @@ def pieces_of(block: Mapping[str, Any]) -> Iterator[str]:
 @pytest.mark.parametrize("name", REAL_SESSIONS)
 def test_an_imported_agent_asks_what_the_real_program_asked(tmp_path: Path, name: str) -> None:
     session = REAL_SESSIONS[name]
-    sent = [(role, tuple(sorted(one for text in said for one in text.split("\n\n")))) for role, said in session.sent]
+    sent = [
+        (role, tuple(sorted(paragraph for text in said for paragraph in text.split("\n\n"))))
+        for role, said in session.sent
+    ]
     assert sent_in(asked_by(tmp_path, session.data).messages) == sent
 
 

@@ -59,8 +59,8 @@ def test_what_was_said_since_comes_after_the_lines_and_comes_back(
         assert data.startswith(SAMPLES[name])
         [again, *_] = imported(system, tmp_path, data)
         assert said(again, every=True) == said(agent, every=True)
-        assert [one.data["attached"] for one in again.history() if one.content == "And the keel?"] == [
-            [one | {"name": ""} for one in message.data["attached"]]
+        assert [message.data["attached"] for message in again.history() if message.content == "And the keel?"] == [
+            [attachment | {"name": ""} for attachment in message.data["attached"]]
             for message in agent.history()
             if message.content == "And the keel?"
         ]
@@ -72,7 +72,7 @@ def test_a_turn_that_was_undone_is_gone_after_the_way_back(system: ActorSystem, 
     top.undo()
     top.prompt("Another way.").get(timeout=30)
     [again, *_] = imported(system, tmp_path, exported(system, top, name, tmp_path))
-    assert [one for one in said(again) if one[0] != "rewind"] == [one for one in said(top) if one[0] != "rewind"]
+    assert [line for line in said(again) if line[0] != "rewind"] == [line for line in said(top) if line[0] != "rewind"]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -87,8 +87,8 @@ def test_any_agent_becomes_a_session(system: ActorSystem, tmp_path: Path, name: 
     agent.compact(text="We build a ship.")
     agent.prompt("And then?").get(timeout=30)
     again, *others = imported(system, tmp_path, exported(system, agent, name, tmp_path))
-    assert said(again) == [("summary", "We build a ship."), *[one for one in said(agent) if one[0] != "summary"]]
-    assert [said(one)[-2:] for one in others] == ([said(other)[-2:]] if name != "codex" else [])
+    assert said(again) == [("summary", "We build a ship."), *[line for line in said(agent) if line[0] != "summary"]]
+    assert [said(branch)[-2:] for branch in others] == ([said(other)[-2:]] if name != "codex" else [])
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -110,7 +110,7 @@ def test_a_session_of_one_program_becomes_one_of_another(
 ) -> None:
     [top, *_] = imported(system, tmp_path, SAMPLES[name])
     [again, *_] = imported(system, tmp_path, exported(system, top, to, tmp_path))
-    assert [one for one in said(again) if one[0] != "rewind"] == [one for one in said(top) if one[0] != "rewind"]
+    assert [line for line in said(again) if line[0] != "rewind"] == [line for line in said(top) if line[0] != "rewind"]
 
 
 def test_the_command_writes_a_new_file(tmp_path: Path) -> None:

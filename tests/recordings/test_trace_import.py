@@ -26,8 +26,8 @@ def system() -> Iterator[ActorSystem]:
 
 def replies(agent: AgentRef) -> list[tuple[str, int]]:
     """The models of an agent's replies, and their tokens."""
-    every = (one.data for one in agent.history() if one.kind == "assistant")
-    return [(one.get("model", ""), sum(one.get("usage", {}).values())) for one in every]
+    every = (message.data for message in agent.history() if message.kind == "assistant")
+    return [(data.get("model", ""), sum(data.get("usage", {}).values())) for data in every]
 
 
 def test_requests_that_begin_alike_are_one_conversation_and_its_forks(system: ActorSystem, tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_file_may_be_one_conversation_or_have_many(system: ActorSystem, tmp_pa
         {"role": "assistant", "content": "Four."},
     ]
     folder, *both = imported(system, tmp_path, encoded([{"messages": messages}, {"messages": other}]))
-    assert [said(one)[0][1] for one in both] == ["One.", "Three."]
+    assert [said(agent)[0][1] for agent in both] == ["One.", "Three."]
     assert said(folder) == []
 
 
@@ -75,17 +75,17 @@ def test_spans_with_their_input_are_the_requests_of_a_conversation(system: Actor
 def test_the_facts_of_a_span_may_be_messages_one_by_one(system: ActorSystem, tmp_path: Path) -> None:
     facts = {"role": "assistant", "tool_calls.0.name": "bash", "tool_calls.0.id": "c1"}
     facts["tool_calls.0.arguments"] = '{"command": "ls"}'
-    told = {"prompt.0.role": "user", "prompt.0.content": "Look."}
-    told |= {f"completion.0.{name}": fact for name, fact in facts.items()}
-    spans = [otlp_span(1, "chat", told)]
+    attributes = {"prompt.0.role": "user", "prompt.0.content": "Look."}
+    attributes |= {f"completion.0.{name}": fact for name, fact in facts.items()}
+    spans = [otlp_span(1, "chat", attributes)]
     for number, (asked, answer) in enumerate((("Hm?", "Yes."), ("And?", "No.")), 2):
-        given = [{"role": "user", "parts": [part("text", content=asked)]}]
+        messages = [{"role": "user", "parts": [part("text", content=asked)]}]
         reply = [{"role": "assistant", "parts": [part("text", content=answer)]}]
-        said_in = {"conversation.id": "x", "input.messages": given, "output.messages": reply}
+        said_in = {"conversation.id": "x", "input.messages": messages, "output.messages": reply}
         spans.append(otlp_span(number, "chat", said_in))
-    _, one, two = imported(system, tmp_path, encoded([otlp(*spans)]))
-    assert said(one) == [("user", "Look."), ("assistant", ""), ("interrupted", "")]
-    assert [one for _, one in said(two)] == ["Hm?", "Yes.", "And?", "No."]
+    _, first, two = imported(system, tmp_path, encoded([otlp(*spans)]))
+    assert said(first) == [("user", "Look."), ("assistant", ""), ("interrupted", "")]
+    assert [text for _, text in said(two)] == ["Hm?", "Yes.", "And?", "No."]
 
 
 def test_what_this_program_exports_comes_back(system: ActorSystem, tmp_path: Path) -> None:
@@ -98,11 +98,11 @@ def test_what_this_program_exports_comes_back(system: ActorSystem, tmp_path: Pat
     [again] = imported(system, tmp_path, lines)
     assert said(again) == said(agent)
     assert again.record.name == "builder-2"
-    found = json.loads(lines)
-    for span in found["resourceSpans"][0]["scopeSpans"][0]["spans"]:  # of a model that needs no time
+    request = json.loads(lines)
+    for span in request["resourceSpans"][0]["scopeSpans"][0]["spans"]:  # of a model that needs no time
         span["startTimeUnixNano"] = f"{BEGUN}000000"
         span["endTimeUnixNano"] = f"{BEGUN + span['name'].startswith('invoke_agent')}000000"
-    [again] = imported(system, tmp_path, encoded([found]))
+    [again] = imported(system, tmp_path, encoded([request]))
     assert said(again) == said(agent)
 
 
@@ -115,9 +115,12 @@ def test_generations_of_langfuse_are_requests_with_their_costs(system: ActorSyst
 
 
 def test_generations_one_a_line_in_the_names_of_the_blob_export(system: ActorSystem, tmp_path: Path) -> None:
-    told = json.loads(SAMPLES["langfuse"])["observations"]
+    observations = json.loads(SAMPLES["langfuse"])["observations"]
     names = {"traceId": "trace_id", "startTime": "start_time", "endTime": "end_time", "usageDetails": "usage_details"}
-    rows = [{names.get(key, key): value for key, value in one.items()} | {"trace_name": "yard"} for one in told]
+    rows = [
+        {names.get(key, key): value for key, value in observation.items()} | {"trace_name": "yard"}
+        for observation in observations
+    ]
     for row in rows:
         row["input"] = json.dumps(row["input"])
     [top] = imported(system, tmp_path, encoded(rows))
@@ -136,9 +139,9 @@ def test_no_content_is_left_out_whatever_its_type(
     assert said(top) == [("user", text), ("assistant", "Well.")]
 
 
-@pytest.mark.parametrize("told", ["1e999", "-1e999", "1e99", '"x"', "[]"])
-def test_a_time_that_is_none_is_no_time(system: ActorSystem, tmp_path: Path, told: str) -> None:
-    line = '{"messages": [{"role": "user", "content": "One."}], "created_at": ' + told + "}"
+@pytest.mark.parametrize("stamp", ["1e999", "-1e999", "1e99", '"x"', "[]"])
+def test_a_time_that_is_none_is_no_time(system: ActorSystem, tmp_path: Path, stamp: str) -> None:
+    line = '{"messages": [{"role": "user", "content": "One."}], "created_at": ' + stamp + "}"
     [top] = imported(system, tmp_path, line.encode())
     assert said(top)[0] == ("user", "One.")
 

@@ -54,23 +54,23 @@ def main() -> int:
     )
     parser.add_argument("step", choices=["check", "schema", "build", "try", "site", "llms"])
     parser.add_argument("what", nargs="?", default="", help="a tag, a folder or a wheel")
-    given = parser.parse_args()
-    if given.step == "check":
-        found = problems(read(), given.what)
-        print(*(found or [f"{given.what} can be released."]), sep="\n")
-        return int(bool(found))
-    if given.step == "schema":
+    options = parser.parse_args()
+    if options.step == "check":
+        complaints = problems(read(), options.what)
+        print(*(complaints or [f"{options.what} can be released."]), sep="\n")
+        return int(bool(complaints))
+    if options.step == "schema":
         print(keep_schema())
-    elif given.step == "build":
-        target = Path(given.what or "dist")
+    elif options.step == "build":
+        target = Path(options.what or "dist")
         for name in (path.name for path in build(ROOT, target)):
             print(digests(target)[name], name)
-    elif given.step == "try":
-        try_wheel(Path(given.what))
+    elif options.step == "try":
+        try_wheel(Path(options.what))
     else:
         from tests.release import site
 
-        print(site.write_list() if given.step == "llms" else site.build())
+        print(site.write_list() if options.step == "llms" else site.build())
     return 0
 
 

@@ -27,15 +27,15 @@ class Tree(NamedTuple):
 
 def problems(tree: Tree, tag: str) -> list[str]:
     """Why this tree is not the release of this tag; empty when it is."""
-    found = []
+    complaints = []
     if tag != f"v{tree.version}":
-        found.append(f"The tag is {tag}, and pyproject.toml has version {tree.version}.")
+        complaints.append(f"The tag is {tag}, and pyproject.toml has version {tree.version}.")
     if not re.search(rf"^## {re.escape(tree.version)} \(\d{{4}}-\d{{2}}-\d{{2}}\)$", tree.changelog, re.M):
-        found.append(f"CHANGELOG.md has no section '## {tree.version} (YYYY-MM-DD)'.")
+        complaints.append(f"CHANGELOG.md has no section '## {tree.version} (YYYY-MM-DD)'.")
     if not tree.repository.startswith("https://"):
-        found.append("pyproject.toml has no Repository in [project.urls]: name the address of this repository.")
+        complaints.append("pyproject.toml has no Repository in [project.urls]: name the address of this repository.")
     if tree.first != FIRST_RELEASED:
-        found.append(f"FIRST of store/migrations.py is {tree.first}: run 'python -m tests.release schema'.")
+        complaints.append(f"FIRST of store/migrations.py is {tree.first}: run 'python -m tests.release schema'.")
     if tree.released.get(tree.newest) != tree.schema:
-        found.append(f"The schema of version {tree.newest} is not kept: run 'python -m tests.release schema'.")
-    return found
+        complaints.append(f"The schema of version {tree.newest} is not kept: run 'python -m tests.release schema'.")
+    return complaints

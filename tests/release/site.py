@@ -95,10 +95,10 @@ def api() -> Iterator[tuple[str, str]]:
     for name in MODULES:
         module = importlib.import_module(f"ikigai_actors.{name}".rstrip("."))
         lines = [f"# {module.__name__}", "", _SENTENCE.findall(module.__doc__ or "")[0], ""]
-        for one in getattr(module, "__all__", [one for one in vars(module) if one[0] != "_"]):
-            value = getattr(module, one)
-            name_there = getattr(value, "__qualname__", one)  # a decorated function's may be that of its wrapper
-            home = f"{getattr(value, '__module__', '')}.{one if '<' in name_there else name_there}"
+        for export in getattr(module, "__all__", [export for export in vars(module) if export[0] != "_"]):
+            value = getattr(module, export)
+            name_there = getattr(value, "__qualname__", export)  # a decorated function's may be that of its wrapper
+            home = f"{getattr(value, '__module__', '')}.{export if '<' in name_there else name_there}"
             if home.startswith("ikigai_actors.") and value not in seen:
                 seen.add(value)
                 lines += [f"::: {home}", ""]
@@ -129,7 +129,7 @@ def described(text: str) -> tuple[str, str]:
     """The title of a page, and the first sentence after it."""
     title, _, rest = text.partition("\n")
     prose = (part for part in rest.strip().split("\n\n") if re.match(r"[\w*\[]|`(?!`)", part.strip()))
-    sentence = next((found[0] for part in prose if (found := _SENTENCE.findall(part))), "")
+    sentence = next((sentences[0] for part in prose if (sentences := _SENTENCE.findall(part))), "")
     return title.lstrip("# "), re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", " ".join(sentence.split()))
 
 

@@ -38,8 +38,8 @@ def crowd(store: Store) -> Store:
 
 
 def lines(store: Store, text: str = "", most: int = 200, dead_too: bool = False) -> list[str]:
-    found = read_list(Client(store), text, most, dead_too)
-    return [line.text for line in list_lines(found, found.state, "ikigai agents")]
+    listed = read_list(Client(store), text, most, dead_too)
+    return [line.text for line in list_lines(listed, listed.state, "ikigai agents")]
 
 
 def test_of_many_agents_a_list_shows_some_and_says_how_many_more_there_are(crowd: Store) -> None:
@@ -70,14 +70,14 @@ def test_a_word_finds_who_is_not_in_the_list_and_says_so_when_it_finds_nobody(cr
 def test_as_json_all_come_oldest_first_some_at_a_time_and_with_a_limit_no_more(crowd: Store) -> None:
     client, everybody = Client(crowd), crowd.read(registry.every)
     rows = json.loads("".join(reader.json_pieces(client)))
-    assert [row["uuid"] for row in rows] == [one.uuid for one in everybody]
+    assert [row["uuid"] for row in rows] == [record.uuid for record in everybody]
     assert {row["uuid"]: row["label"] for row in rows} == registry.shown_names(everybody)
     in_tree = json.loads("".join(reader.json_pieces(client, tree=True)))
     assert [(row["uuid"], row["depth"]) for row in in_tree[:2]] == [("root", 0), (uuid(0), 1)]
     assert {row["uuid"]: row["messages"] for row in in_tree} == {row["uuid"]: row["messages"] for row in rows}
     assert [row["name"] for row in json.loads("".join(reader.json_pieces(client, most=1)))] == ["last"]
-    found = json.loads("".join(reader.json_pieces(client, "first", tree=True)))
-    assert [(row["label"], row["depth"]) for row in found] == [(everybody[0].short, 0), ("first", 1)]
+    entries = json.loads("".join(reader.json_pieces(client, "first", tree=True)))
+    assert [(row["label"], row["depth"]) for row in entries] == [(everybody[0].short, 0), ("first", 1)]
     assert "".join(reader.json_pieces(client, "\N{ESCAPE}x")) == "[]\n"
 
 

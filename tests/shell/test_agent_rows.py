@@ -35,9 +35,9 @@ def chain(length: int, *last: AgentRow) -> list[AgentRow]:
 def drawing(rows: list[AgentRow], view: TreeView) -> list[str]:
     """The tree as text; what is folded after its agent, and in brackets who is there for another."""
     return [
-        f"{one.branch}{one.agent.name if one.wanted else f'({one.agent.name})'}"
-        + (f" +{one.below.agents}, {one.below.working} work, {one.below.waiting} wait" if one.folded else "")
-        for one in tree_rows(rows, view)
+        f"{row.branch}{row.agent.name if row.wanted else f'({row.agent.name})'}"
+        + (f" +{row.below.agents}, {row.below.working} work, {row.below.waiting} wait" if row.folded else "")
+        for row in tree_rows(rows, view)
     ]
 
 
@@ -51,7 +51,7 @@ def test_the_tree_has_the_living_and_the_dead_above_them() -> None:
     assert drawing(TEAM, TreeView()) == [
         "lead", "├─ buyer", "├─ seller", "│  ├─ labels", "│  └─ files", "└─ (gone)", "   └─ orphan",
     ]  # fmt: skip
-    assert [one.parent for one in tree_rows(TEAM, TreeView())] == [
+    assert [row.parent for row in tree_rows(TEAM, TreeView())] == [
         "",
         "lead",
         "lead",
@@ -93,11 +93,11 @@ def test_the_table_begins_with_those_who_need_a_person_then_those_who_work() -> 
         row("poor", state="short"),
     ]  # fmt: skip
     names = ["asks", "poor", "cut", "says", "long", "new", "paused", "late", "early"]
-    assert [one.name for one in table(rows, Order()).rows] == names
-    assert [one.name for one in table(rows, Order(turned=True)).rows] == names[::-1]
-    assert [one.name for one in table(rows, Order(by="agent", wanted="think")).rows] == ["long", "new"]
-    told = table([*rows, row("dead", state="dead")], Order(wanted="nobody")).meters
-    assert (told.agents, told.working, told.kinds["asks"], told.rate) == (9, 3, 1, 40.0)
+    assert [row.name for row in table(rows, Order()).rows] == names
+    assert [row.name for row in table(rows, Order(turned=True)).rows] == names[::-1]
+    assert [row.name for row in table(rows, Order(by="agent", wanted="think")).rows] == ["long", "new"]
+    meters = table([*rows, row("dead", state="dead")], Order(wanted="nobody")).meters
+    assert (meters.agents, meters.working, meters.kinds["asks"], meters.rate) == (9, 3, 1, 40.0)
 
 
 def test_the_columns_fit_into_a_window_of_any_width_and_narrow_ones_have_the_first() -> None:
@@ -113,10 +113,10 @@ def test_the_columns_fit_into_a_window_of_any_width_and_narrow_ones_have_the_fir
 
 
 def test_a_row_of_the_table_is_as_wide_as_its_head_and_cuts_names_in_any_script() -> None:
-    one = row("漢字" * 12, state="asks", seconds=75)._replace(host="team-host-number-12", usd=14_000, restarts=3)
+    wide = row("漢字" * 12, state="asks", seconds=75)._replace(host="team-host-number-12", usd=14_000, restarts=3)
     for width in range(36, 140):
         shown = widths(width, 48, hosts=True)
-        line, head = row_line(one, shown, True, DARK), head_line(shown, Order(), DARK)
+        line, head = row_line(wide, shown, True, DARK), head_line(shown, Order(), DARK)
         assert line.cell_len == head.cell_len < width
         assert line.plain.startswith("✓? 漢")
     assert line.plain.endswith("  …number-12")
@@ -126,17 +126,17 @@ def test_the_meters_have_what_there_is_and_what_has_room() -> None:
     rows = [row("a", state="asks"), row("b", state="thinks", rate=40.0), row("c"), row("d", state="stopped")]
     status = BudgetStatus("a", False, granted={"usd": 5.0}, held={}, spent={"usd": 4.5})
     moment = Snapshot(rows[0].record, "idle", None, None, None, 0, "", None, {}, budget=status, abandoned=1)
-    told = table(rows, Order()).meters
+    meters = table(rows, Order()).meters
     full = " 4 agents   1 working   1 asks you   1 stopped   1 overdue calls   40 tokens/s   "
-    assert meter_line(told, moment, 120, DARK).plain == f"{full}$4.50 of $5.00 ━━━━━━━━━─"
-    assert meter_line(told, replace(moment, budget=None, all_cost=0.0142), 120, DARK).plain == f"{full}$0.014 spent"
+    assert meter_line(meters, moment, 120, DARK).plain == f"{full}$4.50 of $5.00 ━━━━━━━━━─"
+    assert meter_line(meters, replace(moment, budget=None, all_cost=0.0142), 120, DARK).plain == f"{full}$0.014 spent"
     most = replace(moment, budget=None, all_cost=0.0142, all_is_most=True)
-    assert meter_line(told, most, 120, DARK).plain == f"{full}up to $0.014 spent"
-    assert meter_line(told, moment, 40, DARK).plain == " 4 agents   1 working   1 asks you   "
+    assert meter_line(meters, most, 120, DARK).plain == f"{full}up to $0.014 spent"
+    assert meter_line(meters, moment, 40, DARK).plain == " 4 agents   1 working   1 asks you   "
 
 
 def test_those_below_an_agent_are_counted_once_and_the_dead_are_not() -> None:
-    records = [one.record for one in TEAM]
+    records = [row.record for row in TEAM]
     assert below(records, ["lead"]) == 5
     assert below(records, ["seller", "labels"]) == 1
     assert below(records, ["lead", "gone", "orphan"]) == 4

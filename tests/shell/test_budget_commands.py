@@ -70,7 +70,7 @@ def test_a_command_beside_a_running_system_lets_those_go_on_who_wait(durable: st
     with ActorSystem.open(durable, ScriptedProvider(thirty), budget={"tokens": 0}) as system:
         buyer = system.root.fork("go", name="buyer")
         assert system.root.wait([buyer], timeout=DEADLINE)[buyer] == "budget"
-        [row] = [one for one in json.loads(ikigai(durable, "agents", "--json")) if one["name"] == "buyer"]
+        [row] = [listed for listed in json.loads(ikigai(durable, "agents", "--json")) if listed["name"] == "buyer"]
         assert row["state"] == "waiting for budget"
         assert (
             ikigai(durable, "budget", "buyer")
@@ -78,8 +78,8 @@ def test_a_command_beside_a_running_system_lets_those_go_on_who_wait(durable: st
         )
         assert "0 tokens of 100 tokens" in ikigai(durable, "budget", "buyer", "+100tokens")
         assert buyer.reply(timeout=DEADLINE).text == "ok"
-        told = json.loads(ikigai(durable, "budget", "--json"))
-        assert (told["granted"], told["spent"], told["waiting"]) == ({"tokens": 100}, {"tokens": 30}, 0)
+        budget = json.loads(ikigai(durable, "budget", "--json"))
+        assert (budget["granted"], budget["spent"], budget["waiting"]) == ({"tokens": 100}, {"tokens": 30}, 0)
         assert "30 tokens of 30 tokens" in ikigai(durable, "budget", "tokens=5")
         assert "30 tokens of 100 tokens" in ikigai(durable, "budget", "tokens=100")
         assert ikigai(durable, "budget", "buyer", "usd=0.5") == "budget of buyer\n  $0.00 of $0.50\n"
@@ -103,7 +103,7 @@ def ikigai(database: str, *arguments: str) -> str:
 def test_the_figures_of_a_database_tell_what_agents_branches_and_budgets_have_spent_over_restarts(durable: str) -> None:
     for _ in range(2):
         with ActorSystem.open(durable, ScriptedProvider(thirty), budget={"tokens": 1_000, "usd": 5}) as system:
-            known = {one.name for one in system.agents()}
+            known = {record.name for record in system.agents()}
             shop = system.agent("shop") if known > {"shop"} else system.root.fork(name="shop", budget={"tokens": 500})
             buyer = system.agent("buyer") if known > {"shop"} else shop.fork(name="buyer")
             for agent in (shop, buyer):
@@ -117,8 +117,8 @@ def test_the_figures_of_a_database_tell_what_agents_branches_and_budgets_have_sp
     assert "buyer 60 tokens" in lines
     assert f"budget {words_of(top)} 120 tokens of 1,000 tokens; $0.00 of $5.00" in lines
     assert "budget shop 120 tokens of 500 tokens" in lines
-    told = json.loads(CliRunner().invoke(cli, ["--database", durable, "stats", "--json"]).output)
-    assert told["names"] == {top: words_of(top), middle: "shop", leaf: "buyer"}
-    assert told["spent_in_all"] == {"tokens": 120, "usd": 0}
-    assert told["branches"][middle] == {"tokens": 120, "usd": 0}
-    assert [(one["owner"], one["held"]["tokens"]) for one in told["budgets"]] == [(top, 0), (middle, 0)]
+    stats = json.loads(CliRunner().invoke(cli, ["--database", durable, "stats", "--json"]).output)
+    assert stats["names"] == {top: words_of(top), middle: "shop", leaf: "buyer"}
+    assert stats["spent_in_all"] == {"tokens": 120, "usd": 0}
+    assert stats["branches"][middle] == {"tokens": 120, "usd": 0}
+    assert [(budget["owner"], budget["held"]["tokens"]) for budget in stats["budgets"]] == [(top, 0), (middle, 0)]

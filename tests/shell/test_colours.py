@@ -53,7 +53,7 @@ def test_each_part_of_a_line_is_painted_by_what_it_means() -> None:
 
 def parts(line: Coloured) -> dict[str, Meaning]:
     """What the parts of a line mean that mean something."""
-    return {line.text[one.start : one.end]: one.meaning for one in line.spans}
+    return {line.text[span.start : span.end]: span.meaning for span in line.spans}
 
 
 def test_the_tree_says_what_each_state_means(session: Session) -> None:
@@ -64,7 +64,7 @@ def test_the_tree_says_what_each_state_means(session: Session) -> None:
     records = session.system.agents()
     states = {busy.uuid: "waiting for approval", root.uuid: "idle"}
     lines = tree_lines(
-        records, {}, lambda one: states.get(one.uuid, one.status), wanted=lambda uuid: True, hosts={"": "here"}
+        records, {}, lambda pair: states.get(pair.uuid, pair.status), wanted=lambda uuid: True, hosts={"": "here"}
     )
     assert [parts(Coloured(line.text, line.spans)) for line in lines[:-1]] == [
         {}, {"stopped": AMBER}, {"dead": GREY}, {"waiting for approval": AMBER}
@@ -100,14 +100,14 @@ def figures(**other: object) -> Figures:
     nothing = dict.fromkeys(
         ("turns", "messages", "mails", "unread", "prompts", "documents", "versions", "restarts", "hosts"), 0
     )
-    given = {"database": "x", "host": "host a", "agents": {"running": 1}, **nothing, "spent_in_all": {}}
-    return Figures(**{**given, "spent": {}, "branches": {}, "budgets": [], **other})  # type: ignore[arg-type]
+    fields = {"database": "x", "host": "host a", "agents": {"running": 1}, **nothing, "spent_in_all": {}}
+    return Figures(**{**fields, "spent": {}, "branches": {}, "budgets": [], **other})  # type: ignore[arg-type]
 
 
 def test_figures_mark_what_waits_and_what_failed() -> None:
     agents = {"running": 2, "stopped": 1, "terminating": 0, "dead": 3}
-    found = figures(host=None, agents=agents, prompts=2, restarts=4)
-    marked = {text: meaning for line in as_lines(found) for text, meaning in parts(line).items()}
+    shown = figures(host=None, agents=agents, prompts=2, restarts=4)
+    marked = {text: meaning for line in as_lines(shown) for text, meaning in parts(line).items()}
     assert marked == {
         "none: no process runs these agents": AMBER, "1 stopped": AMBER, "3 dead": GREY, "2 not taken up": AMBER,
         "4": RED,

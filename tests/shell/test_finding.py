@@ -13,7 +13,7 @@ THINGS = by_kind(
 
 
 def names(text: str) -> list[str]:
-    return [one.name for one in found_by(THINGS, text)]
+    return [thing.name for thing in found_by(THINGS, text)]
 
 
 def test_what_is_called_so_comes_first_then_what_begins_so_then_a_word_then_any_part_then_descriptions() -> None:

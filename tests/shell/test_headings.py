@@ -11,7 +11,7 @@ from ikigai_actors.shell.slash import commands
 GROUPS = pytest.mark.parametrize("group", [cli, commands], ids=["ikigai", "the shell"])
 
 
-def told(*words: str) -> str:
+def output_of(*words: str) -> str:
     """What the command line prints."""
     return CliRunner().invoke(cli, [*words], prog_name="ikigai").output
 
@@ -32,20 +32,20 @@ def test_ten_commands_that_are_there_come_first(group: HeadedGroup) -> None:
 
 
 def test_help_names_every_command_and_help_all_explains_it() -> None:
-    short, everything = told("--help"), told("help", "all")
-    assert short == told("help")
+    short, everything = output_of("--help"), output_of("help", "all")
+    assert short == output_of("help")
     assert short.index("First commands:") < short.index("More commands") < short.index("Options:")
     for name in cli.contents.names():
         assert f" {name}" in short
         assert f"\n  {name} " in f"\n{everything}"
     assert [line for line in everything.splitlines() if line.endswith(":")] == [
-        f"{one}:" for one in cli.contents.headings
+        f"{heading}:" for heading in cli.contents.headings
     ]
 
 
 @pytest.mark.parametrize("words", [("fork",), ("doc", "show"), ("cluster", "up")], ids=" ".join)
 def test_help_explains_a_command_as_its_option_does(words: tuple[str, ...]) -> None:
-    assert told("help", *words) == told(*words, "--help")
+    assert output_of("help", *words) == output_of(*words, "--help")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_help_explains_a_command_as_its_option_does(words: tuple[str, ...]) -> N
     ],
 )
 def test_a_mistyped_command_is_answered_with_one_that_help_shows(words: tuple[str, ...], says: str) -> None:
-    assert says in told(*words)
+    assert says in output_of(*words)
 
 
 @pytest.mark.parametrize("columns", [60, 100, MOST_COLUMNS])

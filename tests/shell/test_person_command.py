@@ -36,14 +36,14 @@ def test_what_a_command_prints_is_kept_with_how_it_ended(command: str, shown: st
 
 def test_a_command_that_is_stopped_ends_with_what_it_has_started() -> None:
     command = PersonCommand("sleep 60 | cat", Path())
-    found: list[Printed] = []
-    running = threading.Thread(target=lambda: found.append(command.run()))
+    outcomes: list[Printed] = []
+    running = threading.Thread(target=lambda: outcomes.append(command.run()))
     running.start()
     while command._process is None:
         running.join(0.01)
     command.stop()
     running.join()
-    assert found[0].shown == "[ended by SIGTERM]"
+    assert outcomes[0].shown == "[ended by SIGTERM]"
     stopped_before = PersonCommand("echo no", Path())
     stopped_before.stop()
     assert stopped_before.run().shown == "[ended by SIGTERM]"

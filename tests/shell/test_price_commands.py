@@ -41,8 +41,8 @@ def test_a_person_is_told_what_a_model_costs_and_where_that_is_written(home: Pat
 
 def test_an_update_is_written_where_prices_are_read_or_to_a_file_of_ones_own(home: Path, tmp_path: Path) -> None:
     pytest.importorskip("genai_prices")
-    told = ikigai("--update", "--to", str(tmp_path / "of-ours.toml"))
-    assert f"names of models are in {tmp_path / 'of-ours.toml'}; without deepseek:" in told
+    output = ikigai("--update", "--to", str(tmp_path / "of-ours.toml"))
+    assert f"names of models are in {tmp_path / 'of-ours.toml'}; without deepseek:" in output
     assert not (home / KNOWN_FILE).exists()
     ikigai("--update")
     assert (home / KNOWN_FILE).read_bytes() == (tmp_path / "of-ours.toml").read_bytes()

@@ -26,7 +26,7 @@ def test_a_person_sets_lists_and_cancels_timers_of_the_current_agent(open_sessio
         "mail from other: later",
     ]
     assert session("/timer --cancel 1") == ["timer 1 is cancelled"]
-    for wrong, told in (
+    for wrong, message in (
         ("/timer --after soon tea", "Expected a length of time"),
         ("/timer tea", "one of at, after and every"),
         ("/timer --at 2020-01-01 tea", "a time to come"),
@@ -34,7 +34,7 @@ def test_a_person_sets_lists_and_cancels_timers_of_the_current_agent(open_sessio
         ("/timer --every 5s", "at least 1 minute apart"),
         ("/timer --cancel 1", "has no timer 1"),
     ):
-        assert told in " ".join(session(wrong))
+        assert message in " ".join(session(wrong))
     assert len(session("/timer")) == 2
 
 
@@ -46,7 +46,7 @@ def test_a_person_sends_mail_later_or_hears_why_not(open_session: OpenSession) -
     assert line.endswith(f"mail from {session.system.root.record.short}: The fair begins.")
     [line] = session("/send --at 2030-01-01T09:00 --zone Europe/Berlin buyer tea")
     assert "2030-01-01 09:00 Europe/Berlin" in line
-    for wrong, told in (
+    for wrong, message in (
         ("/send --after soon buyer tea", "Expected a length of time"),
         ("/send --after 10m --at 09:00 buyer tea", "one of at, after"),
         ("/send --at 2020-01-01 buyer tea", "a time to come"),
@@ -56,7 +56,7 @@ def test_a_person_sends_mail_later_or_hears_why_not(open_session: OpenSession) -
         ("/send --after 10m nobody tea", "nobody"),
         ("/send --after 10m buyer", "TEXT"),
     ):
-        assert told in " ".join(session(wrong))
+        assert message in " ".join(session(wrong))
     assert [timer.body for timer in buyer.timers()] == ["The fair begins.", "tea"]
     assert not buyer.record.unread
 
@@ -77,17 +77,17 @@ def test_timers_are_set_listed_and_cancelled_beside_a_running_system_and_without
         system.root.send("buyer", "tea", after=600)
     [first, second] = ikigai(durable, "timers").splitlines()
     assert (first.split()[:3], second.split()[:3]) == (["buyer", "timer", "2"], ["buyer", "timer", "1"])
-    told = json.loads(ikigai(durable, "timers", "buyer", "--json"))
-    assert [(one["id"], one["as"], one["text"]) for one in told] == [(2, "mail", "tea"), (1, "notice", "look at it")]
+    rows = json.loads(ikigai(durable, "timers", "buyer", "--json"))
+    assert [(row["id"], row["as"], row["text"]) for row in rows] == [(2, "mail", "tea"), (1, "notice", "look at it")]
     assert ikigai(durable, "timers", "buyer", "--cancel", "2") == "timer 2 of buyer is cancelled\n"
     line = ikigai(durable, "send", "--at", "2030-01-01T09:00", "--zone", "Europe/Berlin", "buyer", "the", "fair")
     assert line == "buyer: timer 3  2030-01-01 09:00 Europe/Berlin  mail from a person: the fair\n"
-    for late, told in (
+    for late, message in (
         (["--after", "10m", "group:tasters"], "members of a group may change"),
         (["--zone", "Europe/Berlin", "buyer"], "--zone is for --at."),
         (["--after", "soon", "buyer"], "a length of time"),
     ):
         refused = CliRunner().invoke(cli, ["--database", durable, "send", *late, "tea"])
-        assert told in f"{refused.exception}{refused.output}"
+        assert message in f"{refused.exception}{refused.output}"
     for wrong in (["--cancel", "1"], ["buyer", "--after", "2h"], ["nobody"], ["buyer", "--after", "x", "tea"]):
         assert CliRunner().invoke(cli, ["--database", durable, "timers", *wrong]).exit_code != 0

@@ -22,7 +22,7 @@ TIMEOUT = 60
 
 
 def value(metrics: list[Metric], name: str, *labels: tuple[str, str]) -> float:
-    return next(one.values[labels] for one in metrics if one.name == name)
+    return next(metric.values[labels] for metric in metrics if metric.name == name)
 
 
 @tool(policy=Policy.ASK)
@@ -60,7 +60,7 @@ def test_a_database_without_a_host_says_so(tmp_path: Path) -> None:
         metrics = read_metrics(attached)
     assert value(metrics, "ikigai_hosts", ("state", "runs")) == 0
     assert value(metrics, "ikigai_hosts", ("state", "ended")) == 1
-    assert not [one for one in metrics if one.name.startswith("ikigai_journal")]
+    assert not [metric for metric in metrics if metric.name.startswith("ikigai_journal")]
 
 
 def test_a_turn_that_was_cut_off_and_does_not_go_on_is_counted_as_that_and_not_as_silent(
@@ -77,8 +77,8 @@ def test_a_turn_that_was_cut_off_and_does_not_go_on_is_counted_as_that_and_not_a
 
 
 def test_the_text_is_that_of_prometheus() -> None:
-    told = exposition([Metric("a_total", COUNTER, "What.", {(("host", 'x "y"\\\n'),): 1.5, (("host", "b"),): 2e9})])
-    assert told == (
+    text = exposition([Metric("a_total", COUNTER, "What.", {(("host", 'x "y"\\\n'),): 1.5, (("host", "b"),): 2e9})])
+    assert text == (
         "# HELP a_total What.\n# TYPE a_total counter\n"
         'a_total{host="x \\"y\\"\\\\\\n"} 1.5\na_total{host="b"} 2000000000\n'
     )
@@ -88,7 +88,7 @@ def test_each_metric_of_the_page_is_there_and_each_one_that_is_there_is_on_the_p
     page = (ROOT / "docs/operate/alerts.md").read_text(encoding="utf-8")
     named = set(re.findall(r"\bikigai_[a-z_]+", page))
     with ActorSystem.open(":memory:", "offline") as system:
-        there = {one.name for one in read_metrics(system)}
+        there = {metric.name for metric in read_metrics(system)}
     assert named == there
     assert len(re.findall(r"- alert: ", page)) == 8
 
@@ -97,8 +97,8 @@ def test_the_dashboard_shows_each_metric_and_none_that_is_not_there() -> None:
     board = json.loads((ROOT / "examples/grafana.json").read_text(encoding="utf-8"))
     asked = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
     with ActorSystem.open(":memory:", "offline") as system:
-        there = {one.name for one in read_metrics(system)}
-    assert {name for one in asked for name in re.findall(r"\bikigai_[a-z_]+", one)} == there
+        there = {metric.name for metric in read_metrics(system)}
+    assert {name for query in asked for name in re.findall(r"\bikigai_[a-z_]+", query)} == there
     places = [
         (x, y)
         for panel in board["panels"]
@@ -148,8 +148,8 @@ def test_the_age_of_a_commit_is_that_of_the_unit_in_flight() -> None:
 def test_metrics_need_the_token(header: str) -> None:
     with ActorSystem.open(":memory:", "offline") as system, observe(system, read_only=True) as observer:
         connection = http.client.HTTPConnection(observer.address, timeout=TIMEOUT)
-        for given, status in ((header, 401), (f"Bearer {observer.token}", 200)):
-            connection.request("GET", "/metrics", headers={"Authorization": given, "Host": observer.address})
+        for sent, status in ((header, 401), (f"Bearer {observer.token}", 200)):
+            connection.request("GET", "/metrics", headers={"Authorization": sent, "Host": observer.address})
             got = connection.getresponse()
             text = got.read().decode()
             assert got.status == status

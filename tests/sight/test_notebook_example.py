@@ -13,8 +13,8 @@ NOTEBOOK = ROOT / "examples" / "notebook.ipynb"
 
 
 def cells() -> list[str]:
-    found = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
-    return ["".join(cell["source"]) for cell in found if cell["cell_type"] == "code"]
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
 async def run(sources: list[str]) -> list[Any]:

@@ -49,9 +49,9 @@ class Asker:
         connection = http.client.HTTPConnection(self.observer.address, timeout=TIMEOUT)
         connection.request("POST", path, body, {**self.own, "Content-Type": "application/json", "X-Ikigai": "1"})
         answer = connection.getresponse()
-        found = answer.status, answer.read().decode()
+        status_and_text = answer.status, answer.read().decode()
         connection.close()
-        return found
+        return status_and_text
 
     def get(self, path: str) -> Any:
         status, value, _ = self.ask(f"/api/{path}")
@@ -165,16 +165,18 @@ def test_the_tree_a_log_and_any_moment_are_told(system: ActorSystem, asker: Aske
         ("ann", "idle", rows[0]["uuid"]),
     ]
     ann = system.agent("ann")
-    told = asker.get("log?agent=ann")
-    assert [(one["id"], one["kind"]) for one in told] == [(one.id, one.kind) for one in ann.history(all=True)]
-    prompt, reply = told[-2], told[-1]
+    log = asker.get("log?agent=ann")
+    assert [(row["id"], row["kind"]) for row in log] == [
+        (message.id, message.kind) for message in ann.history(all=True)
+    ]
+    prompt, reply = log[-2], log[-1]
     assert asker.get(f"log?agent={ann.uuid}&until={prompt['id']}&count=1")[0]["content"] == "hello"
     at = asker.get(f"at?agents={ann.uuid}&time={reply['at']}")[ann.uuid]
     assert at == {"position": reply["id"], "state": "idle"}
     lanes = asker.get(f"lanes?agents={ann.uuid}&from={table['now'] - 600_000}&to={table['now']}")["lanes"]
-    assert [mark[0] for mark in lanes[0]["marks"]] == [one["id"] for one in told if one["agent"] == ann.uuid]
+    assert [mark[0] for mark in lanes[0]["marks"]] == [row["id"] for row in log if row["agent"] == ann.uuid]
     assert sum(count for _, count in asker.get("activity?step=1000000000000")) == sum(
-        len([one for one in system.handle(row["uuid"]).history(all=True) if one.agent_uuid == row["uuid"]])
+        len([message for message in system.handle(row["uuid"]).history(all=True) if message.agent_uuid == row["uuid"]])
         for row in rows
     )
 
@@ -188,8 +190,8 @@ def test_an_agent_of_the_past_does_what_its_log_says_of_it() -> None:
         gate.wait_until_asked()
 
         def states() -> list[str]:
-            found = asker.get(f"at?agents={ann.uuid},{kid.uuid}&time={asker.get('tree')['now']}")
-            return [found[one.uuid]["state"] for one in (ann, kid)]
+            states = asker.get(f"at?agents={ann.uuid},{kid.uuid}&time={asker.get('tree')['now']}")
+            return [states[agent.uuid]["state"] for agent in (ann, kid)]
 
         assert states() == ["thinking", "idle"]
         gate.open()
@@ -199,7 +201,7 @@ def test_an_agent_of_the_past_does_what_its_log_says_of_it() -> None:
 
 def test_a_stream_misses_and_doubles_nothing_over_a_cut(system: ActorSystem, asker: Asker) -> None:
     ann = system.agent("ann")
-    before = max(one.id for one in ann.history(all=True))
+    before = max(message.id for message in ann.history(all=True))
     stream = asker.stream(f"agents={ann.uuid}&after={before}&version=0")
     seen, numbers = dict[str, Any](), list[int]()
     ann.prompt("and now?")
@@ -215,7 +217,7 @@ def test_a_stream_misses_and_doubles_nothing_over_a_cut(system: ActorSystem, ask
     assert seen[ann.uuid]["name"] == "ann"
     ann.prompt("and then?").get(timeout=TIMEOUT)
     again = asker.stream(f"agents={ann.uuid}&after=0", last_id=f"{ann.uuid}:{numbers[-1]}")
-    last = max(one.id for one in ann.history(all=True))
+    last = max(message.id for message in ann.history(all=True))
     for kind, data, _ in again:
         if kind == "message":
             numbers.append(data["id"])
@@ -246,8 +248,8 @@ def test_what_a_page_does_a_handle_does(system: ActorSystem, asker: Asker) -> No
     assert asker.post("steer", agent="son", text="and tell me")["agent"] == system.agent("son").uuid
     assert asker.post("signal", agent="kid", signal="KILL") == [child]
     assert asker.ask("/api/prompt", {"agent": child, "text": "still there?"})[0] == 409
-    found = asker.get(f"diff?a=ann&b={child}")
-    assert found["common"] == 2
+    diff = asker.get(f"diff?a=ann&b={child}")
+    assert diff["common"] == 2
 
 
 def test_a_call_that_waits_is_decided_on() -> None:

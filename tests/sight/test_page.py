@@ -48,7 +48,7 @@ async def look(system: ActorSystem, observer: Observer) -> None:
         await page.until("!document.body.classList.contains('past')")
         await page.until("document.querySelectorAll('.row:not([hidden])').length === 3")
         [child] = (await asyncio.to_thread(system.agent, "ann")).children()
-        assert child.record.fork_message_id < max(one.id for one in system.agent("ann").history(all=True))
+        assert child.record.fork_message_id < max(message.id for message in system.agent("ann").history(all=True))
         await press(page, "/")
         await page.shows("document.getElementById('find').value = 'ann'")
         await page.shows("document.getElementById('find').dispatchEvent(new Event('input'))")

@@ -20,15 +20,15 @@ def main() -> int:
     parser.add_argument("--database", choices=("sqlite", "postgres", "both"), default="both")
     parser.add_argument("--crowd", type=int, default=10_000, help="agents that wait, in the end")
     parser.add_argument("--report", type=Path, help="a file for the report, as JSON")
-    given = parser.parse_args()
+    options = parser.parse_args()
     reports = []
-    for kind in ("sqlite", "postgres") if given.database == "both" else (given.database,):
+    for kind in ("sqlite", "postgres") if options.database == "both" else (options.database,):
         with TemporaryDirectory() as directory:
-            report = soak(kind, long(given.minutes, given.crowd), given.seed, Path(directory))
+            report = soak(kind, long(options.minutes, options.crowd), options.seed, Path(directory))
         print(report.summary(), flush=True)
         reports.append(report)
-        if given.report is not None:
-            given.report.write_text(json.dumps([one.as_json() for one in reports], indent=2) + "\n")
+        if options.report is not None:
+            options.report.write_text(json.dumps([result.as_json() for result in reports], indent=2) + "\n")
     return int(any(report.violations for report in reports))
 
 

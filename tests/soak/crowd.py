@@ -43,12 +43,12 @@ class Crowd:
         """Find those who are there already; ``token`` makes prompts unique."""
         self._system, self._token = system, token
         living = [record for record in records if record.living]
-        self._named = {one.name: system.handle(one.uuid) for one in living if one.name in _NAMES}
-        mine = {one.uuid for one in self._named.values()}
-        parents = {one.uuid for name, one in self._named.items() if name != NAME}
-        self.members = [system.handle(one.uuid) for one in living if one.supervisor_uuid in parents]
+        self._named = {record.name: system.handle(record.uuid) for record in living if record.name in _NAMES}
+        mine = {member.uuid for member in self._named.values()}
+        parents = {member.uuid for name, member in self._named.items() if name != NAME}
+        self.members = [system.handle(record.uuid) for record in living if record.supervisor_uuid in parents]
         """Those who wait."""
-        self.uuids = mine | {one.uuid for one in self.members}
+        self.uuids = mine | {member.uuid for member in self.members}
         """All of it."""
 
     def grow(self, size: int) -> None:
@@ -64,7 +64,7 @@ class Crowd:
             ]
             born: list[AgentRef] = [fork.get(timeout=PATIENCE).sync for fork in forks]
             self.members += born
-            self.uuids |= {one.uuid for one in born}
+            self.uuids |= {child.uuid for child in born}
         self._until_they_wait()
 
     def _found(self) -> None:

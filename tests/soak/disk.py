@@ -39,8 +39,8 @@ def full_disk(place: Path, mounts: bool) -> Iterator[Disk]:
         finally:
             subprocess.run(["umount", "--lazy", mounted], check=False, capture_output=True)
     else:
-        told = f"files that may not grow (EFBIG), since a tmpfs was not mounted: {problem}"
-        yield Disk(mounted, lambda pid: _limit(pid, mounted), _lift, told)
+        note = f"files that may not grow (EFBIG), since a tmpfs was not mounted: {problem}"
+        yield Disk(mounted, lambda pid: _limit(pid, mounted), _lift, note)
 
 
 def _mount(place: Path) -> str | None:

@@ -55,7 +55,9 @@ def end(stage: Stage) -> None:
     """An orderly end after some equal rounds; whether all that it used was given back."""
 
     def enough(_: object) -> bool:
-        return sum(isinstance(one, Figures) for one in stage.worker.ledger.entries) > stage.plan.rounds  # and the start
+        return (
+            sum(isinstance(entry, Figures) for entry in stage.worker.ledger.entries) > stage.plan.rounds
+        )  # and the start
 
     if stage.until(enough, END):
         stage.worker.tell_to_end()
@@ -134,7 +136,7 @@ def fill(stage: Stage) -> None:
     since, pid = len(worker.ledger.entries), worker.pid
     disk.fill(pid)
     try:
-        if stage.until(lambda one: isinstance(one, Trouble) and one.reason is not None, FILL, since):
+        if stage.until(lambda entry: isinstance(entry, Trouble) and entry.reason is not None, FILL, since):
             _wait(min(1.0, stage.plan.patience / 4))
     finally:
         disk.free(pid)

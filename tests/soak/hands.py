@@ -218,7 +218,7 @@ class Hand:
     def _bury(self, scene: Scene, agent: AgentRef, cascade: bool) -> Entry:
         if agent.uuid == scene.top.uuid:
             return Did(self.number, "nothing")
-        dead = [one.uuid for one in agent.kill(cascade=cascade, reason="soak", timeout=PATIENCE)]
+        dead = [record.uuid for record in agent.kill(cascade=cascade, reason="soak", timeout=PATIENCE)]
         scene.cast.drop(dead)
         heads = scene.system._store.read(lambda tx: {uuid: last_position(tx, uuid) for uuid in dead})
         return Buried(self.number, heads)

@@ -52,9 +52,9 @@ def mail(entries: Sequence[Entry], now: Holdings) -> Iterator[str]:
     for entry in entries:
         match entry:
             case Sent(hand, sender, recipient, number, body):
-                found = now.mails.get((recipient, number))
-                if found is None or (found.sender, found.kind, found.body) != (sender, LETTER, body):
-                    yield f"mail: {entry} is lost; there is {found}"
+                mail = now.mails.get((recipient, number))
+                if mail is None or (mail.sender, mail.kind, mail.body) != (sender, LETTER, body):
+                    yield f"mail: {entry} is lost; there is {mail}"
                 if number <= last.get((hand, sender, recipient), 0):
                     yield f"mail: {entry} came before one that the same hand sent earlier"
                 last[hand, sender, recipient] = number
@@ -65,7 +65,7 @@ def mail(entries: Sequence[Entry], now: Holdings) -> Iterator[str]:
 
 def _mail_of_models(now: Holdings, times: Mapping[str, int]) -> Iterator[str]:
     """A model's mail is there when its call says so, and only then; those of one call after the other in order."""
-    at = {one.body: one for one in now.mails.values()}
+    at = {mail.body: mail for mail in now.mails.values()}
     calls: set[str] = set()
     last: dict[tuple[str, str], int] = {}
     for call, result in now.results("send"):
@@ -94,17 +94,22 @@ def readings(entries: Sequence[Entry], later: Sequence[Entry], now: Holdings) ->
         shown.update(_taken(entry, now))
     yield from (f"mail: {body!r} was shown {times} times" for body, times in shown.items() if times > 1)
     excused, known = _cut_off(later), {body for entry in later for body in _taken(entry, now)} | shown.keys()
-    for one in now.mails.values():
-        if one.body in shown and one.read_at is None:
-            yield f"mail: {one.body!r} was shown, and is unread"
-        if one.kind == LETTER and one.read_at is not None and one.body not in known and one.recipient not in excused:
-            yield f"mail: {one.body!r} of {one.recipient} is read, and was shown to nobody"
+    for mail in now.mails.values():
+        if mail.body in shown and mail.read_at is None:
+            yield f"mail: {mail.body!r} was shown, and is unread"
+        if (
+            mail.kind == LETTER
+            and mail.read_at is not None
+            and mail.body not in known
+            and mail.recipient not in excused
+        ):
+            yield f"mail: {mail.body!r} of {mail.recipient} is read, and was shown to nobody"
 
 
 def _taken(entry: Entry, now: Holdings) -> list[str]:
     """The bodies of the mails that a handle has read."""
     taken = [now.mails.get((entry.agent, number)) for number in entry.numbers] if isinstance(entry, Took) else []
-    return [one.body for one in taken if one is not None and one.kind == LETTER]
+    return [mail.body for mail in taken if mail is not None and mail.kind == LETTER]
 
 
 def _cut_off(later: Sequence[Entry]) -> set[str]:
@@ -134,34 +139,36 @@ def prompts(entries: Sequence[Entry], now: Holdings) -> Iterator[str]:
     for entry in entries:
         if isinstance(entry, Ended):
             log = now.logs.get(entry.agent, {})
-            openers = [one.id for one in log.values() if one.kind == Kind.USER and one.content == entry.prompt]
+            openers = [
+                message.id for message in log.values() if message.kind == Kind.USER and message.content == entry.prompt
+            ]
             if not any(closing(log, opener) == (entry.kind, entry.text) for opener in openers):
                 yield f"prompt: {entry} is lost"
-    told: Counter[str] = Counter()
+    prompts_written: Counter[str] = Counter()
     for uuid, log in now.logs.items():
         record, last_end = now.records[uuid], _last_end(log)
-        for one in log.values():
-            if one.kind == Kind.USER:
-                told[one.content] += 1
-                if one.id > last_end and record.living and not 0 < record.turn <= one.id:
-                    yield f"prompt: {one.content!r} of {uuid} has no end, and is not in progress"
-    yield from (f"prompt: {text!r} was taken {times} times" for text, times in told.items() if times > 1)
-    yield from _prompts_by_mail(entries, now, told)
+        for message in log.values():
+            if message.kind == Kind.USER:
+                prompts_written[message.content] += 1
+                if message.id > last_end and record.living and not 0 < record.turn <= message.id:
+                    yield f"prompt: {message.content!r} of {uuid} has no end, and is not in progress"
+    yield from (f"prompt: {text!r} was taken {times} times" for text, times in prompts_written.items() if times > 1)
+    yield from _prompts_by_mail(entries, now, prompts_written)
 
 
-def _prompts_by_mail(entries: Iterable[Entry], now: Holdings, told: Mapping[str, int]) -> Iterator[str]:
+def _prompts_by_mail(entries: Iterable[Entry], now: Holdings, entered: Mapping[str, int]) -> Iterator[str]:
     for entry in entries:
         if isinstance(entry, Asked):
-            found = now.mails.get((entry.agent, entry.number))
-            if found is None or (found.kind, found.body) != (PROMPT, entry.body):
-                yield f"prompt: {entry} is lost; there is {found}"
-            elif (found.read_at is None) == (entry.body in told):
-                yield f"prompt: {entry} was taken {told.get(entry.body, 0)} times, and read at {found.read_at}"
+            mail = now.mails.get((entry.agent, entry.number))
+            if mail is None or (mail.kind, mail.body) != (PROMPT, entry.body):
+                yield f"prompt: {entry} is lost; there is {mail}"
+            elif (mail.read_at is None) == (entry.body in entered):
+                yield f"prompt: {entry} was taken {entered.get(entry.body, 0)} times, and read at {mail.read_at}"
 
 
 def _last_end(log: Mapping[int, Message]) -> int:
     """The position of the last message of a log that ends a turn."""
-    return max((one.id for one in log.values() if _ends(one)), default=0)
+    return max((message.id for message in log.values() if _ends(message)), default=0)
 
 
 def _ends(message: Message) -> bool:
@@ -218,8 +225,8 @@ def documents(entries: Iterable[Entry], now: Holdings) -> Iterator[str]:
         bodies = [version.body.split("\n") for version in versions]
         if bodies[0][1:]:
             yield f"document: {path} begins with {bodies[0]}"
-        for number, (one, following) in enumerate(pairwise(bodies), 2):
-            if following[:-1] != one:
+        for number, (body, following) in enumerate(pairwise(bodies), 2):
+            if following[:-1] != body:
                 yield f"document: version {number} of {path} has lost an update"
         lines.update(bodies[-1])
     yield from (f"document: {line!r} was written {times} times" for line, times in lines.items() if times > 1)
@@ -248,8 +255,8 @@ def wrote_after(life: int, before: Holdings, now: Holdings) -> Iterator[str]:
 def _written(holdings: Holdings) -> Iterator[str]:
     """Each prompt, mail, and line of a document."""
     for log in holdings.logs.values():
-        yield from (one.content for one in log.values() if one.kind == Kind.USER)
-    yield from (one.body for one in holdings.mails.values())
+        yield from (message.content for message in log.values() if message.kind == Kind.USER)
+    yield from (mail.body for mail in holdings.mails.values())
     for versions in holdings.documents.values():
         yield from versions[-1].body.split("\n")
 
@@ -269,14 +276,14 @@ def leaks(figures: Sequence[Figures], memory: int = 16 << 20, handles: int = 4) 
         memory: bytes by which memory may grow.
         handles: threads, or files, likewise.
     """
-    rounds = [one for one in figures if one.where == "round"][1:]
+    rounds = [figure for figure in figures if figure.where == "round"][1:]
     half = len(rounds) // 2
     limits = {"rss": memory, "threads": handles, "files": handles}
     for name, limit in limits.items() if len(rounds) >= ROUNDS else ():
-        earlier, later = (median(getattr(one, name) for one in part) for part in (rounds[:half], rounds[-half:]))
+        earlier, later = (median(getattr(figure, name) for figure in part) for part in (rounds[:half], rounds[-half:]))
         if later - earlier > limit:
             yield f"leak: {name} grew from {earlier:,.0f} to {later:,.0f} in {len(rounds)} equal rounds"
-    ends = {one.where: one for one in figures}
+    ends = {figure.where: figure for figure in figures}
     if "closed" in ends and "start" in ends:
         for name in ("threads", "files"):
             start, end = getattr(ends["start"], name), getattr(ends["closed"], name)

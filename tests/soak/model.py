@@ -39,8 +39,8 @@ class Order(NamedTuple):
 
 def order_of(text: str) -> Order | None:
     """Read a prompt; None when it is none of ours."""
-    found = _ORDER.match(text)
-    return Order(*found.groups()) if found else None
+    match = _ORDER.match(text)
+    return Order(*match.groups()) if match else None
 
 
 def reply(request: Mapping[str, Any]) -> Says:
@@ -48,17 +48,19 @@ def reply(request: Mapping[str, Any]) -> Says:
     order, steps = _place(request["messages"])
     if order is None:
         return Says.text("Nothing was asked.")
-    told = json.dumps(request["messages"], sort_keys=True)
-    digest = hashlib.sha256(told.encode()).hexdigest()
+    sent = json.dumps(request["messages"], sort_keys=True)
+    digest = hashlib.sha256(sent.encode()).hexdigest()
     chance = random.Random(digest)
     if steps >= random.Random(order.token).randrange(4):
         return Says.text(f"done with {order.token}: {'so it is ' * chance.randrange(10)}".rstrip())
     calls = _calls(order, steps, chance, _results(request["messages"][-1]))
     blocks = [{"type": "text", "text": "Let me see."}]
-    for number, (name, given) in enumerate(calls):
+    for number, (name, arguments) in enumerate(calls):
         key = f"{digest[:20]}-{number}"
-        given = {name: value.replace("KEY", key) if isinstance(value, str) else value for name, value in given.items()}
-        blocks.append({"type": "tool_use", "id": key, "name": name, "input": given})  # type: ignore[dict-item]
+        values = {
+            name: value.replace("KEY", key) if isinstance(value, str) else value for name, value in arguments.items()
+        }
+        blocks.append({"type": "tool_use", "id": key, "name": name, "input": values})  # type: ignore[dict-item]
     return Says(tuple(blocks), "tool_use")
 
 
@@ -80,23 +82,23 @@ def _place(messages: list[Mapping[str, Any]]) -> tuple[Order | None, int]:
 
 def _results(message: Mapping[str, Any]) -> list[str]:
     """The texts of the results that a message brings."""
-    found: list[str] = []
+    results: list[str] = []
     for block in message["content"]:
         if block["type"] == "tool_result":
             content = block.get("content", "")
-            found += [content] if isinstance(content, str) else [part.get("text", "") for part in content]
-    return found
+            results += [content] if isinstance(content, str) else [part.get("text", "") for part in content]
+    return results
 
 
 def _calls(order: Order, steps: int, chance: random.Random, results: list[str]) -> list[tuple[str, dict[str, Any]]]:
     """What a reply asks for. A document that was read is written, with what it said and one line more."""
     calls: list[tuple[str, dict[str, Any]]] = []
     for text in results:
-        if found := _DOCUMENT.match(text):
-            path, version, body = found[1], int(found[2]), text[found.end() :]
+        if match := _DOCUMENT.match(text):
+            path, version, body = match[1], int(match[2]), text[match.end() :]
             calls.append(("document_write", {"path": path, "body": f"{body}\n{MAIL}KEY", "expect": version}))
-        elif found := _NO_DOCUMENT.match(text):
-            calls.append(("document_write", {"path": found[1], "body": f"{MAIL}KEY", "expect": 0}))
+        elif match := _NO_DOCUMENT.match(text):
+            calls.append(("document_write", {"path": match[1], "body": f"{MAIL}KEY", "expect": 0}))
     offers: tuple[tuple[str, dict[str, Any], int], ...] = (
         ("once", {"key": "KEY"}, 4),
         ("again", {"key": "KEY"}, 2),
@@ -113,7 +115,7 @@ def _calls(order: Order, steps: int, chance: random.Random, results: list[str]) 
         ("exit", {"result": "gone"}, 1 if order.token.startswith(KID) and steps else 0),
     )
     weights = [weight for *_, weight in offers]
-    calls += [(name, given) for name, given, _ in chance.choices(offers, weights, k=chance.randrange(1, 5))]
+    calls += [(name, arguments) for name, arguments, _ in chance.choices(offers, weights, k=chance.randrange(1, 5))]
     if steps == 0 and not order.token.startswith(KID):
         child = Order(f"{KID}KEY", order.to, order.doc)
         calls += [("fork", {"prompt": str(child)})] * chance.choice((0, 0, 1, 2))

@@ -41,10 +41,12 @@ def sqlite(place: Path, mounts: bool) -> Iterator[Place]:
 @contextmanager
 def postgres(place: Path, mounts: bool) -> Iterator[Place]:
     """PostgreSQL: a server of our own, from a wheel; or the one that ``IKIGAI_TEST_DATABASE_URL`` names."""
-    given = os.environ.get("IKIGAI_TEST_DATABASE_URL")
-    if given:
-        with psycopg.connect(given, autocommit=True) as admin, postgres_database(given, admin) as url:
-            yield Place("postgres", url, cut=lambda: _cut(given), told="the server is not ours: it was not restarted")
+    database_url = os.environ.get("IKIGAI_TEST_DATABASE_URL")
+    if database_url:
+        with psycopg.connect(database_url, autocommit=True) as admin, postgres_database(database_url, admin) as url:
+            yield Place(
+                "postgres", url, cut=lambda: _cut(database_url), told="the server is not ours: it was not restarted"
+            )
         return
     with own_server() as server:
         url = server.get_uri()

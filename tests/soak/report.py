@@ -52,8 +52,8 @@ class Report:
                 "errors in logs": kinds[Kind.ERROR],
                 "interruptions in logs": kinds[Kind.INTERRUPTED],
                 "tool calls started": kinds[Kind.TOOL_CALL],
-                "mails stored": sum(one.kind == LETTER for one in last.mails.values()),
-                "exit mails": sum(one.kind == EXIT for one in last.mails.values()),
+                "mails stored": sum(mail.kind == LETTER for mail in last.mails.values()),
+                "exit mails": sum(mail.kind == EXIT for mail in last.mails.values()),
                 "documents": len(last.documents),
                 "document versions": sum(map(len, last.documents.values())),
                 "deaths": sum(not record.living for record in last.records.values()),
@@ -97,7 +97,7 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """For a file."""
         return {
-            **{one.name: getattr(self, one.name) for one in fields(self)},
+            **{field.name: getattr(self, field.name) for field in fields(self)},
             "counts": dict(self.counts),
             "disturbances": dict(self.disturbances),
         }
@@ -110,7 +110,7 @@ class Report:
         lines += [f"  life          {_told(figures)}" for figures in self.figures]
         lines += [f"  note          {note}" for note in self.notes]
         lines.append(f"  violations    {len(self.violations) or 'none'}")
-        return "\n".join([*lines, *(f"    {one}" for one in self.violations)])
+        return "\n".join([*lines, *(f"    {violation}" for violation in self.violations)])
 
 
 def _listed(counts: Counter[str]) -> str:
@@ -119,12 +119,12 @@ def _listed(counts: Counter[str]) -> str:
 
 def _told(figures: list[dict[str, Any]]) -> str:
     """The rounds of a life: memory in MB, threads, files."""
-    rounds = [one for one in figures if one["where"] == "round"]
-    ends = {one["where"]: one for one in figures}
+    rounds = [figure for figure in figures if figure["where"] == "round"]
+    ends = {figure["where"]: figure for figure in figures}
 
-    def told(one: dict[str, Any]) -> str:
-        return f"{one['rss'] / 1e6:.0f} MB {one['threads']} threads {one['files']} files"
+    def figures_of(figure: dict[str, Any]) -> str:
+        return f"{figure['rss'] / 1e6:.0f} MB {figure['threads']} threads {figure['files']} files"
 
-    memory = " ".join(f"{one['rss'] / 1e6:.0f}" for one in rounds)
-    last = f"; last round {told(rounds[-1])}, {rounds[-1]['waits']:,} waits" if rounds else ""
-    return f"start {told(ends['start'])}; rounds, MB: {memory}{last}; closed {told(ends['closed'])}"
+    memory = " ".join(f"{figure['rss'] / 1e6:.0f}" for figure in rounds)
+    last = f"; last round {figures_of(rounds[-1])}, {rounds[-1]['waits']:,} waits" if rounds else ""
+    return f"start {figures_of(ends['start'])}; rounds, MB: {memory}{last}; closed {figures_of(ends['closed'])}"

@@ -158,9 +158,9 @@ class Stage:
         self._workers.append(self.worker)
         return self.worker
 
-    def complain(self, found: Iterable[str], after: str) -> None:
+    def complain(self, faults: Iterable[str], after: str) -> None:
         """Add violations, each once."""
-        for fault in found:
+        for fault in faults:
             if fault not in self._faults:
                 self._faults.add(fault)
                 self.report.violations.append(f"after {after}: {fault}")
@@ -217,8 +217,11 @@ class Stage:
         report, now = retry(self._look, DEADLINE)
         later = self.entries()
         self.report.counts["judgements"] += 1
-        self.complain((f"fsck: {one.invariant}: {one.agent}: {one.text}" for one in report.violations), after)
-        for found in (
+        self.complain(
+            (f"fsck: {violation.invariant}: {violation.agent}: {violation.text}" for violation in report.violations),
+            after,
+        )
+        for faults in (
             judge.complaints(later),
             judge.mail(before, now),
             judge.readings(before, later, now),
@@ -227,7 +230,7 @@ class Stage:
             judge.lives(before, self.known, now),
             judge.documents(before, now),
         ):
-            self.complain(found, after)
+            self.complain(faults, after)
         self.known = now
 
     def look(self) -> Holdings:
@@ -242,9 +245,9 @@ class Stage:
 
     def ended(self, after: str, status: int) -> None:
         """Wait for the worker's end, which is to have this status; judge its figures."""
-        found = self.worker.join()
-        if found != status:
-            self.complain([f"worker {self.worker.life} ended with {found}, expected {status}"], after)
+        status_now = self.worker.join()
+        if status_now != status:
+            self.complain([f"worker {self.worker.life} ended with {status_now}, expected {status}"], after)
         self.worker.ledger.read()
         figures = [entry for entry in self.worker.ledger.entries if isinstance(entry, Figures)]
         if status == ENDED:

@@ -65,7 +65,7 @@ class Life(NamedTuple):
 
     def faults(self) -> list[str]:
         """The first word of each violation."""
-        found = [
+        faults = [
             *judge.complaints(self.entries),
             *judge.mail(self.entries, self.now),
             *judge.readings(self.entries, self.entries, self.now),
@@ -74,7 +74,7 @@ class Life(NamedTuple):
             *judge.lives(self.entries, self.before, self.now),
             *judge.documents(self.entries, self.now),
         ]
-        return sorted({fault.split(":")[0] for fault in found})
+        return sorted({fault.split(":")[0] for fault in faults})
 
     def also(self, *entries: Entry) -> "Life":
         """Something more was acknowledged."""
@@ -87,7 +87,7 @@ class Life(NamedTuple):
 
     def without(self, agent: str, position: int) -> "Life":
         """A message is not there."""
-        log = {place: one for place, one in self.now.logs[agent].items() if place != position}
+        log = {place: message for place, message in self.now.logs[agent].items() if place != position}
         return self._replace(now=self.now._replace(logs={**self.now.logs, agent: log}))
 
     def mailed(self, mail: Mail) -> "Life":
@@ -225,8 +225,8 @@ def test_mail_that_a_reader_was_cut_off_from_is_excused(life: Life) -> None:
 
 
 def figures(*rounds: tuple[int, int, int], end: tuple[int, int] = (1, 10)) -> list[Figures]:
-    told = [Figures("round", memory << 20, threads, files, 0, 0) for memory, threads, files in rounds]
-    return [Figures("start", 50 << 20, 1, 10, 0, 0), *told, Figures("closed", 90 << 20, *end, 0, 0)]
+    readings = [Figures("round", memory << 20, threads, files, 0, 0) for memory, threads, files in rounds]
+    return [Figures("start", 50 << 20, 1, 10, 0, 0), *readings, Figures("closed", 90 << 20, *end, 0, 0)]
 
 
 def test_the_judge_sees_what_grows_from_round_to_round() -> None:
@@ -268,5 +268,5 @@ def test_the_model_answers_the_same_request_alike_and_different_ones_with_other_
     assert order_of("Go on.") is None
     said = [reply(request(f"p/{number}")) for number in range(40)]
     assert said == [reply(request(f"p/{number}")) for number in range(40)]
-    ids = [block["id"] for one in said for block in one.blocks if block["type"] == "tool_use"]
+    ids = [block["id"] for entry in said for block in entry.blocks if block["type"] == "tool_use"]
     assert len(ids) == len(set(ids)) > 40

@@ -90,7 +90,7 @@ class _Life:
         self._cast = Cast(())
         self._root = ""
         self._failure: str | None = None
-        self._hands = [Hand(one, task.life, random.Random(f"{task.seed} {one}")) for one in range(task.hands)]
+        self._hands = [Hand(number, task.life, random.Random(f"{task.seed} {number}")) for number in range(task.hands)]
 
     def run(self) -> int:
         self._note_figures("start")
@@ -160,9 +160,9 @@ class _Life:
         crowd = Crowd(system, records, f"c/{self._task.life}")
         crowd.grow(self._task.crowd)
         system.subscribe(self._hear_of_lives)
-        for one in records:  # whoever was left by the life before
-            if _busy(one, crowd) and one.parent_uuid is not None:
-                self._cast.add(system.handle(one.uuid))
+        for record in records:  # whoever was left by the life before
+            if _busy(record, crowd) and record.parent_uuid is not None:
+                self._cast.add(system.handle(record.uuid))
         root = system.handle(self._root)
         while not self._conductor.poll():
             top = root.fork(restart="permanent", on_orphan="reparent", timeout=PATIENCE)
@@ -187,22 +187,24 @@ class _Life:
     def _bring_to_rest(self, crowd: Crowd) -> None:
         """Let those go on who are paused, until no turn is open but the crowd's."""
         deadline, pause = time.monotonic() + PATIENCE, threading.Event()
-        while busy := [one for one in retry(self._system.agents, PATIENCE) if _busy(one, crowd) and _restless(one)]:
+        while busy := [
+            record for record in retry(self._system.agents, PATIENCE) if _busy(record, crowd) and _restless(record)
+        ]:
             if time.monotonic() > deadline:
-                states = {one.uuid: self._system.state_of(one) for one in busy}
+                states = {record.uuid: self._system.state_of(record) for record in busy}
                 self._ledger.write(Complaint(f"after {PATIENCE} s some are not at rest: {states}"))
                 return
-            for one in busy:
-                if one.status == "stopped":
-                    _mind_no_death(partial(self._system.handle(one.uuid).signal, Signal.CONT))
+            for record in busy:
+                if record.status == "stopped":
+                    _mind_no_death(partial(self._system.handle(record.uuid).signal, Signal.CONT))
             pause.wait(0.1)
 
     def _bury_all(self, crowd: Crowd) -> None:
         """Everybody but agent 0 and the crowd."""
-        for one in retry(self._system.agents, PATIENCE):
-            if _busy(one, crowd) and one.parent_uuid is not None:
-                _mind_no_death(partial(self._system.handle(one.uuid).kill, cascade=True, timeout=PATIENCE))
-                self._cast.drop([one.uuid])
+        for record in retry(self._system.agents, PATIENCE):
+            if _busy(record, crowd) and record.parent_uuid is not None:
+                _mind_no_death(partial(self._system.handle(record.uuid).kill, cascade=True, timeout=PATIENCE))
+                self._cast.drop([record.uuid])
 
     def _note_figures(self, where: str) -> None:
         waits = records = 0

@@ -74,10 +74,10 @@ def test_many_rings_are_one_and_a_connection_that_breaks_is_made_again(database:
         assert [notice.channel for notice in listener.notifies(timeout=DEADLINE, stop_after=1)] == [channel]
         assert connected.is_set()
         postgres_admin.execute("SELECT pg_terminate_backend(%s)", (made[0].info.backend_pid,))
-        told: list[object] = []
-        while not told:  # a ring on the broken connection is lost, as hints may be
+        rings: list[object] = []
+        while not rings:  # a ring on the broken connection is lost, as hints may be
             bell.ring((HOSTS,), None)
-            told = list(listener.notifies(timeout=0.1, stop_after=1))
+            rings = list(listener.notifies(timeout=0.1, stop_after=1))
         assert len(made) == 2
         bell.close()
     bell.close()

@@ -65,8 +65,8 @@ def test_too_few_connections_are_told_of_with_how_many_are_needed_and_none_is_ke
         assert "it gives no more connections. Close some" in str(refused.value)
     else:
         assert type(refused.value) is StoreUnusable
-        told = f"a host needs {HOST_CONNECTIONS} connections, and role {role} has {limit}, of which 0 are in use by"
-        assert told in str(refused.value)
+        shortage = f"a host needs {HOST_CONNECTIONS} connections, and role {role} has {limit}, of which 0 are in use by"
+        assert shortage in str(refused.value)
         assert f"ALTER ROLE {role} CONNECTION LIMIT" in str(refused.value)
     eventually(lambda: not connections(postgres_admin, role), "the end of the connections")
 
@@ -88,9 +88,9 @@ def test_a_user_who_sees_little_of_others_counts_their_connections_too(
 ) -> None:
     url = limited(postgres_admin, new_postgres(), role, HOST_CONNECTIONS)
     with closing(open_store(url)) as store:
-        found = store.read(limits)
-    assert [limit.whose for limit in found] == [f"role {role}", "the server"]
-    of_role, of_server = (limit.others for limit in found)
+        shortages = store.read(limits)
+    assert [limit.whose for limit in shortages] == [f"role {role}", "the server"]
+    of_role, of_server = (limit.others for limit in shortages)
     assert of_server > of_role  # the administrator's
 
 

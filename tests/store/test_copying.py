@@ -138,17 +138,17 @@ def test_a_target_that_is_not_empty_is_refused_and_left_alone(source: Store, bla
 
 @pytest.mark.sample(2, "from each database to each")
 @pytest.mark.parametrize(
-    ("addition", "told"),
+    ("addition", "message"),
     [
         ("CREATE TABLE recipes (name TEXT)", "a table 'recipes' that is not ikigai's"),
         ("ALTER TABLE agents ADD COLUMN mood TEXT", "Table 'agents' of the source has other columns"),
     ],
 )
 def test_what_somebody_added_to_the_source_is_refused_not_lost(
-    source: Store, blank: Store, addition: str, told: str
+    source: Store, blank: Store, addition: str, message: str
 ) -> None:
     source.write(lambda tx: sql(tx, addition))
-    with pytest.raises(StoreUnusable, match=told):
+    with pytest.raises(StoreUnusable, match=message):
         copy_database(source, blank)
     assert tables(blank) == set()
 

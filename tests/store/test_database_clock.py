@@ -69,9 +69,9 @@ def test_what_is_believed_is_wrong_by_no_more_than_the_quickest_answer_took(
         machine.advance(pause)
         asked = clock.monotonic()
         machine.advance(there)
-        told = int(true())
+        server_time = int(true())
         machine.advance(back)
-        clock.hear(asked, told)
+        clock.hear(asked, server_time)
         quickest = min(quickest, there + back)
         assert abs(clock.now_ms() - true()) <= quickest * 1000 + 3  # whole milliseconds, and those of floats
 

@@ -20,9 +20,9 @@ def test_only_what_is_off_is_named() -> None:
     assert losing(["off", "on", "off"]).startswith("its server has fsync = off and synchronous_commit = off: ")
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
     """The warnings of a host about its server."""
-    texts = [one.getMessage() for one in caplog.records if "its server has" in one.getMessage()]
+    texts = [record.getMessage() for record in caplog.records if "its server has" in record.getMessage()]
     caplog.clear()
     return texts
 
@@ -37,8 +37,8 @@ def test_a_host_says_once_that_its_server_may_lose_commits_and_a_client_says_not
         url = with_settings(url, options=f"{options} -csynchronous_commit={value}")
         with ActorSystem.open(url, OfflineProvider()) as system:
             system.root.fork("hello").reply(timeout=60)
-            texts = told(caplog)
+            texts = warnings_in(caplog)
             with closing(open_store(url)), psycopg.connect(url) as connection:
                 shown = [connection.execute(f"SHOW {name}").fetchall()[0][0] for name in MUST_BE_ON]
-        assert (shown[-1], told(caplog)) == (value, [])
+        assert (shown[-1], warnings_in(caplog)) == (value, [])
         assert [text.partition(": ")[2] for text in texts] == ([losing(shown)] if "off" in shown else [])

@@ -74,18 +74,18 @@ def test_an_export_of_an_earlier_database_has_every_message_as_it_was_written(ea
         place = Path(copy.location)
     assert not place.exists()
     assert schema_version(earlier) == version
-    found = [one for one in records if one["record"] == "message"]
+    messages = [record for record in records if record["record"] == "message"]
     names = ("agent", "id", "kind", "content")
-    assert sorted((*(one[name] for name in names), bytes.fromhex(one["hash"])) for one in found) == sorted(
+    assert sorted((*(record[name] for name in names), bytes.fromhex(record["hash"])) for record in messages) == sorted(
         (*row[:4], bytes(row[4])) for row in written
     )
     with ActorSystem.open(tmp_path / "new.db", OfflineProvider()) as system:
         system.import_(tmp_path / "out")
         lead = system.agent("lead")
-        assert [one.record.name for one in lead.children()] == ["buyer", "seller"]
+        assert [child.record.name for child in lead.children()] == ["buyer", "seller"]
         assert system.agent("seller").state == "stopped"
         assert [str(rule) for rule in system.agent("buyer").rules()] == ["deny bash git push *"]
-        assert [one.content for one in lead.history()][-2:] == ["And now?", "Yes."]
+        assert [message.content for message in lead.history()][-2:] == ["And now?", "Yes."]
         assert system.documents.read("plans/tea.md").body == "# Tea\n\n12 kg\n"
 
 

@@ -25,33 +25,33 @@ class Moment(NamedTuple):
     known: Membership
 
 
-def after(one: Moment, now: float, beats: float, unheld: float) -> Iterator[tuple[Moment, bool]]:
+def after(state: Moment, now: float, beats: float, unheld: float) -> Iterator[tuple[Moment, bool]]:
     """Everything that may follow in a step, and whether the host was judged dead."""
     for beat in (True, False):
         for free in (True, False):
-            beaten, freed = 0.0 if beat else one.beaten + STEP, one.free + STEP if free else 0.0
+            beaten, freed = 0.0 if beat else state.beaten + STEP, state.free + STEP if free else 0.0
             if beaten > beats or freed > unheld:
                 continue
-            moment = one._replace(beat=one.beat + beat, beaten=beaten, free=freed)
+            moment = state._replace(beat=state.beat + beat, beaten=beaten, free=freed)
             yield moment, False
-            known, dead = one.known.judge(now, [Sighting("host", moment.beat, LEASE, not free)])
+            known, dead = state.known.judge(now, [Sighting("host", moment.beat, LEASE, not free)])
             yield moment._replace(known=known), bool(dead)
 
 
 def ended(beats: float, unheld: float, seconds: float) -> int:
     """How many of the moments that can come have the host judged dead."""
-    moments, found, now = {"": Moment(0, 0.0, 0.0, KNOWS_NOBODY)}, 0, 0.0
+    moments, count, now = {"": Moment(0, 0.0, 0.0, KNOWS_NOBODY)}, 0, 0.0
     while now < seconds:
         now += STEP
         later: dict[str, Moment] = {}
-        for one in moments.values():
-            for moment, dead in after(one, now, beats, unheld):
+        for state in moments.values():
+            for moment, dead in after(state, now, beats, unheld):
                 if dead:
-                    found += 1
+                    count += 1
                 else:
                     later[repr(moment)] = moment
         moments = later
-    return found
+    return count
 
 
 def test_no_host_that_beats_every_second_and_a_half_is_ended() -> None:

@@ -21,12 +21,12 @@ Share = tuple[str, ...]
 
 def members(share: Share, loads: Sequence[Living]) -> list[SharingHost]:
     """The hosts as all of them see one another."""
-    found: list[SharingHost] = []
+    hosts: list[SharingHost] = []
     for host in HOSTS:
         own = [loads[shard] for shard, of in enumerate(share) if of == host]
-        agents, working = sum(one.agents for one in own), sum(one.working for one in own)
-        found.append(SharingHost(host, agents=agents, working=working, shards=len(own), draining=False))
-    return found
+        agents, working = sum(shard.agents for shard in own), sum(shard.working for shard in own)
+        hosts.append(SharingHost(host, agents=agents, working=working, shards=len(own), draining=False))
+    return hosts
 
 
 def shares(share: Share, loads: Sequence[Living]) -> Iterator[Share]:
@@ -35,10 +35,10 @@ def shares(share: Share, loads: Sequence[Living]) -> Iterator[Share]:
     while quiet < len(HOSTS):
         for host in HOSTS:
             own = {shard: loads[shard] for shard, of in enumerate(share) if of == host}
-            given = dict(gifts(host, members(share, loads), own, move=True))
-            quiet = 0 if given else quiet + 1
-            share = tuple(given.get(shard, of) for shard, of in enumerate(share))
-            if given:
+            given_away = dict(gifts(host, members(share, loads), own, move=True))
+            quiet = 0 if given_away else quiet + 1
+            share = tuple(given_away.get(shard, of) for shard, of in enumerate(share))
+            if given_away:
                 yield share
 
 
@@ -52,8 +52,8 @@ def check(count: int) -> int:
             for share in shares(first, loads):
                 assert share not in seen, (loads, seen, share)
                 seen.append(share)
-            agents = [one.agents for one in members(seen[-1], loads)]
-            assert max(agents) - min(agents) <= max(one.agents for one in loads), (loads, first, seen)
+            agents = [member.agents for member in members(seen[-1], loads)]
+            assert max(agents) - min(agents) <= max(work.agents for work in loads), (loads, first, seen)
     return cases
 
 

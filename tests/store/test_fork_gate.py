@@ -62,8 +62,8 @@ def test_a_child_uses_sqlite_while_the_threads_of_its_parent_do(tmp_path: Path) 
         while not over.is_set():
             store.read(lambda tx: sql(tx, MANY))
 
-    with opened(tmp_path / "one.db") as one, opened(tmp_path / "two.db") as two:
-        threads = [threading.Thread(target=busy, args=(store,)) for store in (one, two, one, two)]
+    with opened(tmp_path / "one.db") as store, opened(tmp_path / "two.db") as two:
+        threads = [threading.Thread(target=busy, args=(store,)) for store in (store, two, store, two)]
         for thread in threads:
             thread.start()
         try:

@@ -48,8 +48,8 @@ CHANNELS = Channels("a secret")
 
 def named(*payloads: str) -> frozenset[str] | None:
     """The agents that payloads name together."""
-    found = [CHANNELS.agents(payload) for payload in payloads]
-    return together([agents for agents in found if agents is not None])
+    hints = [CHANNELS.agents(payload) for payload in payloads]
+    return together([agents for agents in hints if agents is not None])
 
 
 def test_a_payload_names_agents_and_several_name_them_together() -> None:
@@ -71,9 +71,9 @@ def test_as_many_agents_as_fit_are_named() -> None:
 
 def test_a_payload_shows_no_agent_and_no_two_are_alike() -> None:
     agent = f"{7:032x}"
-    one, two = CHANNELS.payload({agent}), CHANNELS.payload({agent})
-    assert one != two
-    assert not [payload for payload in (one, two) if agent in payload or agent.encode() in base64.b64decode(payload)]
+    first, two = CHANNELS.payload({agent}), CHANNELS.payload({agent})
+    assert first != two
+    assert not [payload for payload in (first, two) if agent in payload or agent.encode() in base64.b64decode(payload)]
 
 
 @pytest.mark.parametrize("change", ["", "x", "\u00e9", "a a", "{}A", "A{}", "{}{}"])

@@ -34,8 +34,8 @@ TAKES_AWAY = Migration(NOW + 2, "DROP TABLE teas;", NOW + 1)
 
 def living(store: Store) -> list[tuple[str, int]]:
     """The names of the hosts that live, each with the version that its program knows."""
-    found = store.read(lambda tx: sql(tx, "SELECT name, schema FROM hosts WHERE ended_at IS NULL ORDER BY epoch"))
-    return [(str(name), int(schema)) for name, schema in found]
+    rows = store.read(lambda tx: sql(tx, "SELECT name, schema FROM hosts WHERE ended_at IS NULL ORDER BY epoch"))
+    return [(str(name), int(schema)) for name, schema in rows]
 
 
 @pytest.fixture

@@ -194,11 +194,11 @@ def test_the_trees_row_is_taken_once_by_units_that_need_the_tree_for_themselves(
 
 
 def test_the_rows_of_all_touched_agents_are_locked_before_any_unit_runs(journal: Journal) -> None:
-    answers, one, other = Answers(), note("a", 1), Task(touches=("b", "nobody"))
-    journal.submit(one, answers.to("one"))
+    answers, unit, other = Answers(), note("a", 1), Task(touches=("b", "nobody"))
+    journal.submit(unit, answers.to("one"))
     journal.submit(other, answers.to("other"))
     journal.commit_pending()
-    [locked] = one.locked
+    [locked] = unit.locked
     assert locked == other.locked[0]
     assert locked == {uuid: Locked(uuid, "running", HOST, 1) for uuid in "ab"}
 

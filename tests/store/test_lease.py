@@ -149,8 +149,8 @@ def test_what_stands_still_is_ended_unless_it_is_another_hosts(
 
 def _stands_still(store: Store, name: str) -> bool:
     """Whether PostgreSQL shows it already: an answer may arrive before the state of who gave it."""
-    found = f"SELECT 1 FROM pg_stat_activity WHERE application_name = '{name}' AND wait_event = 'ClientRead'"
-    return bool(store.read(lambda tx: sql(tx, found)))
+    query = f"SELECT 1 FROM pg_stat_activity WHERE application_name = '{name}' AND wait_event = 'ClientRead'"
+    return bool(store.read(lambda tx: sql(tx, query)))
 
 
 def test_the_connections_of_a_host_are_called_after_it(new_postgres: NewDatabase, take: Hosts) -> None:

@@ -149,10 +149,10 @@ def test_a_host_whose_renewals_are_swallowed_tells_after_one_lease_and_ends_afte
     watched.store.swallows = True
     before = watched.now
     watched.passes(4 * LEASE)
-    [(told, is_trouble)] = watched.troubles
+    [(when, is_trouble)] = watched.troubles
     [(ended, error)] = watched.ends
     assert is_trouble
-    assert LEASE / 2 <= told - before <= 1.5 * LEASE
+    assert LEASE / 2 <= when - before <= 1.5 * LEASE
     assert 2.5 * LEASE <= ended - before <= 3.5 * LEASE
     assert isinstance(error, StoreUnavailable)
     assert "has not renewed the lease of 10 s" in str(error)
@@ -179,12 +179,12 @@ def wire(new_postgres: NewDatabase) -> Iterator[Wire]:
 
 def test_no_call_of_a_program_hangs_when_the_network_swallows_everything(wire: Wire) -> None:
     system = ActorSystem.open(wire.url, OfflineProvider(), lease=SHORT)
-    told: list[StoreTrouble] = []
+    events: list[StoreTrouble] = []
     final = threading.Event()
 
     def hear(event: Any) -> None:
         if isinstance(event, StoreTrouble):
-            told.append(event)
+            events.append(event)
             if event.final:
                 final.set()
 
@@ -205,9 +205,9 @@ def test_no_call_of_a_program_hangs_when_the_network_swallows_everything(wire: W
             with pytest.raises(SystemClosed):
                 call.result(DEADLINE)
     assert final.wait(DEADLINE)
-    assert [one.final for one in told][-1]
-    assert told[0].reason is not None
-    assert "has not renewed the lease" in told[0].reason
+    assert [event.final for event in events][-1]
+    assert events[0].reason is not None
+    assert "has not renewed the lease" in events[0].reason
     with pytest.raises(SystemClosed, match="has not renewed the lease"):
         child.prompt("later")
     system.close()
@@ -274,6 +274,6 @@ def test_a_store_that_is_abandoned_lets_nobody_wait(new_postgres: NewDatabase) -
         asked = b"SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()"
         eventually(lambda: len(beside.execute(asked).fetchall()) == 2, "both statements")
         store.abandon("The lease is lost, as planned.")
-        for one in sleeping:
+        for future in sleeping:
             with pytest.raises((StoreUnavailable, SystemClosed)):
-                one.result(DEADLINE)
+                future.result(DEADLINE)

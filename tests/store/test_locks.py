@@ -50,7 +50,7 @@ class Race:
             assert leave.wait(DEADLINE)
             return result
 
-        one = self.start(self.hosts[0], held)
+        earlier = self.start(self.hosts[0], held)
         blocker = begun.result(DEADLINE)
         two = self.start(self.hosts[1], second)
         try:
@@ -58,7 +58,7 @@ class Race:
             assert not two.done()
         finally:
             leave.set()
-        return one.result(DEADLINE), two.result(DEADLINE)
+        return earlier.result(DEADLINE), two.result(DEADLINE)
 
     def start(self, host: Store, work: Work) -> "Future[object]":
         return self._threads.submit(host.write, work)
@@ -71,8 +71,8 @@ class Race:
     def waiting(self) -> int:
         """How many transactions of this database wait for a lock."""
         database = "(SELECT oid FROM pg_database WHERE datname = %s)"
-        found = f"SELECT count(*) FROM pg_locks WHERE NOT granted AND database = {database}"
-        return int(self._admin.execute(found, (self._database,)).fetchall()[0][0])
+        query = f"SELECT count(*) FROM pg_locks WHERE NOT granted AND database = {database}"
+        return int(self._admin.execute(query, (self._database,)).fetchall()[0][0])
 
     def waits_for(self, blocker: int) -> bool:
         """Whether some transaction waits for a lock that this server process holds."""
@@ -100,12 +100,12 @@ def test_a_change_of_the_tree_waits_for_the_one_before_and_then_sees_its_rows(ra
 
     def cascade(tx: Transaction) -> set[object]:
         tx.run("tree_change")
-        found = sql(
+        rows = sql(
             tx,
             "WITH RECURSIVE sub(uuid) AS (SELECT CAST('a' AS TEXT)"
             " UNION SELECT agents.uuid FROM agents JOIN sub ON agents.supervisor_uuid = sub.uuid) SELECT uuid FROM sub",
         )
-        return {row[0] for row in found}
+        return {row[0] for row in rows}
 
     assert race.run(fork, cascade)[1] == {"a", "b", "new"}
 
@@ -117,7 +117,7 @@ def test_a_cascade_waits_for_a_birth_of_another_host_and_then_sees_the_child(rac
 
     def cascade(tx: Transaction) -> set[object]:
         tx.run("tree_change")
-        return {one.uuid for one in descendants(tx, "a")}
+        return {descendant.uuid for descendant in descendants(tx, "a")}
 
     assert race.run(fork, cascade)[1] == {"b", "new"}
 
@@ -146,7 +146,7 @@ def test_nobody_is_born_below_whom_a_cascade_of_another_host_has_hit(race: Race)
 
     def cascade(tx: Transaction) -> None:
         tx.run("tree_change")
-        uuids = [one.uuid for one in descendants(tx, "a")]
+        uuids = [descendant.uuid for descendant in descendants(tx, "a")]
         tx.run("lock_agents", uuids=["root", "a", *uuids], writers=[])
         asked.append(race.start(race.third, grandchild))
         eventually(lambda: race.waits_for(backend(tx)), "the grandchild's birth")
@@ -189,8 +189,8 @@ def test_a_death_is_not_kept_waiting_by_births_that_come_behind_it(race: Race) -
         eventually(lambda: race.waiting() == 2, "the birth behind it")
 
     race.hosts[0].write(fork)
-    for one in waiting:
-        one.result(DEADLINE)
+    for future in waiting:
+        future.result(DEADLINE)
 
 
 def test_of_two_births_with_one_name_the_later_one_finds_it_taken(race: Race) -> None:
@@ -228,9 +228,9 @@ def test_who_locks_an_agent_that_is_dying_waits_and_sees_it_dead(race: Race) -> 
 
 def test_a_death_waits_for_who_locked_the_agent(race: Race) -> None:
     def append(tx: Transaction) -> dict[str, str]:
-        found = statuses(tx, "a")
+        rows = statuses(tx, "a")
         tx.append([("a", 1, "user", "the last word", None, 1, b"")])
-        return found
+        return rows
 
     def death(tx: Transaction) -> int:
         tx.run("tree_change")
@@ -271,9 +271,9 @@ def test_a_statement_that_deadlocks_all_the_same_runs_again(race: Race) -> None:
 
         return work
 
-    one = race.start(race.hosts[0], crosswise("a", "b"))
+    first = race.start(race.hosts[0], crosswise("a", "b"))
     two = race.start(race.hosts[1], crosswise("b", "a"))
-    one.result(DEADLINE)
+    first.result(DEADLINE)
     two.result(DEADLINE)
     assert len(runs) > 2  # how often the server ends which one is its own business
     assert race.hosts[0].read(lambda tx: sql(tx, "SELECT turn FROM agents WHERE uuid = 'a'")) == [(2,)]

@@ -20,36 +20,35 @@ def judged(
     looks: list[tuple[float, list[Sighting]]], membership: Membership = KNOWS_NOBODY
 ) -> list[list[tuple[str, int]]]:
     """The hosts judged dead at each look, with their beats. A look is a time and what was found."""
-    found = []
+    deaths = []
     for now, sightings in looks:
         membership, dead = membership.judge(now, sightings)
-        found.append([(each.host, each.beat) for each in dead])
-    return found
+        deaths.append([(each.host, each.beat) for each in dead])
+    return deaths
 
 
-def one(beat: int, *, held: bool = True, lease: float = LEASE) -> list[Sighting]:
+def look(beat: int, *, held: bool = True, lease: float = LEASE) -> list[Sighting]:
     """A look that finds one host."""
     return [Sighting("a", beat, lease, held)]
 
 
 def test_a_host_whose_beat_stands_still_for_its_lease_is_dead() -> None:
-    looks = [(float(second), one(7)) for second in range(11)]
+    looks = [(float(second), look(7)) for second in range(11)]
     assert judged(looks) == [[]] * 10 + [[("a", 7)]]
 
 
 def test_the_lease_is_that_of_the_host_not_of_the_one_who_looks() -> None:
-    looks = [(float(second), one(7, lease=60.0)) for second in range(60)]
+    looks = [(float(second), look(7, lease=60.0)) for second in range(60)]
     assert judged(looks) == [[]] * 60
 
 
 def test_a_host_that_beats_lives() -> None:
-    assert judged([(float(second), one(second // 9)) for second in range(100)]) == [[]] * 100
+    assert judged([(float(second), look(second // 9)) for second in range(100)]) == [[]] * 100
 
 
 def test_a_host_whose_lock_stays_free_is_dead_long_before_its_lease_is_over() -> None:
-    assert judged([(0.0, one(7)), (1.0, one(7, held=False)), (2.0, one(7, held=False)), (3.0, one(7, held=False))]) == [
-        [], [], [], [("a", 7)],
-    ]  # fmt: skip
+    free = [(float(second), look(7, held=False)) for second in (1, 2, 3)]
+    assert judged([(0.0, look(7)), *free]) == [[], [], [], [("a", 7)]]
 
 
 def test_a_host_whose_process_is_known_to_have_ended_is_dead_as_soon_as_its_lock_is_free() -> None:
@@ -59,12 +58,12 @@ def test_a_host_whose_process_is_known_to_have_ended_is_dead_as_soon_as_its_lock
 
 
 def test_a_lock_that_is_held_again_counts_anew() -> None:
-    found = [one(7, held=False), one(7, held=False), one(7), one(7, held=False), one(7, held=False)]
-    assert judged([(float(second), each) for second, each in enumerate(found)]) == [[]] * 5
+    sightings = [look(7, held=False), look(7, held=False), look(7), look(7, held=False), look(7, held=False)]
+    assert judged([(float(second), each) for second, each in enumerate(sightings)]) == [[]] * 5
 
 
 def test_a_host_that_beats_lives_though_nobody_holds_its_lock() -> None:
-    looks = [(float(second), one(second // 2, held=False)) for second in range(30)]
+    looks = [(float(second), look(second // 2, held=False)) for second in range(30)]
     assert judged(looks) == [[]] * 30
 
 
@@ -75,20 +74,25 @@ def test_a_host_renews_twice_before_a_free_lock_can_end_it(lease: float) -> None
 
 def test_who_has_not_looked_for_a_while_begins_anew() -> None:
     stopped = 4.0 + GAP + 0.1
-    looks = [(0.0, one(7, held=False)), (4.0, one(7)), (stopped, one(7, held=False)), (stopped + 1, one(7, held=False))]
+    looks = [
+        (0.0, look(7, held=False)),
+        (4.0, look(7)),
+        (stopped, look(7, held=False)),
+        (stopped + 1, look(7, held=False)),
+    ]
     assert judged(looks) == [[]] * 4
-    assert judged([*looks, (stopped + UNHELD, one(7, held=False))])[-1] == [("a", 7)]
+    assert judged([*looks, (stopped + UNHELD, look(7, held=False))])[-1] == [("a", 7)]
 
 
 def test_who_was_cut_off_itself_leaves_those_to_their_lease_whose_lock_it_has_not_seen_held_since() -> None:
-    looks = [(float(second), one(7, held=False)) for second in range(11)]
+    looks = [(float(second), look(7, held=False)) for second in range(11)]
     assert judged(looks, CUT_OFF) == [[]] * 10 + [[("a", 7)]]
-    back = [(0.0, one(7, held=False)), (1.0, one(7)), *[(second, one(7, held=False)) for second in (2.0, 3.0, 4.0)]]
+    back = [(0.0, look(7, held=False)), (1.0, look(7)), *[(second, look(7, held=False)) for second in (2.0, 3.0, 4.0)]]
     assert judged(back, CUT_OFF) == [[]] * 4 + [[("a", 7)]]
 
 
 def test_a_host_that_is_gone_from_the_table_is_forgotten() -> None:
-    looks = [(0.0, one(7)), (3.0, []), (6.0, one(7)), (9.0, one(7)), (12.0, one(7))]
+    looks = [(0.0, look(7)), (3.0, []), (6.0, look(7)), (9.0, look(7)), (12.0, look(7))]
     assert judged(looks) == [[]] * 5
 
 
@@ -100,7 +104,7 @@ def test_nobody_is_judged_dead_without_a_whole_lease_or_a_whole_time_of_looks(
     now, looks = 0.0, list[tuple[float, list[Sighting]]]()
     for pause, beat, held in steps:
         now += pause
-        looks.append((now, one(beat, held=held)))
+        looks.append((now, look(beat, held=held)))
     for number, dead in enumerate(judged(looks)):
         if not dead:
             continue

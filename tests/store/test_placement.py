@@ -104,24 +104,26 @@ def test_what_is_given_is_ones_own_goes_to_others_and_is_not_more_than_they_lack
         SharingHost(str(n), len(own), sum(own.values()), draining=draining) for n, (own, draining) in enumerate(drawn)
     ]
     own, draining = drawn[0]
-    given = gifts("0", members, idle(own), move)
-    takers = {one.host for one in members[1:] if not one.draining}
-    assert len({one.shard for one in given}) == len(given)
-    assert {one.shard for one in given} <= own.keys()
-    assert {one.to for one in given} <= takers
-    assert not given or may_give("0", members)
+    gifts_made = gifts("0", members, idle(own), move)
+    takers = {member.host for member in members[1:] if not member.draining}
+    assert len({gift.shard for gift in gifts_made}) == len(gifts_made)
+    assert {gift.shard for gift in gifts_made} <= own.keys()
+    assert {gift.to for gift in gifts_made} <= takers
+    assert not gifts_made or may_give("0", members)
     if draining:
-        assert len(given) == (len(own) if takers else 0)
+        assert len(gifts_made) == (len(own) if takers else 0)
     elif takers:
-        busy = [own[one.shard] for one in given if own[one.shard]]
-        difference = sum(own.values()) - min(one.agents for one in members if one.host in takers)
+        busy = [own[gift.shard] for gift in gifts_made if own[gift.shard]]
+        difference = sum(own.values()) - min(member.agents for member in members if member.host in takers)
         assert sum(busy) <= max(0, difference // MOVED_AT_ONCE) or (len(busy) == 1 and busy[0] < difference)
 
 
 def members_of(has: dict[str, dict[int, Living]]) -> list[SharingHost]:
     """The hosts, which have these shards."""
     return [
-        SharingHost(host, len(own), sum(one.agents for one in own.values()), sum(one.working for one in own.values()))
+        SharingHost(
+            host, len(own), sum(shard.agents for shard in own.values()), sum(shard.working for shard in own.values())
+        )
         for host, own in has.items()
     ]
 
@@ -167,7 +169,7 @@ def test_teams_are_shared_as_evenly_as_whole_branches_allow(
 ) -> None:
     """Agent 0 and some branches below it, all on one host, when others join."""
     members = settle(begun(list(map(Living, [1, *branches])), count))
-    assert sorted(one.agents for one in members) == numbers
+    assert sorted(member.agents for member in members) == numbers
 
 
 LOADS = st.lists(st.lists(st.integers(0, 40), max_size=8), min_size=2, max_size=5)
@@ -180,10 +182,10 @@ def test_hosts_that_give_again_and_again_end_within_the_largest_branch_of_each_o
 ) -> None:
     numbers = count()
     members = settle(
-        {str(host): {next(numbers): Living(one) for one in own} for host, own in enumerate(drawn)}, at_once
+        {str(host): {next(numbers): Living(work) for work in own} for host, own in enumerate(drawn)}, at_once
     )
-    loads = [one.agents for one in members]
-    assert max(loads) - min(loads) <= max([1, *(one for own in drawn for one in own)])
+    loads = [member.agents for member in members]
+    assert max(loads) - min(loads) <= max([1, *(work for own in drawn for work in own)])
 
 
 LIVING = st.integers(0, 40).flatmap(lambda agents: st.builds(Living, st.just(agents), st.integers(0, agents)))
@@ -195,8 +197,8 @@ def test_no_host_keeps_much_more_to_do_than_another_one_whose_share_it_could_be(
     shards: list[Living], count: int, at_once: bool
 ) -> None:
     members = settle(begun(shards, count), at_once)
-    most, least = max(one.working for one in members), min(one.working for one in members)
-    assert most < 2 * least + FEW_TURNS + 2 * max(one.working for one in shards)
+    most, least = max(member.working for member in members), min(member.working for member in members)
+    assert most < 2 * least + FEW_TURNS + 2 * max(shard.working for shard in shards)
 
 
 def test_a_host_whose_agents_have_much_to_do_gives_some_and_gets_idle_ones_for_them() -> None:

@@ -9,7 +9,7 @@ class Told(Watch):
     """A watch that is told what to say; it waits for nothing."""
 
     def __init__(self, *said: frozenset[str] | Hint | None) -> None:
-        self._said = [one if isinstance(one, Hint) else Hint(one, NOBODY) for one in said]
+        self._said = [hint if isinstance(hint, Hint) else Hint(hint, NOBODY) for hint in said]
         self._heard = Hint(NOBODY, NOBODY)
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -29,11 +29,11 @@ A, B = frozenset({"a"}), frozenset({"b"})
 
 
 def looks(polls: PollSchedule, count: int) -> list[frozenset[str] | None]:
-    found = []
+    agents = []
     for _ in range(count):
-        found.append(polls.wait().agents)
-        polls.done(found[-1])
-    return found
+        agents.append(polls.wait().agents)
+        polls.done(agents[-1])
+    return agents
 
 
 def test_the_first_look_is_at_all_and_the_next_ones_at_those_that_are_named() -> None:

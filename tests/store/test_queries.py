@@ -123,13 +123,13 @@ def nothing(statement: str, pattern: str) -> dict[str, None]:
 
 def complaints(explain: Callable[[str], object], error: type[Exception]) -> dict[str, str]:
     """What a database says about the statements that it does not understand."""
-    found = {}
+    complaint_by_name = {}
     for name in queries.queries():
         try:
             explain(name)
         except error as complaint:
-            found[name] = str(complaint)
-    return found
+            complaint_by_name[name] = str(complaint)
+    return complaint_by_name
 
 
 def test_sqlite_understands_every_statement(new_sqlite: NewDatabase) -> None:
@@ -166,7 +166,7 @@ def test_sqlite_goes_down_the_tree_by_its_index_from_one_agent_to_the_next(new_s
         for name, plan in plans.items()
     }
     assert {
-        name: plan for name, plan in steps.items() if any("SCAN a USING INDEX agents_children" in one for one in plan)
+        name: plan for name, plan in steps.items() if any("SCAN a USING INDEX agents_children" in step for step in plan)
     } == {}
     connection.close()
 
@@ -177,7 +177,7 @@ FOUND_AT_ONCE = ("changes", "deadlines", "new_prompts", "new_remote_commands")
 
 def test_what_other_processes_did_is_found_by_indexes(durable: str) -> None:
     store: Store = open_store(made(durable))
-    assert {name: found for name in FOUND_AT_ONCE if (found := scans_of(store, name))} == {}
+    assert {name: scans for name in FOUND_AT_ONCE if (scans := scans_of(store, name))} == {}
     store.close()
 
 
@@ -240,7 +240,7 @@ LOOKS = (
 def test_a_look_that_concerns_few_agents_uses_an_index_of_few(durable: str) -> None:
     store: Store = open_store(made(durable))
     root = "INSERT INTO agents (uuid, fork_message_id, status, created_at) VALUES ('a', 0, 'running', 1)"
-    store.write(lambda tx: [sql(tx, one) for one in (root, CROWD, "ANALYZE agents")])
+    store.write(lambda tx: [sql(tx, statement) for statement in (root, CROWD, "ANALYZE agents")])
     plans = [(name, index, plan_of(store, name)) for name, index in LOOKS]
     assert [(name, plan) for name, index, plan in plans if not re.search(index, plan)] == []
     store.close()
@@ -266,7 +266,7 @@ def plan_of(store: Store, name: str) -> str:
     if is_server:
         ways = ("seqscan", "hashjoin", "mergejoin") if translated.walks_down else ("seqscan",)
         off = [f"SET LOCAL enable_{way} = off" for way in ways]
-        plan = store.read(lambda tx: [sql(tx, one) for one in (*off, f"EXPLAIN {statement}")][-1])
+        plan = store.read(lambda tx: [sql(tx, step) for step in (*off, f"EXPLAIN {statement}")][-1])
     else:
         plan = store.read(lambda tx: sql(tx, f"EXPLAIN QUERY PLAN {statement}"))
     return str(plan)

@@ -132,14 +132,18 @@ def takes_away(step: Migration) -> list[str]:
     These add: a table, and whatever is done to it; a column that may be NULL or has a default; an index that is not
     unique, and so refuses nothing.
     """
-    statements = [" ".join(re.sub(r"--.*", "", one).split()) for one in split(step.script)]
-    new = {match[1] for one in statements if (match := re.match(NEW_TABLE, one))}
+    statements = [" ".join(re.sub(r"--.*", "", statement).split()) for statement in split(step.script)]
+    new = {match[1] for statement in statements if (match := re.match(NEW_TABLE, statement))}
     about = r"(?:INSERT INTO|UPDATE|ALTER TABLE|CREATE (?:UNIQUE )?INDEX \w+ ON) (\w+)"
     return [
-        one
-        for one in statements
-        if not (re.match(NEW_TABLE, one) or re.fullmatch(ADDED_COLUMN, one) or re.match(r"CREATE INDEX", one))
-        and not ((match := re.match(about, one)) and match[1] in new)
+        statement
+        for statement in statements
+        if not (
+            re.match(NEW_TABLE, statement)
+            or re.fullmatch(ADDED_COLUMN, statement)
+            or re.match(r"CREATE INDEX", statement)
+        )
+        and not ((match := re.match(about, statement)) and match[1] in new)
     ]
 
 

@@ -49,18 +49,18 @@ def refusal(file: Path) -> str:
 
 
 def test_a_file_with_a_second_hard_link_has_no_second_host(tmp_path: Path) -> None:
-    one, other = tmp_path / "one.db", tmp_path / "other.db"
-    with ActorSystem.open(one, OfflineProvider()) as system:
-        os.link(one, other)
+    link, other = tmp_path / "one.db", tmp_path / "other.db"
+    with ActorSystem.open(link, OfflineProvider()) as system:
+        os.link(link, other)
         said = refusal(other)
         assert said.startswith("StoreUnusable")
         assert "has 2 names (hard links)" in said
         assert f"find DIRECTORY -samefile {other}" in said
         system.root.prompt("tea").get(timeout=DEADLINE)  # who runs it already goes on
     with pytest.raises(StoreUnusable, match="hard links"):
-        open_store(one)
+        open_store(link)
     other.unlink()
-    with ActorSystem.open(one, OfflineProvider()) as system:
+    with ActorSystem.open(link, OfflineProvider()) as system:
         assert [message.content for message in system.root.history() if message.kind == "user"] == ["tea"]
 
 
@@ -201,12 +201,12 @@ def test_an_empty_file_is_a_new_database_with_a_log(tmp_path: Path) -> None:
 
 
 def test_two_stores_that_are_open_before_the_schema_find_it(tmp_path: Path) -> None:
-    with closing(open_store(tmp_path / "a.db")) as one, closing(open_store(tmp_path / "a.db")) as other:
-        ensure_schema(one)
+    with closing(open_store(tmp_path / "a.db")) as store, closing(open_store(tmp_path / "a.db")) as other:
+        ensure_schema(store)
         ensure_schema(other)
         other.write(tree_change)
-        one.write(tree_change)
-        assert one.read(tree_version) == other.read(tree_version) == 2
+        store.write(tree_change)
+        assert store.read(tree_version) == other.read(tree_version) == 2
 
 
 def test_who_runs_a_file_is_asked_of_its_lock(file: Path, take: Hosts) -> None:
@@ -217,9 +217,9 @@ def test_who_runs_a_file_is_asked_of_its_lock(file: Path, take: Hosts) -> None:
         assert not lock_path(file).exists()  # asking makes none
         host = take(file)
         store.write(lambda tx: sql(tx, "UPDATE hosts SET pid = 4194305 WHERE ended_at IS NULL"))  # none has this pid
-        found = store.read(owner)
-        assert found is not None
-        assert (found.id, found.pid, found.is_gone) == (host.id, 4194305, False)
+        holder = store.read(owner)
+        assert holder is not None
+        assert (holder.id, holder.pid, holder.is_gone) == (host.id, 4194305, False)
         host.release()
         assert store.read(owner) is None
 

@@ -49,22 +49,22 @@ def shape(store: Store) -> Shape:
 def harms(before: Shape, after: Shape) -> list[str]:
     """Whatever a program of before trips over afterwards."""
     tables = {table for table, _ in before.columns}
-    found = [
+    harm = [
         f"{table}.{name} is gone, or another"
         for (table, name), (kind, _) in before.columns.items()
         if after.columns.get((table, name), ("", False))[0] != kind
     ]
-    found += [
+    harm += [
         f"{table}.{name} must be written"
         for (table, name), (_, free) in after.columns.items()
         if table in tables and not free and before.columns.get((table, name), ("", True))[1]
     ]
-    found += [
+    harm += [
         f"{table} asks for {text}"
         for (table, text), names in after.conditions.items()
         if (table, text) not in before.conditions and any((table, name) in before.columns for name in names)
     ]
-    return found + [f"{table} has {text}" for table, text in after.unique - before.unique if table in tables]
+    return harm + [f"{table} has {text}" for table, text in after.unique - before.unique if table in tables]
 
 
 def after(url: str, migrations: list[Migration]) -> tuple[Shape, Shape]:

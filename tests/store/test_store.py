@@ -95,12 +95,12 @@ def test_lists_of_any_length_find_their_rows(store: Store) -> None:
     many = [f"agent {number}" for number in range(1500)]
     store.write(lambda tx: add_agents(tx, **{"root": None, "agent 7": "root", "agent 11": "root", "it''s": "root"}))
 
-    def found(uuids: list[str] | tuple[str, ...]) -> set[str]:
+    def names_in(uuids: list[str] | tuple[str, ...]) -> set[str]:
         return {row[0] for row in store.write(lambda tx: tx.run("lock_agents", uuids=uuids, writers=[]))}
 
-    assert found(many) == {"agent 7", "agent 11"}
-    assert found(("it's", '"', "\\")) == {"it's"}
-    assert found([]) == set()
+    assert names_in(many) == {"agent 7", "agent 11"}
+    assert names_in(("it's", '"', "\\")) == {"it's"}
+    assert names_in([]) == set()
 
 
 def test_none_is_null(store: Store) -> None:
@@ -370,13 +370,13 @@ def test_a_read_sees_one_moment_while_others_write(durable: str) -> None:
 
 
 def test_two_stores_on_one_database_see_each_others_commits(durable: str) -> None:
-    one, two = open_store(durable), open_store(durable)
-    ensure_schema(one)
-    one.write(lambda tx: tx.run("tree_change"))
+    first, two = open_store(durable), open_store(durable)
+    ensure_schema(first)
+    first.write(lambda tx: tx.run("tree_change"))
     assert two.read(tree_version) == 1
     two.write(lambda tx: tx.run("tree_change"))
-    assert one.read(tree_version) == 2
-    one.close()
+    assert first.read(tree_version) == 2
+    first.close()
     two.close()
 
 

@@ -87,17 +87,17 @@ def test_a_file_that_is_deleted_or_replaced_while_open_is_noticed(file: Path, re
 
 
 def test_a_database_locked_by_another_connection_is_unavailable(file: Path) -> None:
-    one, two = SQLiteStore(file), SQLiteStore(file, patience=0.01)
+    first, two = SQLiteStore(file), SQLiteStore(file, patience=0.01)
 
     def work(tx: Transaction) -> None:
         tree_change(tx)
         with pytest.raises(StoreUnavailable, match="another process is writing"):
             two.write(tree_change)
 
-    one.write(work)
+    first.write(work)
     two.write(tree_change)
-    assert one.read(tree_version) == 2
-    one.close()
+    assert first.read(tree_version) == 2
+    first.close()
     two.close()
 
 

@@ -248,7 +248,7 @@ STANDBY = r"it is read-only, as a standby is.*target_session_attrs=read-write"
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "pattern"),
     [
         (psycopg.errors.ProtocolViolation("query_wait_timeout"), POOL),
         (psycopg.OperationalError("connection failed: FATAL:  query_wait_timeout"), POOL),
@@ -258,10 +258,10 @@ STANDBY = r"it is read-only, as a standby is.*target_session_attrs=read-write"
         (psycopg.OperationalError("connection failed: server is in hot standby mode"), STANDBY),
     ],
 )
-def test_a_pool_that_is_used_up_and_a_server_that_takes_no_writes_are_named(error: psycopg.Error, told: str) -> None:
+def test_a_pool_that_is_used_up_and_a_server_that_takes_no_writes_are_named(error: psycopg.Error, pattern: str) -> None:
     ours = PostgresErrors("postgresql://host/db").ours(error)
     assert isinstance(ours, StoreUnavailable)
-    assert re.search(told, str(ours))
+    assert re.search(pattern, str(ours))
 
 
 def test_every_error_of_psycopg_becomes_one_of_ours() -> None:

@@ -169,13 +169,13 @@ def test_an_error_that_comes_with_commit_is_the_one_that_would_have_come_before_
     server_store.write(lambda tx: add_agents(tx, a=None))
     for state, kind in KINDS.items():
         server_store.write(fails_at_the_next_change(state))
-        told = []
+        messages = []
         for work in (changed_and_read, changed_late):
             with pytest.raises(StoreError) as refused:
                 server_store.write(work)
             assert type(refused.value) is kind or (kind is StoreUnavailable and isinstance(refused.value, kind)), state
-            told.append(str(refused.value))
-        assert told[0] == told[1]
+            messages.append(str(refused.value))
+        assert messages[0] == messages[1]
         server_store.write(lambda tx: sql(tx, "DROP TRIGGER refuse ON tree"))
     assert server_store.read(lambda tx: sql(tx, "SELECT 1 FROM messages")) == []
     server_store.write(changed_late)

@@ -73,16 +73,16 @@ class Life:
 
     def judge(self) -> list[int | None]:
         """Check every copy; return what each file alone was taken for."""
-        found = []
+        states = []
         for number, acknowledged in enumerate(self.acknowledged):
             both, alone = self.copies / str(number), self.copies / f"{number} alone"
             shutil.copy(both, alone)
-            found.append(state(alone))
-            assert found[-1] in (None, acknowledged), number
+            states.append(state(alone))
+            assert states[-1] in (None, acknowledged), number
             assert state(both) == acknowledged, number
             assert not log_path(both).exists()
             assert state(both) == acknowledged, f"{number}, after a client has closed it"
-        return found
+        return states
 
 
 @pytest.fixture
@@ -125,8 +125,8 @@ def test_at_every_moment_of_a_hosts_life_the_file_alone_is_refused_or_whole_and_
     assert life.host is not None
     life.host.release()
     life.store.close()
-    found = life.judge()
-    assert set(found[begun:]) == {None}
+    states = life.judge()
+    assert set(states[begun:]) == {None}
     assert state(life.file) == life.acknowledged[-1]
 
 

@@ -51,17 +51,17 @@ def expected(family: Supervisor, place: int, cause: Cause) -> tuple[str, tuple[i
     others = names.replace(agent, "")
     if (types[agent], cause) not in ANSWERED:
         return others, family.restarts, (Bury(agent, cause),)
-    recent = tuple(one for one in family.restarts if one in COUNT)
+    recent = tuple(restart for restart in family.restarts if restart in COUNT)
     if len(recent) >= family.intensity:
         if family.protected:
             return others, family.restarts, (Bury(agent, Cause.GAVE_UP),)
         return names, (), (GiveUp(("c", "b", "a")),)
     along = TAKEN[family.strategy][place].format(agent)
-    ends = [one for one in along[::-1] if one != agent]
-    left = {one for one in ends if types[one] is RestartType.TEMPORARY}
-    stops = tuple(Bury(one, Cause.TERMINATED) if one in left else Stop(one) for one in ends)
-    starts = Start(tuple(one for one in along if one not in left))
-    return "".join(one for one in names if one not in left), (*recent, NOW), (*stops, starts)
+    ends = [member for member in along[::-1] if member != agent]
+    left = {end for end in ends if types[end] is RestartType.TEMPORARY}
+    stops = tuple(Bury(end, Cause.TERMINATED) if end in left else Stop(end) for end in ends)
+    starts = Start(tuple(member for member in along if member not in left))
+    return "".join(name for name in names if name not in left), (*recent, NOW), (*stops, starts)
 
 
 def check(*sizes: int) -> int:

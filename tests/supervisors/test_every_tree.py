@@ -42,7 +42,7 @@ def expected(tree: Tree, dying: set[str]) -> set[OrphanDecision]:
 
     gone = dying | {agent for agent, member in tree.items() if member.status is Status.DEAD}
     killed = {agent for agent in tree if agent not in gone and falls(agent)}
-    found: set[OrphanDecision] = {Kill(agent) for agent in killed}
+    decisions: set[OrphanDecision] = {Kill(agent) for agent in killed}
     for agent, member in tree.items():
         above = member.supervisor
         if agent in gone | killed or above not in dying or above is None:
@@ -51,10 +51,10 @@ def expected(tree: Tree, dying: set[str]) -> set[OrphanDecision]:
         while heir is not None and heir in gone | killed:
             heir = tree[heir].supervisor
         if policy is not OrphanPolicy.CONTINUE:
-            found.add(Adopt(agent, str(heir)))
+            decisions.add(Adopt(agent, str(heir)))
         if policy is OrphanPolicy.STOP and member.status is Status.RUNNING:
-            found.add(Pause(agent))
-    return found
+            decisions.add(Pause(agent))
+    return decisions
 
 
 def check(size: int) -> int:
@@ -66,7 +66,7 @@ def check(size: int) -> int:
             done = decide(tree, dying)
             assert len(done) == len(set(done))
             assert set(done) == expected(tree, dying), (tree, dying)
-            kills = [one.agent for one in done if isinstance(one, Kill)]
+            kills = [decision.agent for decision in done if isinstance(decision, Kill)]
             for place, agent in enumerate(kills):
                 assert tree[agent].supervisor not in kills[:place], (tree, dying)
     return cases

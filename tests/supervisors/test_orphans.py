@@ -174,7 +174,9 @@ def test_the_decisions_are_what_each_agents_ancestors_say(history: History) -> N
         after = settle(members, dying)
         for agent, before in members.items():
             ancestors = above(agent, members)
-            doomed = any(one in dying and members[one].policy is OrphanPolicy.CASCADE for one in ancestors)
+            doomed = any(
+                ancestor in dying and members[ancestor].policy is OrphanPolicy.CASCADE for ancestor in ancestors
+            )
             dead = before.status is Status.DEAD or agent in dying or doomed
             assert (after[agent].status is Status.DEAD) == dead
             if dead or before.supervisor not in dying or before.supervisor is None:
@@ -182,7 +184,7 @@ def test_the_decisions_are_what_each_agents_ancestors_say(history: History) -> N
                 assert dead or after[agent] == before
                 continue
             policy = members[before.supervisor].policy
-            survivors = (one for one in ancestors if after[one].status is not Status.DEAD)
+            survivors = (ancestor for ancestor in ancestors if after[ancestor].status is not Status.DEAD)
             heir = before.supervisor if policy is OrphanPolicy.CONTINUE else next(survivors)
             pauses = policy is OrphanPolicy.STOP and before.status is Status.RUNNING
             assert after[agent] == Member(heir, Status.STOPPED if pauses else before.status, before.policy)
@@ -195,8 +197,10 @@ def test_the_nearest_survivor_above_takes_over_from_each_of_the_dying(history: H
     for deaths in history.deaths:
         nearest = survivors_above(members, deaths)
         for agent in deaths:
-            ancestors = (one for one in above(agent, members) if one not in deaths)
-            assert nearest[agent] == next(one for one in ancestors if members[one].status is not Status.DEAD)
+            ancestors = (ancestor for ancestor in above(agent, members) if ancestor not in deaths)
+            assert nearest[agent] == next(
+                ancestor for ancestor in ancestors if members[ancestor].status is not Status.DEAD
+            )
         members = settle(members, {agent for agent in deaths if members[agent].status is not Status.DEAD})
 
 
@@ -205,7 +209,7 @@ def test_the_part_of_the_tree_that_matters_suffices(history: History) -> None:
     members = history.members
     for dying in history.deaths:
         cascading = {agent for agent in dying if members[agent].policy is OrphanPolicy.CASCADE}
-        part = dying | {one for agent in dying for one in above(agent, members)}
+        part = dying | {ancestor for agent in dying for ancestor in above(agent, members)}
         part |= {agent for agent, member in members.items() if member.supervisor in dying}
         part |= {agent for agent in members if cascading & set(above(agent, members))}
         assert decide({agent: members[agent] for agent in members if agent in part}, dying) == decide(members, dying)

@@ -63,9 +63,11 @@ def word(outcome: Outcome) -> str:
 
 def test_each_signal_does_to_each_status_what_the_matrix_says() -> None:
     header, *rows = [line.split() for line in MATRIX.strip().splitlines()]
-    told = {(Status(row[0]), Signal(name)): what for row in rows for name, what in zip(header, row[1:], strict=True)}
-    assert {key: word(outcome) for key, outcome in TRANSITIONS.items()} == told
-    assert set(told) == set(product(Status, Signal))
+    outcomes = {
+        (Status(row[0]), Signal(name)): what for row in rows for name, what in zip(header, row[1:], strict=True)
+    }
+    assert {key: word(outcome) for key, outcome in TRANSITIONS.items()} == outcomes
+    assert set(outcomes) == set(product(Status, Signal))
 
 
 def test_a_refusal_tells_the_dead_from_the_terminating() -> None:

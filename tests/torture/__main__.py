@@ -34,12 +34,12 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200, help="how many, on each database")
     parser.add_argument("--seed", type=int, default=1, help="chooses moments, agents and commands")
     parser.add_argument("--database", choices=("sqlite", "postgres"), help="this one only")
-    given = parser.parse_args()
+    options = parser.parse_args()
     violated = False
-    for kind in (given.database,) if given.database else ("sqlite", "postgres"):
+    for kind in (options.database,) if options.database else ("sqlite", "postgres"):
         with TemporaryDirectory() as directory, databases(kind, Path(directory)) as new_database:
-            tally = torture(new_database, Path(directory), given.kills, given.seed)
-        print(tally.summary(kind, given.seed), flush=True)
+            tally = torture(new_database, Path(directory), options.kills, options.seed)
+        print(tally.summary(kind, options.seed), flush=True)
         violated = violated or bool(tally.violations)
     return int(violated)
 

@@ -107,7 +107,7 @@ class _Tree:
                 for record in self._known.records.values()
                 if record.turn and record.turn == turns.get(record.uuid)
             ]
-            self._complain(f"{one.uuid} is {one.state}" for one in cut_off if one.state not in CUT_OFF)
+            self._complain(f"{agent.uuid} is {agent.state}" for agent in cut_off if agent.state not in CUT_OFF)
             if cut_off and how != "leave":
                 continue_all(system)
                 self._tally.counts["turns"] += len(cut_off)
@@ -154,11 +154,13 @@ class _Tree:
     def _read(self, store: Store) -> Snapshot:
         """Everything; fsck reads it as well."""
         self._tally.counts["fsck"] += 1
-        self._complain(f"fsck: {one.invariant}: {one.agent}: {one.text}" for one in check(store))
+        self._complain(
+            f"fsck: {violation.invariant}: {violation.agent}: {violation.text}" for violation in check(store)
+        )
         return take(store)
 
-    def _complain(self, found: Iterable[str]) -> None:
-        for fault in found:
+    def _complain(self, faults: Iterable[str]) -> None:
+        for fault in faults:
             self.spoilt = True
             self._tally.violations.append(f"{self._seed}: {fault}")
 
@@ -169,8 +171,12 @@ def _until_quiet(system: ActorSystem, cut_off: Mapping[str, int]) -> list[Report
     while True:
         # These first: the turns that they have opened are read below.
         busy = [actor.state for actor in system._processes if not actor.is_idle]
-        works = any(one.uuid not in cut_off and one.status is not Status.STOPPED for one in busy)
-        working = [system.handle(one.uuid) for one in system.agents() if one.turn and one.turn != cut_off.get(one.uuid)]
+        works = any(agent.uuid not in cut_off and agent.status is not Status.STOPPED for agent in busy)
+        working = [
+            system.handle(record.uuid)
+            for record in system.agents()
+            if record.turn and record.turn != cut_off.get(record.uuid)
+        ]
         heard = [agent for agent in working if agent.state not in CUT_OFF]  # the others have yet to hear of CONT
         reports += [outcome(0, agent, None, partial(agent.reply, PATIENCE)) for agent in heard]
         if not works and not working:

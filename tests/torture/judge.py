@@ -43,12 +43,20 @@ def lost(reports: Iterable[Report], now: Snapshot) -> Iterator[str]:
                 if now.logs.get(message.agent_uuid, {}).get(message.id) != message:
                     yield f"lost: a subscriber was told of {message}"
             case Wrote(agent=agent, position=position, kind=kind, token=token):
-                found = now.logs.get(agent, {}).get(position)
-                if found is None or found.kind != kind or token not in (found.content, found.data.get("system"), ""):
-                    yield f"lost: {report}; there is {found}"
+                logged = now.logs.get(agent, {}).get(position)
+                if (
+                    logged is None
+                    or logged.kind != kind
+                    or token not in (logged.content, logged.data.get("system"), "")
+                ):
+                    yield f"lost: {report}; there is {logged}"
             case Forked(parent=parent, child=child, prompt=prompt):
-                told = [one.content for one in now.logs.get(child, {}).values() if one.kind == Kind.USER]
-                if child not in now.records or now.records[child].parent_uuid != parent or prompt not in (None, *told):
+                prompts = [entry.content for entry in now.logs.get(child, {}).values() if entry.kind == Kind.USER]
+                if (
+                    child not in now.records
+                    or now.records[child].parent_uuid != parent
+                    or prompt not in (None, *prompts)
+                ):
                     yield f"lost: {report}"
             case Ended() if not _has_ended(report, now.logs.get(report.agent, {})):
                 yield f"lost: {report}"
@@ -57,9 +65,9 @@ def lost(reports: Iterable[Report], now: Snapshot) -> Iterator[str]:
             case TookBack(agent=agent, mail=mail) if (agent, mail) in now.words:
                 yield f"lost: {report}; the mail is there"
             case Entered(agent=agent, position=position, token=token):
-                found = now.logs.get(agent, {}).get(position)
-                if found is None or found.content != token or found.kind not in (Kind.STEER, Kind.USER):
-                    yield f"lost: {report}; there is {found}"
+                logged = now.logs.get(agent, {}).get(position)
+                if logged is None or logged.content != token or logged.kind not in (Kind.STEER, Kind.USER):
+                    yield f"lost: {report}; there is {logged}"
             case Reminded(agent=agent, text=text) if not _is_kept(now, agent, text):
                 yield f"lost: {report}; there are {now.reminders.get((agent, text), 0)} of it"
             case Joined(agent=agent, group=group, stays=stays):
@@ -77,9 +85,9 @@ def _is_kept(now: Snapshot, agent: str, text: str) -> bool:
 
 def _has_ended(report: Ended, log: Mapping[int, Message]) -> bool:
     """Whether a log has the end that was reported, of the turn that was asked for."""
-    openers = [one.id for one in log.values() if one.kind == Kind.USER and one.content == report.prompt]
+    openers = [message.id for message in log.values() if message.kind == Kind.USER and message.content == report.prompt]
     if report.prompt is None:  # resumed: a turn may begin with a result too
-        openers = [one.id for one in log.values() if one.kind in (Kind.USER, Kind.TOOL_RESULT)]
+        openers = [message.id for message in log.values() if message.kind in (Kind.USER, Kind.TOOL_RESULT)]
     return any(closing(log, opener) == (report.kind, report.text) for opener in openers)
 
 
@@ -88,9 +96,9 @@ def altered(before: Snapshot, now: Snapshot) -> Iterator[str]:
     for uuid in before.records.keys() - now.records.keys():
         yield f"altered: agent {uuid} is gone"
     for message in before.messages:
-        found = now.logs.get(message.agent_uuid, {}).get(message.id)
-        if found != message:
-            yield f"altered: {message} is now {found}"
+        message_now = now.logs.get(message.agent_uuid, {}).get(message.id)
+        if message_now != message:
+            yield f"altered: {message} is now {message_now}"
 
 
 def undead(before: Snapshot, reports: Iterable[Report], now: Snapshot) -> Iterator[str]:
@@ -129,12 +137,12 @@ def _lasting(record: AgentRecord | None) -> AgentRecord | None:
 
 def _obituaries(now: Snapshot, dead: set[str]) -> Iterator[str]:
     """One for each of the dead, to the first above it that survived it; or one for many that died at once."""
-    told = Counter(sender for _, sender in now.obituaries)
+    notices = Counter(sender for _, sender in now.obituaries)
     at_once = Counter(now.records[uuid].ended_at for uuid in dead)
-    for uuid in dead | told.keys():
+    for uuid in dead | notices.keys():
         summed_up = uuid in dead and at_once[now.records[uuid].ended_at] > MOST_SINGLE
-        if told[uuid] != (uuid in dead) and not (summed_up and told[uuid] == 0):
-            yield f"undead: {told[uuid]} mails tell that {uuid} is dead; there is {now.records.get(uuid)}"
+        if notices[uuid] != (uuid in dead) and not (summed_up and notices[uuid] == 0):
+            yield f"undead: {notices[uuid]} mails tell that {uuid} is dead; there is {now.records.get(uuid)}"
     for recipient, uuid in now.obituaries:
         chain = [*_above(now, uuid)]
         if recipient not in chain or not dead.issuperset(chain[: chain.index(recipient)]):
@@ -158,23 +166,23 @@ def _above(now: Snapshot, uuid: str) -> Iterator[str]:
 
 def doubled(now: Snapshot) -> Iterator[str]:
     """Every prompt has a text of its own, and so have words and marks: what is there twice was done twice."""
-    told = Counter(message.content for message in now.messages if message.kind in (Kind.USER, Kind.STEER, Kind.MARK))
-    for text, times in told.items():
+    counts = Counter(message.content for message in now.messages if message.kind in (Kind.USER, Kind.STEER, Kind.MARK))
+    for text, times in counts.items():
         if times > 1:
             yield f"doubled: {text!r} stands {times} times in the logs"
 
 
 def untrue(now: Snapshot, ran: Mapping[str, int]) -> Iterator[str]:
     """Each call has at most one result, exactly one once the model was asked again; and it tells what was done."""
-    told: set[str] = set()
+    names: set[str] = set()
     forked: Counter[str] = Counter()
     for uuid, log in now.logs.items():
         for story in stories(uuid, log):
             name = f"{story.call.name} {story.call.id}"
-            told.add(name)
+            names.add(name)
             for fault in _of_call(story, ran.get(name, 0), forked):
                 yield f"untrue: {story.call.name} {story.call.id} of {uuid}: {fault}"
-    for name in ran.keys() - told:
+    for name in ran.keys() - names:
         yield f"untrue: {name} ran, and no reply asked for it"
     yield from _of_forks(now, forked)
 

@@ -122,17 +122,17 @@ def _moments(key: str) -> tuple[float, float]:
 
 def answer(request: Request) -> ScriptedReply:
     """The model's reply: some steps with calls, then an end; now and then streamed, now and then an error."""
-    told, step = place(request)
-    chance = random.Random(f"{told} {step}")
-    if step >= random.Random(told).randrange(4):
+    opening, step = place(request)
+    chance = random.Random(f"{opening} {step}")
+    if step >= random.Random(opening).randrange(4):
         if chance.random() < 0.05:
-            return ProviderError(f"overloaded by {told}")
-        return _streamed(chance, Reply(f"done with {told}"))
+            return ProviderError(f"overloaded by {opening}")
+        return _streamed(chance, Reply(f"done with {opening}"))
     names = chance.choices((*sorted(ONCE | IDEMPOTENT), *OTHERS), k=chance.randrange(1, 5))
-    if step == 0 and not told.startswith(CHILD):
+    if step == 0 and not opening.startswith(CHILD):
         names += [FORK] * chance.choice((0, 0, 1, 2, 3))
         chance.shuffle(names)
-    calls = tuple(_call(chance, name, f"{request.agent} {told} {step} {place}") for place, name in enumerate(names))
+    calls = tuple(_call(chance, name, f"{request.agent} {opening} {step} {place}") for place, name in enumerate(names))
     return _streamed(chance, Reply("Let me see.", tool_calls=calls, stop_reason="tool_use"))
 
 
@@ -151,10 +151,10 @@ def _call(chance: random.Random, name: str, place: str) -> ToolCall:
     key = hashlib.sha256(place.encode()).hexdigest()[:16]
     if name != FORK:
         return ToolCall(name, {} if name in OTHERS else {"key": key}, key)
-    given = {"prompt": CHILD + key} if chance.random() < 0.7 else {}
+    arguments = {"prompt": CHILD + key} if chance.random() < 0.7 else {}
     if chance.random() < 0.3:
-        given["name"] = f"kid{chance.randrange(20)}"  # mostly taken: then the fork is refused
-    return ToolCall(name, given, key)
+        arguments["name"] = f"kid{chance.randrange(20)}"  # mostly taken: then the fork is refused
+    return ToolCall(name, arguments, key)
 
 
 def _streamed(chance: random.Random, reply: Reply) -> ScriptedReply:
@@ -167,8 +167,8 @@ def strict(complain: Callable[[str], None]) -> ScriptedProvider:
     """The model behind a server that refuses what the API would refuse."""
 
     def respond(request: Request) -> ScriptedReply:
-        if found := faults(request):
-            complain(f"a request of {request.agent} would be refused: {found}")
+        if fault := faults(request):
+            complain(f"a request of {request.agent} would be refused: {fault}")
         return answer(request)
 
     return ScriptedProvider(respond)

@@ -90,7 +90,7 @@ class Tally:
         self.counts["calls ran"] += len(ran)
         self.counts["ran again"] += sum(times > 1 for times in ran.values())
         self.counts["may have run"] += sum(
-            one.kind == Kind.TOOL_RESULT and one.content == PERHAPS_RUN for one in last.messages
+            message.kind == Kind.TOOL_RESULT and message.content == PERHAPS_RUN for message in last.messages
         )
 
     def summary(self, name: str, seed: int) -> str:
@@ -123,4 +123,4 @@ def _is_written(token: str, now: Snapshot) -> bool:
     return any(
         record.name == name_of(token) or (record.exit_reason or "").partition(";")[0] == token
         for record in now.records.values()
-    ) or any(token in (one.content, one.data.get("system")) for one in now.messages)
+    ) or any(token in (message.content, message.data.get("system")) for message in now.messages)

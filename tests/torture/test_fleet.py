@@ -56,7 +56,7 @@ class Life(NamedTuple):
 
     def faults(self) -> set[str]:
         """What the judge says, each violation as its first word."""
-        return {one.partition(":")[0] for one in violations(self.facts, self.found, self.ran)}
+        return {violation.partition(":")[0] for violation in violations(self.facts, self.found, self.ran)}
 
 
 @pytest.fixture
@@ -76,15 +76,15 @@ def test_a_mail_that_a_later_look_has_not_is_blamed(work: Work) -> None:
     hand = Hand(work, 0)
     for deed, token in zip(["send", "publish", *["look"] * 20], hand.tokens(), strict=False):
         hand.do(deed, token)
-    looks = [one for one in work.history if one["ops"][0][0] == "read" and one["ops"][0][2]]
+    looks = [operation for operation in work.history if operation["ops"][0][0] == "read" and operation["ops"][0][2]]
     assert looks
     assert blamed(work.history) == []
     looks[0]["ops"][0][2].clear()
-    assert {one.split(": ")[1] for one in blamed(work.history)} == {"G-single-process"}
+    assert {blame.split(": ")[1] for blame in blamed(work.history)} == {"G-single-process"}
 
 
 def test_the_judge_finds_nothing_wrong_with_what_was_done(life: Life) -> None:
-    assert {type(one).__name__ for one in life.facts} == {
+    assert {type(fact).__name__ for fact in life.facts} == {
         "Asked",
         "Sent",
         "Published",
@@ -103,62 +103,69 @@ def test_the_judge_finds_nothing_wrong_with_what_was_done(life: Life) -> None:
 
 
 def test_a_prompt_that_was_answered_twice_or_never_is_found(life: Life) -> None:
-    [asked, *_] = [one for one in life.facts if isinstance(one, Asked)]
+    [asked, *_] = [fact for fact in life.facts if isinstance(fact, Asked)]
     log = life.found.agents.logs[asked.agent]
-    answer = next(one for one in log.values() if one.kind == Kind.ASSISTANT and one.content.endswith(asked.text))
-    without = {number: one for number, one in log.items() if one is not answer}
+    answer = next(
+        message for message in log.values() if message.kind == Kind.ASSISTANT and message.content.endswith(asked.text)
+    )
+    without = {number: message for number, message in log.items() if message is not answer}
     for logs in ({**log, 99: replace(answer, id=99)}, without):
         agents = life.found.agents._replace(logs={**life.found.agents.logs, asked.agent: logs})
         assert "unanswered" in life._replace(found=life.found._replace(agents=agents)).faults()
 
 
 def test_a_mail_that_is_lost_or_there_twice_is_found(life: Life) -> None:
-    [sent] = [one for one in life.facts if isinstance(one, Sent)]
+    [sent] = [fact for fact in life.facts if isinstance(fact, Sent)]
     place, mail = (sent.recipient, sent.number), life.found.mails[sent.recipient, sent.number]
-    others = {number: one for number, one in life.found.mails.items() if one != mail}
+    others = {number: kept for number, kept in life.found.mails.items() if kept != mail}
     for mails in (others, {**others, place: mail, (sent.recipient, 99): mail}):
         assert life._replace(found=life.found._replace(mails=mails)).faults() == {"undelivered"}
 
 
 def test_an_agent_that_lives_below_a_tree_that_was_killed_is_found(life: Life) -> None:
-    [died] = [one for one in life.facts if isinstance(one, Died)]
+    [died] = [fact for fact in life.facts if isinstance(fact, Died)]
     top = died.heads[-1][0]
     records = life.found.agents.records
-    [late, *_] = [one for one in records.values() if one.living and one.parent_uuid is not None]
+    [late, *_] = [record for record in records.values() if record.living and record.parent_uuid is not None]
     born = replace(late, uuid="late", parent_uuid=top)
     agents = life.found.agents._replace(records={**records, "late": born}, logs={**life.found.agents.logs, "late": {}})
     assert life._replace(found=life.found._replace(agents=agents)).faults() == {"escaped"}
 
 
-def never_reminded(found: Found) -> Found:
-    return found._replace(notices=Counter(), waiting=frozenset())
+def never_reminded(now: Found) -> Found:
+    return now._replace(notices=Counter(), waiting=frozenset())
 
 
-def out_of_its_groups(found: Found) -> Found:
-    return found._replace(groups={})
+def out_of_its_groups(now: Found) -> Found:
+    return now._replace(groups={})
 
 
-def merged_elsewhere(found: Found) -> Found:
-    logs = {uuid: {one.id + 1: one for one in log.values()} for uuid, log in found.agents.logs.items()}
-    return found._replace(agents=found.agents._replace(logs=logs))
+def merged_elsewhere(now: Found) -> Found:
+    logs = {uuid: {message.id + 1: message for message in log.values()} for uuid, log in now.agents.logs.items()}
+    return now._replace(agents=now.agents._replace(logs=logs))
 
 
-def spent_too_much(found: Found) -> Found:
-    return found._replace(
-        budgets={owner: (limit, limit + 1, told) for owner, (limit, _, told) in found.budgets.items()}
+def spent_too_much(now: Found) -> Found:
+    return now._replace(
+        budgets={owner: (limit, limit + 1, booked) for owner, (limit, _, booked) in now.budgets.items()}
     )
 
 
-def spent_by_nobody(found: Found) -> Found:
-    return found._replace(budgets={owner: (limit, told - 1, told) for owner, (limit, _, told) in found.budgets.items()})
+def spent_by_nobody(now: Found) -> Found:
+    return now._replace(
+        budgets={owner: (limit, booked - 1, booked) for owner, (limit, _, booked) in now.budgets.items()}
+    )
 
 
-def written_by_another_clock(found: Found) -> Found:
+def written_by_another_clock(now: Found) -> Found:
     logs = {
-        uuid: {one.id: replace(one, created_at=one.created_at - 60_000 * (one.id % 2)) for one in log.values()}
-        for uuid, log in found.agents.logs.items()
+        uuid: {
+            message.id: replace(message, created_at=message.created_at - 60_000 * (message.id % 2))
+            for message in log.values()
+        }
+        for uuid, log in now.agents.logs.items()
     }
-    return found._replace(agents=found.agents._replace(logs=logs))
+    return now._replace(agents=now.agents._replace(logs=logs))
 
 
 @pytest.mark.parametrize(

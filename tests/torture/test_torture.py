@@ -65,26 +65,26 @@ class Life(NamedTuple):
 
     def faults(self) -> list[str]:
         """What the judge says, each violation as its first word."""
-        found = [*judge.lost(self.reports, self.now), *judge.doubled(self.now), *judge.untrue(self.now, self.ran)]
-        found += judge.undead(NOTHING, self.reports, self.now)
-        return sorted({fault.split(":")[0] for fault in found})
+        faults = [*judge.lost(self.reports, self.now), *judge.doubled(self.now), *judge.untrue(self.now, self.ran)]
+        faults += judge.undead(NOTHING, self.reports, self.now)
+        return sorted({fault.split(":")[0] for fault in faults})
 
     def change(self, message: Message, instead: Message | None) -> "Life":
         """A message is another one, or missing; nobody was told of it."""
         log = {**self.now.logs[message.agent_uuid], message.id: instead}
-        kept = {position: one for position, one in log.items() if one is not None}
-        told = [report for report in self.reports if report != Heard(message)]
-        return self._replace(reports=told, now=self.now._replace(logs={**self.now.logs, message.agent_uuid: kept}))
+        kept = {position: entry for position, entry in log.items() if entry is not None}
+        reports = [report for report in self.reports if report != Heard(message)]
+        return self._replace(reports=reports, now=self.now._replace(logs={**self.now.logs, message.agent_uuid: kept}))
 
     def first(self, kind: str, *names: str) -> Message:
         """The first message of a kind that is of a call of one of these tools, or of any; no child's news."""
         return next(
-            one
-            for one in self.now.messages
-            if one.kind == kind
-            and (not names or one.data.get("name") in names)
-            and not one.content.startswith("You are the child")
-            and not one.data.get("is_error")
+            message
+            for message in self.now.messages
+            if message.kind == kind
+            and (not names or message.data.get("name") in names)
+            and not message.content.startswith("You are the child")
+            and not message.data.get("is_error")
         )
 
 
@@ -110,7 +110,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
         top = root.fork()
         kid = top.fork(on_orphan="continue")
         grandchild = kid.fork()
-        heads = tuple((one.uuid, one.history(all=True)[-1].id) for one in (kid, top))
+        heads = tuple((agent.uuid, agent.history(all=True)[-1].id) for agent in (kid, top))
         kid.kill(reason="first")
         top.kill(reason="second")
         reports += [Died(0, heads[:1], "first"), Died(0, heads[1:], "second"), Bereft(0, kid.uuid)]
@@ -144,9 +144,9 @@ def result_missing(life: Life) -> Life:
 def result_twice(life: Life) -> Life:
     record = life.first(Kind.TOOL_CALL, *ONCE)
     [result] = [
-        one
-        for one in life.now.messages
-        if one.kind == Kind.TOOL_RESULT and one.data["tool_use_id"] == record.data["tool_use_id"]
+        message
+        for message in life.now.messages
+        if message.kind == Kind.TOOL_RESULT and message.data["tool_use_id"] == record.data["tool_use_id"]
     ]
     log = [*life.now.logs[result.agent_uuid].values()]
     log.insert(log.index(result), result)
@@ -168,14 +168,14 @@ def word_lost(life: Life) -> Life:
 
 def word_not_withdrawn(life: Life) -> Life:
     """Its mail is there."""
-    [said] = [one for one in life.reports if isinstance(one, Said)]
+    [said] = [report for report in life.reports if isinstance(report, Said)]
     return life._replace(reports=[*life.reports, TookBack(*said)])
 
 
 def word_elsewhere(life: Life) -> Life:
     """Its receipt names another position."""
     return life._replace(
-        reports=[one._replace(position=1) if isinstance(one, Entered) else one for one in life.reports]
+        reports=[report._replace(position=1) if isinstance(report, Entered) else report for report in life.reports]
     )
 
 
@@ -188,7 +188,7 @@ def member_lost(life: Life) -> Life:
 
 
 def answer_lost(life: Life) -> Life:
-    answer = next(one for one in life.now.messages if one.content == "done with prompt 7")
+    answer = next(message for message in life.now.messages if message.content == "done with prompt 7")
     return life.change(answer, replace(answer, content="something else"))
 
 

@@ -213,22 +213,22 @@ def play(url: str, first: Program, second: Program, rounds: int) -> str:
                 for death in range(1, DEATHS + 1):
                     hosts.die("b", second, death)
             hosts.start("b", second)
-            eventually(lambda: len({one.name for one in system.hosts() if one.state == "runs"}) == 2, "two hosts")
+            eventually(lambda: len({host.name for host in system.hosts() if host.state == "runs"}) == 2, "two hosts")
             for _ in range(rounds):
                 hosts.kill("a")
                 hosts.start("a", first)  # an older program comes back to the newer tables
                 hosts.kill("b")
                 hosts.start("b", second)
             enough.set()
-            answered = [one.result(600) for one in asked]
+            answered = [future.result(600) for future in asked]
             for agent, count in zip(agents, answered, strict=True):
-                said = [one.content for one in agent.history() if one.kind == "user"]
+                said = [message.content for message in agent.history() if message.kind == "user"]
                 if sorted(said) != sorted(f"prompt {number}" for number in range(count)):
                     raise SystemExit(f"Prompts of {agent.record.name} are lost or there twice: {len(said)} of {count}")
         hosts.close()
         for program in (first, second):
-            if (found := fsck(url, program)) != "[]":
-                raise SystemExit(f"fsck of {program.source}: {found}")
+            if (faults := fsck(url, program)) != "[]":
+                raise SystemExit(f"fsck of {program.source}: {faults}")
         deaths = f"{DEATHS} deaths in the migration, " if second.steps else ""
         return f"{deaths}{sum(answered)} prompts, each answered once; fsck of both clean"
     finally:
@@ -240,16 +240,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.torture.versions")
     parser.add_argument("--commit", default="HEAD^", help="the earlier program")
     parser.add_argument("--rounds", type=int, default=1, help="how often each host is killed and comes back")
-    given = parser.parse_args(arguments)
-    with exported(given.commit) as source:
+    options = parser.parse_args(arguments)
+    with exported(options.commit) as source:
         same = first_version(source) == first_version(ROOT)
         old = Program(source if same else ROOT, 0)
         new = Program(ROOT, 1)
         if not same:
-            print(f"{given.commit} has other tables; today's program, with version {newest()}, plays the older one")
+            print(f"{options.commit} has other tables; today's program, with version {newest()}, plays the older one")
         for title, first, second in (("newer joins older", old, new), ("older joins newer", new, old)):
             with own_server() as server:
-                print(f"{title}: {play(server.get_uri(), first, second, given.rounds)}", flush=True)
+                print(f"{title}: {play(server.get_uri(), first, second, options.rounds)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -368,5 +368,5 @@ class _Hand:
         return self._died([agent], token)
 
     def _died(self, dead: list[AgentRef], reason: str) -> Died:
-        heads = self._system._store.read(lambda tx: [tx.run("log_head", uuid=one.uuid)[0][0] for one in dead])
-        return Died(self._number, tuple((one.uuid, head or 0) for one, head in zip(dead, heads, strict=True)), reason)
+        heads = self._system._store.read(lambda tx: [tx.run("log_head", uuid=uuid.uuid)[0][0] for uuid in dead])
+        return Died(self._number, tuple((uuid.uuid, head or 0) for uuid, head in zip(dead, heads, strict=True)), reason)

@@ -29,7 +29,7 @@ def test_a_model_must_give_what_a_person_may_leave_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "error"),
+    ("name", "arguments", "error"),
     [
         ("fork", {"at": -1}, "fork: at: -1 is less than the minimum of 0"),
         ("fork", {"nmae": "kid"}, "Additional properties are not allowed"),
@@ -39,10 +39,10 @@ def test_a_model_must_give_what_a_person_may_leave_out() -> None:
     ],
 )
 def test_what_does_not_fit_an_act_is_refused_before_anything_is_done(
-    name: str, given: dict[str, object], error: str
+    name: str, arguments: dict[str, object], error: str
 ) -> None:
     with ActorSystem.open(":memory:", OfflineProvider()) as system, pytest.raises(BadInput, match=error):
-        ACTS[name].call(Access.of(system), given)
+        ACTS[name].call(Access.of(system), arguments)
 
 
 def test_what_an_act_leaves_on_a_host_its_agents_take_up_at_once(database: str) -> None:

@@ -182,7 +182,7 @@ def test_a_tool_forks_and_prompts_without_waiting_for_an_answer(session: Session
     assert left.value == {"agent_uuid": kid.uuid, "name": "kid", "label": "kid", "mail": 1}
     many = call(keeping(session.system), tool("fork"), {"agent": "kid", "count": 3})
     assert isinstance(many.value, list)
-    assert [one["parent_uuid"] for one in many.value] == [kid.uuid] * 3
+    assert [record["parent_uuid"] for record in many.value] == [kid.uuid] * 3
 
 
 def test_a_script_decides_on_calls_by_their_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -199,8 +199,8 @@ def test_a_script_decides_on_calls_by_their_ids(tmp_path: Path, capsys: pytest.C
         kid = system.root.fork("Change both.", name="kid")
         eventually(lambda: len(system.approvals.pending()) == 2, "two calls that wait")
         listed = json.loads(script("approvals", "--json")[0])
-        assert [(one["agent"], one["input"]["what"]) for one in listed] == [(kid.uuid, "a"), (kid.uuid, "b")]
-        a, b = (one["call"] for one in listed)
+        assert [(row["agent"], row["input"]["what"]) for row in listed] == [(kid.uuid, "a"), (kid.uuid, "b")]
+        a, b = (row["call"] for row in listed)
         assert [line.split()[0] for line in script("approvals")] == [a, b]
         assert script("approve", "kid") == []
         assert (script.status, "Name the call that you have looked at, with --call." in script.notices) == (1, True)
@@ -231,8 +231,8 @@ def test_who_decides_on_a_call_of_a_turn_that_was_cut_off_hears_that_it_goes_on(
         session = Session(system, capsys)
         script, kid = Script(session, capsys), system.agent("kid")
         [call] = json.loads(script("approvals", "--json")[0])
-        told = script("approve", "kid", "--call", call["call"]) if by == "a script" else session("/approve 1")
-        assert told[0].endswith("kid runs change, and goes on with its turn, which was cut off")
+        lines = script("approve", "kid", "--call", call["call"]) if by == "a script" else session("/approve 1")
+        assert lines[0].endswith("kid runs change, and goes on with its turn, which was cut off")
         assert kid.reply(timeout=DEADLINE).text == "ready"
 
 
@@ -309,7 +309,7 @@ def test_what_is_not_done_in_time_is_taken_back(open_session: OpenSession, capsy
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "says"),
+    ("arguments", "error", "says"),
     [
         ({"agent": "kid", "name": "FLY"}, BadInput, "'FLY' is not one of"),
         ({"agent": "kid"}, BadInput, "needs an argument 'name'"),
@@ -319,11 +319,11 @@ def test_what_is_not_done_in_time_is_taken_back(open_session: OpenSession, capsy
     ],
 )
 def test_a_tool_refuses_wrong_arguments(
-    session: Session, given: Mapping[str, object], error: type[Exception], says: str
+    session: Session, arguments: Mapping[str, object], error: type[Exception], says: str
 ) -> None:
     kid = session.system.root.fork(name="kid")
     with pytest.raises(error, match=says):
-        call(keeping(session.system), tool("signal"), given)
+        call(keeping(session.system), tool("signal"), arguments)
     assert kid.record.status == "running"
 
 
@@ -377,7 +377,7 @@ def test_a_script_is_told_the_tools_by_the_process_that_runs_the_agent(
 ) -> None:
     session = open_session(Gate().provider)
     script, root = Script(session, capsys), session.system.root
-    assert [line.split()[0] for line in script("tools", root.uuid)] == [one["name"] for one in root.tools()]
+    assert [line.split()[0] for line in script("tools", root.uuid)] == [tool["name"] for tool in root.tools()]
     assert json.loads(script("tools", root.uuid, "--json")[0]) == json.loads(json.dumps(root.tools()))
     assert script("tools", root.uuid, "fork")[0].startswith("Make a copy of yourself")
     assert script("tools", root.uuid, "nothing") == []

@@ -73,7 +73,7 @@ LOOKING: tuple[tuple[str, Mapping[str, object]], ...] = (
 
 
 def verb_of(name: str) -> Verb:
-    return next(one for one in VERBS if one.name == name)
+    return next(verb for verb in VERBS if verb.name == name)
 
 
 @pytest.fixture
@@ -101,11 +101,11 @@ def content(system: AttachedSystem) -> list[object]:
 
 def test_what_only_looks_commits_nothing(system: AttachedSystem) -> None:
     before, access = content(system), Access.of(system)
-    for name, given in CHANGES:
+    for name, arguments in CHANGES:
         with pytest.raises(LooksOnly):
-            call(CalledPlace(access, looks=True), verb_of(name), given)
+            call(CalledPlace(access, looks=True), verb_of(name), arguments)
         with pytest.raises(LooksOnly):
-            call(CalledPlace(access, Principal("eve", "Eve", frozenset({"look"}))), verb_of(name), given)
+            call(CalledPlace(access, Principal("eve", "Eve", frozenset({"look"}))), verb_of(name), arguments)
     assert content(system) == before
     assert {name for name, _ in CHANGES + LOOKING} >= {verb.name for verb in VERBS} - {
         "answer", "approve", "deny", "bad", "good", "skip", "move", "resume", "rewind", "uncompact",
@@ -114,9 +114,9 @@ def test_what_only_looks_commits_nothing(system: AttachedSystem) -> None:
 
 def test_what_reads_does_so_for_a_principal_who_may_only_look(system: AttachedSystem) -> None:
     eve = Principal("eve", "Eve", frozenset({"look"}))
-    for name, given in LOOKING:
-        looking = call(CalledPlace(Access.of(system), eve), verb_of(name), given)
-        assert looking == call(CalledPlace(Access.of(system)), verb_of(name), given)
+    for name, arguments in LOOKING:
+        looking = call(CalledPlace(Access.of(system), eve), verb_of(name), arguments)
+        assert looking == call(CalledPlace(Access.of(system)), verb_of(name), arguments)
 
 
 def test_no_statement_of_a_thread_that_may_only_look_is_committed(system: AttachedSystem) -> None:
@@ -135,20 +135,20 @@ def test_another_thread_carries_out_what_was_posted_for_who_posted_it(system: At
 @pytest.mark.parametrize("right", RIGHTS)
 def test_a_right_has_those_before_it(right: str) -> None:
     anna = Principal("anna", "Anna", frozenset({right, "lead"}))
-    assert [one for one in Right if has_right(anna, one)] == [one for one in Right if one <= RIGHTS[right]]
+    assert [other for other in Right if has_right(anna, other)] == [lower for lower in Right if lower <= RIGHTS[right]]
     assert not has_right(anna._replace(roles=frozenset({"lead"})), Right.LOOK)
 
 
 def test_a_verb_is_refused_without_the_role_that_it_needs(system: AttachedSystem) -> None:
     access, before = Access.of(system), content(system)
-    for right, name, given in (
+    for right, name, arguments in (
         ("prompt", "kill", {"agent": "kid"}),
         ("prompt", "approve", {"agent": "kid", "call": "1/a/b"}),
         ("approve", "rename", {"agent": "kid", "name": "boy"}),
     ):
         anna = Principal("anna", "Anna", frozenset({right}))
         with pytest.raises(NotAllowed, match="needs the role"):
-            call(CalledPlace(access, anna), verb_of(name), given, TABLE[name].needs)
+            call(CalledPlace(access, anna), verb_of(name), arguments, TABLE[name].needs)
     with pytest.raises(NotAllowed):
         call(CalledPlace(access, Principal("nobody", "", frozenset())), verb_of("history"), {"agent": "kid"})
     assert content(system) == before
@@ -162,10 +162,14 @@ def test_a_branch_reaches_nothing_of_another_by_any_parameter(system: AttachedSy
         if verb.script.text:
             agents.append("agent")
         for name in agents:
-            given: dict[str, object] = {**dict.fromkeys(agents, "kid"), **_required(verb), name: "other"}
-            given |= {one: [given[one]] for one in agents if one in schema and schema[one].nargs == -1}
+            arguments: dict[str, object] = {**dict.fromkeys(agents, "kid"), **_required(verb), name: "other"}
+            arguments |= {
+                parameter: [arguments[parameter]]
+                for parameter in agents
+                if parameter in schema and schema[parameter].nargs == -1
+            }
             with pytest.raises((AgentNotFound, NotAllowed)) as refused:
-                call(CalledPlace(access), verb, given)
+                call(CalledPlace(access), verb, arguments)
             assert isinstance(refused.value, NotAllowed) or str(refused.value) == str(_unknown(system)), verb.name
 
 

@@ -40,8 +40,8 @@ def test_a_person_is_told_of_each_skill_until_it_is_taken_or_refused_and_again_w
     assert not any(line.startswith("error") for line in shown)
     session("/skills use csv instructions", "/skills off pdf")
     settings = root.context().settings
-    assert [(one["name"], one.get("off", False)) for one in settings["skills"]] == [("csv", False), ("pdf", True)]
-    assert [one["text"] for one in settings["instructions"]] == ["Call me Ann.", "Use tabs."]
+    assert [(skill["name"], skill.get("off", False)) for skill in settings["skills"]] == [("csv", False), ("pdf", True)]
+    assert [instruction["text"] for instruction in settings["instructions"]] == ["Call me Ann.", "Use tabs."]
     assert skill_notices(session.system) == []
     write_skill(disk / ".agents" / "skills", "csv", "Another step.")
     assert skill_notices(session.system)[0].startswith("Not in use here: csv. ")
@@ -57,7 +57,7 @@ def test_what_was_refused_is_before_no_model(disk: Path) -> None:
         root = system.root
         root.use_skills(only=["pdf"], off=True)
         root.use_instructions(user=True, off=True)
-        assert "load_skill" not in [one["name"] for one in root.tools()]
+        assert "load_skill" not in [tool["name"] for tool in root.tools()]
         with pytest.raises(BadInput, match=r"The agent has no skill pdf\. Skills: none\."):
             root.prompt("Go.", skills=["pdf"])
         with pytest.raises(BadInput, match=r"There is no skill doc in the usual places\. Skills: csv, pdf\."):
@@ -75,8 +75,8 @@ def test_a_person_prompts_with_the_text_of_a_skill(disk: Path, session: Session)
     root = session.system.root
 
     def prompts() -> list[Message]:
-        return [one for one in root.history() if one.kind == "user"]
+        return [message for message in root.history() if message.kind == "user"]
 
     texts = ["Fill it in.", "Do what the skill pdf says."]
-    eventually(lambda: [one.content for one in prompts()] == texts, "both are prompts")
-    assert [[each["name"] for each in one.data.get("skills", ())] for one in prompts()] == [["pdf"], []]
+    eventually(lambda: [prompt.content for prompt in prompts()] == texts, "both are prompts")
+    assert [[each["name"] for each in prompt.data.get("skills", ())] for prompt in prompts()] == [["pdf"], []]

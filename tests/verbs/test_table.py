@@ -38,8 +38,8 @@ def test_a_command_that_is_no_verb_is_not_in_the_table_of_its_callers() -> None:
 @pytest.mark.parametrize("name", names(Callers.PROTOCOLS))
 def test_the_schema_of_a_tool_is_json_and_names_each_argument_once(name: str) -> None:
     verb = load(name)
-    for one in verb.verbs if isinstance(verb, VerbGroup) else (verb,):
-        tool = json.loads(json.dumps(tool_of(one)))
+    for entry in verb.verbs if isinstance(verb, VerbGroup) else (verb,):
+        tool = json.loads(json.dumps(tool_of(entry)))
         assert set(tool["input_schema"]["required"]) <= set(tool["input_schema"]["properties"])
         assert tool["description"]
 

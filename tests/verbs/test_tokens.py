@@ -22,20 +22,20 @@ DAY = 24 * 3600 * 1000
 def verb(name: str) -> Verb:
     group = load("token")
     assert isinstance(group, VerbGroup)
-    return next(one for one in group.verbs if one.name == name)
+    return next(verb for verb in group.verbs if verb.name == name)
 
 
 def test_a_token_lets_its_principal_in_until_it_expires_or_is_revoked(durable: str) -> None:
     with ActorSystem.open(durable, OfflineProvider()) as host, AttachedSystem.open(durable) as system:
         kid = host.root.fork(name="kid")
         place = CalledPlace(Access.of(system))
-        given = {"principal": "anna", "roles": ["prompt", "lead"], "under": "kid", "days": 2}
-        made = call(place, verb("create"), given).value
+        arguments = {"principal": "anna", "roles": ["prompt", "lead"], "under": "kid", "days": 2}
+        made = call(place, verb("create"), arguments).value
         assert isinstance(made, dict)
         secret, now = str(made["token"]), system._clock.now_ms()
-        found = system._store.read(lambda tx: token_of(tx, secret, now))
-        assert found is not None
-        assert (found.principal, found.roles, found.under) == ("anna", "lead prompt", kid.uuid)
+        token_row = system._store.read(lambda tx: token_of(tx, secret, now))
+        assert token_row is not None
+        assert (token_row.principal, token_row.roles, token_row.under) == ("anna", "lead prompt", kid.uuid)
         assert system._store.read(lambda tx: token_of(tx, secret + "x", now)) is None
         assert system._store.read(lambda tx: token_of(tx, secret, now + 2 * DAY + 1)) is None
         whole = system._store.read(lambda tx: repr(tx.schema.execute("SELECT * FROM tokens")))

@@ -86,8 +86,8 @@ def start(run: str) -> None:
 
 
 def result(run: str) -> str | None:
-    found = runs(name={"any_": [run]}, state={"type": {"any_": ["COMPLETED"]}})
-    return str(found[0].state.result()) if found and found[0].state else None
+    finished = runs(name={"any_": [run]}, state={"type": {"any_": ["COMPLETED"]}})
+    return str(finished[0].state.result()) if finished and finished[0].state else None
 
 
 def approve(run: str) -> bool:

@@ -15,8 +15,8 @@ class ClaudeCodeWriter(SessionWriter):
         yield from ()
 
     def id_of(self, row: Mapping[str, Any]) -> str | None:
-        found = row.get("uuid")
-        return found if isinstance(found, str) else None
+        uuid = row.get("uuid")
+        return uuid if isinstance(uuid, str) else None
 
     def _row(self, kind: str, of: Message, after: str | None, part: int = 0, **fields: Any) -> SessionRow:
         return {
@@ -41,12 +41,12 @@ class ClaudeCodeWriter(SessionWriter):
                     message, after, [result | ({"is_error": True} if message.data.get("is_error") else {})]
                 )
             case Kind.SUMMARY:
-                told: SessionRow = {
+                row: SessionRow = {
                     "logicalParentUuid": after,
                     "subtype": "compact_boundary",
                     "content": "Conversation compacted",
                 }
-                yield self._row("system", message, None, **told)
+                yield self._row("system", message, None, **row)
                 yield self._user(message, self.row_id(message), message.content, part=1, isCompactSummary=True)
             case Kind.ERROR:
                 content = [{"type": "text", "text": message.content}]
@@ -76,17 +76,17 @@ class ClaudeCodeWriter(SessionWriter):
     def _reply(self, message: Message) -> SessionRow:
         calls = iter(message.calls)
         blocks: list[SessionRow] = []
-        for one in message.data.get("blocks") or [{"type": "text", "text": message.content}]:
-            if one.get("type") in ("text", "thinking", "redacted_thinking"):
-                blocks.append(dict(one))
-            elif one.get("type") == "tool_use" and (call := next(calls, None)) is not None:
+        for block in message.data.get("blocks") or [{"type": "text", "text": message.content}]:
+            if block.get("type") in ("text", "thinking", "redacted_thinking"):
+                blocks.append(dict(block))
+            elif block.get("type") == "tool_use" and (call := next(calls, None)) is not None:
                 blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.input)})
-        blocks += [{"type": "tool_use", "id": one.id, "name": one.name, "input": dict(one.input)} for one in calls]
+        blocks += [{"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.input)} for call in calls]
         spent = message.spent
         usage = message.data["usage"] if spent is not None else {"input_tokens": 0, "output_tokens": 0}
         made_by = message.data.get("made_by") or str(message.data.get("model", "")).partition(":")[2]
         return {
             "id": f"msg_{self.row_id(message).replace('-', '')}", "type": "message", "role": "assistant",
-            "model": made_by or "<synthetic>", "content": [one for one in blocks if one.get("text") != ""],
+            "model": made_by or "<synthetic>", "content": [block for block in blocks if block.get("text") != ""],
             "stop_reason": message.data.get("stop_reason", "end_turn"), "stop_sequence": None, "usage": dict(usage),
         }  # fmt: skip

@@ -22,7 +22,7 @@ class CodexWriter(SessionWriter):
         at = iso_time(self.session.created_at)
         provider, _, model = self.session.model.partition(":")
         system = {"base_instructions": {"text": self.session.system}} if self.session.system else {}
-        told = {
+        meta = {
             "id": self.id,
             "timestamp": at,
             "cwd": self.folder,
@@ -30,8 +30,8 @@ class CodexWriter(SessionWriter):
             "cli_version": "0.142.0",
         }
         if provider in ("", _ITS_OWN):  # one that its settings have not would keep it from resuming
-            told["model_provider"] = _ITS_OWN
-        yield {"timestamp": at, "type": "session_meta", "payload": {**told, **system}}
+            meta["model_provider"] = _ITS_OWN
+        yield {"timestamp": at, "type": "session_meta", "payload": {**meta, **system}}
         if model:
             yield {"timestamp": at, "type": "turn_context", "payload": {"cwd": self.folder, "model": model}}
 
@@ -41,8 +41,8 @@ class CodexWriter(SessionWriter):
     def first_rows(self) -> Iterator[SessionRow]:
         if self.session.undone:
             at = self.session.logs[0][-1][0].created_at if self.session.logs[0] else self.session.created_at
-            told = {"type": "thread_rolled_back", "num_turns": self.session.undone}
-            yield {"timestamp": iso_time(at), "type": "event_msg", "payload": told}
+            payload = {"type": "thread_rolled_back", "num_turns": self.session.undone}
+            yield {"timestamp": iso_time(at), "type": "event_msg", "payload": payload}
 
     def numbered(self, rows: Sequence[SessionRow], base: bytes) -> Sequence[SessionRow]:
         last = base.rstrip().rpartition(b"\n")[2]
@@ -58,11 +58,11 @@ class CodexWriter(SessionWriter):
     def _payloads(self, message: Message) -> Iterator[tuple[str, SessionRow]]:
         match message.kind:
             case Kind.ASSISTANT | Kind.OUTPUT:
-                yield from (("response_item", one) for one in self._items(message))
+                yield from (("response_item", item) for item in self._items(message))
                 if (spent := message.spent) is not None:
-                    given = spent.usage.all_tokens - spent.usage.output_tokens
+                    cached_and_new = spent.usage.all_tokens - spent.usage.output_tokens
                     used = {
-                        "input_tokens": given, "cached_input_tokens": spent.usage.cache_read_input_tokens,
+                        "input_tokens": cached_and_new, "cached_input_tokens": spent.usage.cache_read_input_tokens,
                         "output_tokens": spent.usage.output_tokens, "total_tokens": spent.usage.all_tokens,
                     }  # fmt: skip
                     yield "event_msg", {"type": "token_count", "info": {"last_token_usage": used}}
@@ -92,15 +92,15 @@ class CodexWriter(SessionWriter):
 
     def _items(self, message: Message) -> Iterator[SessionRow]:
         calls = iter(message.calls)
-        for one in message.data.get("blocks") or [{"type": "text", "text": message.content}]:
-            if one.get("type") == "reasoning" and isinstance(one.get("item"), dict):
-                yield {**one["item"], "type": "reasoning"}
-            elif one.get("type") == "text" and one.get("text"):
-                content = [{"type": "output_text", "text": one["text"]}]
+        for block in message.data.get("blocks") or [{"type": "text", "text": message.content}]:
+            if block.get("type") == "reasoning" and isinstance(block.get("item"), dict):
+                yield {**block["item"], "type": "reasoning"}
+            elif block.get("type") == "text" and block.get("text"):
+                content = [{"type": "output_text", "text": block["text"]}]
                 yield {"type": "message", "role": "assistant", "content": content}
-            elif one.get("type") == "tool_use":
+            elif block.get("type") == "tool_use":
                 yield from (self._call(call.id, call.name, call.input) for call in (next(calls, None),) if call)
         yield from (self._call(call.id, call.name, call.input) for call in calls)
 
-    def _call(self, call: str, name: str, given: Mapping[str, Any]) -> SessionRow:
-        return {"type": "function_call", "name": name, "arguments": json.dumps(dict(given)), "call_id": call}
+    def _call(self, call: str, name: str, arguments: Mapping[str, Any]) -> SessionRow:
+        return {"type": "function_call", "name": name, "arguments": json.dumps(dict(arguments)), "call_id": call}

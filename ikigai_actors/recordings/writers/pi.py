@@ -23,8 +23,8 @@ class PiWriter(SessionWriter):
         yield {"type": "session", "version": 3, "id": self.id, "timestamp": at, "cwd": self.folder}
 
     def id_of(self, row: Mapping[str, Any]) -> str | None:
-        found = row.get("id") if row.get("type") != "session" else None
-        return found if isinstance(found, str) else None
+        entry = row.get("id") if row.get("type") != "session" else None
+        return entry if isinstance(entry, str) else None
 
     def row_id(self, message: Message, part: int = 0) -> str:
         return hashlib.sha256(f"{message.agent_uuid} {message.id} {part}".encode()).hexdigest()[:8]
@@ -42,9 +42,9 @@ class PiWriter(SessionWriter):
             case Kind.ASSISTANT | Kind.OUTPUT | Kind.ERROR | Kind.INTERRUPTED:
                 return "message", {"message": {**self._reply(message), **at}}
             case Kind.TOOL_RESULT:
-                told = {"toolCallId": message.data.get("tool_use_id"), "toolName": message.data.get("name", "")}
+                result = {"toolCallId": message.data.get("tool_use_id"), "toolName": message.data.get("name", "")}
                 failed = bool(message.data.get("is_error"))
-                said = {"role": "toolResult", **told, "content": [*content, *pictures], "isError": failed}
+                said = {"role": "toolResult", **result, "content": [*content, *pictures], "isError": failed}
                 return "message", {"message": {**said, **at}}
             case Kind.SUMMARY:
                 return "compaction", {"summary": message.content, "firstKeptEntryId": "", "tokensBefore": 0}
@@ -56,15 +56,17 @@ class PiWriter(SessionWriter):
     def _reply(self, message: Message) -> SessionRow:
         calls = iter(message.calls)
         blocks: list[SessionRow] = []
-        for one in message.data.get("blocks") or [{"type": "text", "text": message.content}]:
-            if one.get("type") == "text" and one.get("text"):
-                blocks.append({"type": "text", "text": one["text"]})
-            elif one.get("type") == "thinking":
-                signed = {"thinking": one.get("thinking", ""), "thinkingSignature": one.get("signature", "")}
+        for block in message.data.get("blocks") or [{"type": "text", "text": message.content}]:
+            if block.get("type") == "text" and block.get("text"):
+                blocks.append({"type": "text", "text": block["text"]})
+            elif block.get("type") == "thinking":
+                signed = {"thinking": block.get("thinking", ""), "thinkingSignature": block.get("signature", "")}
                 blocks.append({"type": "thinking", **signed})
-            elif one.get("type") == "tool_use" and (call := next(calls, None)) is not None:
+            elif block.get("type") == "tool_use" and (call := next(calls, None)) is not None:
                 blocks.append({"type": "toolCall", "id": call.id, "name": call.name, "arguments": dict(call.input)})
-        blocks += [{"type": "toolCall", "id": one.id, "name": one.name, "arguments": dict(one.input)} for one in calls]
+        blocks += [
+            {"type": "toolCall", "id": call.id, "name": call.name, "arguments": dict(call.input)} for call in calls
+        ]
         provider, _, model = str(message.data.get("model") or self.session.model).partition(":")
         spent = message.spent
         usage = spent.usage if spent is not None else None
@@ -77,6 +79,6 @@ class PiWriter(SessionWriter):
         reason = {"max_tokens": "length", "tool_use": "toolUse", "interrupted": "aborted"}
         stop = reason.get(str(message.data.get("stop_reason")), "stop")
         stop = {"error": "error", "interrupted": "aborted"}.get(message.kind, stop)
-        told = {"role": "assistant", "content": blocks if message.kind != Kind.ERROR else [], "api": "ikigai"}
+        reply = {"role": "assistant", "content": blocks if message.kind != Kind.ERROR else [], "api": "ikigai"}
         failed = {"errorMessage": message.content} if message.kind == Kind.ERROR else {}
-        return {**told, "provider": provider, "model": model, "usage": counts, "stopReason": stop, **failed}
+        return {**reply, "provider": provider, "model": model, "usage": counts, "stopReason": stop, **failed}

@@ -95,11 +95,11 @@ class SessionWriter(ABC):
             return self.id_of(parse_json(self._lines[number - 1]))
         for text in reversed(self._lines) if number else ():
             try:
-                found = self.id_of(parse_json(text))
+                identity = self.id_of(parse_json(text))
             except (ValueError, AttributeError):
                 continue
-            if found is not None:
-                return found
+            if identity is not None:
+                return identity
         return None
 
     def _whole(self, data: bytes) -> bytes:

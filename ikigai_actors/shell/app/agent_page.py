@@ -65,8 +65,8 @@ class Page:
             scrollback = scrollback_of(self.agent.system, self.agent.uuid)
             return scrollback, scrollback.latest(_AT_ONCE)
 
-        def show(found: tuple[Scrollback, list[Message]]) -> None:
-            self._scrollback, messages = found
+        def show(pages: tuple[Scrollback, list[Message]]) -> None:
+            self._scrollback, messages = pages
             self.transcript.add(messages)
             self._go_on()
 
@@ -112,8 +112,8 @@ class Page:
 
     def _stop(self) -> None:
         """Stop reading. After a failure of the store, reading begins again at the next event or the next visit."""
-        self._reading, told, self._told = False, self._told, []
-        for text, look in told:
+        self._reading, waiting, self._told = False, self._told, []
+        for text, look in waiting:
             self.tell(text, look)
 
     def _go_on(self) -> None:

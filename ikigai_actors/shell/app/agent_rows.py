@@ -79,10 +79,10 @@ def agent_rows(snapshot: Snapshot, now: int, branches: bool = False) -> list[Age
     text = snapshot.wish.text if snapshot.wish is not None else ""
     rows = []
     for record in snapshot.listed:
-        uuid, told = record.uuid, snapshot.statistics.get(record.uuid)
+        uuid, statistics = record.uuid, snapshot.statistics.get(record.uuid)
         tokens, usd = spent.get(uuid, (record.spent_tokens, record.spent_usd))
-        state, since = (told.state, told.since) if told is not None else (record.status, 0)
-        turns, inbox = (told.turns, told.inbox) if told is not None else (0, 0)
+        state, since = (statistics.state, statistics.since) if statistics is not None else (record.status, 0)
+        turns, inbox = (statistics.turns, statistics.inbox) if statistics is not None else (0, 0)
         sign = snapshot.signs.get(uuid) if is_in_turn(state) else None
         asked = asks.get(uuid)
         words = asked if asked is not None else activity(state, sign is not None and bool(sign.tokens))
@@ -106,11 +106,11 @@ def below(records: Sequence[AgentRecord], chosen: Collection[str]) -> int:
     children: dict[str | None, list[AgentRecord]] = {}
     for record in records:
         children.setdefault(record.supervisor_uuid, []).append(record)
-    found, stack = set[str](), list(chosen)
+    uuids, stack = set[str](), list(chosen)
     while stack:
         for child in children.get(stack.pop(), ()):
-            if child.uuid not in found:
-                found.add(child.uuid)
+            if child.uuid not in uuids:
+                uuids.add(child.uuid)
                 stack.append(child.uuid)
     living = {record.uuid for record in records if record.living}
-    return len((found & living) - set(chosen))
+    return len((uuids & living) - set(chosen))

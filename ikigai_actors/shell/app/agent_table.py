@@ -131,26 +131,30 @@ def widths(width: int, widest: int, hosts: bool) -> dict[str, int]:
         widest: columns of the longest name.
         hosts: whether there are several hosts.
     """
-    shown = {name: one.width for name, one in TABLE_COLUMNS.items() if one.least <= width and (hosts or name != "host")}
+    shown = {
+        name: column.width
+        for name, column in TABLE_COLUMNS.items()
+        if column.least <= width and (hosts or name != "host")
+    }
     shown["agent"] = min(width - SIGN - sum(shown.values()), max(_NAME, widest) + 2)
     return shown
 
 
-def meter_line(told: Meters, snapshot: Snapshot, width: int, colours: Palette) -> Text:
+def meter_line(meters: Meters, snapshot: Snapshot, width: int, colours: Palette) -> Text:
     """The figures of all agents: how many there are and do what, their rate, and what is spent of the budget.
 
     What there is none of is left out, and so is what has no room.
     """
-    kinds = told.kinds
+    kinds = meters.kinds
     counts = (
-        (told.agents, "agent" if told.agents == 1 else "agents", colours.ink),
-        (told.working, "working", colours.accent),
+        (meters.agents, "agent" if meters.agents == 1 else "agents", colours.ink),
+        (meters.working, "working", colours.accent),
         (kinds["asks"], "asks you" if kinds["asks"] == 1 else "ask you", colours.waits),
         (kinds["budget"], "short of budget", colours.waits),
         (kinds["interrupted"], "interrupted", colours.waits),
         (kinds["stopped"], "stopped", colours.waits),
         (snapshot.abandoned, "overdue calls", colours.failed),
-        (round(told.rate), "tokens/s", colours.ink),
+        (round(meters.rate), "tokens/s", colours.ink),
     )
     line = Text(" ")
     for number, word, colour in counts:

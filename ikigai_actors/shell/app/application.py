@@ -419,22 +419,22 @@ class Application(App[int]):
 
         self.later(partial(link_to, "observe", location_of(self.system)), open_link)
 
-    def _open(self, found: Thing | None) -> None:
-        if found is None:
+    def _open(self, thing: Thing | None) -> None:
+        if thing is None:
             return
         while self.screen is not self.main:
             self.screen.dismiss(None)
-        match found.group:
+        match thing.group:
             case Group.SCREEN:
-                self.call_later(self._destinations()[found.name][1])  # after what the dismissed screens leave to do
+                self.call_later(self._destinations()[thing.name][1])  # after what the dismissed screens leave to do
             case Group.AGENT:
-                self.main.visit(found.value)
+                self.main.visit(thing.value)
             case Group.DOCUMENT:
-                self.push_screen(DocumentScreen(self.system, self.later, found.value))
+                self.push_screen(DocumentScreen(self.system, self.later, thing.value))
             case Group.COMMAND:
-                self._prepare(f"{found.name} ")
+                self._prepare(f"{thing.name} ")
             case Group.PROMPT:
-                self._prepare(found.name)
+                self._prepare(thing.name)
 
     # Parts
 
@@ -509,7 +509,7 @@ class Application(App[int]):
         place = AppPlace(self, agent, printer, queued, along)
         self._serial.do(partial(place.do, line), line)
 
-    def _run_command(self, agent: AgentRef, given: TypedCommand, printer: TranscriptPrinter) -> None:
+    def _run_command(self, agent: AgentRef, typed: TypedCommand, printer: TranscriptPrinter) -> None:
         """Run a command of the person's beside everything else; Escape ends it."""
         uuid = agent.uuid
         if not self.attended:
@@ -526,13 +526,13 @@ class Application(App[int]):
                 printer.error(str(error))
             else:
                 printer.block(printed.shown)
-                if given.goes_along:
+                if typed.goes_along:
                     self._post(self.main.go_along, uuid, printed.for_prompt)
             finally:
                 self._post(self._commands.pop, uuid, None)
 
         try:
-            command = PersonCommand(given.command, workspace_of(self.system) or Path.cwd())
+            command = PersonCommand(typed.command, workspace_of(self.system) or Path.cwd())
         except BadInput as error:
             printer.error(str(error))
             return

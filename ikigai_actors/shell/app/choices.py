@@ -75,15 +75,15 @@ def command_choices(text: str) -> list[MenuItem]:
 
 def argument_choices(agent: AgentRef, text: str) -> list[MenuItem]:
     """The completions of the last word of a command: an agent with its state. Reads the database."""
-    found = completions(agent, text)
-    if not found or [line.rstrip() for line in found] == [text.rstrip()]:
+    offered = completions(agent, text)
+    if not offered or [line.rstrip() for line in offered] == [text.rstrip()]:
         return []
     before = len(text) - len(text.rpartition(" ")[2])
     known = named_agents(agent.system, text[before:].strip("'\" "))
     states = {label: agent.system.state_of(record) for label, record in known.items()}
     return [
         MenuItem(line, word, activity(states[word]).word if word in states else "")
-        for line in found
+        for line in offered
         for word in (line[before:].strip("'\" "),)
     ]
 
@@ -129,11 +129,11 @@ def _below(directory: Path, name: str) -> Iterator[str]:
 
 def _entries(folder: Path) -> Sequence[tuple[str, bool]]:
     """The names in a folder, folders first, and whether each is one; none of a folder that cannot be read."""
-    found = []
+    listing = []
     try:
         with os.scandir(folder) as entries:
             for entry, _ in zip(entries, range(MOST_FILES), strict=False):
-                found.append((entry.name, entry.is_dir()))
+                listing.append((entry.name, entry.is_dir()))
     except OSError:
         return ()
-    return sorted(found, key=lambda one: (not one[1], one[0].casefold()))
+    return sorted(listing, key=lambda entry: (not entry[1], entry[0].casefold()))

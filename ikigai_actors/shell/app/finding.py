@@ -50,17 +50,19 @@ def found_by(things: Sequence[Thing], text: str) -> list[Thing]:
     """The things that a text finds, the nearest first; those that are equally near stay in their order."""
     group, wanted = _read(text)
     if not wanted:
-        return [one for one in things if one.group == group] if group else _some(things)
+        return [thing for thing in things if thing.group == group] if group else _some(things)
     ranked = [
-        (rank, one) for one in things if (not group or one.group == group) and (rank := _rank(one, wanted)) is not None
+        (rank, thing)
+        for thing in things
+        if (not group or thing.group == group) and (rank := _rank(thing, wanted)) is not None
     ]
-    return [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
+    return [thing for _, thing in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def by_kind(things: Iterable[Thing]) -> list[Thing]:
     """Things by their kinds: screens, agents, documents, commands, and at last prompts."""
     places = {group: place for place, group in enumerate(Group)}
-    return sorted(things, key=lambda one: places[one.group])
+    return sorted(things, key=lambda thing: places[thing.group])
 
 
 def letters_of_agents(text: str) -> str:
@@ -82,13 +84,13 @@ def _read(text: str) -> tuple[Group | None, str]:
     return None, text.strip().casefold()
 
 
-def _rank(one: Thing, wanted: str) -> int | None:
+def _rank(thing: Thing, wanted: str) -> int | None:
     """How near a thing is: 0 is nearest. Prompts come last, since they are many."""
-    name = one.name.casefold()
+    name = thing.name.casefold()
     place = name.find(wanted)
     if place < 0:
-        return _ABOUT if len(wanted) >= _LEAST and wanted in one.about.casefold() else None
-    if one.group == Group.PROMPT:
+        return _ABOUT if len(wanted) >= _LEAST and wanted in thing.about.casefold() else None
+    if thing.group == Group.PROMPT:
         return _ABOUT
     if name.lstrip("/") == wanted.lstrip("/"):
         return 0
@@ -96,18 +98,20 @@ def _rank(one: Thing, wanted: str) -> int | None:
 
 
 def _some(things: Iterable[Thing]) -> list[Thing]:
-    return [one for _, same in groupby(things, key=lambda one: one.group) for one in list(same)[:A_FEW]]
+    return [thing for _, same in groupby(things, key=lambda thing: thing.group) for thing in list(same)[:A_FEW]]
 
 
 def agent_things(labelled: Mapping[str, AgentRecord], state: Callable[[AgentRecord], str]) -> list[Thing]:
     """Agents by what people are shown for them, those first that need a person or work."""
-    found = []
+    things = []
     for label, record in labelled.items():
         kind, word = activity(state(record))
-        found.append(Thing(Group.AGENT, label, word, record.uuid, kind))
-    return sorted(found, key=lambda one: URGENCY[one.kind])
+        things.append(Thing(Group.AGENT, label, word, record.uuid, kind))
+    return sorted(things, key=lambda record: URGENCY[record.kind])
 
 
 def document_things(documents: Iterable[DocumentVersion]) -> list[Thing]:
     """The documents."""
-    return [Thing(Group.DOCUMENT, one.path, f"version {one.version}", one.path) for one in documents]
+    return [
+        Thing(Group.DOCUMENT, document.path, f"version {document.version}", document.path) for document in documents
+    ]

@@ -32,41 +32,41 @@ class Pastes:
             text: the characters that have come.
             quiet: how many seconds nothing came before them.
         """
-        given: list[str] = []
+        pieces: list[str] = []
         if self._inside and quiet >= END_LOST and self._is_key(text):
             self._inside, self._seen = False, ""
-            given.append(END)
+            pieces.append(END)
         while text:
-            text = self._within(text, given) if self._inside else self._outside(text, given)
-        return "".join(given)
+            text = self._within(text, pieces) if self._inside else self._outside(text, pieces)
+        return "".join(pieces)
 
     def _is_key(self, text: str) -> bool:
         """Whether these characters are one key, and cannot go on to be the end mark."""
         of_a_key = len(text) == 1 or (text.startswith("\x1b") and len(text) <= _LONGEST_KEY)
         return of_a_key and not END.startswith(self._seen + text) and not text.startswith(END)
 
-    def _outside(self, text: str, given: list[str]) -> str:
+    def _outside(self, text: str, pieces: list[str]) -> str:
         """Pass on everything up to the start of a paste; return the rest."""
         before, self._seen = self._seen, ""
         at = (before + text).find(START)
         if at >= 0:
             self._inside, end = True, at + len(START) - len(before)
-            given.append(text[:end])
+            pieces.append(text[:end])
             return text[end:]
         self._seen = _begun(before + text, START)
-        given.append(text)
+        pieces.append(text)
         return ""
 
-    def _within(self, text: str, given: list[str]) -> str:
+    def _within(self, text: str, pieces: list[str]) -> str:
         """Pass on a paste up to its end; return the rest."""
         text, self._seen = self._seen + text, ""
         pasted, mark, rest = text.partition(END)
         if mark:
             self._inside = False
-            given.append(pasted.replace("\x1b", _ESCAPE) + mark)
+            pieces.append(pasted.replace("\x1b", _ESCAPE) + mark)
             return rest
         self._seen = _begun(text, END)
-        given.append(text[: len(text) - len(self._seen)].replace("\x1b", _ESCAPE))
+        pieces.append(text[: len(text) - len(self._seen)].replace("\x1b", _ESCAPE))
         return ""
 
 

@@ -143,8 +143,8 @@ class AppPlace(ShellPlace):
             if follow:
                 self._window.stay_with(parent.uuid, child.uuid)
 
-        given = attachments_in(prompt or "")
-        future = parent.aio.fork(prompt, name=name, **how | {"attach": given})
+        attachments = attachments_in(prompt or "")
+        future = parent.aio.fork(prompt, name=name, **how | {"attach": attachments})
         self._later(agent, "the fork", future, born, "the next step boundary")
 
     def change(self, agent: AgentRef, what: str, ask: Callable[[], Future[T]], text: str | Callable[[T], str]) -> None:
@@ -202,17 +202,17 @@ class AppPlace(ShellPlace):
         self._window.leave()
 
     def _say(self, text: str) -> None:
-        given = attachments_in(text)  # in what was typed alone
+        attachments = attachments_in(text)  # in what was typed alone
         text = with_outputs(text, self._along)
-        if self._queued or given or not reads_at_once(self.current):
-            self._prompt(text, given)
+        if self._queued or attachments or not reads_at_once(self.current):
+            self._prompt(text, attachments)
             return
         with self._given_up_if_refused(text):
             self._window.tell_when_done(self.words.say(self.current, text), lambda _: None, self._failed(text))
 
-    def _prompt(self, text: str, given: Sequence[Attachment]) -> None:
+    def _prompt(self, text: str, attachments: Sequence[Attachment]) -> None:
         with self._given_up_if_refused(text):
-            reply = self.words.prompt(self.current, text, given)
+            reply = self.words.prompt(self.current, text, attachments)
         self._window.tell_when_done(reply, lambda _: None, self._failed(text))
         reply.stored.get()
 

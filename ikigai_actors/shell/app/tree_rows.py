@@ -118,9 +118,9 @@ def _below(places: Sequence[tuple[AgentRow, int]]) -> list[Below]:
 
 def _above(agents: Mapping[str, AgentRow], uuid: str) -> set[str]:
     """An agent's supervisors, up to agent 0."""
-    found = set[str]()
+    uuids = set[str]()
     agent = agents.get(uuid)
-    while agent is not None and (above := agent.record.supervisor_uuid or "") not in found:
-        found.add(above)
+    while agent is not None and (above := agent.record.supervisor_uuid or "") not in uuids:
+        uuids.add(above)
         agent = agents.get(above)
-    return found
+    return uuids

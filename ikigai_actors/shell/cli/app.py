@@ -17,7 +17,7 @@ def app_option(command: Callable[..., Any]) -> Callable[..., Any]:
         if value is not None:
             context.obj = replace(context.obj, app=value)
 
-    told = "A function that returns arguments of ActorSystem.open: provider, tools, …"
-    option = click.option("--app", metavar="MODULE:FUNCTION", expose_value=False, callback=note_app, help=told)
+    description = "A function that returns arguments of ActorSystem.open: provider, tools, …"
+    option = click.option("--app", metavar="MODULE:FUNCTION", expose_value=False, callback=note_app, help=description)
     decorated: Callable[..., Any] = option(command)
     return decorated

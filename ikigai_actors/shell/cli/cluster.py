@@ -58,13 +58,13 @@ def status(options: Options, json: bool, address: str | None) -> None:
     """Show the hosts: what they run, where, and what they have said last."""
     from ikigai_actors.cluster import find_fleet
 
-    found = find_fleet(options.database, address).hosts()
+    hosts = find_fleet(options.database, address).hosts()
     if json:
         from ikigai_actors.frozen import as_dict
 
-        click.echo(as_json([as_dict(host) for host in found], indent=2))
+        click.echo(as_json([as_dict(host) for host in hosts], indent=2))
     else:
-        _show(found)
+        _show(hosts)
 
 
 @cluster.command()

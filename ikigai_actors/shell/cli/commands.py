@@ -159,9 +159,9 @@ def doctor(context: click.Context, json: bool) -> None:
     """
     from ikigai_actors.verbs.upkeep import doctor
 
-    found = doctor.examination(context.obj)
-    click.echo(as_json(doctor.as_fields(found)) if json else harmless("\n".join(doctor.report(found))))
-    context.exit(doctor.STATUS[found.tier])
+    examination = doctor.examination(context.obj)
+    click.echo(as_json(doctor.as_fields(examination)) if json else harmless("\n".join(doctor.report(examination))))
+    context.exit(doctor.STATUS[examination.tier])
 
 
 @click.command()
@@ -262,8 +262,8 @@ def export(context: click.Context, agent: str, file: str, from_clear: bool, mark
 
             click.echo(harmless(export_as_session(context.obj.database, agent, file, to)))
             return
-        told = transfer.export(context.obj.database, agent, file, from_clear, markdown, show_notice, progress_bar)
-    click.echo(harmless(told))
+        line = transfer.export(context.obj.database, agent, file, from_clear, markdown, show_notice, progress_bar)
+    click.echo(harmless(line))
 
 
 @click.command("import")
@@ -321,8 +321,8 @@ def import_agents(
             return
         for line in looked.lines():
             show_notice(line)
-        told = transfer.import_agents(context.obj.database, looked, under, json, progress_bar)
-    click.echo(harmless(told))
+        lines = transfer.import_agents(context.obj.database, looked, under, json, progress_bar)
+    click.echo(harmless(lines))
 
 
 @click.command()
@@ -341,12 +341,12 @@ def verify(context: click.Context, what: str | None, since: str | None, json: bo
 
     with ended_early(context):
         try:
-            found = proof.examine(context.obj.database, what, since)
+            report = proof.examine(context.obj.database, what, since)
         except IkigaiError as error:
             show_notice(str(error))
             context.exit(2)
-    click.echo(proof.report_as_json(found) if json else harmless("\n".join(proof.as_lines(found))))
-    context.exit(1 if found.problems else 0)
+    click.echo(proof.report_as_json(report) if json else harmless("\n".join(proof.as_lines(report))))
+    context.exit(1 if report.problems else 0)
 
 
 @click.command()
@@ -383,9 +383,9 @@ def open_turns_checked(context: click.Context, json: bool) -> None:
 
     if context.obj.app is None:
         raise click.UsageError("Expected --app MODULE:FUNCTION, whose programs are checked.")
-    found = checked.check_programs_of(context.obj.database, app_arguments(context.obj.app).get("programs", ()))
-    click.echo(checked.checked_as_json(found) if json else "\n".join(checked.as_lines(found)))
-    context.exit(1 if any(one.why for one in found) else 0)
+    turns = checked.check_programs_of(context.obj.database, app_arguments(context.obj.app).get("programs", ()))
+    click.echo(checked.checked_as_json(turns) if json else "\n".join(checked.as_lines(turns)))
+    context.exit(1 if any(turn.why for turn in turns) else 0)
 
 
 COMMANDS = (

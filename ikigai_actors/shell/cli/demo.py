@@ -144,8 +144,8 @@ class Tour:
 
     def _talk(self, word: Word) -> None:
         sign, style = ("›", "dim") if word.kind == TOLD else (" ", "")
-        told = Text.assemble(f"{sign} ", (word.agent, "bold"), " ", (harmless(word.text), style))
-        self._console.print(told, highlight=False)
+        line = Text.assemble(f"{sign} ", (word.agent, "bold"), " ", (harmless(word.text), style))
+        self._console.print(line, highlight=False)
 
 
 def _words(output: IO[str]) -> Iterator[Word]:

@@ -50,8 +50,8 @@ _AT_LEAST = click.option(
     "--at-least", metavar="RATE", type=float, help="How often it is to be right, as 0.8; instead of a baseline."
 )
 _PARALLEL, _ONE_BY_ONE = (
-    click.option("--parallel", type=click.IntRange(1, 1_000), default=default, show_default=True, help=told)
-    for default, told in ((8, "At once."), (1, "At once.  More of them are sooner done, and cost more probes."))
+    click.option("--parallel", type=click.IntRange(1, 1_000), default=default, show_default=True, help=description)
+    for default, description in ((8, "At once."), (1, "At once.  More of them are sooner done, and cost more probes."))
 )
 _TIMEOUT = click.option(
     "--timeout",
@@ -201,7 +201,7 @@ def _run(context: click.Context, verb: Callable[[Any], Any], how: dict[str, Any]
 
     shared = {name: how.pop(name) for name in ("dry_run", "yes", "html", "json")}
     try:
-        told, status = verb(trials)(context.obj, trials.Display(**shared, tell=show_notice), **how)
+        text, status = verb(trials)(context.obj, trials.Display(**shared, tell=show_notice), **how)
     except KeyboardInterrupt:
         show_notice("Cut off; the same command goes on.")
         context.exit(ENDED_BY_CTRL_C)
@@ -210,5 +210,5 @@ def _run(context: click.Context, verb: Callable[[Any], Any], how: dict[str, Any]
             raise
         show_notice(str(error))
         context.exit(WRONG)
-    click.echo(harmless(told))
+    click.echo(harmless(text))
     context.exit(status)

@@ -16,7 +16,9 @@ def drain(database: str | None, host: str, timeout: float) -> int:
         until = monotonic() + timeout
         with commits_of(client, []) as feed:
             while True:
-                left = next((one for one in client.hosts() if one.id == drained.id and one.ended_at is None), None)
+                left = next(
+                    (record for record in client.hosts() if record.id == drained.id and record.ended_at is None), None
+                )
                 if left is None or not left.shards:
                     return 0
                 if (seconds := until - monotonic()) <= 0:

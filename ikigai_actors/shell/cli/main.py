@@ -394,6 +394,6 @@ def _serve(options: Options, port: int) -> int:
         if offline := stand_in_notice(system):
             notice(offline)
         status = while_it_lasts(system, lambda: serve_pages(location_of(system), port, click.echo, notice))
-        if told := leaving(system):
-            notice(told)
+        if line := leaving(system):
+            notice(line)
         return status

@@ -38,13 +38,13 @@ def skill_notices(system: "System") -> list[str]:
     return [*_undecided("skills", "Not in use here", skills), *_undecided("kinds", "Kinds not in use here", kinds)]
 
 
-def _undecided(verb: str, what: str, found: list[str]) -> list[str]:
+def _undecided(verb: str, what: str, pending: list[str]) -> list[str]:
     from ikigai_actors.verbs.text.harmless import one_line
 
-    if not found:
+    if not pending:
         return []
-    names = ", ".join(map(one_line, found[:_MOST_NAMED]))
-    more = f" and {len(found) - _MOST_NAMED} more" if found[_MOST_NAMED:] else ""
+    names = ", ".join(map(one_line, pending[:_MOST_NAMED]))
+    more = f" and {len(pending) - _MOST_NAMED} more" if pending[_MOST_NAMED:] else ""
     return [f"{what}: {names}{more}. /{verb} shows them, /{verb} use NAME or off NAME decides."]
 
 
@@ -52,13 +52,13 @@ def _cut_off_notices(system: "System") -> list[str]:
     """The notice about turns that were cut off, if there are any: a person looks first, so nobody goes on with them."""
     from ikigai_actors.reach.views import left_turns_of
 
-    found = left_turns_of(system, _MOST_NAMED + 1)
-    names = [one.short for one in found[:_MOST_NAMED]] + ["more"] * (len(found) > _MOST_NAMED)
+    turns = left_turns_of(system, _MOST_NAMED + 1)
+    names = [turn.short for turn in turns[:_MOST_NAMED]] + ["more"] * (len(turns) > _MOST_NAMED)
     if not names:
         return []
-    told = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    agents = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     how = "/switch NAME and /resume go on with one, `ikigai host` with all."
-    return [f"Cut off with the process before: the turn of {told}. {how}"]
+    return [f"Cut off with the process before: the turn of {agents}. {how}"]
 
 
 def _attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[str]:
@@ -70,7 +70,7 @@ def _attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[s
 
 def without_effect(options: Options) -> list[str]:
     """The notice about options that were given and that only the process which runs the agents could follow."""
-    given = {
+    options_here = {
         "--model": options.model,
         "--provider": options.provider,
         "--provider-url": options.provider_url,
@@ -83,6 +83,6 @@ def without_effect(options: Options) -> list[str]:
         "--mcp": options.mcp,
         "--yes": options.yes,
     }
-    useless = [name.replace("_", "-") for name, value in given.items() if value]
-    told = f"Without effect here, since the process that runs the agents decides: {', '.join(useless)}."
-    return [told] if useless else []
+    useless = [name.replace("_", "-") for name, value in options_here.items() if value]
+    line = f"Without effect here, since the process that runs the agents decides: {', '.join(useless)}."
+    return [line] if useless else []

@@ -48,8 +48,8 @@ def run_observer(
                 program_log.announce(
                     "Nothing is encrypted: another machine on the way can read the link.", logging.WARNING
                 )
-            told = {"url": observer.link, "address": observer.address, "token": observer.token}
-            click.echo(as_json(told) if json else observer.link)
+            access = {"url": observer.link, "address": observer.address, "token": observer.token}
+            click.echo(as_json(access) if json else observer.link)
             while not came:
                 wake.wait()
             program_log.announce("Ending.")

@@ -164,7 +164,7 @@ class OneCommand(Unattended):
 def subcommand(verb: Verb | VerbGroup) -> click.Command:
     """The command by which a script calls a verb."""
     if isinstance(verb, VerbGroup):
-        return click.Group(verb.name, {one.name: subcommand(one) for one in verb.verbs}, help=verb.help)
+        return click.Group(verb.name, {each.name: subcommand(each) for each in verb.verbs}, help=verb.help)
 
     @click.pass_context
     def run_verb(
@@ -183,8 +183,8 @@ def subcommand(verb: Verb | VerbGroup) -> click.Command:
         with ended_early(context), AttachedSystem.open(context.obj.database) as system:
             place = OneCommand(system, StandardOutput(is_silent=as_value), timeout, awaits_answer=wait)
             if verb.opens_turn:
-                for told in without_effect(context.obj):
-                    click.echo(told, err=True)
+                for line in without_effect(context.obj):
+                    click.echo(line, err=True)
             agent = None if acted_on is None else system.agent(acted_on)
             value = verb.work(place, *([agent] if verb.needs_agent else []), **arguments)
         if as_value:
@@ -204,5 +204,7 @@ def subcommand(verb: Verb | VerbGroup) -> click.Command:
 
 
 def _timeout(default: float | None) -> click.Option:
-    told, seconds = "Wait no longer; then exit status 3.", click.FloatRange(min=0)
-    return click.Option(["--timeout"], metavar="SECONDS", type=seconds, default=default, show_default=True, help=told)
+    description, seconds = "Wait no longer; then exit status 3.", click.FloatRange(min=0)
+    return click.Option(
+        ["--timeout"], metavar="SECONDS", type=seconds, default=default, show_default=True, help=description
+    )

@@ -24,8 +24,8 @@ _WRITTEN_AT_ONCE = 100
 def lines(client: Client, text: str = "", most: int | None = None, dead_too: bool = False) -> list[Line]:
     """The lines of a list; nobody is the current one. Raises `StoreUnusable` for a value of a wrong type."""
     client.check_types()
-    found = read_list(client, text, most, dead_too)
-    return list_lines(found, found.state, "ikigai agents")
+    listed = read_list(client, text, most, dead_too)
+    return list_lines(listed, listed.state, "ikigai agents")
 
 
 def json_pieces(
@@ -53,13 +53,15 @@ def json_pieces(
 def _rows(client: Client, text: str, most: int | None, dead_too: bool, tree: bool) -> Iterator[dict[str, Any]]:
     client.check_types()
     if text or most is not None:
-        found, facts = (listed := read_list(client, text, most, dead_too)).found, listed.facts
-        shown = [one for one in found.records if one.uuid in found.wanted]
-        yield from (_row(record, facts) for record in shown) if not tree else _in_tree(found.records, facts)
+        agents, facts = (listed := read_list(client, text, most, dead_too)).found, listed.facts
+        shown = [record for record in agents.records if record.uuid in agents.wanted]
+        yield from (_row(record, facts) for record in shown) if not tree else _in_tree(agents.records, facts)
         return
     depths: dict[str, dict[str, int]] = {}
     if tree:
-        depths = {node.record.uuid: {"depth": node.depth} for node in drawn(every_placement(client), lambda one: True)}
+        depths = {
+            node.record.uuid: {"depth": node.depth} for node in drawn(every_placement(client), lambda record: True)
+        }
     uuids = [*depths] or uuids_by_age(client)
     for records, facts in pages_of_agents(client, uuids):
         yield from (_row(record, facts) | depths.get(record.uuid, {}) for record in records)

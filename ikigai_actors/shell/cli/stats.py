@@ -14,37 +14,39 @@ from ikigai_actors.verbs.text.harmless import as_json, one_line
 from ikigai_actors.verbs.text.naming import name_by_uuid
 
 
-def as_lines(found: Figures) -> Iterator[Coloured]:
+def as_lines(figures: Figures) -> Iterator[Coloured]:
     """A line for each thing that is counted."""
     rows: dict[str, Any] = {
-        "database": found.database,
-        "host": found.host or "none: no process runs these agents",
-        "agents": ", ".join(f"{count} {status}" for status, count in found.agents.items()),
-        "turns": f"{found.turns} open",
-        "messages": _about(found.messages),
-        **({"spent": _cost_text([found.spent_in_all])} if any(found.spent_in_all.values()) else {}),
-        "mail": f"{_about(found.mails)}, {found.unread} unread",
-        "prompts": f"{found.prompts} not taken up",
-        "documents": f"{found.documents}, {found.versions} versions",
-        "restarts": found.restarts,
-        "hosts": f"{found.hosts} so far",
+        "database": figures.database,
+        "host": figures.host or "none: no process runs these agents",
+        "agents": ", ".join(f"{count} {status}" for status, count in figures.agents.items()),
+        "turns": f"{figures.turns} open",
+        "messages": _about(figures.messages),
+        **({"spent": _cost_text([figures.spent_in_all])} if any(figures.spent_in_all.values()) else {}),
+        "mail": f"{_about(figures.mails)}, {figures.unread} unread",
+        "prompts": f"{figures.prompts} not taken up",
+        "documents": f"{figures.documents}, {figures.versions} versions",
+        "restarts": figures.restarts,
+        "hosts": f"{figures.hosts} so far",
     }
-    if found.tokens is not None:
-        taken, given = (sum(used[which] for used in found.tokens.values()) for which in ("input", "output"))
-        rows["tokens"] = f"{taken} in, {given} out"
-    costly = dearest(found)
+    if figures.tokens is not None:
+        taken, sent = (sum(used[which] for used in figures.tokens.values()) for which in ("input", "output"))
+        rows["tokens"] = f"{taken} in, {sent} out"
+    costly = dearest(figures)
     for title, text in rows.items():
-        yield coloured(f"{title:<10} ", *_marked(found, title, str(text)))
+        yield coloured(f"{title:<10} ", *_marked(figures, title, str(text)))
         for agent, cost in costly if title == "spent" else ():
-            own = _cost_text([found.spent.get(agent, SPENT_NOTHING)])
-            below = f", with all below it {_cost_text([cost])}" if agent in found.branches else ""
-            yield coloured(f"{'':10} {_named(found, agent)} {own}{below}")
-        for one in found.budgets[:SHOWN] if title == "spent" or (title == "messages" and "spent" not in rows) else ():
-            budget = BudgetStatus(**one)
+            own = _cost_text([figures.spent.get(agent, SPENT_NOTHING)])
+            below = f", with all below it {_cost_text([cost])}" if agent in figures.branches else ""
+            yield coloured(f"{'':10} {_named(figures, agent)} {own}{below}")
+        for fields in (
+            figures.budgets[:SHOWN] if title == "spent" or (title == "messages" and "spent" not in rows) else ()
+        ):
+            budget = BudgetStatus(**fields)
             _, *limits = map(str.strip, budget_lines(budget, budget.owner))
-            yield coloured(f"{'budget':<10} {_named(found, budget.owner)} {'; '.join(limits)}")
-    for agent, used in busiest(found):
-        yield coloured(f"{'':10} {_named(found, agent)} {used['input']} in, {used['output']} out")
+            yield coloured(f"{'budget':<10} {_named(figures, budget.owner)} {'; '.join(limits)}")
+    for agent, used in busiest(figures):
+        yield coloured(f"{'':10} {_named(figures, agent)} {used['input']} in, {used['output']} out")
 
 
 def _about(number: int) -> str:
@@ -52,28 +54,32 @@ def _about(number: int) -> str:
     return str(number) if is_counted(number) else f"about {round(number, 3 - len(str(number))):,}"
 
 
-def _marked(found: Figures, title: str, text: str) -> Iterator[tuple[str, Meaning | None]]:
+def _marked(figures: Figures, title: str, text: str) -> Iterator[tuple[str, Meaning | None]]:
     """The text of a row, and what its parts mean."""
     match title:
         case "agents":
             means = {"stopped": Meaning.PERSON, "dead": Meaning.PAST}
-            for place, (status, count) in enumerate(found.agents.items()):
+            for place, (status, count) in enumerate(figures.agents.items()):
                 yield ", " if place else "", None
                 yield f"{count} {status}", means.get(status) if count else None
         case "host":
-            yield text, None if found.host else Meaning.PERSON
+            yield text, None if figures.host else Meaning.PERSON
         case "prompts":
-            yield text, Meaning.PERSON if found.prompts and not found.host else None
+            yield text, Meaning.PERSON if figures.prompts and not figures.host else None
         case "restarts":
-            yield text, Meaning.FAILURE if found.restarts else None
+            yield text, Meaning.FAILURE if figures.restarts else None
         case _:
             yield text, None
 
 
-def as_object(found: Figures | Mapping[str, Spending]) -> str:
+def as_object(figures: Figures | Mapping[str, Spending]) -> str:
     """The same as a JSON object."""
-    given = {value: asdict(one) for value, one in found.items()} if isinstance(found, Mapping) else asdict(found)
-    return as_json(given, indent=2)
+    rows = (
+        {value: asdict(spending) for value, spending in figures.items()}
+        if isinstance(figures, Mapping)
+        else asdict(figures)
+    )
+    return as_json(rows, indent=2)
 
 
 def read_spending(database: str | None, by: str, since: str | None) -> dict[str, Spending]:
@@ -82,25 +88,25 @@ def read_spending(database: str | None, by: str, since: str | None) -> dict[str,
         return client.spending_by(by, since)
 
 
-def spending_lines(by: str, found: Mapping[str, Spending]) -> Iterator[str]:
+def spending_lines(by: str, spendings: Mapping[str, Spending]) -> Iterator[str]:
     """A line for each value of a label, the dearest first."""
-    if not found:
+    if not spendings:
         yield "Nothing was spent."
-    dearest = sorted(found.items(), key=lambda pair: (-pair[1].usd, -pair[1].tokens, pair[0]))
-    rows = [(one_line(value) if value else f"no {by}", one) for value, one in dearest]
+    dearest = sorted(spendings.items(), key=lambda pair: (-pair[1].usd, -pair[1].tokens, pair[0]))
+    rows = [(one_line(value) if value else f"no {by}", spending) for value, spending in dearest]
     width = max((len(named) for named, _ in rows), default=0)
-    for named, one in rows:
-        cost = _cost_text([{"tokens": one.tokens, "usd": one.usd}])
-        yield f"{named:<{width}}  {cost}, {one.requests:,} request{'' if one.requests == 1 else 's'}"
+    for named, spending in rows:
+        cost = _cost_text([{"tokens": spending.tokens, "usd": spending.usd}])
+        yield f"{named:<{width}}  {cost}, {spending.requests:,} request{'' if spending.requests == 1 else 's'}"
 
 
-def _named(found: Figures, agent: str) -> str:
+def _named(figures: Figures, agent: str) -> str:
     """The name of an agent for people."""
-    return found.names.get(agent) or name_by_uuid(agent)
+    return figures.names.get(agent) or name_by_uuid(agent)
 
 
 def _cost_text(costs: Iterable[Mapping[str, float]]) -> str:
     """The sum of costs, as people read it; without dollars where nothing had a price."""
     all_of_them = list(costs)
-    tokens = round(sum(one["tokens"] for one in all_of_them))
-    return cost_text(tokens, round(sum(one["usd"] for one in all_of_them) * 1_000_000))
+    tokens = round(sum(row["tokens"] for row in all_of_them))
+    return cost_text(tokens, round(sum(row["usd"] for row in all_of_them) * 1_000_000))

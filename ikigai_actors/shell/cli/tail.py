@@ -74,10 +74,10 @@ def _as_text(record: AgentRecord, news: Message | Died, book: Book | None, calle
         death = f"{record.short} is dead: {' '.join((news.reason or news.cause).split())}"
         return coloured(" " * 10, (death, meaning_of_death(news.cause)))
     when = strftime("%H:%M:%S", localtime(news.created_at / 1000))
-    told = verdict_lines(book, news) if book is not None else []
-    if len(told) > MOST_OF_A_BOOK:
-        told = [*told[:MOST_OF_A_BOOK], f"… {len(told) - MOST_OF_A_BOOK:,} more verdicts"]
-    first, *rest = told or message_words(news, called).entry.split("\n")
+    lines = verdict_lines(book, news) if book is not None else []
+    if len(lines) > MOST_OF_A_BOOK:
+        lines = [*lines[:MOST_OF_A_BOOK], f"… {len(lines) - MOST_OF_A_BOOK:,} more verdicts"]
+    first, *rest = lines or message_words(news, called).entry.split("\n")
     said = f"  {first}{by_whom(news)}".rstrip()
     kind = f"{news.kind:<11}" if said else news.kind
     said = "\n".join([said, *(f"{_INDENT}{line}".rstrip() for line in rest)])
@@ -109,7 +109,7 @@ def show_log(
                 first = head - MOST_OF_A_BOOK
             _print(scrollback, printer, first, head)
             if not json:
-                names = {one.uuid: one.short for one in some_agents(client, _looked_at(books.values()))}
+                names = {agent.uuid: agent.short for agent in some_agents(client, _looked_at(books.values()))}
                 for book in books.values():
                     show(coloured(summary_of(book, names)))
             if follow:
@@ -154,7 +154,7 @@ def _hosted(hosts: Sequence[HostRecord]) -> str:
 def _looked_at(books: Iterable[Book]) -> list[str]:
     """The agents, by uuid, whose histories experiments look at; none of those that look at several."""
     of = [book.terms.get("of") for book in books if book.terms]
-    return [one for one in of if isinstance(one, str)]
+    return [uuid for uuid in of if isinstance(uuid, str)]
 
 
 def _print(scrollback: Scrollback, printer: LogPrinter, start: int, end: int) -> None:

@@ -49,7 +49,7 @@ def export(
     from ikigai_actors.shell.cli import tracing
 
     with ended_early(context):
-        told = tracing.export_traces(
+        line = tracing.export_traces(
             context.obj.database,
             tracing.Wanted(**wanted),
             target,
@@ -57,4 +57,4 @@ def export(
             form=form,
             environment=os.environ,
         )
-    click.echo(harmless(told))
+    click.echo(harmless(line))

@@ -117,7 +117,7 @@ class Display(NamedTuple):
         self.tell(planned.text())
         names_one = bool(change.get("model") or change.get("compact_model"))
         if (planned.new_services or (names_one and planned.new_readers)) and not (self.yes or sys.stdout.isatty()):
-            readers = ", ".join(one.removesuffix(":") for one in planned.new_readers)
+            readers = ", ".join(name.removesuffix(":") for name in planned.new_readers)
             raise BadInput(f"Recorded histories would be read by {readers}: say --yes to let them.")
 
 
@@ -140,9 +140,9 @@ def search_history(
         check_name(keep)
     how |= {"plan": parse_plan(plan, enough), "options": list(texts), "on_trial": trial_lines(display.tell, score)}
 
-    def keep_best(found: Found) -> Mapping[str, Any]:
-        winner = found.keep(keep) if keep and found.agent is not None else None
-        return {"kept": None if winner is None else winner.uuid, "experiment": found.experiment.agent.uuid}
+    def keep_best(outcome: Found) -> Mapping[str, Any]:
+        winner = outcome.keep(keep) if keep and outcome.agent is not None else None
+        return {"kept": None if winner is None else winner.uuid, "experiment": outcome.experiment.agent.uuid}
 
     with _opened(options) as system:
         return display.outcome(partial(search, system.agent(agent), judge, **how), finish=keep_best)
@@ -220,7 +220,7 @@ def _judge(text: str, option: str, timeout: float, read: Callable[[Program, str]
 def parse_plan(text: str, enough: float | None) -> SearchPlan:
     """The plan that a person wrote: best:8, beam:3x4, mcts:200. Raises `BadInput`."""
     kind, _, size = text.partition(":")
-    numbers = [int(one) for one in size.split("x") if one.isdecimal()]
+    numbers = [int(part) for part in size.split("x") if part.isdecimal()]
     match kind, numbers:
         case "best", [trials]:
             return BestOf(trials)
@@ -291,8 +291,8 @@ def _opened(options: Options) -> "ActorSystem | AttachedSystem":
     from ikigai_actors.system.attached import AttachedSystem
 
     system = opened(options, interactive=False)
-    for told in without_effect(options) if isinstance(system, AttachedSystem) else []:
-        print(told, file=sys.stderr)
+    for line in without_effect(options) if isinstance(system, AttachedSystem) else []:
+        print(line, file=sys.stderr)
     return system
 
 

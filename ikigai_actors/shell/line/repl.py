@@ -134,29 +134,29 @@ def leaving(system: System, undone: Sequence[str] = ()) -> str | None:
         system: what is left.
         undone: the lines that the shell has taken and not done.
     """
-    told = []
+    notices = []
     if undone:
         lines = "A line was" if len(undone) == 1 else f"{len(undone)} lines were"
-        told.append(f"{lines} not done: {', '.join(f'“{shortened(line, _SHOWN)}”' for line in undone)}.")
+        notices.append(f"{lines} not done: {', '.join(f'“{shortened(line, _SHOWN)}”' for line in undone)}.")
     try:
         take_in(system, LEAVING_TAKES)
         statistics = system.statistics()
     except SystemClosed:  # it stopped, and has said what is lost
-        return " ".join(told) or None
+        return " ".join(notices) or None
     if isinstance(statistics, SystemStatistics):  # else another process runs the agents, and they go on
-        told += _left_behind(statistics)
-    return " ".join(told) or None
+        notices += _left_behind(statistics)
+    return " ".join(notices) or None
 
 
 def _left_behind(statistics: SystemStatistics) -> list[str]:
-    working, pending, kept, told = statistics.working, statistics.pending, statistics.kept, []
+    working, pending, kept, lines = statistics.working, statistics.pending, statistics.kept, []
     if working:
         turns, them = ("a turn", "it") if working == 1 else (f"{working} turns", "them")
-        told.append(f"Leaving {turns} in progress: /resume finishes {them}.")
+        lines.append(f"Leaving {turns} in progress: /resume finishes {them}.")
     if kept:
         waits = "A prompt waits" if kept == 1 else f"{kept} prompts wait"
-        told.append(f"{waits} in the database until the agent goes on.")
+        lines.append(f"{waits} in the database until the agent goes on.")
     if pending:
         lost = "A prompt or command that waits is" if pending == 1 else f"{pending} prompts or commands that wait are"
-        told.append(f"{lost} lost.")
-    return told
+        lines.append(f"{lost} lost.")
+    return lines

@@ -144,13 +144,13 @@ class Shell(ShellPlace):
         self.screen.block(f"{self.label}> {text}")
         self.say(text)
 
-    def run_command(self, given: TypedCommand) -> None:
+    def run_command(self, typed: TypedCommand) -> None:
         """Run a command of the person's; Ctrl-C ends it."""
-        command = PersonCommand(given.command, workspace_of(self.system) or Path.cwd())
+        command = PersonCommand(typed.command, workspace_of(self.system) or Path.cwd())
         with ThreadPoolExecutor(1, thread_name_prefix="ikigai-person-command") as thread:
             ended = self._turns.wait_for(thread.submit(command.run), command.stop)
         self.screen.block(ended.shown)
-        if given.goes_along:
+        if typed.goes_along:
             self._along.append(ended.for_prompt)
             self.screen.line("[goes along with your next prompt; !! keeps it to yourself]", dim=True)
 
@@ -175,12 +175,12 @@ class Shell(ShellPlace):
         """
         if self._answers(text.strip()):
             return
-        given = attachments_in(text)  # in what was typed alone
+        attachments = attachments_in(text)  # in what was typed alone
         text, self._along = with_outputs(text, self._along), []
-        if self.attended and not given and reads_at_once(self.current):
+        if self.attended and not attachments and reads_at_once(self.current):
             self._turns.steer(self.current, text)
         else:
-            self._turns.prompt(self.current, text, given)
+            self._turns.prompt(self.current, text, attachments)
 
     def follow(self) -> None:
         """Show the turns of the current agent that are in progress, until they are over or the person goes on."""
@@ -205,8 +205,8 @@ class Shell(ShellPlace):
             if prompt is not None:
                 self._turns.expect(child)
 
-        given = attachments_in(prompt or "")
-        future = parent.aio.fork(prompt, name=name, **how | {"attach": given})
+        attachments = attachments_in(prompt or "")
+        future = parent.aio.fork(prompt, name=name, **how | {"attach": attachments})
 
         def of(done: Callable[[AgentRef], None]) -> Callable[[AsyncAgentRef], None]:
             return lambda child: done(child.sync)
@@ -217,8 +217,8 @@ class Shell(ShellPlace):
         busy = is_busy(agent) or any(command.agent == agent for command in self._background)
 
         def tell(value: T) -> None:
-            told = text if isinstance(text, str) else text(value)
-            self.screen.line(told if agent == self.current else f"{named(agent)}: {told}")
+            line = text if isinstance(text, str) else text(value)
+            self.screen.line(line if agent == self.current else f"{named(agent)}: {line}")
 
         self._do(agent, what, busy, ask(), tell, tell)
 

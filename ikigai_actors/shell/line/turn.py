@@ -115,8 +115,8 @@ class ShownTurn:
                     self.asks = not event.data.get("approved")
                 case Message(kind=Kind.TOOL_CALL) if screen.in_words:
                     call = self._calls.get(str(event.data.get("tool_use_id", "")))
-                    told = event.content if call is None else whole_call(call.name, call.input)
-                    screen.line(f"[running {shortened(told)}]", dim=True)
+                    line = event.content if call is None else whole_call(call.name, call.input)
+                    screen.line(f"[running {shortened(line)}]", dim=True)
                 case Message(kind=Kind.TOOL_RESULT):
                     screen.line(f"[{event.data.get('name', 'tool')}: {shortened(event.content)}]", dim=True)
                 case Message(kind=Kind.RETRY):
@@ -133,8 +133,8 @@ class ShownTurn:
                     self._fail(screen, event.content)
                 case Message(kind=Kind.INTERRUPTED):
                     self._end(screen, "[interrupted]")
-        if self.over and screen.in_words and (told := whole_turn(self._span.seconds, self._span.tokens)):
-            screen.line(told, dim=True)
+        if self.over and screen.in_words and (line := whole_turn(self._span.seconds, self._span.tokens)):
+            screen.line(line, dim=True)
 
     def _finish_step(self, screen: Screen, text: str, stop_reason: str) -> None:
         streamed, self._step = storable(self._step), ""

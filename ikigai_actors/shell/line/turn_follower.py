@@ -55,19 +55,19 @@ class TurnFollower:
         self._events.close()
         self._wake.close()
 
-    def prompt(self, agent: AgentRef, text: str, given: Sequence[Attachment] = ()) -> None:
+    def prompt(self, agent: AgentRef, text: str, attachments: Sequence[Attachment] = ()) -> None:
         """Prompt an agent, and show its answer; a busy one answers after its turn."""
-        self.queue(agent, text, given)
+        self.queue(agent, text, attachments)
         self.follow(agent)
 
-    def queue(self, agent: AgentRef, text: str, given: Sequence[Attachment]) -> None:
+    def queue(self, agent: AgentRef, text: str, attachments: Sequence[Attachment]) -> None:
         """Prompt an agent, with what is attached, and follow that turn in the background."""
-        for one in given:
-            self._screen.line(f"[attached: {one_line(name_and_size(one.stored()))}]", dim=True)
+        for attachment in attachments:
+            self._screen.line(f"[attached: {one_line(name_and_size(attachment.stored()))}]", dim=True)
         turn = ShownTurn(agent, self._events, text)
         self._turns.append(turn)
         try:
-            reply = self.words.prompt(agent, text, given, self._wake.set)
+            reply = self.words.prompt(agent, text, attachments, self._wake.set)
         except BaseException:
             self._drop(turn)
             raise
@@ -201,8 +201,8 @@ class TurnFollower:
     def _tell_kept(self, current: AgentRef) -> None:
         """Print the prompts that wait for CONT, each once."""
         for kept in self._events.kept():
-            mine = (one for one in self._turns if one.agent.uuid == kept.agent_uuid and one.prompt == kept.text)
-            if (turn := next((one for one in mine if not one.begun and not one.kept), None)) is not None:
+            mine = (turn for turn in self._turns if turn.agent.uuid == kept.agent_uuid and turn.prompt == kept.text)
+            if (turn := next((turn for turn in mine if not turn.begun and not turn.kept), None)) is not None:
                 turn.kept = True
                 self._screen.fresh()
                 self._screen.line(waits_for_cont(turn.agent, "your prompt", current))

@@ -23,8 +23,8 @@ class GuardedConnection(web.RequestHandler):
 
     __slots__ = ("_guard",)
 
-    def __init__(self, guard: Guard, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
+    def __init__(self, guard: Guard, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
         self._guard = guard
 
     def handle_error(

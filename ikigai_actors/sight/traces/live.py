@@ -220,7 +220,7 @@ def _sent(collector: Collector, sender: SpanSender, spans: Sequence[TraceSpan]) 
 def _hand_to(
     exporter: SpanExporter, readable: "Callable[[TraceSpan], ReadableSpan]", spans: Sequence[TraceSpan]
 ) -> str:
-    done = exporter.export([readable(one) for one in spans])
+    done = exporter.export([readable(span) for span in spans])
     return "" if getattr(done, "name", "SUCCESS") == "SUCCESS" else f"{type(exporter).__name__} has not taken them"
 
 

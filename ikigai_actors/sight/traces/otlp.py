@@ -61,7 +61,7 @@ def protobuf_encoder(resource: Mapping[str, str], user: str) -> Callable[[Iterab
 
 def spans_as_json(spans: Iterable[TraceSpan], resource: Mapping[str, str]) -> str:
     """The same as one line of JSON, which collectors read from files."""
-    scope = {"scope": {"name": SCOPE}, "spans": [_span_as_json(one) for one in spans], "schemaUrl": SCHEMA_URL}
+    scope = {"scope": {"name": SCOPE}, "spans": [_span_as_json(span) for span in spans], "schemaUrl": SCHEMA_URL}
     about = {"resource": {"attributes": _attributes_as_json(resource)}, "scopeSpans": [scope], "schemaUrl": SCHEMA_URL}
     return json.dumps({"resourceSpans": [about]}, separators=(",", ":"))
 
@@ -150,7 +150,7 @@ def _span_as_json(span: TraceSpan) -> dict[str, object]:
         "startTimeUnixNano": str(span.start * _NANOSECONDS),
         "endTimeUnixNano": str(span.end * _NANOSECONDS),
         "attributes": _attributes_as_json(span.attributes),
-        **({"links": [_link_as_json(*one) for one in span.links]} if span.links else {}),
+        **({"links": [_link_as_json(*link) for link in span.links]} if span.links else {}),
         **({"status": {"message": span.error, "code": _ERROR}} if span.error else {}),
     }
 
@@ -169,4 +169,4 @@ def _value_as_json(value: AttributeValue) -> dict[str, object]:
             return {"stringValue": value}
         case int():
             return {"intValue": str(value)}
-    return {"arrayValue": {"values": [_value_as_json(one) for one in value]}}
+    return {"arrayValue": {"values": [_value_as_json(element) for element in value]}}

@@ -101,26 +101,26 @@ class _Links:
         """The spans of a turn, with their links; joined to the trace of another turn, if that is asked for."""
         spans, born = turn.spans, None
         for reference in turn.references:
-            for agent, found in self._meant(reference):
+            for agent, origin in self._meant(reference):
                 if reference.why == FORKED:
-                    born = (reference, found)
-                link = SpanLink(self._trace(agent, found), turn_span(agent, found.opens, found.again), reference.why)
-                one = spans[reference.span]
-                spans[reference.span] = replace(one, links=(*one.links, link))
+                    born = (reference, origin)
+                link = SpanLink(self._trace(agent, origin), turn_span(agent, origin.opens, origin.again), reference.why)
+                later = spans[reference.span]
+                spans[reference.span] = replace(later, links=(*later.links, link))
         if not self._join or born is None:
             return spans
         trace = self._trace(record.uuid, OpenTurn(turn.opens, turn.again, first=True))
         root, *others = spans
         return [
             replace(root, trace=trace, parent=self._birthplace(*born)),
-            *(replace(one, trace=trace) for one in others),
+            *(replace(span, trace=trace) for span in others),
         ]
 
     def _meant(self, reference: Reference) -> Iterator[tuple[str, OpenTurn]]:
         """The turns that a reference means."""
         if reference.why == MAILED:
             mails = self._sources.mails(reference.agent, reference.at)
-            for sender, sent, kind in dict.fromkeys((one.sender, one.sent, one.kind) for one in mails):
+            for sender, sent, kind in dict.fromkeys((mail.sender, mail.sent, mail.kind) for mail in mails):
                 places = {} if sender is None else self._sources.position_at(sender, sent)
                 for agent, place in places.items():
                     yield from self._turn_at(agent, place, latest=kind == "exit")
@@ -131,9 +131,9 @@ class _Links:
         """The turn that was open at a position; with ``latest``, else the one before."""
         if (agent, position) not in self._turns:
             self._turns[agent, position] = self._looked_up(agent, position)
-        found = self._turns[agent, position][latest]
-        if found is not None:
-            yield agent, found
+        turn = self._turns[agent, position][latest]
+        if turn is not None:
+            yield agent, turn
 
     def _looked_up(self, agent: str, position: int) -> tuple[OpenTurn | None, OpenTurn | None]:
         if (before := self._sources.before(agent, position)) is None:

@@ -128,13 +128,15 @@ class Delivery(NamedTuple):
     @property
     def lost(self) -> str:
         """The loss, in a sentence for a person; empty for nothing."""
-        told = [f"has rejected {self.rejected:,} {'span' if self.rejected == 1 else 'spans'}"] if self.rejected else []
+        losses = (
+            [f"has rejected {self.rejected:,} {'span' if self.rejected == 1 else 'spans'}"] if self.rejected else []
+        )
         if self.too_large:
-            names = [f"{one.name} (trace {one.trace.hex()}, span {one.id.hex()})" for one in self.too_large]
+            names = [f"{span.name} (trace {span.trace.hex()}, span {span.id.hex()})" for span in self.too_large]
             more = f", and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-            told.append(f"finds these too large, so they are left out: {'; '.join(names[:_MOST_NAMED])}{more}")
-        said = f" It says: “{' '.join(self.words)}”." if told and self.words else ""
-        return " and ".join(told) + ("." + said if told else "")
+            losses.append(f"finds these too large, so they are left out: {'; '.join(names[:_MOST_NAMED])}{more}")
+        said = f" It says: “{' '.join(self.words)}”." if losses and self.words else ""
+        return " and ".join(losses) + ("." + said if losses else "")
 
 
 class SpanSender:
@@ -219,9 +221,9 @@ def address_in(environment: Mapping[str, str]) -> str | None:
 
 def resource_of(environment: Mapping[str, str]) -> dict[str, str]:
     """The attributes of the service that the spans are of, as OpenTelemetry's variables say."""
-    given = dict(map(_header, filter(None, environment.get("OTEL_RESOURCE_ATTRIBUTES", "").split(","))))
-    service = environment.get("OTEL_SERVICE_NAME") or given.get(SERVICE_NAME) or SCOPE
-    return {**given, SERVICE_NAME: service}
+    attributes = dict(map(_header, filter(None, environment.get("OTEL_RESOURCE_ATTRIBUTES", "").split(","))))
+    service = environment.get("OTEL_SERVICE_NAME") or attributes.get(SERVICE_NAME) or SCOPE
+    return {**attributes, SERVICE_NAME: service}
 
 
 def _header(text: str) -> tuple[str, str]:

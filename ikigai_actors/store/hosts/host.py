@@ -278,14 +278,14 @@ class Host(Service):
         """
         self._migrating(self._enter)
         self.on_renewal()
-        told = ""
+        last = ""
         while True:
             try:
                 owner = self._store.read(unshared_host)
                 if owner is None:
                     return
-                if owner.id != told:
-                    told = owner.id
+                if owner.id != last:
+                    last = owner.id
                     self.on_wait(owner)
                 self.pause(LOOK)
                 self._peers.end_dead()
@@ -435,14 +435,14 @@ class Host(Service):
         """
         assert self._lease is not None
         age = now - self._renewed
-        found = renewal(age, now - awake, self._lease)
-        if found is Renewal.LOST:
+        outcome = renewal(age, now - awake, self._lease)
+        if outcome is Renewal.LOST:
             self._give_up(age)
             return
         with self._lock:
-            is_new, self._told, tell = found is not self._told, found, self._on_trouble
+            is_new, self._told, tell = outcome is not self._told, outcome, self._on_trouble
         if is_new:
-            tell(self._late(age) if found is Renewal.LATE else None)
+            tell(self._late(age) if outcome is Renewal.LATE else None)
 
     def _late(self, age: float) -> str:
         return (

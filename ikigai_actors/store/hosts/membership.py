@@ -77,8 +77,12 @@ class Membership:
         """
         known = self._seen if now - self._looked <= GAP else {}
         new = _Seen(-1, now, lock_counts=self._locks_count)
-        seen = {one.host: _see(known.get(one.host, new), now, one) for one in sightings}
-        dead = [one for one in sightings if (one.gone and not one.held) or _is_dead(seen[one.host], now, one.lease)]
+        seen = {sighting.host: _see(known.get(sighting.host, new), now, sighting) for sighting in sightings}
+        dead = [
+            sighting
+            for sighting in sightings
+            if (sighting.gone and not sighting.held) or _is_dead(seen[sighting.host], now, sighting.lease)
+        ]
         return Membership(seen, now), dead
 
 
@@ -90,10 +94,10 @@ CUT_OFF = Membership(_locks_count=False)
 their locks."""
 
 
-def _see(before: _Seen, now: float, one: Sighting) -> _Seen:
-    if before.beat != one.beat:
-        before = _Seen(one.beat, now, lock_counts=before.lock_counts)
-    if one.held:
+def _see(before: _Seen, now: float, sighting: Sighting) -> _Seen:
+    if before.beat != sighting.beat:
+        before = _Seen(sighting.beat, now, lock_counts=before.lock_counts)
+    if sighting.held:
         return before._replace(unheld_since=None, lock_counts=True)
     return before._replace(unheld_since=now) if before.lock_counts and before.unheld_since is None else before
 

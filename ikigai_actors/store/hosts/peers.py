@@ -32,8 +32,8 @@ class Peers:
             seen = CUT_OFF
         self._held = own
         membership, dead = seen.judge(began, sightings)
-        for one in dead:
-            self._end(one)
+        for host in dead:
+            self._end(host)
         self._membership = membership
         return bool(dead)
 

@@ -67,8 +67,8 @@ def room(me: str, members: Sequence[SharingHost], shards: int, waited: float = 0
         shards: how many shards there are.
         waited: seconds for which this host has seen some that nobody has.
     """
-    takers = [one for one in members if not one.draining]
-    own = next((one for one in takers if one.host == me), None)
+    takers = [member for member in members if not member.draining]
+    own = next((taker for taker in takers if taker.host == me), None)
     if own is None:
         return 0
     return shards if waited >= UNCLAIMED else max(0, -(-shards // len(takers)) - own.shards)
@@ -79,8 +79,8 @@ def may_give(me: str, members: Sequence[SharingHost]) -> bool:
     own, others = _divide(me, members)
     if own is None or not others:
         return False
-    least = min(others, key=lambda one: one.agents)
-    fewer = own.shards - min(one.shards for one in others) >= 2
+    least = min(others, key=lambda other: other.agents)
+    fewer = own.shards - min(other.shards for other in others) >= 2
     return own.draining or fewer or own.agents - least.agents >= 2 or _is_heavy(own, _idlest(others))
 
 
@@ -111,13 +111,13 @@ def gifts(me: str, members: Sequence[SharingHost], agents: Mapping[int, Living],
 
 def _divide(me: str, members: Sequence[SharingHost]) -> tuple[SharingHost | None, list[SharingHost]]:
     """This host, and those that may be given something."""
-    own = next((one for one in members if one.host == me), None)
-    return own, [one for one in members if not one.draining and one.host != me]
+    own = next((member for member in members if member.host == me), None)
+    return own, [member for member in members if not member.draining and member.host != me]
 
 
 def _idlest(others: Sequence[SharingHost]) -> SharingHost:
     """The host with the fewest turns."""
-    return min(others, key=lambda one: (one.working, one.agents, one.host))
+    return min(others, key=lambda other: (other.working, other.agents, other.host))
 
 
 def _is_heavy(own: SharingHost, other: SharingHost) -> bool:
@@ -127,7 +127,7 @@ def _is_heavy(own: SharingHost, other: SharingHost) -> bool:
 
 def _all(others: Sequence[SharingHost], agents: Mapping[int, Living]) -> Iterator[Gift]:
     """Every shard to the host that has the fewest agents at that point, the largest shards first."""
-    load = {one.host: (one.agents, one.shards) for one in others}
+    load = {other.host: (other.agents, other.shards) for other in others}
     for shard in sorted(agents, key=lambda shard: (-agents[shard].agents, shard)):
         to = min(load, key=lambda host: (*load[host], host))
         load[to] = load[to][0] + agents[shard].agents, load[to][1] + 1
@@ -136,7 +136,7 @@ def _all(others: Sequence[SharingHost], agents: Mapping[int, Living]) -> Iterato
 
 def _empty(others: Sequence[SharingHost], agents: Mapping[int, Living]) -> Iterator[Gift]:
     """Shards without agents, as long as another host has two shards fewer."""
-    counts = {one.host: one.shards for one in others}
+    counts = {other.host: other.shards for other in others}
     left = len(agents)
     for shard in sorted(shard for shard, living in agents.items() if not living.agents):
         to = min(counts, key=lambda host: (counts[host], host))
@@ -162,11 +162,13 @@ def _agents(own: SharingHost, others: Sequence[SharingHost], agents: Mapping[int
     The host that gives keeps more than the other one had, also when several give to it at once. So with every gift the
     host with the fewest agents has more than before, and nobody has as few: gifts come to an end.
     """
-    least = min(others, key=lambda one: (one.agents, one.host))
+    least = min(others, key=lambda count: (count.agents, count.host))
     difference = sum(living.agents for living in agents.values()) - least.agents
     spare = own.working - least.working + FEW_TURNS // 2
     movable = {
-        shard: one for shard, one in agents.items() if one.agents and (not one.working or 2 * one.working <= spare)
+        shard: count
+        for shard, count in agents.items()
+        if count.agents and (not count.working or 2 * count.working <= spare)
     }
     return [Gift(shard, least.host) for shard in _fitting(movable, difference, spare) or _smallest(movable, difference)]
 

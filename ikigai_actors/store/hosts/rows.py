@@ -94,11 +94,11 @@ def ask_owners(tx: Transaction) -> Callable[[], tuple[HostRecord, ...]]:
     """
     rows = tx.ask("running_hosts")
 
-    def found() -> tuple[HostRecord, ...]:
+    def owners() -> tuple[HostRecord, ...]:
         opened = (_record(*row) for row in rows())
-        return tuple(one for one in opened if one.is_believed or (not one.lease_until and tx.is_hosted()))
+        return tuple(record for record in opened if record.is_believed or (not record.lease_until and tx.is_hosted()))
 
-    return found
+    return owners
 
 
 RETURNS = 10_000
@@ -111,8 +111,8 @@ def expected_hosts(tx: Transaction) -> tuple[HostRecord, ...]:
     The lease of one runs out while its server is away, or while it is held up. One that shares the agents is started
     again where it ends, by whatever watches over it.
     """
-    found = (_record(*row) for row in tx.run("expected_hosts", within=RETURNS))
-    return tuple(one for one in found if one.lease_until and (one.name is not None or not one.is_gone))
+    records = (_record(*row) for row in tx.run("expected_hosts", within=RETURNS))
+    return tuple(record for record in records if record.lease_until and (record.name is not None or not record.is_gone))
 
 
 def owner(tx: Transaction) -> HostRecord | None:
@@ -146,13 +146,13 @@ def recent_hosts(tx: Transaction) -> list[HostRecord]:
     held = tx.held([row[0] for row in rows]) if tx.is_hosted() else set[str]()
     return [
         replace(
-            (one := _record(*row)),
+            (record := _record(*row)),
             ended_at=ended,
             shards=shards,
             working=working,
             build=build,
-            age=max(0, one.now - one.lease_until + lease) if one.lease_until else None,
-            silent=one.id not in held or (bool(lease) and not one.is_believed),
+            age=max(0, record.now - record.lease_until + lease) if record.lease_until else None,
+            silent=record.id not in held or (bool(lease) and not record.is_believed),
         )
         for *row, ended, lease, shards, working, build in rows
     ]
@@ -177,22 +177,22 @@ def _record(
 
 def find_host(tx: Transaction, text: str) -> HostRecord:
     """The living host with this name, or this id. Raises `NoHost`."""
-    living = [one for one in recent_hosts(tx) if one.ended_at is None]
-    for one in living:
-        if text in (one.name, one.id):
-            return one
-    names = ", ".join(one.name or one.id for one in living) or "there are none"
+    living = [host for host in recent_hosts(tx) if host.ended_at is None]
+    for host in living:
+        if text in (host.name, host.id):
+            return host
+    names = ", ".join(host.name or host.id for host in living) or "there are none"
     raise NoHost(f"No living host is called {text[:80]!r}; those that live: {names}.")
 
 
 def find_taker(tx: Transaction, text: str) -> HostRecord:
     """The living host with this name, or this id, that takes agents. Raises `NoHost`."""
-    found = find_host(tx, text)
-    if found.draining:
+    host = find_host(tx, text)
+    if host.draining:
         raise NoHost(f"Host {text} gives its agents away, and takes none. Name another.")
-    if not found.shards:
+    if not host.shards:
         raise NoHost(f"Host {text} has just started, and takes no agents yet. Try again in some seconds.")
-    return found
+    return host
 
 
 class Vacant(NamedTuple):
@@ -232,7 +232,7 @@ def why_ended(tx: Transaction, host: str, then: str = "") -> Fenced:
     name = next((row[3] for row in tx.run("hosts") if row[0] == host), None)
     if name is None:
         return Fenced(f"Another host has taken this database over, since the lease was not renewed in time.{then}")
-    other = next((one for one in open_hosts(tx) if one.name == name and one.id != host), None)
+    other = next((namesake for namesake in open_hosts(tx) if namesake.name == name and namesake.id != host), None)
     if other is not None:
         return HostReplaced(
             f"Another host named {name} was started, and has taken the place of this one: {other}.{then}"
@@ -243,7 +243,7 @@ def why_ended(tx: Transaction, host: str, then: str = "") -> Fenced:
 
 def host_names(hosts: Sequence[HostRecord]) -> Mapping[str, str]:
     """The names of hosts by id, where agents may live on one or another: empty for less than two hosts."""
-    return {one.id: one.name or one.id[:6] for one in hosts} if len(hosts) > 1 else {}
+    return {host.id: host.name or host.id[:6] for host in hosts} if len(hosts) > 1 else {}
 
 
 def went_back(location: str, known: str) -> Fenced:

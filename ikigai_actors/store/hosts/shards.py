@@ -40,8 +40,8 @@ def shares(tx: Transaction, host: str) -> Shares:
 
 def claim(tx: Transaction, host: str, waited: float) -> None:
     """Take shards that nobody has, as `room` says. The row of the tree is locked, and the host lives."""
-    found = shares(tx, host)
-    if most := min(found.vacant, room(host, found.members, found.shards, waited)):
+    shared = shares(tx, host)
+    if most := min(shared.vacant, room(host, shared.members, shared.shards, waited)):
         tx.run("claim_some_shards", host=host, most=most)
 
 
@@ -105,11 +105,11 @@ class GiveShards(Unit):
     concerns_hosts = True
 
     def write(self, tx: Transaction, locked: LockedRows) -> GivenAgents:
-        given = tx.run("give_shards", shards=[str(shard) for shard in self.shards], host=self.host, to=self.to)
-        if len(given) < len(self.shards):
+        moved = tx.run("give_shards", shards=[str(shard) for shard in self.shards], host=self.host, to=self.to)
+        if len(moved) < len(self.shards):
             raise StoreConflict(f"Shards {', '.join(map(str, self.shards))} cannot be given to host {self.to}.")
         if resumed := [uuid for (uuid,) in tx.run("resumed_in", shards=[str(shard) for shard in self.shards])]:
             locked.lock(tx, resumed)
             tx.run("forget_resumes", uuids=resumed)
-        living = sum(one.agents for one in living_in(tx, self.shards).values())
+        living = sum(shard.agents for shard in living_in(tx, self.shards).values())
         return GivenAgents(living, agents_in(tx, self.shards, self.with_actors()))

@@ -55,8 +55,8 @@ def set_up(connection: Connection, patience: float) -> Greeting:
     is_pooled = int(answer.get_value(0, 0) or 0) != connection.info.backend_pid
     for each in ("BEGIN", "COMMIT") if is_pooled else ():  # a pooler that takes no transactions says so at BEGIN alone
         _answer(connection.pgconn, each, patience)
-    found = [answer.get_value(0, column) for column in range(1, 1 + len(MUST_BE_ON))]
-    return Greeting(is_pooled, losing([None if value is None else value.decode() for value in found]))
+    values = [answer.get_value(0, column) for column in range(1, 1 + len(MUST_BE_ON))]
+    return Greeting(is_pooled, losing([None if value is None else value.decode() for value in values]))
 
 
 def leave_unread(connection: Connection) -> None:

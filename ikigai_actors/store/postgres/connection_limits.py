@@ -80,22 +80,22 @@ def check_limits(store: Store) -> None:
         StoreUnavailable: too many of them are in use at the moment, or will be.
     """
     try:
-        found = store.write(limits)  # by that connection: it has the name of the host from now on
+        rows = store.write(limits)  # by that connection: it has the name of the host from now on
     except StoreUnavailable:
         raise
     except StoreError as error:  # a server of another make
         logger.info("The limits of connections could not be asked for: %s", error)
         return
-    for whose, most, remedy, others in found:
+    for whose, most, remedy, others in rows:
         if most - others >= HOST_CONNECTIONS:
             continue
-        told = (
+        text = (
             f"Database {store.location}: a host needs {HOST_CONNECTIONS} connections, and {whose} has {most}, of "
             f"which {others} are in use by others or kept for their hosts."
         )
         if most < HOST_CONNECTIONS:
-            raise StoreUnusable(f"{told} Raise the limit ({remedy}).")
-        raise StoreUnavailable(f"{told} Close some of those, or raise the limit ({remedy}).")
+            raise StoreUnusable(f"{text} Raise the limit ({remedy}).")
+        raise StoreUnavailable(f"{text} Close some of those, or raise the limit ({remedy}).")
 
 
 def check_own(store: Store, separate: Store) -> None:

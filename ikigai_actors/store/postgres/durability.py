@@ -6,13 +6,13 @@ MUST_BE_ON = ("fsync", "full_page_writes", "synchronous_commit")
 """The settings that must not be off. The last one may be that of a user or a database."""
 
 
-def losing(found: Sequence[str | None]) -> str:
+def losing(values: Sequence[str | None]) -> str:
     """The warnings for a person about the values of `MUST_BE_ON`; nothing where what was committed survives."""
-    off = [name for name, value in zip(MUST_BE_ON, found, strict=True) if value == "off"]
+    off = [name for name, value in zip(MUST_BE_ON, values, strict=True) if value == "off"]
     if not off:
         return ""
-    told = " and ".join(f"{name} = off" for name in off)
+    settings = " and ".join(f"{name} = off" for name in off)
     return (
-        f"its server has {told}: what was acknowledged may be gone after a power cut or a crash of the server. Turn it "
-        "on there, or for the role or the database that has turned it off (ALTER … RESET)."
+        f"its server has {settings}: what was acknowledged may be gone after a power cut or a crash of the server. "
+        "Turn it on there, or for the role or the database that has turned it off (ALTER … RESET)."
     )

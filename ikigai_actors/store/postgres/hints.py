@@ -104,5 +104,5 @@ def secret_of(connection: Connection) -> str:
 
 def together(hints: Iterable[frozenset[str]]) -> frozenset[str] | None:
     """The agents that several hints name together; None for any agent."""
-    found = [*hints]
-    return frozenset().union(*found) if all(found) else None
+    sets = [*hints]
+    return frozenset().union(*sets) if all(sets) else None

@@ -96,10 +96,10 @@ class _Server:
         self.url, self._patience = url, patience
         self.errors, self.hints = PostgresErrors(url), Hints()
         try:
-            given = conninfo_to_dict(url)
+            known = conninfo_to_dict(url)
         except psycopg.Error as error:
             raise self.errors.bad_url(error) from self.errors.cause(error)
-        self.settings = {key: value for key, value in _SETTINGS.items() if key not in given}
+        self.settings = {key: value for key, value in _SETTINGS.items() if key not in known}
         self.settings["client_encoding"] = "UTF8"  # a server of another kind would give bytes for text
         self.is_pooled = False
         """Whether a pooler is before it, as its connections show."""

@@ -211,7 +211,7 @@ class PostgresTransaction(BaseTransaction):
 
     def _run_many(self, query: str, parameters: list[Parameters]) -> None:
         statement = for_postgres(query)
-        many = [as_arrays(statement, one) for one in parameters]
+        many = [as_arrays(statement, parameter) for parameter in parameters]
         self._trips.gather(GatheredMany(statement.sql.encode(), many))
 
     def _require(self, query: str, parameters: Parameters) -> bool:

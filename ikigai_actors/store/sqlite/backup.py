@@ -54,7 +54,7 @@ def back_up(store: Store, target: Path, examine: Callable[[Store], T]) -> T:
     try:
         _fill(part, store)
         with closing(SQLiteStore(part)) as copy:
-            found = examine(copy)
+            examination = examine(copy)
         _settle(part)
         refuse_to_overwrite(target, "a backup")
         part.rename(target)
@@ -65,7 +65,7 @@ def back_up(store: Store, target: Path, examine: Callable[[Store], T]) -> T:
         for suffix in _BESIDE:
             with contextlib.suppress(OSError):
                 part.with_name(part.name + suffix).unlink()
-    return found
+    return examination
 
 
 def as_target(text: str) -> Path:

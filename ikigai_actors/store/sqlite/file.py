@@ -133,7 +133,7 @@ class Anchor:
         with _lock:
             self._users -= 1
             if self._users == 0:
-                _anchors.pop(next(inode for inode, one in _anchors.items() if one is self))
+                _anchors.pop(next(inode for inode, anchor in _anchors.items() if anchor is self))
                 for descriptor in self._descriptors:
                     os.close(descriptor)
 
@@ -195,10 +195,10 @@ class SQLiteFile:
     def check(self) -> None:
         """Raise `StoreUnusable` for a file that was moved or deleted: SQLite would go on writing to it unseen."""
         try:
-            found: list[Inode | None] = [(status.st_dev, status.st_ino) for status in map(os.stat, self._paths)]
+            inodes: list[Inode | None] = [(status.st_dev, status.st_ino) for status in map(os.stat, self._paths)]
         except OSError:  # one is gone, or was not there
-            found = list(map(inode, self._paths))
-        for name, seen, now in zip(self._names, self._seen, found, strict=False):
+            inodes = list(map(inode, self._paths))
+        for name, seen, now in zip(self._names, self._seen, inodes, strict=False):
             if now != seen:
                 raise StoreUnusable(self._gone(name))
 

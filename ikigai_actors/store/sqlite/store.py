@@ -112,9 +112,9 @@ class _Session:
 
 def _fill(connection: sqlite3.Connection, image: bytes) -> None:
     """Give a database in memory its first contents. Deserialized itself, it could not grow beyond a gigabyte."""
-    with contextlib.closing(sqlite3.connect(":memory:")) as given:
-        given.deserialize(image)
-        given.backup(connection)
+    with contextlib.closing(sqlite3.connect(":memory:")) as memory:
+        memory.deserialize(image)
+        memory.backup(connection)
 
 
 class SQLiteStore(Store):

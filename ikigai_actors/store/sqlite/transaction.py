@@ -59,10 +59,10 @@ process ends, the next one finds it committed.
 
 def failed_commit(error: sqlite3.Error, location: str) -> StoreError:
     """Our error for one of sqlite3's, from COMMIT."""
-    told = ours(error, location)
+    failure = ours(error, location)
     if getattr(error, "sqlite_errorname", "").startswith(_UNCOMMITTED):
-        return told
-    return CommitUnknown(f"{told} It came from COMMIT, so the transaction may or may not be written.")
+        return failure
+    return CommitUnknown(f"{failure} It came from COMMIT, so the transaction may or may not be written.")
 
 
 _NO_STAMPS = (), False
@@ -92,8 +92,8 @@ class SQLiteTransaction(BaseTransaction):
         columns = tuple((row[1], row[2], row[3] or row[5]) for row in self.execute(f"PRAGMA table_info({table})"))
         if not self.execute(_find_misfit(table, columns))[0][0]:
             return []
-        [found] = self.execute(_count_misfits(table, columns))
-        return [name for (name, _, _), count in zip(columns, found, strict=True) if count]
+        [counts] = self.execute(_count_misfits(table, columns))
+        return [name for (name, _, _), count in zip(columns, counts, strict=True) if count]
 
     def run(self, query: str, **parameters: Any) -> list[Row]:
         if self._failure is not None:

@@ -257,9 +257,9 @@ def _seen(path: Path, patience: float) -> int:
 
 def has_no_table(location: str) -> StoreUnusable:
     """The refusal of a file that an earlier program has used, and whose tables are in a log that is not there."""
-    told = _LOST.format(log=f"{location}{LOG}")
+    loss = _LOST.format(log=f"{location}{LOG}")
     return StoreUnusable(
-        f"Database {location} has no table. It {told} {_ANOTHER_COPY} If nothing in it is needed, delete the file."
+        f"Database {location} has no table. It {loss} {_ANOTHER_COPY} If nothing in it is needed, delete the file."
     )
 
 

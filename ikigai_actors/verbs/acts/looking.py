@@ -91,18 +91,18 @@ def agents(reach: Access, under: str | None = None, dead: bool = False) -> Agent
     """
     shown, more = reach.below(under, MOST_AGENTS, dead)
     times = last_activity(reach.system, shown)
-    found: list[AgentOfTree] = [
+    rows: list[AgentOfTree] = [
         {
-            "agent": one.uuid,
-            "name": one.name,
-            "state": str(reach.system.state_of(one)),
-            "parent": one.supervisor_uuid if one.uuid != reach.top else None,
-            "spent": spent_by(one),
-            "last_activity": iso_time(times[one.uuid]),
+            "agent": record.uuid,
+            "name": record.name,
+            "state": str(reach.system.state_of(record)),
+            "parent": record.supervisor_uuid if record.uuid != reach.top else None,
+            "spent": spent_by(record),
+            "last_activity": iso_time(times[record.uuid]),
         }
-        for one in shown
+        for record in shown
     ]
-    return {"result": found, "more": more}
+    return {"result": rows, "more": more}
 
 
 @act("history", "Show a history", verb="history", gives=list[ShownMessage], hints=ONLY_READS)
@@ -119,34 +119,37 @@ def history(
         last: How many messages. Default: 20.
     """
     scrollback = scrollback_of(reach.client, reach.find(agent).uuid)
-    return [_message(one) for one in (scrollback.latest(last) if before is None else scrollback.before(before, last))]
+    return [
+        _message(message)
+        for message in (scrollback.latest(last) if before is None else scrollback.before(before, last))
+    ]
 
 
 @act("diff", "Compare two histories", verb="diff", gives=HistoryDifference, hints=ONLY_READS)
 def diff(reach: Access, a: NamedAgent, b: NamedAgent) -> HistoryDifference:
     """Show up to which position two agents have the same history, and what each has said since."""
-    found = reach.ref(a).diff(reach.ref(b))
-    return {"common": found.common, "a": _part(found.a), "b": _part(found.b)}
+    diff = reach.ref(a).diff(reach.ref(b))
+    return {"common": diff.common, "a": _part(diff.a), "b": _part(diff.b)}
 
 
 @act("approvals", "List calls that ask", verb="approvals", gives=list[AskingCalls], hints=ONLY_READS)
 def approvals(reach: Access) -> list[AskingCalls]:
     """List the calls of tools that wait for a decision, by agent."""
-    found: dict[str, list[AskingCall]] = {}
+    calls: dict[str, list[AskingCall]] = {}
     for call in reach.system.approvals.pending():
-        found.setdefault(call.agent, []).append(call_that_asks(call))
-    return [{"agent": uuid, "asks": calls} for uuid, calls in found.items() if reach.reaches(uuid)]
+        calls.setdefault(call.agent, []).append(call_that_asks(call))
+    return [{"agent": uuid, "asks": calls} for uuid, calls in calls.items() if reach.reaches(uuid)]
 
 
 def _message(message: Message) -> ShownMessage:
     """A message, with the calls of a reply, and of a result the call that it answers."""
     made = calls_in(message) if message.kind == Kind.ASSISTANT else ()
     calls = [(call, json.dumps(dict(call.input), ensure_ascii=False)) for call in made]
-    cut = any(len(text) > SHOWN_LENGTH for text in (message.content, *(given for _, given in calls)))
+    cut = any(len(text) > SHOWN_LENGTH for text in (message.content, *(arguments for _, arguments in calls)))
     shown: ShownMessage = {"position": message.id, "kind": str(message.kind), "text": message.content[:SHOWN_LENGTH]}
     if calls:
         shown["calls"] = [
-            {"id": call.id, "tool": call.name, "arguments": given[:SHOWN_LENGTH]} for call, given in calls
+            {"id": call.id, "tool": call.name, "arguments": arguments[:SHOWN_LENGTH]} for call, arguments in calls
         ]
     if message.kind == Kind.TOOL_RESULT:
         shown["id"], shown["tool"] = str(message.data.get("tool_use_id")), str(message.data.get("name"))
@@ -162,5 +165,5 @@ def _part(tail: Tail) -> TailPart:
     return {
         "agent": tail.agent,
         "name": tail.name,
-        "messages": [_message(one) for one in tail.messages[-MOST_SHOWN:]],
+        "messages": [_message(message) for message in tail.messages[-MOST_SHOWN:]],
     }

@@ -103,12 +103,12 @@ def documents(
     """
     known = reach.system.documents
     if do == "list":
-        return [{"path": one.path, "version": one.version} for one in known.list(path or "")]
+        return [{"path": document.path, "version": document.version} for document in known.list(path or "")]
     if path is None:
         raise BadInput(f"Give the path of the document to {do}.")
     if do == "read":
-        found = known.read(path, version)
-        return [{"path": found.path, "version": found.version, "text": found.body or ""}]
+        document = known.read(path, version)
+        return [{"path": document.path, "version": document.version, "text": document.body or ""}]
     if text is None:
         raise BadInput("Give the text to write.")
     return [{"path": path, "version": known.write(path, text, expect=version)}]

@@ -121,7 +121,9 @@ def fork(
         answer = reach.client.read(lambda tx: answer_of(tx, asked))
         if answer is not None and isinstance(answer.value, IkigaiError):
             return {**reach.turns.look_at(_existing(reach, asked.agent, answer.value, said)), "existed": True}
-        known = [{**turn, "handle": str(reach.turns.settled(one))} for turn, one in zip(seen, handles, strict=True)]
+        known = [
+            {**turn, "handle": str(reach.turns.settled(handle))} for turn, handle in zip(seen, handles, strict=True)
+        ]
         return known[0] if count is None else known
 
     return Begun(handles, give, reach.quick, is_task=count is None, is_silent=said is None)

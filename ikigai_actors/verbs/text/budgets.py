@@ -23,28 +23,28 @@ def dollar_text(micro: int) -> str:
     return amount_text("usd", micro)
 
 
-def budget_lines(found: BudgetStatus | None, name: str) -> Iterator[str]:
+def budget_lines(status: BudgetStatus | None, name: str) -> Iterator[str]:
     """A line for each limit of a budget; ``name`` is what people call its owner."""
-    if found is None:
+    if status is None:
         yield "no budget limits it"
         return
-    strict = " (strict)" if found.strict else ""
-    yield f"budget of {name}{strict}" + (f", {found.waiting} waiting for it" if found.waiting else "")
-    for unit, granted in found.granted.items():
-        parts = [f"{_shown(unit, found.spent.get(unit, 0))} of {_shown(unit, granted)}"]
-        if held := found.held.get(unit):
+    strict = " (strict)" if status.strict else ""
+    yield f"budget of {name}{strict}" + (f", {status.waiting} waiting for it" if status.waiting else "")
+    for unit, granted in status.granted.items():
+        parts = [f"{_shown(unit, status.spent.get(unit, 0))} of {_shown(unit, granted)}"]
+        if held := status.held.get(unit):
             parts.append(f"{_shown(unit, held)} held")
-        if risk := found.risk.get(unit):
+        if risk := status.risk.get(unit):
             parts.append(f"up to {_shown(unit, risk)} more at worst")
-        if beyond := found.beyond.get(unit):
+        if beyond := status.beyond.get(unit):
             parts.append(f"{_shown(unit, beyond)} of it beyond what providers were allowed")
         yield "  " + ", ".join(parts)
 
 
-def short_budget(found: BudgetStatus) -> tuple[str, float]:
+def short_budget(status: BudgetStatus) -> tuple[str, float]:
     """The part of a budget that is spent, as on a meter: ``$1.24 of $5.00``, and which part that is."""
-    unit = main_unit(found)
-    spent, granted = found.spent.get(unit, 0), found.granted[unit]
+    unit = main_unit(status)
+    spent, granted = status.spent.get(unit, 0), status.granted[unit]
     part = spent / granted if granted else 1.0
     if unit == "usd":
         return f"{money(spent)} of {money(granted)}", part
@@ -53,9 +53,9 @@ def short_budget(found: BudgetStatus) -> tuple[str, float]:
     return f"{_shown(unit, spent)} of {_shown(unit, granted)}", part
 
 
-def main_unit(found: BudgetStatus) -> str:
+def main_unit(status: BudgetStatus) -> str:
     """The unit of a budget that people look at first: its dollars, or else its tokens, or else what it limits."""
-    return next((one for one in ("usd", "tokens") if one in found.granted), next(iter(found.granted)))
+    return next((unit for unit in ("usd", "tokens") if unit in status.granted), next(iter(status.granted)))
 
 
 def _shown(unit: str, amount: float) -> str:

@@ -61,9 +61,9 @@ def described_call(call: PendingCall, text: str | None = None) -> str:
 
 def edited_file(call: PendingCall) -> str | None:
     """The path of the file that a call edits; None for another call."""
-    given = call.input
-    texts = [given.get(name) for name in ("file_path", "old_string", "new_string")]
-    return str(texts[0]) if all(isinstance(one, str) for one in texts) else None
+    arguments = call.input
+    texts = [arguments.get(name) for name in ("file_path", "old_string", "new_string")]
+    return str(texts[0]) if all(isinstance(text, str) for text in texts) else None
 
 
 def call_line(call: PendingCall) -> str:
@@ -71,13 +71,13 @@ def call_line(call: PendingCall) -> str:
     return f"{visible(call.tool)} {visible(as_json(dict(call.input)))}"
 
 
-def call_subject(tool: str, given: Mapping[str, Any]) -> str:
+def call_subject(tool: str, arguments: Mapping[str, Any]) -> str:
     """The subject of a call, on one line: the command, or the file, or else all arguments with their names."""
-    subject = given.get("command" if tool == "bash" else "file_path")
+    subject = arguments.get("command" if tool == "bash" else "file_path")
     if isinstance(subject, str):
         return one_line(subject)
-    values = (value if isinstance(value, str) else as_json(value) for value in given.values())
-    return "  ".join(f"{one_line(name)}: {one_line(value)}" for name, value in zip(given, values, strict=True))
+    values = (value if isinstance(value, str) else as_json(value) for value in arguments.values())
+    return "  ".join(f"{one_line(name)}: {one_line(value)}" for name, value in zip(arguments, values, strict=True))
 
 
 def call_page(call: PendingCall, text: str | None = None) -> list[CallLine]:
@@ -102,23 +102,23 @@ def _change(call: PendingCall) -> Iterator[CallLine]:
     yield CallLine("It is called with:")
 
 
-def whole_call(tool: str, given: Mapping[str, Any]) -> str:
+def whole_call(tool: str, arguments: Mapping[str, Any]) -> str:
     """A call with all that it was given: on one line, or with its page below the name of the tool."""
-    lines = [str(line) for line in input_page(given)]
+    lines = [str(line) for line in input_page(arguments)]
     return f"{visible(tool)}  {lines[0]}" if len(lines) == 1 else "\n".join([visible(tool), *lines])
 
 
 def input_page(call_input: Mapping[str, Any], text: str | None = None) -> list[CallLine]:
     """The lines of what a call was given; ``text`` is as for `call_page`."""
-    given = dict(call_input)
-    old, new = given.get("old_string"), given.get("new_string")
+    arguments = dict(call_input)
+    old, new = arguments.get("old_string"), arguments.get("new_string")
     if isinstance(old, str) and isinstance(new, str):
-        rest = {name: value for name, value in given.items() if name not in ("old_string", "new_string")}
-        lines = [*map(CallLine, _arguments(rest)), *_edit(old, new, given.get("replace_all") is True, text or "")]
-    elif len(given) == 1 and isinstance(command := given.get("command"), str):
+        rest = {name: value for name, value in arguments.items() if name not in ("old_string", "new_string")}
+        lines = [*map(CallLine, _arguments(rest)), *_edit(old, new, arguments.get("replace_all") is True, text or "")]
+    elif len(arguments) == 1 and isinstance(command := arguments.get("command"), str):
         lines = [*map(CallLine, command.split("\n"))]
     else:
-        lines = [*map(CallLine, _arguments(given))]
+        lines = [*map(CallLine, _arguments(arguments))]
     return [CallLine(visible(line.text), line.part) for line in lines]
 
 
@@ -127,8 +127,8 @@ def visible(text: str) -> str:
     return text if text.isprintable() else "".join(sign if sign.isprintable() else _spelled(sign) for sign in text)
 
 
-def _arguments(given: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in given.items():
+def _arguments(arguments: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in arguments.items():
         if isinstance(value, str) and "\n" in value:
             yield f"{name}:"
             yield from (f"    {line}" for line in value.split("\n"))
@@ -138,7 +138,7 @@ def _arguments(given: Mapping[str, Any]) -> Iterator[str]:
 
 def _edit(old: str, new: str, everywhere: bool, text: str) -> Iterator[CallLine]:
     """An edit as a difference: of whole lines of the file, with those around them, where the file has the old text."""
-    old, new, text = (one.replace("\r\n", "\n") for one in (old, new, text))
+    old, new, text = (part.replace("\r\n", "\n") for part in (old, new, text))
     at = text.find(old) if old else -1
     if at < 0:
         yield from _difference(old.split("\n"), new.split("\n"))

@@ -31,15 +31,15 @@ _MOST_LINES = 5
 """How many lines of one message are shown."""
 
 
-def diff_page(found: Diff, columns: int, called: NameOf = no_name, beside: bool = True) -> list[str]:
+def diff_page(diff: Diff, columns: int, called: NameOf = no_name, beside: bool = True) -> list[str]:
     """The lines of a diff, each of at most this many columns; the histories are beside each other where there is room.
 
     Not ``beside``: one below the other.
     """
     beside = beside and columns >= SIDE_BY_SIDE
     column = columns if not beside else (columns - len(_BETWEEN)) // 2
-    a, b = ([_title(tail, column), *_steps(tail, column, called)] for tail in (found.a, found.b))
-    head = [*_folded(_common(found), columns), ""]
+    a, b = ([_title(tail, column), *_steps(tail, column, called)] for tail in (diff.a, diff.b))
+    head = [*_folded(_common(diff), columns), ""]
     if not beside:
         return [*head, *(line for step in a for line in step), "", *(line for step in b for line in step)]
     empty: list[str] = []
@@ -48,14 +48,14 @@ def diff_page(found: Diff, columns: int, called: NameOf = no_name, beside: bool 
 
 
 def _beside(left: list[str], right: list[str], column: int) -> Iterator[str]:
-    for one, other in zip_longest(left, right, fillvalue=""):
-        yield f"{pad(one, column)}{_BETWEEN}{other}".rstrip()
+    for line, other in zip_longest(left, right, fillvalue=""):
+        yield f"{pad(line, column)}{_BETWEEN}{other}".rstrip()
 
 
-def _common(found: Diff) -> str:
-    if not found.common:
+def _common(diff: Diff) -> str:
+    if not diff.common:
         return "They have nothing in common."
-    return f"In common: the messages up to {found.common}."
+    return f"In common: the messages up to {diff.common}."
 
 
 def _title(tail: Tail, column: int) -> list[str]:
@@ -75,8 +75,8 @@ def _steps(tail: Tail, column: int, called: NameOf) -> list[list[str]]:
 
 def _entry(message: Message, column: int, called: NameOf) -> Sequence[str]:
     words = message_words(message, called)
-    told = words.line if words.rule and words.line else one_line(words.entry)
-    lines = _folded(f"{message.id:>4}  {message.kind}  {told}", column, indent=_INDENT)
+    text = words.line if words.rule and words.line else one_line(words.entry)
+    lines = _folded(f"{message.id:>4}  {message.kind}  {text}", column, indent=_INDENT)
     return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], f"{_INDENT}…"]
 
 

@@ -78,12 +78,12 @@ def hosts_differ(event: HostsDiffer) -> str:
 def _differing(differences: Sequence[ToolDifference]) -> str:
     """Tools that differ, each with what differs: ``price (description, policy), refund (not at a and b)``."""
     more = [f"{len(differences) - MOST_TOOLS} more"] if len(differences) > MOST_TOOLS else []
-    return ", ".join([*(_difference(one) for one in differences[:MOST_TOOLS]), *more])
+    return ", ".join([*(_difference(difference) for difference in differences[:MOST_TOOLS]), *more])
 
 
-def _difference(one: ToolDifference) -> str:
-    without = [f"not at {enumerated([one_line(host) for host in one.without])}"] if one.without else []
-    return f"{one_line(one.tool)} ({', '.join([*one.traits, *without])})"
+def _difference(difference: ToolDifference) -> str:
+    without = [f"not at {enumerated([one_line(host) for host in difference.without])}"] if difference.without else []
+    return f"{one_line(difference.tool)} ({', '.join([*difference.traits, *without])})"
 
 
 def enumerated(names: Sequence[str]) -> str:

@@ -71,9 +71,9 @@ def _heading(branch: Branch, log: str) -> str:
     if log.startswith(ORIGIN):
         others = len(branch.origins[of.uuid].agents) - 1
         return f"## What {branch.called(of.uuid)} {f'and {others:,} more inherit' if others else 'inherits'}"
-    told = f"{of.status}{f': {of.exit_reason}' if of.exit_reason else ''}"
+    state = f"{of.status}{f': {of.exit_reason}' if of.exit_reason else ''}"
     where = f", forked from {branch.called(of.parent_uuid)} at {of.fork_message_id}" if of.parent_uuid else ""
-    return f"## {branch.called(of.uuid)}\n\n{told}{where}"
+    return f"## {branch.called(of.uuid)}\n\n{state}{where}"
 
 
 def _message(fields: dict[str, Any], branch: Branch) -> Iterator[str]:

@@ -25,17 +25,17 @@ def files_in(text: str) -> list[Path]:
     Raises:
         BadInput: ``@`` names what would be a picture or the like, and there is no such file.
     """
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     for at, double, single, bare in _WORD.findall(text):
         word = double or single or re.sub(r"\\(.)", r"\1", bare)
         if not at and not word.startswith(("/", "~/", "file://")):
             continue
         path = _known(word) or _known(word.rstrip(_TRAILING))
         if path is not None:
-            found[path] = None
+            paths[path] = None
         elif at and Path(word.rstrip(_TRAILING)).suffix.lower() in _SUFFIXES:
             raise BadInput(f"There is no file {word!r} to attach.")
-    return list(found)
+    return list(paths)
 
 
 def is_command(line: str) -> bool:
@@ -45,14 +45,14 @@ def is_command(line: str) -> bool:
 
 def attachments_in(text: str) -> tuple[Attachment, ...]:
     """The files that a text mentions, read and checked. Raises `BadInput`."""
-    given = tuple(attachment(path) for path in files_in(text))
-    check_sum(given)
-    return given
+    attachments = tuple(attachment(path) for path in files_in(text))
+    check_sum(attachments)
+    return attachments
 
 
 def _begins_with_file(line: str) -> bool:
-    found = _WORD.match(line)
-    return found is not None and _known(re.sub(r"\\(.)", r"\1", found[0])) is not None
+    match = _WORD.match(line)
+    return match is not None and _known(re.sub(r"\\(.)", r"\1", match[0])) is not None
 
 
 def _known(word: str) -> Path | None:

@@ -148,14 +148,14 @@ def message_words(message: Message, called: NameOf = no_name) -> MessageWords:
         case Kind.REWIND:
             entry, line = f"to the mark at {data.get('mark', '?')}", "rewound to the latest mark"
         case Kind.SUMMARY if content:
-            told = f"messages up to {data.get('keep_from', 1) - 1}"
-            entry, line = f"of {told}: {content}", f"summarised: {told}{_saved(data)}"
+            span = f"messages up to {data.get('keep_from', 1) - 1}"
+            entry, line = f"of {span}: {content}", f"summarised: {span}{_saved(data)}"
         case Kind.SUMMARY:
-            told = f"long results before message {data.get('elide', 0)}"
-            entry, line = f"by reference: {told}", f"by reference from now on: {told}"
+            span = f"long results before message {data.get('elide', 0)}"
+            entry, line = f"by reference: {span}", f"by reference from now on: {span}"
         case Kind.UNCOMPACT:
-            told = f"the summary at {data.get('summary', '?')}"
-            entry, line = f"took off {told}", f"took off {told}: the messages are back"
+            summary = f"the summary at {data.get('summary', '?')}"
+            entry, line = f"took off {summary}", f"took off {summary}: the messages are back"
         case Kind.MERGE:
             entry, line = _merged(message, called)
         case Kind.OMITTED:
@@ -166,7 +166,7 @@ def message_words(message: Message, called: NameOf = no_name) -> MessageWords:
             child = _called(data, "child", called)
             entry, line = f"{trial}, forked {child}: {asked}", f"{trial} ({child}): {asked}"
         case Kind.NOTE if isinstance(data.get("verdicts"), list):
-            verdicts = [_verdict(one) for one in data["verdicts"]]
+            verdicts = [_verdict(verdict) for verdict in data["verdicts"]]
             entry, line = "\n".join(verdicts) or "no verdict yet", "; ".join(verdicts) or "no verdict yet"
         case Kind.NOTE if isinstance(data.get("terms"), dict):
             entry = f"experiment {json.dumps(data['terms'], ensure_ascii=False)}"
@@ -187,7 +187,7 @@ def message_words(message: Message, called: NameOf = no_name) -> MessageWords:
 def attached_lines(message: Message) -> list[str]:
     """A line for each picture and the like that belongs to a message: its name, type and size."""
     listed = message.data.get(ATTACHMENTS_KEY) or ()
-    return [f"[attached: {one_line(name_and_size(one))}]" for one in listed]
+    return [f"[attached: {one_line(name_and_size(attachment))}]" for attachment in listed]
 
 
 def _clock(until: int, message: Message) -> str:
@@ -219,16 +219,16 @@ def _merged(message: Message, called: NameOf) -> tuple[str, str]:
     positions = (
         ", ".join(map(str, data.get("positions") or ())) or f"{data.get('since', 0) + 1}–{data.get('head', '?')}"
     )
-    told = f"{_called(data, 'from', called)}, messages {positions}"
-    documents = [merged_document(one) for one in data.get("documents") or ()]
-    entry = "\n".join([f"of {told}: {message.content}", *documents])
-    return entry, "; ".join([f"merged: {told}", *documents])
+    source = f"{_called(data, 'from', called)}, messages {positions}"
+    documents = [merged_document(document) for document in data.get("documents") or ()]
+    entry = "\n".join([f"of {source}: {message.content}", *documents])
+    return entry, "; ".join([f"merged: {source}", *documents])
 
 
-def merged_document(one: Mapping[str, Any]) -> str:
+def merged_document(document: Mapping[str, Any]) -> str:
     """A document of a branch that was merged, as its message has it: its path and version, and a conflict."""
-    conflict = f", a conflict: somebody else has written version {one['other']}" if one.get("other") else ""
-    return f"{one['path']}, version {one['version']}{conflict}"
+    conflict = f", a conflict: somebody else has written version {document['other']}" if document.get("other") else ""
+    return f"{document['path']}, version {document['version']}{conflict}"
 
 
 def _saved(data: Mapping[str, Any]) -> str:
@@ -292,5 +292,5 @@ def _filled(context: "Context") -> Iterator[str]:
 
 
 def _tokens(usage: Mapping[str, Any]) -> str:
-    told = [f"{many} {name.removesuffix('_tokens').replace('_', ' ')}" for name, many in usage.items() if many]
-    return f"{', '.join(told)}, as last reported" if told else "none reported"
+    counts = [f"{many} {name.removesuffix('_tokens').replace('_', ' ')}" for name, many in usage.items() if many]
+    return f"{', '.join(counts)}, as last reported" if counts else "none reported"

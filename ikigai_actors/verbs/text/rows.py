@@ -28,11 +28,11 @@ def _shown(name: str, value: Any) -> Any:
 def as_value(value: object) -> object:
     """A value as JSON has it: records by their fields, times in ISO 8601."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {name: as_value(one) for name, one in as_row(value).items()}
+        return {name: as_value(field) for name, field in as_row(value).items()}
     if isinstance(value, Mapping):
-        return {str(name): as_value(one) for name, one in value.items()}
+        return {str(name): as_value(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [as_value(one) for one in value]
+        return [as_value(item) for item in value]
     return value.isoformat() if isinstance(value, datetime) else value
 
 

@@ -101,8 +101,8 @@ def tree_lines(
     """
     shown = shown_names(records) if labels is None else labels
     nodes = drawn(
-        [one for one in records if one.uuid not in trials.hidden],
-        lambda one: one.living if wanted is None else wanted(one.uuid),
+        [record for record in records if record.uuid not in trials.hidden],
+        lambda record: record.living if wanted is None else wanted(record.uuid),
     )
     dead = {record.uuid for record in records if not record.living}
     before = [node.branch if is_drawn else _INDENT * min(node.depth, DEEPEST) for node in nodes]

@@ -36,8 +36,8 @@ def copy_to(source: str, target: str, bar: Bar = no_bar) -> Transfer:
             host = original.read(owner)
         finally:
             copy.close()
-    told = ", ".join(f"{counts[table]} {noun}" for table, noun in _SHOWN.items())
-    lines = [f"Copied {told} from {original.location} to {copy.location}: every row is the same."]
+    counted = ", ".join(f"{counts[table]} {noun}" for table, noun in _SHOWN.items())
+    lines = [f"Copied {counted} from {original.location} to {copy.location}: every row is the same."]
     if host is not None:
         lines.append("The original is in use: what is committed there from now on is not in the copy.")
     return Transfer([*lines, *as_lines(report)], not report.violations)

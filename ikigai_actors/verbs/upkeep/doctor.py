@@ -19,19 +19,19 @@ def examination(options: Options) -> Examination:
     return look_at_fence(fence, host_paths(options.database, options.config), options.workspace, os.environ)
 
 
-def report(found: Examination) -> list[str]:
+def report(report: Examination) -> list[str]:
     """Lines for a person."""
     rows = {
-        "tier": found.tier,
-        "Landlock": f"version {found.landlock_abi}, errata {found.errata}" if found.landlock_abi else "no",
-        "namespaces": "yes" if found.namespaces else "no",
-        "seccomp": "yes" if found.seccomp else "no",
-        "network": ", ".join(found.network),
-        "open": "; ".join(found.open) or "nothing",
+        "tier": report.tier,
+        "Landlock": f"version {report.landlock_abi}, errata {report.errata}" if report.landlock_abi else "no",
+        "namespaces": "yes" if report.namespaces else "no",
+        "seccomp": "yes" if report.seccomp else "no",
+        "network": ", ".join(report.network),
+        "open": "; ".join(report.open) or "nothing",
     }
-    return [f"{name:<12}{text}" for name, text in rows.items()] + [f"{'advice':<12}{text}" for text in found.advice]
+    return [f"{name:<12}{text}" for name, text in rows.items()] + [f"{'advice':<12}{text}" for text in report.advice]
 
 
-def as_fields(found: Examination) -> dict[str, object]:
+def as_fields(report: Examination) -> dict[str, object]:
     """For a program."""
-    return asdict(found)
+    return asdict(report)

@@ -101,7 +101,7 @@ class Draft:
         """Whether a turn is in progress."""
         self.unsaid = set[str]()
         """The parts of the file that its model may have read, and the log has not; in words for people."""
-        self.prompts: list[int] = [] if parent is None else [one for one in parent.prompts if one <= fork]
+        self.prompts: list[int] = [] if parent is None else [prompt for prompt in parent.prompts if prompt <= fork]
         """The positions of the prompts that count."""
         self._kept: int = (
             0 if parent is None else min(parent._kept, fork)
@@ -124,10 +124,10 @@ class Draft:
         """Write its settings, and the note with the recording that it is made of."""
         if settings:
             self._write(Kind.CONFIGURE, "", {name: _clean(value) for name, value in settings.items()}, at)
-        told: dict[str, Any] = {name: _clean(value) for name, value in facts.items() if value}
-        data: dict[str, Any] = {IMPORTED: told}
+        fields: dict[str, Any] = {name: _clean(value) for name, value in facts.items() if value}
+        data: dict[str, Any] = {IMPORTED: fields}
         if of is not None:
-            told |= {"file": storable(of.name), "size": len(of.data)}
+            fields |= {"file": storable(of.name), "size": len(of.data)}
             data["attached"] = [self._keep(of.data[at : at + PART_BYTES]) for at in range(0, len(of.data), PART_BYTES)]
         self._write(Kind.NOTE, "", data, at)
 
@@ -186,11 +186,11 @@ class Draft:
     def cost(self, usage: Usage) -> None:
         """Say what the latest reply has cost, if that is not known yet."""
         for place in range(len(self.messages) - 1, -1, -1):
-            one = self.messages[place]
-            if one.kind == Kind.ASSISTANT:
-                if "usage" not in one.data:
-                    data = {**one.data, **spent_data(Spent(usage, one.data.get("made_by", "")))}
-                    self.messages[place] = one._replace(data=data, tokens=usage.all_tokens)
+            message = self.messages[place]
+            if message.kind == Kind.ASSISTANT:
+                if "usage" not in message.data:
+                    data = {**message.data, **spent_data(Spent(usage, message.data.get("made_by", "")))}
+                    self.messages[place] = message._replace(data=data, tokens=usage.all_tokens)
                 return
 
     def fail(self, line: SourceLine, text: str, at: int) -> None:
@@ -211,7 +211,7 @@ class Draft:
         if not text.strip():
             return
         first = max(keep_from, self._kept) if keep_from else self.head + 1
-        steps = (one for one in range(first, self.head + 1) if (kept := self._at(one)) and kept.begins_a_step)
+        steps = (number for number in range(first, self.head + 1) if (kept := self._at(number)) and kept.begins_a_step)
         self._kept = next(steps, self.head + 1)
         self._write(Kind.SUMMARY, text, {"keep_from": self._kept, "how": "given"}, at, line, (), usd)
 
@@ -240,7 +240,7 @@ class Draft:
     def rewind(self, line: SourceLine, prompt: int, at: int) -> None:
         """Go back to before a prompt."""
         self.interrupt(at)
-        self.prompts = [one for one in self.prompts if one < prompt]
+        self.prompts = [earlier for earlier in self.prompts if earlier < prompt]
         self._write(Kind.REWIND, "", {"before": prompt}, at, line)
 
     def note(self, line: SourceLine, facts: Mapping[str, Any], at: int) -> None:
@@ -271,13 +271,13 @@ class Draft:
         data: Mapping[str, Any] | None = None,
     ) -> int:
         """Write a message that may have pictures, and take in what the data has of an earlier one."""
-        given = dict(data or {})
-        earlier = list(given.pop(LINES, ()))
-        attached = [*given.pop("attached", ()), *stored_in(pictures).get("attached", ())]
-        self.blobs.update({one.sha256: (one.media, one.data) for one in pictures})
+        rest = dict(data or {})
+        earlier = list(rest.pop(LINES, ()))
+        attached = [*rest.pop("attached", ()), *stored_in(pictures).get("attached", ())]
+        self.blobs.update({picture.sha256: (picture.media, picture.data) for picture in pictures})
         if attached:
-            given["attached"] = attached
-        return self._write(kind, text, given, at, line, [*earlier, line.number])
+            rest["attached"] = attached
+        return self._write(kind, text, rest, at, line, [*earlier, line.number])
 
     def _write(
         self,
@@ -289,14 +289,14 @@ class Draft:
         lines: Iterable[int] = (),
         usd: int = 0,
     ) -> int:
-        given = dict(data)
+        facts = dict(data)
         if kind is not Kind.CONFIGURE:  # its data are settings
-            given[LINES] = sorted({*lines, *(() if line is None else (line.number,))})
-        if (wrong := problem_of(kind.form, given)) is not None and line is not None:
+            facts[LINES] = sorted({*lines, *(() if line is None else (line.number,))})
+        if (wrong := problem_of(kind.form, facts)) is not None and line is not None:
             line.refuse(wrong)
         before = self.messages[-1].at if self.messages else self._time_of_fork
-        tokens = sum(given.get("usage", {}).values())
-        self.messages.append(DraftMessage(kind.value, storable(content), given, max(at, before), tokens, usd))
+        tokens = sum(facts.get("usage", {}).values())
+        self.messages.append(DraftMessage(kind.value, storable(content), facts, max(at, before), tokens, usd))
         return self.head
 
     def _keep(self, part: bytes) -> dict[str, Any]:
@@ -324,7 +324,7 @@ def _uuid_of(key: str) -> str:
 
 def _name_of(text: str) -> str:
     """A name that an agent can have, as near to a text as that is possible."""
-    name = "".join(one if one.isalnum() or one in "._+@-" else "-" for one in text).strip("._+@-")
+    name = "".join(char if char.isalnum() or char in "._+@-" else "-" for char in text).strip("._+@-")
     name = name[: NAME_LENGTH - 8].rstrip("._+@-")
     try:
         return check_name(name)

@@ -23,9 +23,9 @@ def records_of(drafts: Sequence[Draft], program: str) -> list[Record]:
         drafts: parents first; their births are written here, so nothing may be added to them afterwards.
         program: what has written the recordings, for the header.
     """
-    for one in drafts:
-        one.interrupt(one.messages[-1].at)
-    born = {one.uuid: one.parent.bear(one) for one in drafts if one.parent is not None}
+    for draft in drafts:
+        draft.interrupt(draft.messages[-1].at)
+    born = {draft.uuid: draft.parent.bear(draft) for draft in drafts if draft.parent is not None}
     contents = list(_contents(drafts, _names(drafts), born))
     counts = Counter(kind for kind, _ in contents)
     header = {
@@ -43,40 +43,41 @@ def records_of(drafts: Sequence[Draft], program: str) -> list[Record]:
 def _contents(
     drafts: Sequence[Draft], names: Mapping[str, str], born: Mapping[str, int]
 ) -> Iterator[tuple[str, _Fields]]:
-    for one in drafts:
-        yield "agent", _agent(one, names[one.uuid], born.get(one.uuid, 0))
-    for one in drafts:
-        for position, said in enumerate(one.messages, one.fork + 1):
+    for draft in drafts:
+        yield "agent", _agent(draft, names[draft.uuid], born.get(draft.uuid, 0))
+    for draft in drafts:
+        for position, said in enumerate(draft.messages, draft.fork + 1):
             yield (
                 "message",
                 {
-                    "agent": one.uuid, "id": position, "kind": said.kind, "content": said.content,
+                    "agent": draft.uuid, "id": position, "kind": said.kind, "content": said.content,
                     "data": dict(said.data) or None, "created_at": said.at,
                 },
             )  # fmt: skip
-    for one in drafts:
-        for position, said in enumerate(one.messages, one.fork + 1):
+    for draft in drafts:
+        for position, said in enumerate(draft.messages, draft.fork + 1):
             if "usage" in said.data:
                 yield (
                     "spending",
                     {
-                        "agent": one.uuid, "id": position, "labels": {}, "created_at": said.at, "tokens": said.tokens,
+                        "agent": draft.uuid, "id": position, "labels": {}, "created_at": said.at, "tokens": said.tokens,
                         "usd": said.usd,
                     },
                 )  # fmt: skip
-    blobs = {sha256: blob for one in drafts for sha256, blob in one.blobs.items()}
+    blobs = {sha256: blob for draft in drafts for sha256, blob in draft.blobs.items()}
     for sha256, (media, data) in blobs.items():
         yield "blob", {"sha256": sha256, "media": media, "bytes": base64.b64encode(data).decode()}
 
 
-def _agent(one: Draft, name: str, born: int) -> _Fields:
+def _agent(draft: Draft, name: str, born: int) -> _Fields:
     return {
-        "uuid": one.uuid, "name": name, "parent": one.parent.uuid if one.parent is not None else None,
-        "supervisor": one.supervisor.uuid if one.supervisor is not None else None, "fork_message_id": one.fork,
+        "uuid": draft.uuid, "name": name, "parent": draft.parent.uuid if draft.parent is not None else None,
+        "supervisor": draft.supervisor.uuid if draft.supervisor is not None else None, "fork_message_id": draft.fork,
         "born": born, "status": "running", "turn": 0, "restart": "transient", "exit_reason": None,
-        "created_at": one.messages[0].at, "ended_at": None, "on_orphan": "reparent", "strategy": "one_for_one",
+        "created_at": draft.messages[0].at, "ended_at": None, "on_orphan": "reparent", "strategy": "one_for_one",
         "intensity": 3, "period": 600_000, "deadline": None, "exit_cause": None, "exit_sender": None,
-        "spent_tokens": sum(said.tokens for said in one.messages), "spent_usd": sum(said.usd for said in one.messages),
+        "spent_tokens": sum(said.tokens for said in draft.messages),
+        "spent_usd": sum(said.usd for said in draft.messages),
         "pruned_at": None, "labels": {},
     }  # fmt: skip
 
@@ -85,11 +86,11 @@ def _names(drafts: Sequence[Draft]) -> dict[str, str]:
     """A name for each of the agents that no other one has."""
     names: dict[str, str] = {}
     taken = set[str]()
-    for one in drafts:
-        name, number = one.name, 1
+    for draft in drafts:
+        name, number = draft.name, 1
         while name in taken:
             number += 1
-            name = f"{one.name[: NAME_LENGTH - 1 - len(str(number))]}-{number}"
+            name = f"{draft.name[: NAME_LENGTH - 1 - len(str(number))]}-{number}"
         taken.add(name)
-        names[one.uuid] = name
+        names[draft.uuid] = name
     return names

@@ -23,8 +23,8 @@ def as_lines(report: Report) -> list[str]:
 
 def report_as_json(report: Report) -> str:
     """The same as an object: ``agents``, ``messages``, ``violations``; ``notes`` where there are any."""
-    told = asdict(report)
-    return as_json(told if report.notes else {key: told[key] for key in told if key != "notes"}, indent=2)
+    fields = asdict(report)
+    return as_json(fields if report.notes else {key: fields[key] for key in fields if key != "notes"}, indent=2)
 
 
 def _count(number: int, noun: str) -> str:

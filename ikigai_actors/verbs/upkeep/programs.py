@@ -29,25 +29,25 @@ class CheckedTurn(NamedTuple):
 
 def check_programs_of(database: str | None, programs: Iterable[Program]) -> list[CheckedTurn]:
     """Look at each open turn of the agents whose models are these programs. Raises as `AttachedSystem.open` does."""
-    known = {one.name: one for one in programs}
-    found: list[CheckedTurn] = []
+    known = {program.name: program for program in programs}
+    turns: list[CheckedTurn] = []
     with AttachedSystem.open(database) as system, acting_for(LOOKER):
-        records = {one.uuid: one for one in system.agents() if one.turn and one.living}
+        records = {agent.uuid: agent for agent in system.agents() if agent.turn and agent.living}
         for uuid, settings in settings_at_heads(system, records).items():
             if (program := known.get(str(settings.get("model")))) is not None:
-                why, one = program.misfit(system.handle(uuid)), records[uuid]
-                found.append(CheckedTurn(uuid, one.short, one.turn, program.version, why))
-    return found
+                why, record = program.misfit(system.handle(uuid)), records[uuid]
+                turns.append(CheckedTurn(uuid, record.short, record.turn, program.version, why))
+    return turns
 
 
-def as_lines(found: list[CheckedTurn]) -> list[str]:
+def as_lines(checked: list[CheckedTurn]) -> list[str]:
     """A line for each turn that does not fit, and a summary."""
-    wrong = [one for one in found if one.why]
-    lines = [one_line(f"{one.name}, turn {one.turn}, {one.program}: {one.why}") for one in wrong]
-    turns = "1 open turn" if len(found) == 1 else f"{len(found):,} open turns"
-    return [*lines, f"{turns} of programs: {len(found) - len(wrong):,} fit, {len(wrong):,} do not"]
+    wrong = [turn for turn in checked if turn.why]
+    lines = [one_line(f"{turn.name}, turn {turn.turn}, {turn.program}: {turn.why}") for turn in wrong]
+    turns = "1 open turn" if len(checked) == 1 else f"{len(checked):,} open turns"
+    return [*lines, f"{turns} of programs: {len(checked) - len(wrong):,} fit, {len(wrong):,} do not"]
 
 
-def checked_as_json(found: list[CheckedTurn]) -> str:
+def checked_as_json(turns: list[CheckedTurn]) -> str:
     """The same as a list of objects; ``why`` is empty where a turn fits."""
-    return as_json([one._asdict() for one in found], indent=2)
+    return as_json([turn._asdict() for turn in turns], indent=2)

@@ -24,20 +24,20 @@ def examine(database: str | None, what: str | None, since: str | None) -> Verifi
         return verify_named(store, what, since)
 
 
-def as_lines(found: Verified) -> list[str]:
+def as_lines(report: Verified) -> list[str]:
     """A line for each problem, and a summary."""
-    lines = [_line(problem) for problem in found.problems]
-    summary = ", ".join((counted(found.agents, "agent"), counted(found.messages, "message")))
+    lines = [_line(problem) for problem in report.problems]
+    summary = ", ".join((counted(report.agents, "agent"), counted(report.messages, "message")))
     verdict = counted(len(lines), "problem") if lines else "every hash fits"
-    notes = [f"{counted(found.pruned, 'agent')} pruned"] if found.pruned else []
-    notes += [f"{counted(found.omitted, 'message')} left out"] if found.omitted else []
+    notes = [f"{counted(report.pruned, 'agent')} pruned"] if report.pruned else []
+    notes += [f"{counted(report.omitted, 'message')} left out"] if report.omitted else []
     return [*lines, f"{summary}: {verdict}{''.join(f'; {note}' for note in notes)}"]
 
 
-def report_as_json(found: Verified) -> str:
+def report_as_json(report: Verified) -> str:
     """The same as an object."""
-    problems = [problem._asdict() for problem in found.problems]
-    counts = {"agents": found.agents, "messages": found.messages, "pruned": found.pruned, "omitted": found.omitted}
+    problems = [problem._asdict() for problem in report.problems]
+    counts = {"agents": report.agents, "messages": report.messages, "pruned": report.pruned, "omitted": report.omitted}
     return as_json({**counts, "problems": problems}, indent=2)
 
 

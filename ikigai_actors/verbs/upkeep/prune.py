@@ -34,8 +34,8 @@ def prune_database(database: str | None, dead_before: str, dry_run: bool, vacuum
         now = clock_of(store, SystemClock()).now_ms()
         nothing = f"Nothing to delete: no agent died longer than {dead_before} ago that nobody needs."
         if dry_run:
-            told = [*_told("Would delete", store.read(lambda tx: prunable(tx, now - span)))]
-            return [*told, *_would_remove(store, now - span)] or [nothing]
+            listing = [*_told("Would delete", store.read(lambda tx: prunable(tx, now - span)))]
+            return [*listing, *_would_remove(store, now - span)] or [nothing]
         with bar("agents") as advance:
             lines = _told("Deleted", prune_logs(store, now - span, now, advance=advance))
         lines = [*lines, *_remove_files(store)] or [nothing]
@@ -61,15 +61,15 @@ def _would_remove(store: Store, before: int) -> list[str]:
         return []
     machine = machine_of(trees)
     due = store.read(lambda tx: trees_of_agents(tx, prunable_agents(tx, before), machine))
-    found = holdings(trees, [*due, *store.read(lambda tx: pruned_trees(tx, machine))])
+    leftovers = holdings(trees, [*due, *store.read(lambda tx: pruned_trees(tx, machine))])
     lines = list[str]()
-    if found.worktrees:
+    if leftovers.worktrees:
         lines.append(
-            f"Would remove {counted(found.worktrees, 'worktree')} of git, after what was not committed there is on a "
-            "branch."
+            f"Would remove {counted(leftovers.worktrees, 'worktree')} of git, after what was not committed there is on "
+            "a branch."
         )
-    if found.layered:
-        lines.append(f"Would remove what {counted(found.layered, 'agent')} changed in files, merged or not.")
+    if leftovers.layered:
+        lines.append(f"Would remove what {counted(leftovers.layered, 'agent')} changed in files, merged or not.")
     return lines
 
 
@@ -99,13 +99,13 @@ def _remove_files(store: Store) -> list[str]:
     return lines
 
 
-def _told(what: str, found: Pruned) -> list[str]:
-    if not found.agents:
+def _told(what: str, pruned: Pruned) -> list[str]:
+    if not pruned.agents:
         return []
-    parts = [counted(found.messages, "message"), counted(found.mails, "mail")]
-    if found.blobs:
-        parts.append(counted(found.blobs, "attachment"))
-    return [f"{what} {', '.join(parts)} of {counted(found.agents, 'dead agent')}: about {found.size:,} bytes."]
+    parts = [counted(pruned.messages, "message"), counted(pruned.mails, "mail")]
+    if pruned.blobs:
+        parts.append(counted(pruned.blobs, "attachment"))
+    return [f"{what} {', '.join(parts)} of {counted(pruned.agents, 'dead agent')}: about {pruned.size:,} bytes."]
 
 
 def _size(store: Store) -> int | None:

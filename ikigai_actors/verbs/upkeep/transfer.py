@@ -83,16 +83,16 @@ def import_agents(
     except StoreInUse as error:
         raise StoreInUse(f"{error} Import there: /import {file.path.absolute()}") from error
     if json:
-        here = [(one.uuid, one.name, one.status) for one in done.agents]
+        here = [(agent.uuid, agent.name, agent.status) for agent in done.agents]
         receipt = {"renewed": dict(done.renewed), "rehashed": done.rehashed}
         return as_json({"top": done.top, **_as_object(file.manifest.preview, here), **receipt})
-    top = next(one for one in done.agents if one.uuid == done.top)
-    living = sum(one.living for one in done.agents)
+    top = next(agent for agent in done.agents if agent.uuid == done.top)
+    living = sum(agent.living for agent in done.agents)
     other = f"; {_renewed(done)}" if done.renewed else ""
     if done.rehashed:
         other += f"; {counted(done.rehashed, 'message')} got another hash, since uuids in the histories are others"
-    told = f"Imported {counted(len(done.agents), 'agent')}, of which {living} {'lives' if living == 1 else 'live'}"
-    return f"{told}, with {top.short} on top{other}."
+    news = f"Imported {counted(len(done.agents), 'agent')}, of which {living} {'lives' if living == 1 else 'live'}"
+    return f"{news}, with {top.short} on top{other}."
 
 
 def _renewed(done: Imported) -> str:
@@ -104,23 +104,23 @@ def _renewed(done: Imported) -> str:
 
 def preview_of(file: ImportFile, json: bool) -> str:
     """The preview of a file: lines for a person, or a JSON object with the agents as the file has them."""
-    found = file.manifest.preview
+    preview = file.manifest.preview
     if json:
-        return as_json(_as_object(found, [(one.uuid, one.name, one.status) for one in found.agents]))
+        return as_json(_as_object(preview, [(agent.uuid, agent.name, agent.status) for agent in preview.agents]))
     return "\n".join(file.lines())
 
 
-def _as_object(found: ImportPreview, agents: Iterable[tuple[str, str | None, str]]) -> dict[str, object]:
+def _as_object(preview: ImportPreview, agents: Iterable[tuple[str, str | None, str]]) -> dict[str, object]:
     listed = [
         {
             "uuid": uuid,
             "name": name,
             "label": called(uuid, name),
             "status": status,
-            "open_turn": one.open_turn,
-            "prompts": one.prompts,
+            "open_turn": agent.open_turn,
+            "prompts": agent.prompts,
         }
-        for (uuid, name, status), one in zip(agents, found.agents, strict=True)
+        for (uuid, name, status), agent in zip(agents, preview.agents, strict=True)
     ]
-    told = {"models": found.models, "tools": found.tools, "allowing": found.allowing, "lifting": found.lifting}
-    return {"agents": listed, **told}
+    needs = {"models": preview.models, "tools": preview.tools, "allowing": preview.allowing, "lifting": preview.lifting}
+    return {"agents": listed, **needs}

@@ -57,7 +57,7 @@ def chat_text(text: str, finish: str = "stop") -> list[Event]:
     spoken = [words[0], *(f" {word}" for word in words[1:])]
     return [
         chunk({"role": "assistant", "content": ""}),
-        *(chunk({"content": one}) for one in spoken),
+        *(chunk({"content": piece}) for piece in spoken),
         chunk({}, finish),
     ]
 

@@ -131,11 +131,11 @@ def _arrays_without_items(part: Any) -> Iterator[Any]:
     if isinstance(part, Mapping):
         if part.get("type") == "array" and "items" not in part:
             yield part
-        for one in part.values():
-            yield from _arrays_without_items(one)
+        for element in part.values():
+            yield from _arrays_without_items(element)
     elif isinstance(part, list):
-        for one in part:
-            yield from _arrays_without_items(one)
+        for element in part:
+            yield from _arrays_without_items(element)
 
 
 def _of_format(form: Any, kind: Any) -> Iterator[str]:

@@ -168,7 +168,7 @@ def test_keys_act_on_the_row_and_on_those_that_are_marked_and_killing_asks_first
         await stage.until(lambda: "buyer" not in stage.text and "seller" not in stage.text)
         assert system.agent("clerk").record.living
         await stage.press("k", "y")  # the one at the cursor now
-        await stage.until(lambda: len([one for one in system.agents() if one.living]) == 1)
+        await stage.until(lambda: len([record for record in system.agents() if record.living]) == 1)
 
     with crew() as system:
         on_stage(system, play)
@@ -196,8 +196,8 @@ def test_agents_show_what_was_restarted_and_what_whole_branches_have_spent(tmp_p
         boss = system.root.fork("go", name="boss")
         gone = boss.fork("go")
         leaf = gone.fork("go", name="leaf")
-        for one in (boss, gone, leaf):
-            one.reply(timeout=DEADLINE)
+        for agent in (boss, gone, leaf):
+            agent.reply(timeout=DEADLINE)
         gone.kill()
     with ActorSystem.open(location, provider) as system:  # the figures go on over a restart
         on_stage(system, play, size=(100, 20))

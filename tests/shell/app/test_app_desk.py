@@ -57,7 +57,7 @@ def test_a_key_for_an_agent_that_is_dead_does_nothing_and_the_next_ones_work() -
 
 @pytest.mark.parametrize("line", ["hello", "/mark here"])
 def test_a_line_for_a_closed_system_ends_the_executor_and_is_not_told_twice(line: str) -> None:
-    told: list[str] = []
+    lines: list[str] = []
     ended: list[IkigaiError] = []
     closed = threading.Event()
 
@@ -67,13 +67,13 @@ def test_a_line_for_a_closed_system_ends_the_executor_and_is_not_told_twice(line
 
     with open_memory() as system:
         application = Application(system)  # which never runs: it is only asked what a window is asked
-        context = AppPlace(application, system.root, Toast(told.append))
+        context = AppPlace(application, system.root, Toast(lines.append))
     executor = SerialExecutor(end)
     executor.do(partial(context.do, line))
-    executor.do(partial(told.append, "more"))
+    executor.do(partial(lines.append, "more"))
     assert closed.wait(DEADLINE)
     assert [type(error) for error in ended] == [SystemClosed]
-    assert not told
+    assert not lines
     application.events.close()
     application._serial.close()
 

@@ -39,7 +39,7 @@ def test_who_talks_past_its_window_four_times_still_knows_the_fact_of_the_first_
             await stage.expect(shown)
         await stage.say("The key lies under the third stone.")
         await stage.expect("You said “The key lies under the third stone.”")
-        while [one.kind for one in root.history(all=True)].count("summary") < 4:
+        while [message.kind for message in root.history(all=True)].count("summary") < 4:
             await asks("@look")
         await stage.say("Where is the key?")
         await stage.expect(r"I remember \d+ prompts; before it came “The key lies")
@@ -47,10 +47,10 @@ def test_who_talks_past_its_window_four_times_still_knows_the_fact_of_the_first_
 
     with open_memory(OfflineProvider(), tools=[look]) as system:
         on_stage(system, play, (100, 40))
-        summaries = [one for one in system.root.history(all=True) if one.kind == "summary"]
-        assert [(one.data["how"], one.data["by"]) for one in summaries] == [("model", "auto")] * 4
-        assert all("The key lies under the third stone." in one.content for one in summaries)
-        assert max(one.data["before"] for one in summaries) > 0.7 * 2500
+        summaries = [message for message in system.root.history(all=True) if message.kind == "summary"]
+        assert [(summary.data["how"], summary.data["by"]) for summary in summaries] == [("model", "auto")] * 4
+        assert all("The key lies under the third stone." in summary.content for summary in summaries)
+        assert max(summary.data["before"] for summary in summaries) > 0.7 * 2500
         assert check(system._store) == []
     if request.config.getoption("--new-screens"):
         KEPT.write_text(transcript, encoding="utf-8")

@@ -31,7 +31,7 @@ def mark(agent: AgentRef, *numbers: int) -> None:
 def heard(stage: Stage, agent: AgentRef) -> int:
     """The position of the latest message that waits for the page of an agent out of sight."""
     events = stage.application.events._events.get(agent.uuid, ())
-    return max((one.id for one in events if isinstance(one, Message)), default=0)
+    return max((event.id for event in events if isinstance(event, Message)), default=0)
 
 
 def marks(stage: Stage) -> list[int]:

@@ -199,7 +199,7 @@ def test_a_feed_drops_the_answer_that_is_cut_off_with_its_host_for_a_page_too_th
             feed.hear(event)
         news = feed.news_of(agent)
         assert news is not None
-        assert ([one.id for one in news.messages], news.ended, news.pieces) == ([1], True, [("text", ["anew"])])
+        assert ([message.id for message in news.messages], news.ended, news.pieces) == ([1], True, [("text", ["anew"])])
         feed.close()
 
 

@@ -194,8 +194,8 @@ def test_a_question_of_another_agent_is_shown_with_its_name_and_answered_by_a_ke
         assert kid.reply(timeout=DEADLINE).text == "well"
 
 
-def question(tool: str = "bash", of: int = 1, **given: object) -> Question:
-    return Question(3, "buyer", PendingCall("agent", 1, "id", tool, given), 1, of)
+def question(tool: str = "bash", of: int = 1, **arguments: object) -> Question:
+    return Question(3, "buyer", PendingCall("agent", 1, "id", tool, arguments), 1, of)
 
 
 def test_the_key_that_allows_always_says_for_which_agents_and_what() -> None:
@@ -213,7 +213,7 @@ def test_the_key_that_allows_always_says_for_which_agents_and_what() -> None:
 
 def test_every_box_has_the_same_words_for_no() -> None:
     asked = [question(command="a; rm -rf ~"), question("edit", file_path="a")]
-    assert {tuple(keys_of(one, width)[1:3]) for one in asked for width in (30, 76, 200)} == {
+    assert {tuple(keys_of(box, width)[1:3]) for box in asked for width in (30, 76, 200)} == {
         (("n", "no"), ("t", "why not"))
     }
 

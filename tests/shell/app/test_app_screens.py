@@ -75,7 +75,7 @@ def test_the_inbox_shows_questions_whole_and_takes_their_answers() -> None:
         eventually(lambda: len(system.questions.pending()) == 1, "the question")
         on_stage(system, play)
         assert reply.get(timeout=DEADLINE).text == "Two, then."
-        [result] = [one for one in system.root.history() if one.kind == "tool_result"]
+        [result] = [message for message in system.root.history() if message.kind == "tool_result"]
         assert result.content == "2"
 
 

@@ -348,7 +348,7 @@ def test_forks_that_follow_each_other_and_what_a_call_prints_are_shown_as_they_c
     async def play(app: Shown, pilot: "Pilot[None]") -> None:
         transcript = app.transcript
         transcript.add(calls(1, "")[:1])
-        transcript.add([replace(one, created_at=5_000) for one in log(2, kind="tool_call", tool_use_id="x1")])
+        transcript.add([replace(line, created_at=5_000) for line in log(2, kind="tool_call", tool_use_id="x1")])
         for at, name in ((3, "ann"), (4, "bob")):
             transcript.add(log(at, kind="fork", content="", child=str(at) * 22, name=name))
         transcript.show_running(9_000, {"x1": "gone\n1\n2\n3\n", "x9": "of another"})

@@ -36,7 +36,7 @@ def taken(crowd: tuple[ActorSystem, list[AgentRef]], wish: Wish) -> Snapshot:
 
 def tree_of(snapshot: Snapshot, wanted: str = "") -> dict[str, TreeRow]:
     rows = tree_rows(agent_rows(snapshot, 0), TreeView(wanted=wanted), snapshot.hidden)
-    return {one.agent.uuid: one for one in rows}
+    return {row.agent.uuid: row for row in rows}
 
 
 def test_the_screen_has_those_that_were_used_last_and_what_a_text_or_a_mark_adds(
@@ -46,15 +46,15 @@ def test_the_screen_has_those_that_were_used_last_and_what_a_text_or_a_mark_adds
     snapshot = taken(crowd, Wish())
     living = MANY + 250 + 1 + MOST_LISTED + 1
     assert (len(snapshot.listed), snapshot.rest) == (MOST_LISTED, living - MOST_LISTED)
-    assert snapshot.current.uuid in {one.uuid for one in snapshot.listed}
+    assert snapshot.current.uuid in {record.uuid for record in snapshot.listed}
     assert rest_line(snapshot) == f"and {living - MOST_LISTED} more: / searches"
-    told = table(agent_rows(snapshot, 0), Order(), snapshot.census).meters
-    assert (told.agents, told.working) == (living, 0)
-    found = taken(crowd, Wish(text="zx9q", kept=frozenset((children[9].uuid,))))
-    rows = table(agent_rows(found, 0), Order(wanted="zx9q")).rows
+    meters = table(agent_rows(snapshot, 0), Order(), snapshot.census).meters
+    assert (meters.agents, meters.working) == (living, 0)
+    found_by_text = taken(crowd, Wish(text="zx9q", kept=frozenset((children[9].uuid,))))
+    rows = table(agent_rows(found_by_text, 0), Order(wanted="zx9q")).rows
     assert [row.name for row in rows] == ["zx9q"]
-    assert children[9].uuid in {one.uuid for one in found.listed}
-    assert rest_line(found) == ""
+    assert children[9].uuid in {record.uuid for record in found_by_text.listed}
+    assert rest_line(found_by_text) == ""
     by_uuid = taken(crowd, Wish(text=children[3].uuid))
     rows = table(agent_rows(by_uuid, 0), Order(wanted=children[3].uuid)).rows
     assert [(row.uuid, row.name.startswith(words_of(children[3].uuid))) for row in rows] == [(children[3].uuid, True)]
@@ -68,7 +68,7 @@ def test_the_tree_has_the_first_of_each_level_and_more_of_whom_a_person_opens(
     wish = Wish(tree=True)
     rows = tree_of(taken(crowd, wish))
     top = rows[system.root.uuid]
-    assert [rows[one.uuid].wanted for one in children[:MOST_LISTED]] == [True] * MOST_LISTED
+    assert [rows[child.uuid].wanted for child in children[:MOST_LISTED]] == [True] * MOST_LISTED
     assert children[MOST_LISTED].uuid not in rows
     assert top.below.agents + top.hidden == MANY + MOST_LISTED
     assert (rows[children[0].uuid].hidden, rows[children[5].uuid].hidden) == (250, 1)

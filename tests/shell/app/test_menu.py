@@ -57,7 +57,7 @@ def test_the_files_of_a_mention_are_those_below_the_directory_folders_first(tmp_
 
 async def offers(stage: Stage, *shown: str) -> None:
     menu = stage.application.main.query_one(CommandMenu)
-    await stage.until(lambda: menu.display and all(one in stage.text for one in shown), str(shown))
+    await stage.until(lambda: menu.display and all(label in stage.text for label in shown), str(shown))
 
 
 @pytest.mark.slow("the application, key by key")

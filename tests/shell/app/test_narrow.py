@@ -19,8 +19,8 @@ def test_every_key_can_be_read_with_what_it_does() -> None:
             seen += stage.text
             await stage.press("down")
             await stage.pilot.pause(0)
-        for told in ("A new line|a new line", "Fold results", "/help lists the commands"):
-            assert any(each in seen for each in told.split("|")), told
+        for hint in ("A new line|a new line", "Fold results", "/help lists the commands"):
+            assert any(each in seen for each in hint.split("|")), hint
 
     with open_memory() as system:
         on_stage(system, play, size=(40, 10))

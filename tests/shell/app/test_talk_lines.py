@@ -58,8 +58,10 @@ def test_no_line_of_work_is_wider_than_the_box(
 
 @given(st.lists(NAMES, min_size=1, max_size=5), st.integers(0, 10**6), WIDTHS)
 def test_no_line_around_the_prompt_is_wider_than_it(names: list[str], mail: int, width: int) -> None:
-    found = moment(*names)
-    full = replace(found, current=replace(found.current, unread=mail), previous=found.parent, following=found.parent)
+    snapshot = moment(*names)
+    full = replace(
+        snapshot, current=replace(snapshot.current, unread=mail), previous=snapshot.parent, following=snapshot.parent
+    )
     assert edge(way(full, DARK), facts(full, "default"), width, DARK).cell_len <= width
     assert foot(full, width, DARK).cell_len <= width
     assert placeholder(names[0], width).cell_length <= width
@@ -72,10 +74,10 @@ def test_an_empty_prompt_leaves_out_the_commands_before_it_cuts_the_name() -> No
 
 def test_the_edge_says_where_one_is_and_what_it_cost_and_leaves_out_what_does_not_fit() -> None:
     budget = BudgetStatus("a" * 22, False, granted={"usd": 5.0}, held={}, spent={"usd": 1.239})
-    found = replace(moment("root", "lead", "seller", "buyer"), budget=budget)
+    snapshot = replace(moment("root", "lead", "seller", "buyer"), budget=budget)
 
     def shown(width: int) -> str:
-        return edge(way(found, DARK), facts(found, ""), width, DARK).plain
+        return edge(way(snapshot, DARK), facts(snapshot, ""), width, DARK).plain
 
     whole = "budget $1.24 of $5.00 · tea-1 · 1.2k in · 340 out · $0.0042"
     assert shown(100) == f"… ▸ lead ▸ seller ▸ buyer {'─' * 14} {whole}"
@@ -107,10 +109,10 @@ def test_what_waits_is_counted_at_the_right_also_when_nothing_goes_on() -> None:
 
 
 def test_the_foot_names_the_neighbours_as_far_as_there_is_room() -> None:
-    found = replace(moment("lead", "buyer"), children=4)
-    assert foot(found, 60, DARK).plain.rstrip() == " ^↑ lead  ^↓ 4 below  F3 tree  F4 agents  ^P find  F1 keys"
-    assert foot(found, 20, DARK).plain.rstrip() == " ^↑ lead   F1 keys"
-    assert foot(found, 60, DARK, below=True).plain.startswith(" ^End new text below  ")
+    snapshot = replace(moment("lead", "buyer"), children=4)
+    assert foot(snapshot, 60, DARK).plain.rstrip() == " ^↑ lead  ^↓ 4 below  F3 tree  F4 agents  ^P find  F1 keys"
+    assert foot(snapshot, 20, DARK).plain.rstrip() == " ^↑ lead   F1 keys"
+    assert foot(snapshot, 60, DARK, below=True).plain.startswith(" ^End new text below  ")
 
 
 def test_the_pace_counts_the_last_seconds_and_begins_again_with_each_answer() -> None:

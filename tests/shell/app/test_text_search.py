@@ -37,6 +37,6 @@ def test_marks_change_the_style_of_the_hits_and_nothing_else(lines: list[str], t
             before = Strip([Segment(lines[part.line], Style(italic=True))])
             after = with_marks(before, [(part, style)])
             assert after.text == before.text
-            bold = "".join(one.text for one in after if one.style is not None and one.style.bold)
+            bold = "".join(segment.text for segment in after if segment.style is not None and segment.style.bold)
             assert cell_len(bold) == part.end - part.start
-            assert all(one.style is not None and one.style.italic for one in after if one.text)
+            assert all(segment.style is not None and segment.style.italic for segment in after if segment.text)

@@ -33,9 +33,9 @@ def test_the_palette_of_a_theme_is_that_of_ours_which_is_nearest() -> None:
     assert [palette(BUILTIN_THEMES[name]) for name in ("nord", "textual-light", "ansi-light")] == [DARK, LIGHT, OWN]
 
 
-def _contrast(one: str, other: str) -> float:
+def _contrast(colour: str, other: str) -> float:
     """The contrast of two colours as WCAG 2 defines it."""
-    dim, bright = sorted(map(_luminance, (one, other)))
+    dim, bright = sorted(map(_luminance, (colour, other)))
     return (bright + 0.05) / (dim + 0.05)
 
 

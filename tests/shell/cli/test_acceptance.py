@@ -49,8 +49,8 @@ def agents_in(tree: str) -> list[tuple[str, str, str, int]]:
     """The lines of a tree, drawn or in words: star, name (empty for two words), state, own messages."""
     named = r"([* ]) [│├└─ ]*(?:([a-z]+)|[a-z]+-[a-z]+)  +(\S[a-z ]*?)  +"
     line = re.compile(named + r"\d+ inherited \+ +(\d+) own(?:, below [\w-]+)?(?:, heartbeat \d+ s ago)?")
-    found = [line.fullmatch(each) for each in tree.splitlines()]
-    return [(each[1].strip(), each[2] or "", each[3], int(each[4])) for each in found if each is not None]
+    matches = [line.fullmatch(each) for each in tree.splitlines()]
+    return [(each[1].strip(), each[2] or "", each[3], int(each[4])) for each in matches if each is not None]
 
 
 @pytest.fixture

@@ -80,13 +80,13 @@ def say(monkeypatch: pytest.MonkeyPatch) -> Say:
 
 
 def test_the_shell_asks_a_class_or_an_app_by_its_name(shop: str, say: Say, capsys: pytest.CaptureFixture[str]) -> None:
-    for given, model in (
+    for options, model in (
         (["--provider", f"{shop}:Clerk"], "small"),
         (["--provider", f"{shop}:Clerk", "--model", "large"], "large"),
         (["--provider", f"{shop}:Clerk", "--model", "clerk:large"], "large"),
         (["--app", f"{shop}:app"], "small"),
     ):
-        assert say(*given, lines="/switch ann\nAnd milk.\n") == 0
+        assert say(*options, lines="/switch ann\nAnd milk.\n") == 0
         assert f"{model} has heard And milk." in capsys.readouterr().out
 
 
@@ -95,8 +95,8 @@ def test_a_provider_that_the_configuration_names_is_to_be_chosen_by_its_model(
 ) -> None:
     Path("ikigai.toml").write_text(f'[providers.clerk]\nclass = "{shop}:Clerk"\n')
     assert say(lines="/switch ann\nAnd milk.\n") == 1
-    told = capsys.readouterr()
-    for said in (told.err, told.out):
+    captured = capsys.readouterr()
+    for said in (captured.err, captured.out):
         assert "and no model is named here. The offline provider answers only what it wrote alone. Name it" in said
         assert "--model clerk:small" in said
     assert say("regress", "ann", "--with", "system=x") == 2
@@ -111,8 +111,8 @@ def test_a_command_says_which_options_only_the_process_that_runs_the_agents_coul
     with ActorSystem.open("team.db", "offline"):
         for command in (("prompt", "ann", "And milk.", "--wait"), ("regress", "ann", "--with", "system=x")):
             say("--app", f"{shop}:app", *command)
-            told = capsys.readouterr().err
-            assert "Without effect here, since the process that runs the agents decides: --app." in told, told
+            errors = capsys.readouterr().err
+            assert "Without effect here, since the process that runs the agents decides: --app." in errors, errors
         assert say("--app", f"{shop}:app", "agents") == 0
         assert capsys.readouterr().err == ""
 
@@ -121,10 +121,10 @@ def test_without_it_the_shell_says_whose_provider_is_missing(
     shop: str, say: Say, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert say(lines="/switch ann\nAnd milk.\n/fork Sugar? --name kid\n") == 1
-    told = capsys.readouterr()
-    assert "clerk:small wrote in this database, and its provider 'clerk' is not here." in told.err
-    assert len(re.findall("clerk:small wrote this history.*--provider MODULE:CLASS", told.out)) == 2
-    assert "You said" not in told.out
+    captured = capsys.readouterr()
+    assert "clerk:small wrote in this database, and its provider 'clerk' is not here." in captured.err
+    assert len(re.findall("clerk:small wrote this history.*--provider MODULE:CLASS", captured.out)) == 2
+    assert "You said" not in captured.out
 
 
 SEARCH = ["--plan", "best:1", "--option", "price?", "--score", "wc -w"]
@@ -136,20 +136,20 @@ def test_experiments_run_with_the_tools_of_an_app(
     shop: str, say: Say, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     app = ["--app", f"{shop}:app"]
-    for arguments, told in (
+    for arguments, printed in (
         (["replay", "ann", "--run", "price"], "2 replayed, none differs.\n"),
         (["replay", "ann.jsonl", "--run", "price"], "2 replayed, none differs.\n"),
         (["regress", "ann.jsonl", "--check", "text", "--json", "--dry-run"], '"new_readers": []'),
         (["search", "ann", *SEARCH, "--run", "price"], "It is 5 euros."),
         (["bisect", "ann", "--ask", "And milk?", "--judge", "true"], "Nothing is wrong"),
     ):
-        given = [*app, *arguments] if place == "before" else [arguments[0], *app, *arguments[1:]]
-        assert say(*given) == 0
-        assert told in capsys.readouterr().out
+        command_line = [*app, *arguments] if place == "before" else [arguments[0], *app, *arguments[1:]]
+        assert say(*command_line) == 0
+        assert printed in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("words", "message"),
     [
         (["--provider", "nowhere:P"], "--provider 'nowhere:P' cannot be imported: ModuleNotFoundError"),
         (
@@ -164,19 +164,19 @@ def test_experiments_run_with_the_tools_of_an_app(
     ],
 )
 def test_what_cannot_be_used_is_one_line(
-    shop: str, say: Say, given: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    shop: str, say: Say, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert say(*[one.format(shop=shop) for one in given], lines="Hello.\n") == 1
+    assert say(*[word.format(shop=shop) for word in words], lines="Hello.\n") == 1
     said = capsys.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 1)
-    assert told.format(shop=shop) in said.err
+    assert message.format(shop=shop) in said.err
 
 
 def test_a_known_provider_with_its_model_is_no_module(shop: str, tmp_path: Path) -> None:
     (tmp_path / "ikigai.toml").write_text('[providers.math]\nbase_url = "http://127.0.0.1:1"\n')
     for provider in ("anthropic:claude", "math:pi", "json:tool"):
-        given = Options(None, provider, None, provider_url=("json=http://127.0.0.1:1",))
-        assert given.chosen()[0] == provider
+        options = Options(None, provider, None, provider_url=("json=http://127.0.0.1:1",))
+        assert options.chosen()[0] == provider
 
 
 def test_an_app_may_decide_who_approves(shop: str) -> None:
@@ -190,7 +190,7 @@ def test_a_program_shows_its_own_system(
 ) -> None:
     lines = io.BytesIO(b"We sell tea.\n/agents\n")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: False, buffer=lines))
-    before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with ActorSystem.open(":memory:", ScriptedProvider(["Noted."])) as system:
         assert run_shell(system) == 0
         assert "Noted." in capsys.readouterr().out
@@ -207,7 +207,7 @@ def test_a_program_shows_its_own_system(
         thread.start()
         thread.join()
         assert "on the main thread" in str(raised[0])
-    assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == before
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
     wrong: Any = "team.db"
     with pytest.raises(BadInput, match="to be an open ActorSystem"):
         run_shell(wrong)

@@ -161,7 +161,7 @@ def test_listing_agents_works_beside_a_running_shell_which_goes_on(file: Path) -
 
 @pytest.mark.parametrize("command", [[], ["agents"], ["fsck"]])
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("place", "message"),
     [
         ("mysql://me:secret@host/name", "there is no 'mysql'"),
         ("host=x password=secret", "write postgresql://user@host/name"),
@@ -171,12 +171,12 @@ def test_listing_agents_works_beside_a_running_shell_which_goes_on(file: Path) -
     ],
 )
 def test_a_place_that_cannot_be_used_is_one_line_without_its_password(
-    command: list[str], place: str, told: str
+    command: list[str], place: str, message: str
 ) -> None:
     done = run("--database", place, *command)
     assert done.returncode == 1
     assert re.fullmatch(r"ikigai: [^\n]*\n", done.stderr)
-    assert told in done.stderr
+    assert message in done.stderr
     assert "secret" not in done.stderr
     assert "ret@" not in done.stderr
     assert done.stdout == ""

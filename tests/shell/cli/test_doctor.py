@@ -26,22 +26,22 @@ def test_it_reports_the_tier_that_starts_as_the_fields_of_its_schema(
 ) -> None:
     monkeypatch.setenv(TIER_VARIABLE, strongest)
     ran = CliRunner().invoke(cli, ["doctor", "--json"])
-    told = json.loads(ran.stdout)
-    assert {name: type(value) for name, value in told.items()} == FIELDS
-    assert ran.exit_code == {"namespaces": 0, "landlock": 1, "none": 2}[told["tier"]]
-    assert not strongest or told["tier"] in (strongest, "none")
-    assert (told["open"] == []) == (told["tier"] == "namespaces")
+    report = json.loads(ran.stdout)
+    assert {name: type(value) for name, value in report.items()} == FIELDS
+    assert ran.exit_code == {"namespaces": 0, "landlock": 1, "none": 2}[report["tier"]]
+    assert not strongest or report["tier"] in (strongest, "none")
+    assert (report["open"] == []) == (report["tier"] == "namespaces")
     words = CliRunner().invoke(cli, ["doctor"])
     assert words.exit_code == ran.exit_code
-    assert words.stdout.startswith(f"tier        {told['tier']}\n")
+    assert words.stdout.startswith(f"tier        {report['tier']}\n")
 
 
 @pytest.mark.slow("starts programs in fences")
 def test_it_looks_at_the_workspace_that_it_is_given(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    given = ["--workspace", str(tmp_path / "work"), "--read", str(tmp_path / "none"), "doctor", "--json"]
-    told = json.loads(CliRunner().invoke(cli, given).stdout)
-    assert f"there is no {tmp_path / 'none'} to read" in told["advice"]
+    options = ["--workspace", str(tmp_path / "work"), "--read", str(tmp_path / "none"), "doctor", "--json"]
+    report = json.loads(CliRunner().invoke(cli, options).stdout)
+    assert f"there is no {tmp_path / 'none'} to read" in report["advice"]
     refused = CliRunner().invoke(cli, ["--workspace", str(tmp_path), "--database", str(tmp_path / "d.db"), "doctor"])
     assert (refused.exit_code, "Move one of them" in str(refused.exception)) == (1, True)
 
@@ -49,11 +49,11 @@ def test_it_looks_at_the_workspace_that_it_is_given(tmp_path: Path) -> None:
 def test_macos_has_its_row() -> None:
     of = Kernel("Darwin", "arm64", seccomp=False, seatbelt=True)
     [way] = candidates("auto", Network(), of)
-    found = examined(way, of, shortfall("required", Network(), of), [])
-    assert (found.tier, found.network) == (Tier.SEATBELT, ("all", "none", "ports", "proxy"))
-    assert "unproven by us" in found.open[0]
-    assert "unproven by us" in found.advice[0]
-    assert STATUS[found.tier] == 1
+    report = examined(way, of, shortfall("required", Network(), of), [])
+    assert (report.tier, report.network) == (Tier.SEATBELT, ("all", "none", "ports", "proxy"))
+    assert "unproven by us" in report.open[0]
+    assert "unproven by us" in report.advice[0]
+    assert STATUS[report.tier] == 1
 
 
 @pytest.mark.parametrize("version", range(12))

@@ -65,17 +65,17 @@ def test_turns_of_an_agent_and_of_a_file_are_replayed(
     page = tmp_path / "diff.html"
     for source in ("clerk", str(tmp_path / "shop.jsonl")):
         assert ikigai(shop, "replay", source, "--html", str(page)) == 0
-        told = capsys.readouterr()
-        assert told.out == "2 replayed, none differs.\n"
-        assert "At most 2 trials, 2 requests to offline, about 23 tokens in and 31 out by the record" in told.err
-        assert re.findall(r"turn (\d+) of clerk: same\n", told.err) == ["2", "4"]
+        captured = capsys.readouterr()
+        assert captured.out == "2 replayed, none differs.\n"
+        assert "At most 2 trials, 2 requests to offline, about 23 tokens in and 31 out by the record" in captured.err
+        assert re.findall(r"turn (\d+) of clerk: same\n", captured.err) == ["2", "4"]
         assert "<h1>Replay</h1>" in page.read_text("utf-8")
     with ActorSystem.open(shop, "offline") as system:
-        first = next(one.id for one in system.agent("clerk").history() if one.kind == "user")
+        first = next(message.id for message in system.agent("clerk").history() if message.kind == "user")
     assert ikigai(shop, "replay", "clerk", "--edit", f"{first}=Oolong?", "--json") == 0
-    told = capsys.readouterr()
-    assert re.search(rf"turn {first} of clerk: {first + 1} text: .* → .*\n", told.err)
-    shown = json.loads(told.out)
+    captured = capsys.readouterr()
+    assert re.search(rf"turn {first} of clerk: {first + 1} text: .* → .*\n", captured.err)
+    shown = json.loads(captured.out)
     assert shown["differences"] == {"text": 1}
     assert "Oolong?" in shown["turns"][0]["replayed"]["text"]
     assert ikigai(shop, "replay", "clerk", "--from", str(first + 1), "--dry-run") == 0
@@ -106,9 +106,9 @@ def test_a_regression_ends_with_the_status_of_its_verdict(
 ) -> None:
     file = str(tmp_path / "shop.jsonl")
     assert ikigai(shop, "regress", file, "--check", "text", "--samples", "2", "--margin", "0.7") == 0
-    told = capsys.readouterr()
-    assert told.out.startswith("pass: right 100.0 %")
-    lines = re.findall(r"ikigai: turn (\d+) of clerk( \(baseline\))?: 1\n", told.err)
+    captured = capsys.readouterr()
+    assert captured.out.startswith("pass: right 100.0 %")
+    lines = re.findall(r"ikigai: turn (\d+) of clerk( \(baseline\))?: 1\n", captured.err)
     samples = [("2", ""), ("2", " (baseline)"), ("4", ""), ("4", " (baseline)")]
     assert lines == samples * 2
     assert ikigai(shop, "regress", file, "--check", "grep -q euros", "--no-baseline") == 1
@@ -117,9 +117,9 @@ def test_a_regression_ends_with_the_status_of_its_verdict(
     assert ikigai(shop, "regress", file, "--check", "text", "--at-least", "2") == 2
     capsys.readouterr()
     assert ikigai(shop, "regress", file, "--check", "false") == 3
-    told = capsys.readouterr()
-    assert "Nothing was right without the change either" in told.out
-    assert "a verdict takes about 189 cases like these; these would pass at 65.8 %." in told.out
+    captured = capsys.readouterr()
+    assert "Nothing was right without the change either" in captured.out
+    assert "a verdict takes about 189 cases like these; these would pass at 65.8 %." in captured.out
     for check in ("schema:nowhere:Path", "schema:builtins:nothing", "", "nowhere"):
         assert ikigai(shop, "regress", file, "--check", check) == 2
         assert "trials" not in capsys.readouterr().err  # it is said before anything is asked
@@ -136,9 +136,9 @@ def test_an_evaluation_ends_with_the_status_of_its_verdict(
     (tmp_path / "cases.txt").write_text("Oolong?\n\nKeemun?\n", "utf-8")
     arguments = ["evaluate", "clerk", "--case", "Assam?", "--cases", str(tmp_path / "cases.txt")]
     assert ikigai(shop, *arguments, "--judge", "grep -q said", "--at-least", "0.4") == 0
-    told = capsys.readouterr()
-    assert told.out.startswith("pass: right 100.0 % (43.9 to 100.0), to be at least 40.0 %\n3 cases, 3 samples")
-    assert re.findall(r"trial (\d): 1\n", told.err) == ["1", "2", "3"]
+    captured = capsys.readouterr()
+    assert captured.out.startswith("pass: right 100.0 % (43.9 to 100.0), to be at least 40.0 %\n3 cases, 3 samples")
+    assert re.findall(r"trial (\d): 1\n", captured.err) == ["1", "2", "3"]
     named = ["--name", "other"]
     assert ikigai(shop, *arguments, *named, "--judge", "grep -q euros", "--at-least", "0.8", "--samples", "2") == 1
     assert "Keemun?" in capsys.readouterr().out
@@ -153,15 +153,15 @@ def test_an_evaluation_ends_with_the_status_of_its_verdict(
 def test_a_search_prints_the_best_continuation_and_keeps_it(shop: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["search", "clerk", "--plan", "best:2", "--option", "one", "--option", "seven", "--score", "wc -c"]
     assert ikigai(shop, *arguments, "--keep", "winner") == 0
-    told = capsys.readouterr()
-    assert "by trials 2\n" in told.out
-    assert "seven" in told.out
-    assert re.fullmatch(r"ikigai: At most 2 .*\nikigai: trial 1: \d+\nikigai: trial 2: \d+\n", told.err)
+    captured = capsys.readouterr()
+    assert "by trials 2\n" in captured.out
+    assert "seven" in captured.out
+    assert re.fullmatch(r"ikigai: At most 2 .*\nikigai: trial 1: \d+\nikigai: trial 2: \d+\n", captured.err)
     with ActorSystem.open(shop, "offline") as system:
-        assert any("seven" in one.content for one in system.agent("winner").history())
+        assert any("seven" in message.content for message in system.agent("winner").history())
     assert ikigai(shop, *arguments, "--keep", "winner") == 0  # as where it was killed behind that
     again = capsys.readouterr()
-    assert again.out == told.out
+    assert again.out == captured.out
     assert re.match(r"ikigai: Goes on with search-\w+: .*whatever judges now", again.err)
     assert ikigai(shop, *arguments[:-1], "echo no", "--name", "other") == 1
     assert "to print a number" in capsys.readouterr().err
@@ -173,9 +173,9 @@ def test_a_judge_that_breaks_ends_a_bisection_and_calls_nothing_bad(
     arguments = ["bisect", "clerk", "--ask", "?", "--name", "mine"]
     for how in ("kill -9 $$", "exit 128"):
         assert ikigai(shop, *arguments, "--judge", f"sh -c '{how}'") == 1
-        told = capsys.readouterr()
-        assert "Fix it and run" in told.err
-        assert "bad" not in told.err
+        captured = capsys.readouterr()
+        assert "Fix it and run" in captured.err
+        assert "bad" not in captured.err
     hangs = [*arguments[:-1], "other", "--judge", "sleep 9", "--timeout", "0.001", "--most", "1"]
     assert ikigai(shop, *hangs) == 0
     assert "trial 1: not judged: sleep took longer than 0.001 seconds" in capsys.readouterr().err
@@ -184,7 +184,7 @@ def test_a_judge_that_breaks_ends_a_bisection_and_calls_nothing_bad(
 
 
 @pytest.mark.sample(2, "a command each")
-@pytest.mark.parametrize("arguments", [arguments for arguments, *_ in WORDS], ids=[one[0] for one, *_ in WORDS])
+@pytest.mark.parametrize("arguments", [arguments for arguments, *_ in WORDS], ids=[words[0] for words, *_ in WORDS])
 def test_without_a_key_nothing_is_asked_of_the_stand_in_and_the_status_says_so(
     tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,18 +195,18 @@ def test_without_a_key_nothing_is_asked_of_the_stand_in_and_the_status_says_so(
         system.export(system.agent("clerk"), tmp_path / "shop.jsonl")
     sources = ["clerk", str(tmp_path / "shop.jsonl")] if arguments[0] in ("replay", "regress") else ["clerk"]
     for source in sources:
-        given = [source if one == "clerk" else one for one in arguments]
-        assert main.run(["--database", database, *given]) == 2
-        told = capsys.readouterr()
-        assert told.out == ""
-        assert re.search("scripted wrote this history.* --model offline", told.err)
-        assert main.run(["--database", database, *given, "--dry-run"]) == 2
-        assert main.run(["--database", database, "--model", "offline", *given, "--dry-run"]) == 0
+        words = [source if argument == "clerk" else argument for argument in arguments]
+        assert main.run(["--database", database, *words]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert re.search("scripted wrote this history.* --model offline", captured.err)
+        assert main.run(["--database", database, *words, "--dry-run"]) == 2
+        assert main.run(["--database", database, "--model", "offline", *words, "--dry-run"]) == 0
         capsys.readouterr()
 
 
 @pytest.mark.sample(2, "a command each")
-@pytest.mark.parametrize("arguments", [arguments for arguments, *_ in WORDS], ids=[one[0] for one, *_ in WORDS])
+@pytest.mark.parametrize("arguments", [arguments for arguments, *_ in WORDS], ids=[words[0] for words, *_ in WORDS])
 def test_without_the_key_of_the_model_that_an_agent_names_the_status_says_so(
     tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,9 +216,9 @@ def test_without_the_key_of_the_model_that_an_agent_names_the_status_says_so(
         system.root.fork("Assam?", name="clerk", model="openai:gpt").reply(timeout=DEADLINE)
     for how in ([], ["--dry-run"]):
         assert main.run(["--database", database, *arguments, *how]) == 2
-        told = capsys.readouterr()
-        assert told.out == ""
-        assert "There is no key for OpenAI" in told.err
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert "There is no key for OpenAI" in captured.err
     with ActorSystem.open(database, "offline") as system:
         assert len(system.agents()) == 2
 
@@ -239,9 +239,9 @@ def test_the_first_bad_turn_is_found_by_a_program(shop: str, capsys: pytest.Capt
         bad = system.agent("clerk").history()[-3].id
     program = """sh -c '! grep -qE "remember [45] prompts"'"""  # the offline provider says how many prompts there were
     assert ikigai(shop, "bisect", "clerk", "--ask", "And now?", "--judge", program) == 0
-    told = capsys.readouterr()
-    assert told.out.startswith(f"Message {bad} ends the first bad turn (99.")
-    asked, *lines = told.err.splitlines()
+    captured = capsys.readouterr()
+    assert captured.out.startswith(f"Message {bad} ends the first bad turn (99.")
+    asked, *lines = captured.err.splitlines()
     assert asked.startswith("ikigai: At most 60 trials, 60 requests to offline")
     assert len(lines) > 5
     assert all(re.fullmatch(r"ikigai: trial \d+: (good|bad)", line) for line in lines)
@@ -249,8 +249,8 @@ def test_the_first_bad_turn_is_found_by_a_program(shop: str, capsys: pytest.Capt
     assert ikigai(shop, *arguments) == 0
     assert json.loads(capsys.readouterr().out)["answer"] == "nothing"
     assert ikigai(shop, "bisect", "clerk", "--ask", "Well?", "--judge", "sh -c 'exit 125'") == 0
-    told = capsys.readouterr()
-    assert re.fullmatch(r"Unsure: no answer has more than \d+\.\d % after \d+ probes\.\n", told.out)
+    captured = capsys.readouterr()
+    assert re.fullmatch(r"Unsure: no answer has more than \d+\.\d % after \d+ probes\.\n", captured.out)
 
 
 @pytest.mark.sample(2, "a command each")
@@ -279,9 +279,9 @@ def test_into_a_pipe_no_new_model_and_no_new_service_reads_a_history_without_a_y
     refused = {"offline:large": ["replay", "clerk", "--with", "model=offline:large"], "openai": search}
     for new, arguments in refused.items():
         assert ikigai(shop, "--provider", new.partition(":")[0], *arguments) == 1
-        told = capsys.readouterr().err
-        assert f"Recorded histories are read by {new}" in told
-        assert "say --yes" in told
+        errors = capsys.readouterr().err
+        assert f"Recorded histories are read by {new}" in errors
+        assert "say --yes" in errors
     with ActorSystem.open(shop, "offline") as system:
         assert len(system.agents()) == 2
     assert ikigai(shop, *refused["offline:large"], "--yes") == 0
@@ -292,7 +292,7 @@ def test_into_a_pipe_no_new_model_and_no_new_service_reads_a_history_without_a_y
 
 @pytest.mark.sample(4, "a mistake each")
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["replay", "nobody"], "nobody"),
         (["replay", "clerk", "--with", "colour=red"], "no setting 'colour'"),
@@ -314,10 +314,10 @@ def test_into_a_pipe_no_new_model_and_no_new_service_reads_a_history_without_a_y
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(
-    shop: str, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    shop: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert ikigai(shop, *arguments) == 1
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_plans_are_written_as_words() -> None:

@@ -36,8 +36,8 @@ def listed(url: str) -> list[dict[str, Any]]:
     """What ``ikigai hosts --json`` tells."""
     done = run("--database", url, "hosts", "--json")
     assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
+    hosts: list[dict[str, Any]] = json.loads(done.stdout)
+    return hosts
 
 
 def root(url: str) -> str:
@@ -55,15 +55,15 @@ def turn(url: str, uuid: str) -> int:
 def shares(url: str) -> dict[str | None, int]:
     """How many shards each living host has, by its name."""
     with Client.open(url) as client:
-        return {one.name: one.shards for one in client.hosts() if one.ended_at is None}
+        return {host.name: host.shards for host in client.hosts() if host.ended_at is None}
 
 
 def test_when_a_host_is_killed_another_one_goes_on_and_who_waits_gets_the_answer(new_postgres: NewDatabase) -> None:
     url = new_postgres()
     with running(url, "a", model="offline:0.05") as first, running(url, "b") as second:
         eventually(lambda: all(shares(url).values()), "shards for both")
-        found = {one["name"]: (one["pid"], one["state"], one["agents"]) for one in listed(url)}
-        assert found == {"a": (first.process.pid, "runs", 1), "b": (second.process.pid, "runs", 0)}
+        hosts = {host["name"]: (host["pid"], host["state"], host["agents"]) for host in listed(url)}
+        assert hosts == {"a": (first.process.pid, "runs", 1), "b": (second.process.pid, "runs", 0)}
         asked = root(url)
         with Program.by_pipe("--database", url, "prompt", "--wait", asked, "Our shop sells tea.") as asking:
             eventually(lambda: turn(url, asked), "the turn")
@@ -84,7 +84,7 @@ def test_a_host_that_is_told_to_end_gives_its_agents_away_first(new_postgres: Ne
         assert shares(url) == {"b": 1024}
         assert run("--database", url, "prompt", "--wait", root(url), "tea").returncode == 0
         assert second.end(signal.SIGINT) == 0
-    assert {one["state"] for one in listed(url)} == {"ended"}
+    assert {host["state"] for host in listed(url)} == {"ended"}
     assert "no process runs these agents" in run("--database", url, "hosts").stdout
 
 
@@ -116,7 +116,7 @@ def two_that_keep_their_agents(url: str, directory: Path) -> Iterator[tuple[Prog
 def placed(url: str) -> dict[str | None, int]:
     """How many agents each living host has, by its name."""
     with Client.open(url) as client:
-        return {one.name: one.agents for one in client.hosts() if one.ended_at is None}
+        return {host.name: host.agents for host in client.hosts() if host.ended_at is None}
 
 
 @pytest.mark.thorough("several programs; a host is killed and one drained in each run")
@@ -132,8 +132,10 @@ def test_an_agent_is_moved_from_any_terminal(
         done = run("--database", url, "move", "kid", "b")
         assert (done.stdout, done.stderr) == ("kid is run by b from now on\n", "")
         assert placed(url) == {"a": 1, "b": 1}
-        found = {one["name"]: one["host"] for one in json.loads(run("--database", url, "agents", "--json").stdout)}
-        assert found == {None: "a", "kid": "b"}
+        host_by_name = {
+            entry["name"]: entry["host"] for entry in json.loads(run("--database", url, "agents", "--json").stdout)
+        }
+        assert host_by_name == {None: "a", "kid": "b"}
         assert re.search(r"kid +idle  b  +\d inherited", run("--database", url, "agents").stdout)
         shell.say("/agents")
         shell.expect(r"kid +idle  b  +\d inherited")
@@ -146,9 +148,9 @@ def test_an_agent_is_moved_from_any_terminal(
         assert placed(url) == {"a": 2, "b": 0}
         shell.say("/move kid nowhere")
         shell.expect("No living host is called 'nowhere'; those that live: a, b.")
-        for told, agent in (("Agent 0 cannot be moved", root(url)), ("is named 'nobody'", "nobody")):
+        for reason, agent in (("Agent 0 cannot be moved", root(url)), ("is named 'nobody'", "nobody")):
             refused = run("--database", url, "move", agent, "b")
-            assert (refused.returncode, refused.stdout, told in refused.stderr) == (1, "", True)
+            assert (refused.returncode, refused.stdout, reason in refused.stderr) == (1, "", True)
 
 
 def waits(shell: Program) -> bool:
@@ -207,10 +209,10 @@ def test_shells_hosts_and_who_follows_are_told_when_a_host_is_gone(
         assert run("--database", url, "--plain", lines="/fork --name kid\n/move kid b\n").returncode == 0
         eventually(lambda: counted(url) == {"a": 1, "b": 1}, "the counts")
         second.kill()
-        told = "Host b is gone: its agent goes on at a"
-        screen.expect(told)
-        tail.expect(told)
-        first.expect(told)
+        notice = "Host b is gone: its agent goes on at a"
+        screen.expect(notice)
+        tail.expect(notice)
+        first.expect(notice)
         first.kill()
         screen.expect(r"The process that ran these agents is gone \(host a on")
         screen.say("/mark here")
@@ -240,13 +242,13 @@ def test_a_file_has_one_host_and_no_names(tmp_path: Path) -> None:
         refused = run("--database", file, "--provider", "offline", "host")
         assert refused.returncode == 75
         assert "is in use by host" in refused.stderr
-        [one] = listed(file)
-        assert (one["state"], one["name"]) == ("runs", None)
+        [listed_host] = listed(file)
+        assert (listed_host["state"], listed_host["name"]) == ("runs", None)
     refused = run("--database", file, "host", "--name", "a")
     assert refused.returncode == 1
     assert "a file has one host" in refused.stderr
-    [one] = listed(file)
-    assert one["state"] == "ended"
+    [listed_host] = listed(file)
+    assert listed_host["state"] == "ended"
 
 
 APP = '''
@@ -301,7 +303,7 @@ def test_an_app_says_which_provider_and_tools_there_are(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("options", "message"),
     [
         (["--app", "shop"], "Expected --app MODULE:FUNCTION, got 'shop'"),
         (["--app", "nowhere:app"], "ModuleNotFoundError: No module named 'nowhere'"),
@@ -321,14 +323,14 @@ def test_an_app_says_which_provider_and_tools_there_are(tmp_path: Path, monkeypa
     ],
 )
 def test_an_app_that_cannot_be_used_is_named_with_the_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: list[str], told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], message: str
 ) -> None:
     for module, text in (("shop", APP), ("torn", "def app(:\n"), ("leaving", "import sys; sys.exit(3)")):
         (tmp_path / f"{module}.py").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    done = run("--database", "team.db", "host", *given)
+    done = run("--database", "team.db", "host", *options)
     assert done.returncode == 1
-    assert told in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "team.db").exists()
 

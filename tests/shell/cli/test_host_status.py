@@ -71,9 +71,9 @@ def test_a_file_that_another_host_has_may_be_free_later(tmp_path: Path) -> None:
     assert started(file, None)[0] == 0
 
 
-@pytest.mark.parametrize(("app", "told"), [("sys:maxsize", "an int"), ("math:pi", "a float")])
-def test_an_app_that_is_no_function_is_told_what_it_is(tmp_path: Path, app: str, told: str) -> None:
-    with pytest.raises(BadInput, match=f"--app {app} is {told} and no function"):
+@pytest.mark.parametrize(("app", "kind"), [("sys:maxsize", "an int"), ("math:pi", "a float")])
+def test_an_app_that_is_no_function_is_told_what_it_is(tmp_path: Path, app: str, kind: str) -> None:
+    with pytest.raises(BadInput, match=f"--app {app} is {kind} and no function"):
         run_host(
             Options(str(tmp_path / "team.db"), None, None, app=app),
             None,

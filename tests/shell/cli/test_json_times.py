@@ -34,11 +34,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def times_in(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
     """What looks like a time in a JSON value, by its key; not in the data of messages, which is as it is stored."""
     if isinstance(value, dict):
-        for name, one in value.items():
-            yield from times_in(one, name) if name != "data" else ()
+        for name, member in value.items():
+            yield from times_in(member, name) if name != "data" else ()
     elif isinstance(value, list):
-        for one in value:
-            yield from times_in(one, key)
+        for member in value:
+            yield from times_in(member, key)
     elif (key.endswith("_at") and value is not None) or (isinstance(value, int) and value > SINCE_2020):
         yield key, value
 
@@ -63,9 +63,9 @@ def times_in(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 def test_every_time_in_json_is_iso_8601_in_utc(place: Path, words: str, has: set[str]) -> None:
     done = CliRunner().invoke(cli, ["--database", str(place), *words.split(), "--json"], catch_exceptions=False)
     values = map(json.loads, done.stdout.splitlines()) if words.startswith("log") else [json.loads(done.stdout)]
-    found = [pair for value in values for pair in times_in(value)]
-    assert {key for key, _ in found} == has
-    for key, text in found:
+    pairs = [pair for value in values for pair in times_in(value)]
+    assert {key for key, _ in pairs} == has
+    for key, text in pairs:
         assert isinstance(text, str), f"{key}: {text}"
         assert text.endswith("Z")
         assert datetime.fromisoformat(text).timestamp() * 1000 > SINCE_2020

@@ -17,11 +17,11 @@ from tests.kit.program import Program, run
 def of_one_test() -> Iterator[None]:
     """Leave the loggers as they were."""
     loggers = [logging.getLogger(name) for name in (None, "ikigai_actors", "mcp")]
-    before = [(one.handlers[:], one.propagate) for one in loggers]
+    before = [(logger.handlers[:], logger.propagate) for logger in loggers]
     yield
     program_log.log_as(program_log.TEXT)
-    for one, (handlers, propagate) in zip(loggers, before, strict=True):
-        one.handlers[:], one.propagate = handlers, propagate
+    for logger, (handlers, propagate) in zip(loggers, before, strict=True):
+        logger.handlers[:], logger.propagate = handlers, propagate
 
 
 def lines(text: str) -> list[dict[str, Any]]:
@@ -44,8 +44,8 @@ def test_what_is_logged_is_a_line_of_json_with_its_traceback_and_so_is_what_othe
     logging.getLogger("ikigai_actors.store").warning("as text")
     written = capsys.readouterr().err
     assert "\x1b" not in written
-    *found, text = written.splitlines()
-    first, second = lines("\n".join(found))
+    *earlier, text = written.splitlines()
+    first, second = lines("\n".join(earlier))
     assert (first["level"], first["logger"], first["message"]) == ("warning", "ikigai_actors.store", "a\nb 5 \x1b")
     assert first["time"].endswith("+00:00")
     assert (second["message"], second["error"].splitlines()[-1]) == ("Error handling request", "ValueError: planted")
@@ -59,11 +59,11 @@ def test_what_is_logged_is_a_line_of_json_with_its_traceback_and_so_is_what_othe
 def test_a_host_and_an_error_of_a_command_say_json_where_that_is_asked_for(tmp_path: Path) -> None:
     database = str(tmp_path / "team.db")
     with Program.by_pipe("--database", database, "--model", "offline", "--log", "json", "host", notices=True) as host:
-        found = json.loads(host.expect(r"\{.*runs .*\}\n").group())
-        assert (found["logger"], found["message"].split()[0]) == ("ikigai", "runs")
+        line = json.loads(host.expect(r"\{.*runs .*\}\n").group())
+        assert (line["logger"], line["message"].split()[0]) == ("ikigai", "runs")
         host.process.send_signal(signal.SIGTERM)
         assert host.process.wait(60) == 0
     refused = run("--database", database, "--log", "json", "log", "nobody")
     assert refused.returncode == 1
-    [told] = lines(refused.stderr)
-    assert (told["level"], "nobody" in told["message"]) == ("error", True)
+    [line] = lines(refused.stderr)
+    assert (line["level"], "nobody" in line["message"]) == ("error", True)

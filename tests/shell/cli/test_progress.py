@@ -62,20 +62,20 @@ def test_a_copy_an_export_and_a_prune_say_how_much_is_done(tmp_path: Path) -> No
             kid.reply(timeout=PATIENCE)
         kids[0].kill()
         top = system.root.uuid
-    told: dict[str, list[tuple[int, int]]] = {"copy": [], "export": [], "prune": []}
+    steps: dict[str, list[tuple[int, int]]] = {"copy": [], "export": [], "prune": []}
 
     def hears(what: str) -> Callable[[int, int], None]:
-        return lambda done, total: told[what].append((done, total))
+        return lambda done, total: steps[what].append((done, total))
 
     with existing(str(place)) as store:
         copy = open_store(tmp_path / "copy.db")
         counts = copy_database(store, copy, hears("copy"))
         copy.close()
         export_file(store, top, tmp_path / "team.jsonl", now=0, advance=hears("export"))
-        now = store.read(lambda tx: max(one.ended_at or 0 for one in registry.every(tx))) + 1
+        now = store.read(lambda tx: max(record.ended_at or 0 for record in registry.every(tx))) + 1
         prune_logs(store, now, now, advance=hears("prune"))
     rows = sum(counts.values())
-    assert told["copy"][-1] == (2 * rows, 2 * rows)
-    assert [done for done, _ in told["copy"]] == sorted(done for done, _ in told["copy"])
-    assert {total for _, total in told["export"]} == {len((tmp_path / "team.jsonl").read_text().splitlines()) - 2}
-    assert told["prune"] == [(1, 1)]
+    assert steps["copy"][-1] == (2 * rows, 2 * rows)
+    assert [done for done, _ in steps["copy"]] == sorted(done for done, _ in steps["copy"])
+    assert {total for _, total in steps["export"]} == {len((tmp_path / "team.jsonl").read_text().splitlines()) - 2}
+    assert steps["prune"] == [(1, 1)]

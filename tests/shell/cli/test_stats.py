@@ -19,8 +19,8 @@ def test_the_dearest_of_very_many_agents_are_found_without_a_look_at_each(store:
     in_all, own, branches = store.read(_all_costs)
     listed = store.read(lambda tx: branch_spendings(tx, registry.every(tx)))  # as a screen asks for some
     assert {uuid: _cost(*sums) for uuid, sums in listed.items()} == branches
-    found = store.read(lambda tx: dearest_branches(tx, 3))
-    assert found == Dearest(78, 8, {"a": (40, 7), "b": (35, 0), None: (1, 1)})
+    dearest = store.read(lambda tx: dearest_branches(tx, 3))
+    assert dearest == Dearest(78, 8, {"a": (40, 7), "b": (35, 0), None: (1, 1)})
     assert store.read(_dearest_costs) == (
         in_all,
         {uuid: cost for uuid, cost in own.items() if uuid in ("root", "a", "c")},

@@ -28,7 +28,7 @@ def export(place: Path, *words: str, **env: str) -> Result:
 
 def names(file: Path) -> list[str]:
     lines = [json.loads(line)["resourceSpans"][0] for line in file.read_text().splitlines()]
-    return [one["name"] for line in lines for one in line["scopeSpans"][0]["spans"]]
+    return [span["name"] for line in lines for span in line["scopeSpans"][0]["spans"]]
 
 
 def test_turns_become_lines_of_json(place: Path, tmp_path: Path) -> None:
@@ -36,12 +36,12 @@ def test_turns_become_lines_of_json(place: Path, tmp_path: Path) -> None:
     done = export(place, "--to", str(file), OTEL_SERVICE_NAME="mine")
     assert done.exit_code == 0, done.output
     assert done.output.startswith(f"Exported 6 spans of 3 turns to {file}. Later ones: --since 20")
-    assert [one.split()[0] for one in names(file)] == ["invoke_agent", "chat"] * 3
+    assert [name.split()[0] for name in names(file)] == ["invoke_agent", "chat"] * 3
     assert "mine" in file.read_text()
     assert "secret" not in file.read_text()
     branch = tmp_path / "branch.jsonl"
     assert export(place, "kid", "--content", "--to", str(branch)).exit_code == 0
-    assert [one for one in names(branch) if one.startswith("invoke")] == ["invoke_agent kid", "invoke_agent below"]
+    assert [name for name in names(branch) if name.startswith("invoke")] == ["invoke_agent kid", "invoke_agent below"]
     assert "three" in branch.read_text()
     assert export(place, "--since", "0m", "--to", str(tmp_path / "none")).output.startswith("Exported 0 spans of 0")
 
@@ -82,9 +82,9 @@ def test_tokens_are_those_of_requests_alone_for_tools_that_add_them_up(place: Pa
         file = tmp_path / f"spans{len(words)}.jsonl"
         assert export(place, "--to", str(file), *words).exit_code == 0
         lines = [json.loads(line)["resourceSpans"][0] for line in file.read_text().splitlines()]
-        spans = [one for line in lines for one in line["scopeSpans"][0]["spans"]]
+        spans = [span for line in lines for span in line["scopeSpans"][0]["spans"]]
         counted = [
-            one["name"] for one in spans if any(a["key"] == "gen_ai.usage.output_tokens" for a in one["attributes"])
+            span["name"] for span in spans if any(a["key"] == "gen_ai.usage.output_tokens" for a in span["attributes"])
         ]
         return sorted({name.split()[0] for name in counted})
 

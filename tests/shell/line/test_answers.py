@@ -36,33 +36,33 @@ def play(capsys: pytest.CaptureFixture[str]) -> Play:
     def play(script: list[Reply | str], *lines: Line) -> tuple[list[str], list[str]]:
         with ActorSystem.open(":memory:", ScriptedProvider(script), tools=[erase], approvals="ask") as system:
             printed = Session(system, capsys).by(Typist(*lines))
-            told = [each.content for agent in system.agents() for each in system.handle(agent.uuid).history()]
-            return printed, told
+            texts = [each.content for agent in system.agents() for each in system.handle(agent.uuid).history()]
+            return printed, texts
 
     return play
 
 
 @pytest.mark.parametrize(("key", "result"), [("y", "a.txt is gone"), ("n", "denied"), (" a ", "a.txt is gone")])
 def test_a_letter_answers_the_call_of_the_current_agent_and_is_not_sent(play: Play, key: str, result: str) -> None:
-    printed, told = play([asking("a.txt"), "well", "again"], "erase it", key, "y")
+    printed, texts = play([asking("a.txt"), "well", "again"], "erase it", key, "y")
     assert printed[0].endswith('asks to run erase {"path": "a.txt"}   /approve 1 or /deny 1')
     assert printed[1] == KEYS
     assert result in printed[2]
     assert printed[3:] == ["well", "again"]  # without a question the letter is a prompt
-    assert [each for each in told if len(each) == 1] == ["y"]
+    assert [each for each in texts if len(each) == 1] == ["y"]
 
 
 def test_letters_answer_the_calls_one_after_the_other(play: Play) -> None:
-    printed, told = play([asking("a.txt", "b.txt"), "well"], "erase them", "n", "y")
+    printed, texts = play([asking("a.txt", "b.txt"), "well"], "erase them", "n", "y")
     assert sum("is gone" in line for line in printed) == 1
-    assert "b.txt is gone" in told
+    assert "b.txt is gone" in texts
 
 
 def test_a_long_call_is_shown_whole_here_and_by_the_list_of_approvals(play: Play) -> None:
-    printed, told = play([asking(LONG), "well"], "erase it", "/approvals", "y")
+    printed, texts = play([asking(LONG), "well"], "erase it", "/approvals", "y")
     assert [line.strip() for line in printed].count(f"path: {LONG}") == 2
     assert printed[2:4] == ["    /approve 1 or /deny 1", KEYS]
-    assert "echo  is gone" in told
+    assert "echo  is gone" in texts
 
 
 def test_a_call_of_another_agent_is_answered_by_its_number_alone_and_shown_again_on_the_way_there(

@@ -22,8 +22,8 @@ def picture(tmp_path: Path) -> Path:
 
 
 def attached(session: Session) -> list[str]:
-    given = [message.data.get("attached", []) for message in session.system.root.history() if message.kind == "user"]
-    return [one["name"] for listed in given for one in listed]
+    lists = [message.data.get("attached", []) for message in session.system.root.history() if message.kind == "user"]
+    return [attachment["name"] for listed in lists for attachment in listed]
 
 
 def test_a_prompt_attaches_what_it_mentions_and_the_history_has_a_line_of_it(session: Session, picture: Path) -> None:
@@ -37,13 +37,13 @@ def test_a_path_alone_is_a_prompt_and_no_command(session: Session, picture: Path
     assert LINE in session(str(picture), f'/fork "look at @{picture}"')
     assert attached(session) == ["plan.png"]
     [child] = session.system.root.children()
-    [prompt] = [one for one in child.history() if one.agent_uuid == child.uuid and one.kind == "user"]
+    [prompt] = [message for message in child.history() if message.agent_uuid == child.uuid and message.kind == "user"]
     assert prompt.data["attached"][0]["name"] == "plan.png"
 
 
 def test_a_picture_that_is_not_there_prompts_nobody(session: Session) -> None:
-    [told] = session("What is in @nowhere.png?")
-    assert told == "error: There is no file 'nowhere.png?' to attach."
+    [line] = session("What is in @nowhere.png?")
+    assert line == "error: There is no file 'nowhere.png?' to attach."
     assert session.system.root.history() == []
 
 
@@ -57,4 +57,4 @@ def test_a_command_leaves_a_prompt_with_a_picture(tmp_path: Path, picture: Path)
     assert (wrong.exit_code, isinstance(wrong.exception, BadInput)) == (1, True)
     with ActorSystem.open(database, OfflineProvider()) as system:
         eventually(lambda: len(system.root.history()) == 2, "the prompt and its answer")
-        assert [one["name"] for one in system.root.history()[0].data["attached"]] == ["plan.png"]
+        assert [attachment["name"] for attachment in system.root.history()[0].data["attached"]] == ["plan.png"]

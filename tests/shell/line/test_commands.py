@@ -241,15 +241,15 @@ def test_the_history_shows_the_latest_messages_and_which_are_inherited(session: 
 
 def test_a_prompt_that_calls_tools_shows_their_results_and_so_does_the_history(session: Session) -> None:
     printed = session('@fork {"name": "kid"}', "/history 4")
-    told = "Forked: the child is kid."
+    result = "Forked: the child is kid."
     assert printed == [
-        f"[fork: {told}]",
-        f"fork gave: {told}",
+        f"[fork: {result}]",
+        f"fork gave: {result}",
         "(1 earlier; /history 5 shows all)",
         '    2  assistant    fork {"name": "kid"}',
         "    3  fork         forked kid",
-        f"    4  tool_result  fork: {told}",
-        f"    5  assistant    fork gave: {told}",
+        f"    4  tool_result  fork: {result}",
+        f"    5  assistant    fork gave: {result}",
     ]
 
 
@@ -277,8 +277,8 @@ def test_settings_are_shown_set_and_removed(session: Session) -> None:
 
 def test_resume_without_a_turn_to_go_on_with_says_so(session: Session) -> None:
     root = short(session.system.root)
-    told = f"Nothing to resume: the latest turn of {root} was neither cut off nor ended by an error."
-    assert session("/resume") == [told]
+    line = f"Nothing to resume: the latest turn of {root} was neither cut off nor ended by an error."
+    assert session("/resume") == [line]
 
 
 def test_exit_leaves_at_once(session: Session) -> None:
@@ -286,7 +286,7 @@ def test_exit_leaves_at_once(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("/", "error: There is no command '/'. /help lists the commands."),
         ("/swich x", "error: There is no command '/swich'. Did you mean /switch?"),
@@ -301,9 +301,9 @@ def test_exit_leaves_at_once(session: Session) -> None:
         ),
     ],
 )
-def test_a_wrong_line_is_told_and_the_session_goes_on(session: Session, line: str, told: str) -> None:
+def test_a_wrong_line_is_told_and_the_session_goes_on(session: Session, line: str, message: str) -> None:
     printed = session(line, "/agents")
-    assert printed[0].startswith(told)
+    assert printed[0].startswith(message)
     assert printed[-1] == "1 running, 0 dead"
 
 
@@ -354,8 +354,8 @@ def test_what_was_said_is_found(open_session: OpenSession) -> None:
 def test_an_answer_that_is_too_long_for_a_clipboard_goes_to_a_file(open_session: OpenSession) -> None:
     answer = "é" * (MOST_COPIED // 2 + 1)
     session = open_session(ScriptedProvider([answer]))
-    [_, told] = session("hi", "/copy")
-    path = Path(told.removeprefix("Terminals copy 74,000 bytes at most. All of it is in "))
+    [_, line] = session("hi", "/copy")
+    path = Path(line.removeprefix("Terminals copy 74,000 bytes at most. All of it is in "))
     try:
         assert path.read_text(encoding="utf-8") == answer
         assert path.stat().st_mode & 0o777 == 0o600

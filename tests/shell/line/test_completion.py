@@ -33,13 +33,17 @@ def parameters(group: click.Group, above: str = "") -> Iterator[Parameter]:
         line = f"{above}{name} "
         if isinstance(command, click.Group):
             yield from parameters(command, line)
-        for one in command.params:
-            if isinstance(one, click.Option) and not one.is_flag:
-                yield Parameter(f"{line}{one.opts[0]} ", one.type)
-        for one in command.params:
-            if isinstance(one, click.Argument):
-                yield Parameter(line, one.type)
-                word = one.type.choices[0] if isinstance(one.type, click.Choice) else SAMPLES.get(type(one.type), "x")
+        for param in command.params:
+            if isinstance(param, click.Option) and not param.is_flag:
+                yield Parameter(f"{line}{param.opts[0]} ", param.type)
+        for param in command.params:
+            if isinstance(param, click.Argument):
+                yield Parameter(line, param.type)
+                word = (
+                    param.type.choices[0]
+                    if isinstance(param.type, click.Choice)
+                    else SAMPLES.get(type(param.type), "x")
+                )
                 line += f"{word} "
 
 

@@ -107,8 +107,8 @@ def test_a_signal_that_is_lost_at_the_end_of_a_block_comes_in_the_next_one(inter
 
 
 def test_other_errors_that_python_cannot_raise_go_to_the_hook_before() -> None:
-    told: list[object] = []
-    before, sys.unraisablehook = sys.unraisablehook, lambda unraisable: told.append(unraisable.exc_type)
+    reports: list[object] = []
+    before, sys.unraisablehook = sys.unraisablehook, lambda unraisable: reports.append(unraisable.exc_type)
     try:
         hook = sys.unraisablehook
         interrupts = Interrupts().install()
@@ -117,4 +117,4 @@ def test_other_errors_that_python_cannot_raise_go_to_the_hook_before() -> None:
         assert sys.unraisablehook is hook
     finally:
         sys.unraisablehook = before
-    assert told == [ValueError]
+    assert reports == [ValueError]

@@ -179,9 +179,9 @@ def test_how_a_turn_in_the_background_failed_is_told(open_session: OpenSession) 
         hanging.system.agent("two").kill(reason="enough")
 
     lines = ("/fork tea --name one --no-follow", interrupt, "/fork tea --name two --no-follow", kill)
-    told = [line.partition(": ")[2] for line in hanging(*lines)]
-    assert "its turn was interrupted" in told
-    assert any(" is dead: " in line and "enough" in line for line in told)
+    endings = [line.partition(": ")[2] for line in hanging(*lines)]
+    assert "its turn was interrupted" in endings
+    assert any(" is dead: " in line and "enough" in line for line in endings)
 
 
 def test_calls_of_other_agents_are_decided_on_by_number(asking: Session) -> None:

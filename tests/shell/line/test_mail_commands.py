@@ -86,7 +86,7 @@ def test_mail_is_filtered_by_sender_and_deleted(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("/send", "error: Missing argument 'ID'. Try /send --help."),
         ("/send buyer", "error: Missing argument 'TEXT...'. Try /send --help."),
@@ -106,10 +106,10 @@ def test_mail_is_filtered_by_sender_and_deleted(session: Session) -> None:
         ("/doc delete none.md", "error: There is no document 'none.md'."),
     ],
 )
-def test_a_wrong_line_is_told_and_nothing_is_stored(session: Session, line: str, told: str) -> None:
+def test_a_wrong_line_is_told_and_nothing_is_stored(session: Session, line: str, message: str) -> None:
     buyer = session.system.root.fork(name="buyer")
     printed = session(line, "/agents")
-    assert printed[0].startswith(told)
+    assert printed[0].startswith(message)
     assert (buyer.record.mailed, session.system.documents.list()) == (0, [])
 
 
@@ -133,11 +133,13 @@ def test_a_document_is_written_shown_logged_and_deleted(session: Session) -> Non
     assert printed[3].startswith("error: Expected document 'plan/tea.md' at version 1; there is version 2, written by")
     assert printed[4:] == ["# More  tea", "# Tea"]
     assert session.system.documents.read("plan/tea.md").author == root.uuid
-    told = rf"version \d, (written|deleted) by {re.escape(words_of(root.uuid))} at \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+    log_line = (
+        rf"version \d, (written|deleted) by {re.escape(words_of(root.uuid))} at \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+    )
     printed = session("/doc list plan", "/doc list x", "/doc delete plan/tea.md --expect 2", "/doc log plan/tea.md")
-    assert re.fullmatch(f"plan/tea.md  {told}", printed[0])
+    assert re.fullmatch(f"plan/tea.md  {log_line}", printed[0])
     assert printed[1:3] == ["No documents.", "plan/tea.md: deleted in version 3"]
-    assert [re.fullmatch(told, line) is not None for line in printed[3:]] == [True] * 3
+    assert [re.fullmatch(log_line, line) is not None for line in printed[3:]] == [True] * 3
 
 
 def test_a_document_is_written_from_a_file(session: Session, tmp_path: Path) -> None:

@@ -153,6 +153,6 @@ def test_prompts_that_are_typed_while_the_program_starts_are_answered_once_each(
     with Program.at_terminal(*place, "--plain") as shell:
         shell.send("ONE\nTWO\n/exit\n")
         assert shell.ends() == 0
-    told = run(*place, lines="/resume\n/rename boss\n/wait 60 boss\n/history\n").stdout
-    assert re.findall(r"(?:user|steer) +(ONE|TWO)\n", told) == ["ONE", "TWO"]  # TWO said into the turn, or after it
-    assert re.search(r"You said “TWO”\. I remember 2 prompts", told)
+    output = run(*place, lines="/resume\n/rename boss\n/wait 60 boss\n/history\n").stdout
+    assert re.findall(r"(?:user|steer) +(ONE|TWO)\n", output) == ["ONE", "TWO"]  # TWO said into the turn, or after it
+    assert re.search(r"You said “TWO”\. I remember 2 prompts", output)

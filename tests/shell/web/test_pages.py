@@ -22,7 +22,7 @@ def test_a_page_gets_the_title_that_its_process_names() -> None:
 
     page = ServedPage("", write_bytes=never, write_str=say, close=never, download_manager=DownloadManager())
     asyncio.run(page.on_meta('{"type": "title", "title": "buyer · ikigai"}'.encode()))
-    assert [json.loads(one) for one in said] == [["title", "buyer · ikigai"]]
+    assert [json.loads(line) for line in said] == [["title", "buyer · ikigai"]]
 
 
 def test_a_page_that_does_not_end_is_killed_though_its_browser_takes_nothing() -> None:

@@ -67,8 +67,8 @@ def test_pages_are_attached_to_the_server_see_one_another_and_end_with_it(tmp_pa
     async def play(browser: aiohttp.ClientSession, link: str, base: str) -> None:
         async with browser.get(link) as answer:
             assert (answer.status, str(answer.url)) == (200, f"{base}/")
-            told = await answer.text()
-        assert set(re.findall(r"\w+://[^\"'\s)]+", told)) == {
+            text = await answer.text()
+        assert set(re.findall(r"\w+://[^\"'\s)]+", text)) == {
             f"{base}/static/css/xterm.css",
             f"{base}/static/js/textual.js",
             f"{base}/static/fonts/RobotoMono-VariableFont_wght.ttf",
@@ -149,15 +149,15 @@ def test_nobody_gets_in_without_the_link_from_elsewhere_or_under_another_name(
 @pytest.mark.thorough("programs; pages are attached to the server in each run")
 def test_a_page_that_is_closed_or_whose_server_is_killed_leaves_no_process(tmp_path: Path) -> None:
     def pages() -> list[str]:
-        found = []
+        names = []
         for place in Path("/proc").glob("[0-9]*/environ"):
             try:
                 variables, command = place.read_bytes(), (place.parent / "cmdline").read_bytes()
             except OSError:  # it has ended meanwhile, or is somebody else's
                 continue
             if os.fsencode(tmp_path / "tea.db") in variables and command.endswith(b"page\0"):
-                found.append(place.parent.name)
-        return found
+                names.append(place.parent.name)
+        return names
 
     async def play(browser: aiohttp.ClientSession, link: str, base: str) -> None:
         assert await status(browser, link) == 200
@@ -180,8 +180,8 @@ def test_a_page_that_is_closed_or_whose_server_is_killed_leaves_no_process(tmp_p
 def test_a_server_beside_a_running_shell_serves_its_agents(tmp_path: Path) -> None:
     async def play(browser: aiohttp.ClientSession, link: str, base: str) -> None:
         assert await status(browser, link) == 200
-        async with browser.ws_connect(f"{base}/ws?width=100", origin=base) as one:
-            page = Page(one)
+        async with browser.ws_connect(f"{base}/ws?width=100", origin=base) as socket:
+            page = Page(socket)
             await page.expect(rf"attached to pid {shell.process.pid}")
             shell.say("tea")
             await page.expect("You said")

@@ -55,9 +55,9 @@ def test_the_ids_of_running_work_are_those_of_its_spans(database: str) -> None:
         top.prompt("go").get(timeout=TIMEOUT)
         top.prompt("on").get(timeout=TIMEOUT)
         system.agent("kid").reply(timeout=TIMEOUT)
-        spans = [one for turn in ended_turns(TurnSources.of(system), TraceScope()) for one in turn if one.parent]
+        spans = [span for turn in ended_turns(TurnSources.of(system), TraceScope()) for span in turn if span.parent]
     assert len(places.ids) == len(set(places.ids)) == 8
-    assert {*places.ids} == {one.id for one in spans if not one.name.startswith("execute_tool fork")}
+    assert {*places.ids} == {span.id for span in spans if not span.name.startswith("execute_tool fork")}
 
 
 class Kept:
@@ -82,8 +82,8 @@ def test_each_turn_is_exported_once_when_it_has_ended(database: str) -> None:
         with TurnTracer(system, kept, content=False):
             for text in ("a", "b"):
                 system.root.prompt(text).get(timeout=TIMEOUT)
-        everything = [one for turn in ended_turns(TurnSources.of(system), TraceScope()) for one in turn]
-        assert sorted(one.id for one in kept.spans) == sorted(one.id for one in everything)
+        everything = [span for turn in ended_turns(TurnSources.of(system), TraceScope()) for span in turn]
+        assert sorted(span.id for span in kept.spans) == sorted(span.id for span in everything)
 
 
 def test_what_an_exporter_does_not_take_is_kept_for_later(database: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -96,7 +96,7 @@ def test_what_an_exporter_does_not_take_is_kept_for_later(database: str, caplog:
         again = Kept()
         with TurnTracer(system, again, content=False):
             pass
-        assert [one.name.split()[0] for one in again.spans] == ["invoke_agent", "chat"]
+        assert [span.name.split()[0] for span in again.spans] == ["invoke_agent", "chat"]
 
 
 def test_what_is_no_exporter_is_refused() -> None:
@@ -144,18 +144,18 @@ def test_spans_of_tools_and_providers_lie_below_those_of_their_calls_and_request
         opened = ActorSystem.open(":memory:", FunctionProvider(provider), **parts)
         with opened as system, trace_turns(system, memory):
             system.root.prompt("go").get(timeout=TIMEOUT)
-        ours = {one.context.span_id: one for one in memory.get_finished_spans()}
-        found = theirs.get_finished_spans()
-        below = {(one.name, ours[one.parent.span_id].name) for one in found}
-        asked = next(one.name for one in ours.values() if one.name.startswith("chat"))
+        ours = {span.context.span_id: span for span in memory.get_finished_spans()}
+        finished_spans = theirs.get_finished_spans()
+        below = {(span.name, ours[span.parent.span_id].name) for span in finished_spans}
+        asked = next(span.name for span in ours.values() if span.name.startswith("chat"))
         assert below == {
             ("in the provider", asked),
             ("in the plain tool", "execute_tool plain"),
             ("in the tool", "execute_tool slow"),
         }
-        assert {one.context.trace_id for one in found} == {one.context.trace_id for one in ours.values()}
-        assert len(found) == 4
-        assert {one.instrumentation_scope.name for one in ours.values()} == {SCOPE}
+        assert {span.context.trace_id for span in finished_spans} == {span.context.trace_id for span in ours.values()}
+        assert len(finished_spans) == 4
+        assert {span.instrumentation_scope.name for span in ours.values()} == {SCOPE}
 
 
 def test_spans_that_a_collector_rejects_are_a_warning_and_are_not_sent_again(caplog: pytest.LogCaptureFixture) -> None:

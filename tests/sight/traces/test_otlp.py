@@ -50,7 +50,7 @@ def test_a_half_of_a_character_does_not_stop_an_export() -> None:
     span = replace(SPANS[0], name="a\ud83d", attributes={"text": "b\ud83d", "more": ("c\ud83d",)}, error="d\ud83d")
     [about] = ExportTraceServiceRequest.FromString(protobuf_encoder({}, "this test")([span])).resource_spans
     [read] = about.scope_spans[0].spans
-    text, more = (one.value for one in read.attributes)
+    text, more = (attribute.value for attribute in read.attributes)
     assert (read.name, text.string_value, more.array_value.values[0].string_value) == ("a?", "b?", "c?")
     assert read.status.message == "d?"
 
@@ -70,5 +70,5 @@ def test_the_names_are_those_of_the_conventions() -> None:
     ours = [value for value in vars(conventions).values() if isinstance(value, str) and value.startswith("gen_ai.")]
     assert len(ours) > 15
     assert set(ours) <= known
-    operations = {one.value for one in package.GenAiOperationNameValues}
+    operations = {operation.value for operation in package.GenAiOperationNameValues}
     assert {conventions.INVOKE_AGENT, conventions.CHAT, conventions.EXECUTE_TOOL} <= operations

@@ -10,7 +10,7 @@ TIMEOUT = 60
 
 
 def calls(*made: tuple[str, dict[str, object]]) -> Reply:
-    return Reply("", tuple(ToolCall(tool, given, f"c{place}") for place, (tool, given) in enumerate(made)))
+    return Reply("", tuple(ToolCall(tool, arguments, f"c{place}") for place, (tool, arguments) in enumerate(made)))
 
 
 def open_team(database: str) -> ActorSystem:
@@ -30,18 +30,18 @@ def open_team(database: str) -> ActorSystem:
 
 def traced(system: ActorSystem, **scope: object) -> dict[tuple[str, int], list[TraceSpan]]:
     """The turns, by the name of the agent and their number."""
-    found: dict[tuple[str, int], list[TraceSpan]] = {}
+    turns: dict[tuple[str, int], list[TraceSpan]] = {}
     for turn in ended_turns(TurnSources.of(system), TraceScope(**scope)):  # type: ignore[arg-type]
         agent = str(turn[0].attributes[name.AGENT_NAME])
-        found[agent, 1 + sum(known == agent for known, _ in found)] = turn
-    return found
+        turns[agent, 1 + sum(known == agent for known, _ in turns)] = turn
+    return turns
 
 
 def play(system: ActorSystem) -> None:
-    reader, top = (system.root.fork(name=one) for one in ("reader", "top"))
+    reader, top = (system.root.fork(name=child) for child in ("reader", "top"))
     top.prompt("go").get(timeout=TIMEOUT)
-    for one in ("kid", "grandkid"):
-        system.agent(one).reply(timeout=TIMEOUT)
+    for child in ("kid", "grandkid"):
+        system.agent(child).reply(timeout=TIMEOUT)
     reader.prompt("read").get(timeout=TIMEOUT)
     top.prompt("merge").get(timeout=TIMEOUT)
 
@@ -54,10 +54,10 @@ def test_forks_mail_and_merges_are_links_to_the_turns_they_came_from(database: s
     assert again == turns
     roots = {turn[0].id: whose for whose, turn in turns.items()}
     linked = {
-        (whose, one.name, link.why, roots[link.span])
+        (whose, span.name, link.why, roots[link.span])
         for whose, turn in turns.items()
-        for one in turn
-        for link in one.links
+        for span in turn
+        for link in span.links
     }
     assert linked == {
         (("kid", 1), "invoke_agent kid", "fork", ("top", 1)),
@@ -66,7 +66,7 @@ def test_forks_mail_and_merges_are_links_to_the_turns_they_came_from(database: s
         (("top", 2), "invoke_agent top", "merge", ("kid", 1)),
     }
     traces = {turn[0].id: turn[0].trace for turn in turns.values()}
-    assert all(link.trace == traces[link.span] for turn in turns.values() for one in turn for link in one.links)
+    assert all(link.trace == traces[link.span] for turn in turns.values() for span in turn for link in span.links)
 
 
 def test_joined_children_are_in_the_trace_of_the_call_that_forked_them(database: str) -> None:
@@ -75,12 +75,12 @@ def test_joined_children_are_in_the_trace_of_the_call_that_forked_them(database:
         turns, apart = traced(system, join=True), traced(system)
         grandkid = system.agent("grandkid").uuid
         alone = traced(system, join=True, agents=[grandkid])
-    top, kid, below = (turns[one, 1] for one in ("top", "kid", "grandkid"))
-    assert {one.trace for turn in (top, kid, below) for one in turn} == {top[0].trace}
-    forks = {one.name: one.id for one in top if one.name == "execute_tool fork"}
+    top, kid, below = (turns[whose, 1] for whose in ("top", "kid", "grandkid"))
+    assert {span.trace for turn in (top, kid, below) for span in turn} == {top[0].trace}
+    forks = {span.name: span.id for span in top if span.name == "execute_tool fork"}
     assert kid[0].parent == forks["execute_tool fork"]
-    assert below[0].parent == next(one.id for one in kid if one.name == "execute_tool fork")
-    ids = [[[one.id for one in turn] for turn in found.values()] for found in (turns, apart)]
+    assert below[0].parent == next(span.id for span in kid if span.name == "execute_tool fork")
+    ids = [[[span.id for span in turn] for turn in group.values()] for group in (turns, apart)]
     assert ids[0] == ids[1]
     assert turns["top", 2][0].trace == apart["top", 2][0].trace
     assert alone == {("grandkid", 1): below}

@@ -27,9 +27,9 @@ def asked(*answers: CollectorAnswer) -> tuple[CollectorAnswer, list[float]]:
     """What counts of these answers, and the pauses between them."""
     slept: list[float] = []
     left = iter(answers)
-    found = patiently(slept.append, lambda: 0.0)(lambda: next(left))
+    answer = patiently(slept.append, lambda: 0.0)(lambda: next(left))
     assert next(left, None) is None
-    return found, slept
+    return answer, slept
 
 
 def test_what_a_busy_collector_refuses_is_sent_again() -> None:
@@ -62,7 +62,7 @@ def deliver(answering: Answering, *batches: list[TraceSpan]) -> tuple[list[Deliv
 
     collector = Answers("http://name:secret@127.0.0.1:1/v1/traces")
     sender = SpanSender(collector, protobuf_encoder({}, "this test"), "application/x-protobuf", lambda post: post())
-    return [sender.send(one) for one in batches], posts
+    return [sender.send(batch) for batch in batches], posts
 
 
 def always(answer: CollectorAnswer) -> Answering:
@@ -89,8 +89,8 @@ def test_a_body_that_is_too_large_is_halved_down_to_a_span_that_is_left_out_and_
 
 
 def test_spans_that_are_rejected_are_counted_with_the_words_of_the_collector() -> None:
-    told = CollectorAnswer(200, "", partial=PartialSuccess(7, "spans are too old"))
-    [first, second], _ = deliver(always(told), [span(1)], [span(2)])
+    answer = CollectorAnswer(200, "", partial=PartialSuccess(7, "spans are too old"))
+    [first, second], _ = deliver(always(answer), [span(1)], [span(2)])
     both = first.and_then(second)
     assert both == Delivery(14, ("spans are too old",))
     assert both.lost == "has rejected 14 spans. It says: “spans are too old”."
@@ -153,8 +153,8 @@ def test_the_variables_of_open_telemetry_are_heeded() -> None:
     assert address_in(known) == "http://c:4318/v1/traces"
     assert address_in({**known, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://d/x"}) == "http://d/x"
     assert address_in({}) is None
-    given = Collector.of("http://c:4318", ["other=d"], known)
-    assert given == Collector("http://c:4318/v1/traces", {"key": "a b", "other": "d"})
+    collector = Collector.of("http://c:4318", ["other=d"], known)
+    assert collector == Collector("http://c:4318/v1/traces", {"key": "a b", "other": "d"})
     assert Collector.of("https://c/api/otel", [], {}).url == "https://c/api/otel"
     assert resource_of({"OTEL_RESOURCE_ATTRIBUTES": "service.name=x,zone=1"}) == {"service.name": "x", "zone": "1"}
     assert resource_of({"OTEL_SERVICE_NAME": "mine"}) == {"service.name": "mine"}

@@ -30,13 +30,13 @@ def folded(*drafts: Draft, times: list[int] | None = None, **end: Any) -> list[E
         Message(AGENT, place, kind, content, data, times[place - 1] if times else 1_000 + place)
         for place, (kind, content, data) in enumerate(drafts, start=1)
     ]
-    found = [turn for message in messages if (turn := fold.follow(message)) is not None]
+    turns = [turn for message in messages if (turn := fold.follow(message)) is not None]
     last = fold.close(**{"is_open": False, **end})
-    return found if last is None else [*found, last]
+    return turns if last is None else [*turns, last]
 
 
 def shown(turn: EndedTurn) -> list[tuple[str, int, int, str]]:
-    return [(one.name, one.start - 1_000, one.end - 1_000, one.error) for one in turn.spans]
+    return [(span.name, span.start - 1_000, span.end - 1_000, span.error) for span in turn.spans]
 
 
 def test_a_turn_is_a_span_with_its_requests_and_calls_below_it() -> None:
@@ -52,8 +52,8 @@ def test_a_turn_is_a_span_with_its_requests_and_calls_below_it() -> None:
     root, first, tool, *_ = turn.spans
     assert (root.trace, root.id, root.parent) == (trace_of(AGENT, 1), turn_span(AGENT, 1, 0), b"")
     assert (first.id, tool.id) == (request_span(AGENT, 1, 1), call_span(AGENT, 2, 0))
-    assert {one.parent for one in turn.spans[1:]} == {root.id}
-    assert len({one.id for one in turn.spans}) == 5
+    assert {span.parent for span in turn.spans[1:]} == {root.id}
+    assert len({span.id for span in turn.spans}) == 5
     assert (root.attributes[name.INPUT_TOKENS], root.attributes[name.OUTPUT_TOKENS]) == (30, 6)
     assert first.attributes[name.INPUT_TOKENS] == 15  # what the cache served is part of it
     assert root.attributes[name.OWN_END] == 6
@@ -64,11 +64,11 @@ def test_texts_stay_at_home_unless_they_are_asked_for() -> None:
     [silent] = folded(*drafts)
     assert "secret" not in str(silent)
     assert "result of" not in str(silent)
-    [told] = folded(*drafts, content=True)
+    [turn] = folded(*drafts, content=True)
     said = '[{"role":"user","parts":[{"type":"text","content":"a secret"}]}]'
-    assert told.spans[0].attributes[name.INPUT_MESSAGES] == said
-    assert told.spans[2].attributes[name.TOOL_RESULT] == "result of c1"
-    assert told.spans[2].attributes[name.TOOL_ARGUMENTS] == '{"at":"c1"}'
+    assert turn.spans[0].attributes[name.INPUT_MESSAGES] == said
+    assert turn.spans[2].attributes[name.TOOL_RESULT] == "result of c1"
+    assert turn.spans[2].attributes[name.TOOL_ARGUMENTS] == '{"at":"c1"}'
 
 
 def test_nothing_is_told_of_a_turn_that_is_open() -> None:
@@ -89,7 +89,7 @@ def test_a_turn_that_was_opened_again_has_a_second_span_in_its_trace() -> None:
 def test_a_reply_after_which_the_turn_goes_on_does_not_end_it() -> None:
     word = ("steer", "wait", {"turn": 1})
     [turn] = folded(("user", "hi", {}), reply("first"), word, reply("second"))
-    assert [one[0] for one in shown(turn)] == ["invoke_agent walker", "chat opus", "chat opus"]
+    assert [line[0] for line in shown(turn)] == ["invoke_agent walker", "chat opus", "chat opus"]
     first, second = folded(("user", "hi", {}), reply("first"), ("mark", "", {}), ("user", "more", {}), reply("second"))
     assert (shown(first)[0], shown(second)[0]) == (
         ("invoke_agent walker", 1, 2, ""),
@@ -105,14 +105,14 @@ def test_a_request_that_broke_off_is_a_span_and_a_failure_without_one_is_none() 
         ("chat opus", 2, 3, ""),
     ]
     [cut] = folded(("user", "hi", {}), reply("", "c1"), ("interrupted", "", {}))
-    assert [one[0] for one in shown(cut)] == ["invoke_agent walker", "chat opus"]
+    assert [line[0] for line in shown(cut)] == ["invoke_agent walker", "chat opus"]
 
 
 def test_a_request_for_the_default_model_names_the_one_that_was_asked_as_its_answer_does() -> None:
     answered = reply(model="anthropic", made_by="opus-9")
     [turn] = folded(("user", "hi", {}), answered)
     assert turn.spans[1].name == "chat opus-9"
-    assert {one.attributes[name.REQUEST_MODEL] for one in turn.spans} == {"opus-9"}
+    assert {span.attributes[name.REQUEST_MODEL] for span in turn.spans} == {"opus-9"}
 
 
 def test_what_was_started_when_a_turn_ended_has_a_span() -> None:
@@ -129,7 +129,7 @@ def test_times_do_not_fall_where_a_clock_was_set_back() -> None:
     drafts: tuple[Draft, ...] = (("user", "hi", {}), reply("", "c1"), result("c1"), reply())
     [turn] = folded(*drafts, times=[2_000, 1_500, 1_700, 1_600])
     assert shown(turn)[0][1:3] == (1_000, 1_000)
-    assert all(turn.spans[0].start <= one.start <= one.end <= turn.spans[0].end for one in turn.spans)
+    assert all(turn.spans[0].start <= span.start <= span.end <= turn.spans[0].end for span in turn.spans)
 
 
 def test_a_call_without_an_id_of_the_provider_has_its_span() -> None:
@@ -146,7 +146,7 @@ def test_a_child_begins_with_its_prompt_and_a_trial_with_its_fork() -> None:
     copy = reply("what was said", **{"from": 4})
     born: Draft = ("fork", "", {"parent": "p", "by": "maker", "go": True})
     [trial] = folded(born, ("user", "hi", {"from": 3}), copy, result("c1", **{"from": 5}), reply("new"))
-    assert (trial.opens, [one[0] for one in shown(trial)]) == (1, ["invoke_agent walker", "chat opus"])
+    assert (trial.opens, [line[0] for line in shown(trial)]) == (1, ["invoke_agent walker", "chat opus"])
     assert folded(("fork", "", {"parent": "p"}), ("fork", "", {"child": "k"})) == []
 
 
@@ -154,6 +154,6 @@ def test_a_merge_and_mail_are_references() -> None:
     merged = ("merge", "said", {"from": "k", "head": 12, "how": "result"})
     read: Draft = ("assistant", "", {"tool_calls": [{"id": "c1", "name": "read_mail", "input": {}}]})
     [turn] = folded(("user", "hi", {}), merged, read, result("c1"), reply())
-    assert [one[:4] for one in turn.references] == [(0, "merge", "k", 12), (2, "mail", AGENT, 1_004)]
+    assert [reference[:4] for reference in turn.references] == [(0, "merge", "k", 12), (2, "mail", AGENT, 1_004)]
     mails: TraceSpan = turn.spans[2]
     assert mails.name == "execute_tool read_mail"

@@ -58,9 +58,9 @@ def audited(tx: Transaction) -> list[Audited]:
 def second_writers(audited: Iterable[Audited]) -> Iterator[str]:
     """Who wrote that had not the shard, or not any more; and two that wrote in one epoch of a shard."""
     writers: dict[tuple[int, int], str] = {}
-    for one in audited:
-        if one.writer != one.owner or one.ended:
-            ended = ", which had ended" if one.ended else ""
-            yield f"writer: {one.writer} wrote {one.message} of {one.agent}, which was {one.owner}'s{ended}"
-        if (writer := writers.setdefault((one.shard, one.epoch), one.writer)) != one.writer:
-            yield f"writer: {writer} and {one.writer} have both written in epoch {one.epoch} of shard {one.shard}"
+    for row in audited:
+        if row.writer != row.owner or row.ended:
+            ended = ", which had ended" if row.ended else ""
+            yield f"writer: {row.writer} wrote {row.message} of {row.agent}, which was {row.owner}'s{ended}"
+        if (writer := writers.setdefault((row.shard, row.epoch), row.writer)) != row.writer:
+            yield f"writer: {writer} and {row.writer} have both written in epoch {row.epoch} of shard {row.shard}"

@@ -121,10 +121,10 @@ class Campaign:
     def _judge_history(self, work: Work, name: str) -> None:
         """Blame what was read on the way, and keep it as lines of JSON."""
         self._result.counts["operations of histories"] += len(work.history)
-        if found := blamed(work.history):
+        if blames := blamed(work.history):
             kept = Path(tempfile.gettempdir()) / f"history-{name}.jsonl"
-            kept.write_text("".join(f"{json.dumps(one)}\n" for one in work.history), encoding="utf-8")
-            self._result.violations += [*found, f"history: kept as {kept}"]
+            kept.write_text("".join(f"{json.dumps(operation)}\n" for operation in work.history), encoding="utf-8")
+            self._result.violations += [*blames, f"history: kept as {kept}"]
 
     @property
     def _is_over(self) -> bool:
@@ -247,15 +247,15 @@ def _wait_until_run(system: ActorSystem | AttachedSystem, least: int) -> None:
         assert time.monotonic() < until, f"{len(running)} hosts run"
         time.sleep(POLL)
         with contextlib.suppress(StoreUnavailable):  # the server restarts
-            running = {one.name for one in system.hosts() if one.state == "runs" and one.shards}
+            running = {host.name for host in system.hosts() if host.state == "runs" and host.shards}
 
 
 def judge_at_last(url: str, facts: Sequence[Fact], records: Path) -> list[str]:
     """What is wrong when all is answered: what died beside an open call has not been waited for."""
     until = time.monotonic() + PATIENCE
-    while (found := [*_judge(url, facts, records)]) and time.monotonic() < until:
+    while (faults := [*_judge(url, facts, records)]) and time.monotonic() < until:
         time.sleep(1)
-    return found
+    return faults
 
 
 def _judge(url: str, facts: Sequence[Fact], records: Path) -> Iterator[str]:
@@ -263,8 +263,8 @@ def _judge(url: str, facts: Sequence[Fact], records: Path) -> Iterator[str]:
         for violation in check(store):
             yield f"fsck: {violation.invariant}: {violation.agent}: {violation.text}"
         yield from second_writers(store.read(audited))
-        found = find(store)
-    yield from violations(facts, found, runs(records))
+        now = find(store)
+    yield from violations(facts, now, runs(records))
 
 
 def main() -> None:
@@ -273,12 +273,12 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=math.inf, help="no fault comes after so many")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    result = torture(given.faults, given.seed, seconds=given.minutes * 60)
+    options = parser.parse_args()
+    result = torture(options.faults, options.seed, seconds=options.minutes * 60)
     waits = sorted(result.waits)
-    told = [f"p{part}: {waits[len(waits) * part // 100]:.2f} s" for part in (50, 90, 99)]
-    print(f"{result.seconds:.0f} s, seed {given.seed}")
+    shares = [f"p{part}: {waits[len(waits) * part // 100]:.2f} s" for part in (50, 90, 99)]
+    print(f"{result.seconds:.0f} s, seed {options.seed}")
     print(*(f"  {what}: {count:,}" for what, count in sorted(result.counts.items())), sep="\n")
-    print(f"  answers: {', '.join(told)}, longest {waits[-1]:.1f} s")
+    print(f"  answers: {', '.join(shares)}, longest {waits[-1]:.1f} s")
     print(f"{len(result.violations)} violations", *result.violations[:SHOWN], sep="\n")
     sys.exit(1 if result.violations else 0)

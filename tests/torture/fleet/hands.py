@@ -297,7 +297,7 @@ class Hand:
     def _move(self, agent: AgentRef) -> None:
         """Have another host run it, if one does."""
         try:
-            names = [one.name for one in self._work.system.hosts() if one.name and one.state == "runs"]
+            names = [host.name for host in self._work.system.hosts() if host.name and host.state == "runs"]
             if names:
                 agent.move(self._chance.choice(names), PATIENCE)
         except (NoHost, StoreUnavailable):
@@ -335,13 +335,13 @@ class Hand:
     def _gather(self, _: AgentRef, token: str) -> None:
         sender, *members = self._chance.sample(self._work.agents, MEMBERS + 1)
         group = token.replace(".", "-")
-        for one in members:
-            one.join(group, timeout=PATIENCE)
-        with self._noted(token, *(("append", f"mail {one.uuid}", token) for one in members)):
+        for member in members:
+            member.join(group, timeout=PATIENCE)
+        with self._noted(token, *(("append", f"mail {member.uuid}", token) for member in members)):
             sender.send(f"group:{group}", token, timeout=PATIENCE)
-        self._work.facts.append(Addressed(token, frozenset(one.uuid for one in members)))
+        self._work.facts.append(Addressed(token, frozenset(member.uuid for member in members)))
         members.pop().leave(group, timeout=PATIENCE)
-        self._work.facts.append(Grouped(group, frozenset(one.uuid for one in members)))
+        self._work.facts.append(Grouped(group, frozenset(member.uuid for member in members)))
 
     def _merge(self, agent: AgentRef, token: str) -> None:
         child = self._work.fork(self._number, agent, token)
@@ -356,9 +356,9 @@ class Hand:
         purse = _Purse(top)
         try:
             payers = [self._work.fork(self._number, top, f"{token}.{number}") for number in range(2)]
-            asked = [self._begin_to_ask(one, payment(f"{token}.{number}")) for number, one in enumerate(payers)]
-            for one in asked:
-                purse.raise_until(one)
+            asked = [self._begin_to_ask(payer, payment(f"{token}.{number}")) for number, payer in enumerate(payers)]
+            for asking in asked:
+                purse.raise_until(asking)
         finally:  # whoever waits for more has it then, whatever became of this hand's calls
             purse.fill()
             self._work.facts.append(Granted(top.uuid, purse.least, purse.most))
@@ -368,11 +368,11 @@ class Hand:
         store = self._work.system._store
         while True:
             try:
-                heads = store.read(lambda tx: [tx.run("log_head", uuid=one.uuid)[0][0] for one in dead])
+                heads = store.read(lambda tx: [tx.run("log_head", uuid=uuid.uuid)[0][0] for uuid in dead])
             except StoreUnavailable:
                 self._work.pause()
             else:
-                return tuple((one.uuid, head or 0) for one, head in zip(dead, heads, strict=True))
+                return tuple((uuid.uuid, head or 0) for uuid, head in zip(dead, heads, strict=True))
 
 
 class _Purse:

@@ -70,7 +70,7 @@ def _set_clock(wrong: int) -> None:
 
 def runs(records: Path) -> Counter[str]:
     """How often each call ran, by the name of its tool and its key, as the tools of all hosts have recorded it."""
-    return Counter(line for one in records.iterdir() for line in one.read_text().splitlines())
+    return Counter(line for path in records.iterdir() for line in path.read_text().splitlines())
 
 
 def task(token: str) -> str:
@@ -85,12 +85,12 @@ def payment(token: str) -> str:
 
 def _answer(request: Request) -> Reply | str:
     time.sleep(random.uniform(0, 0.05))  # as a model does
-    told, replies = place(request)
-    if told.startswith(payment("")):
-        return Reply(f"answer to {told}", usage=PRICE)
-    if told != task(told.removeprefix(task(""))) or replies:
-        return f"answer to {told}"
-    keys = {name: hashlib.sha256(f"{request.agent} {told} {name}".encode()).hexdigest()[:16] for name in CALLS}
+    opening, replies = place(request)
+    if opening.startswith(payment("")):
+        return Reply(f"answer to {opening}", usage=PRICE)
+    if opening != task(opening.removeprefix(task(""))) or replies:
+        return f"answer to {opening}"
+    keys = {name: hashlib.sha256(f"{request.agent} {opening} {name}".encode()).hexdigest()[:16] for name in CALLS}
     calls = [ToolCall(name, {"key": key}, key) for name, key in keys.items()]
     return Reply("Let me see.", (*calls, ToolCall("read_mail")), stop_reason="tool_use")
 
@@ -138,14 +138,14 @@ class Hosts:
 
     def recorded(self) -> dict[Path, int]:
         """How much the tools have recorded by now, by process."""
-        return {one: one.stat().st_size for one in self.records.iterdir()}
+        return {path: path.stat().st_size for path in self.records.iterdir()}
 
     def forget_since(self, recorded: Mapping[Path, int]) -> None:
         """Forget what the tools of processes that have ended have done since: the database has gone back as far."""
         living = {str(life.process.pid) for life in self.lives.values()}
-        for one in self.records.iterdir():
-            if one.name not in living:
-                os.truncate(one, recorded.get(one, 0))
+        for path in self.records.iterdir():
+            if path.name not in living:
+                os.truncate(path, recorded.get(path, 0))
 
     def _words(self, name: str) -> Path:
         """Where the latest host of this name says something."""
@@ -168,6 +168,6 @@ class Hosts:
                 if (status := life.process.poll()) is not None:
                     self.counts[f"ended with {status}"] += 1
                     words = self._words(name).read_text(encoding="utf-8", errors="replace")[-500:]
-                    if status not in MEANT and not any(one in words for one in NO_SERVER):
+                    if status not in MEANT and not any(sign in words for sign in NO_SERVER):
                         self.failures.append(f"host {name} ended with {status}: {words}")
                     self.lives[name] = self._started(name)

@@ -73,11 +73,11 @@ def _find(tx: Transaction, agents: Snapshot) -> Found:
 
 
 def _budgets(tx: Transaction, agents: Snapshot) -> dict[str, tuple[int, int, int]]:
-    told = Counter[str]()
+    spending = Counter[str]()
     for agent, tokens in sql(tx, "SELECT agent_uuid, tokens FROM spendings"):
         above: str | None = agent
         while above is not None:
-            told[above] += tokens
+            spending[above] += tokens
             above = agents.records[above].parent_uuid
     limits = sql(
         tx,
@@ -85,48 +85,50 @@ def _budgets(tx: Transaction, agents: Snapshot) -> dict[str, tuple[int, int, int
         " WHERE p.budget = l.budget AND p.unit = l.unit), 0)"
         " FROM limits l JOIN budgets b ON b.owner = l.budget WHERE b.strict = 1 AND l.unit = 'tokens'",
     )
-    return {owner: (granted, int(spent), told[owner]) for owner, granted, spent in limits}
+    return {owner: (granted, int(spent), spending[owner]) for owner, granted, spent in limits}
 
 
 MOST_BACK = 5_000
 """Milliseconds by which a message may be older than the one before it: hosts learn the server's time by asking."""
 
 
-def violations(facts: Sequence[Fact], found: Found, ran: Counter[str]) -> Iterator[str]:
+def violations(facts: Sequence[Fact], now: Found, ran: Counter[str]) -> Iterator[str]:
     """Everything that is wrong, but what ``ikigai fsck`` and the audit of writers find.
 
     Args:
         facts: what hands were told.
-        found: the database, after all is quiet.
+        now: the database, after all is quiet.
         ran: how often each call ran, by the name of its tool and its key.
     """
-    reports = [one for one in facts if isinstance(one, Told)]
-    yield from judge.lost(reports, found.agents)
-    yield from judge.undead(NOTHING, reports, found.agents)
-    yield from judge.doubled(found.agents)
-    yield from judge.untrue(found.agents, ran)
-    yield from _back(found.agents)
-    yield from _unanswered([one for one in facts if isinstance(one, Asked)], found.agents)
-    yield from _escaped(found.agents)
-    yield from _undelivered([one for one in facts if isinstance(one, Sent)], found)
-    yield from _unpublished([one for one in facts if isinstance(one, Published)], found)
-    yield from _forgotten([one for one in facts if isinstance(one, Reminded)], found)
-    yield from _scattered([one for one in facts if isinstance(one, Addressed | Grouped)], found)
-    yield from _unmerged([one for one in facts if isinstance(one, TookIn)], found.agents)
-    yield from _overspent([one for one in facts if isinstance(one, Granted)], found)
+    reports = [fact for fact in facts if isinstance(fact, Told)]
+    yield from judge.lost(reports, now.agents)
+    yield from judge.undead(NOTHING, reports, now.agents)
+    yield from judge.doubled(now.agents)
+    yield from judge.untrue(now.agents, ran)
+    yield from _back(now.agents)
+    yield from _unanswered([fact for fact in facts if isinstance(fact, Asked)], now.agents)
+    yield from _escaped(now.agents)
+    yield from _undelivered([fact for fact in facts if isinstance(fact, Sent)], now)
+    yield from _unpublished([fact for fact in facts if isinstance(fact, Published)], now)
+    yield from _forgotten([fact for fact in facts if isinstance(fact, Reminded)], now)
+    yield from _scattered([fact for fact in facts if isinstance(fact, Addressed | Grouped)], now)
+    yield from _unmerged([fact for fact in facts if isinstance(fact, TookIn)], now.agents)
+    yield from _overspent([fact for fact in facts if isinstance(fact, Granted)], now)
 
 
 def blamed(history: Sequence[Operation]) -> list[str]:
     """The anomalies of mails and versions as they were written and read on the way."""
-    return [f"history: {one.name}: {one.explanation}" for one in anomalies(history)]
+    return [f"history: {anomaly.name}: {anomaly.explanation}" for anomaly in anomalies(history)]
 
 
 def _unanswered(asked: Sequence[Asked], now: Snapshot) -> Iterator[str]:
     """Each prompt stands once, with one answer; of the dead, at most once."""
     kinds = (Kind.USER, Kind.ASSISTANT)
-    told = Counter((one.agent_uuid, one.kind, one.content) for one in now.messages if one.kind in kinds)
+    counts_of = Counter(
+        (message.agent_uuid, message.kind, message.content) for message in now.messages if message.kind in kinds
+    )
     for agent, text in asked:
-        counts = told[agent, Kind.USER, text], told[agent, Kind.ASSISTANT, f"answer to {text}"]
+        counts = counts_of[agent, Kind.USER, text], counts_of[agent, Kind.ASSISTANT, f"answer to {text}"]
         record = now.records.get(agent)
         if counts != (1, 1) and (record is None or record.living or max(counts) > 1):
             yield f"unanswered: {text!r} stands {counts[0]} times in the log of {agent}, with {counts[1]} answers"
@@ -143,44 +145,48 @@ def _escaped(now: Snapshot) -> Iterator[str]:
             yield f"escaped: {uuid} lives below {above}, which was killed with all below it"
 
 
-def _undelivered(sent: Sequence[Sent], found: Found) -> Iterator[str]:
+def _undelivered(sent: Sequence[Sent], now: Found) -> Iterator[str]:
     """Each mail has its number, and every body is there once."""
     for sender, recipient, number, body in sent:
-        if (there := found.mails.get((recipient, number))) != (sender, body):
+        if (there := now.mails.get((recipient, number))) != (sender, body):
             yield f"undelivered: mail {number} of {recipient} is {there}, and {body!r} was sent"
-    for (recipient, body), times in Counter((to, body) for (to, _), (_, body) in found.mails.items()).items():
+    for (recipient, body), times in Counter((to, body) for (to, _), (_, body) in now.mails.items()).items():
         if times > 1:
             yield f"undelivered: {body!r} was sent to {recipient} {times} times"
 
 
-def _unpublished(published: Sequence[Published], found: Found) -> Iterator[str]:
+def _unpublished(published: Sequence[Published], now: Found) -> Iterator[str]:
     """Each version is what was written, and every text was written once."""
     for path, version, body in published:
-        if (there := found.versions.get((path, version))) != body:
+        if (there := now.versions.get((path, version))) != body:
             yield f"unpublished: version {version} of {path} is {there!r}, and {body!r} was written"
-    for body, times in Counter(found.versions.values()).items():
+    for body, times in Counter(now.versions.values()).items():
         if times > 1:
             yield f"unpublished: {body!r} was written {times} times"
 
 
-def _forgotten(reminded: Sequence[Reminded], found: Found) -> Iterator[str]:
+def _forgotten(reminded: Sequence[Reminded], now: Found) -> Iterator[str]:
     """Each timer fires once, and none that was taken back; of the dead, at most once."""
     for agent, body, cancelled in reminded:
-        times, living = found.notices[agent, body], found.agents.records[agent].living
-        expected = {True: (0,), False: (1,), None: (0, 1)}[cancelled] if (agent, body) not in found.waiting else (0,)
+        times, living = now.notices[agent, body], now.agents.records[agent].living
+        expected = {True: (0,), False: (1,), None: (0, 1)}[cancelled] if (agent, body) not in now.waiting else (0,)
         if times not in (expected if living else (0, 1)):
             yield f"forgotten: {agent} was reminded of {body!r} {times} times, cancelled: {cancelled}"
 
 
-def _scattered(told: Sequence[Addressed | Grouped], found: Found) -> Iterator[str]:
+def _scattered(messages: Sequence[Addressed | Grouped], now: Found) -> Iterator[str]:
     """A mail to a group has reached its members of then, and nobody else; who has joined is a member."""
     reached: dict[str, set[str]] = {}
-    for (recipient, _), (_, body) in found.mails.items():
+    for (recipient, _), (_, body) in now.mails.items():
         reached.setdefault(body, set()).add(recipient)
-    for one in told:
-        there = reached.get(one.body, set()) if isinstance(one, Addressed) else found.groups.get(one.group, frozenset())
-        if there != one.members:
-            yield f"scattered: {one}; there are {sorted(there)}"
+    for message in messages:
+        there = (
+            reached.get(message.body, set())
+            if isinstance(message, Addressed)
+            else now.groups.get(message.group, frozenset())
+        )
+        if there != message.members:
+            yield f"scattered: {message}; there are {sorted(there)}"
 
 
 def _unmerged(merged: Sequence[TookIn], now: Snapshot) -> Iterator[str]:
@@ -189,24 +195,26 @@ def _unmerged(merged: Sequence[TookIn], now: Snapshot) -> Iterator[str]:
         there = now.logs[agent].get(position)
         if there is None or there.kind != Kind.MERGE or there.data["from"] != child:
             yield f"unmerged: {child} was merged at {position} of {agent}; there is {there}"
-    told = Counter((one.agent_uuid, one.data["from"]) for one in now.messages if one.kind == Kind.MERGE)
-    for (agent, child), times in told.items():
+    merges = Counter(
+        (message.agent_uuid, message.data["from"]) for message in now.messages if message.kind == Kind.MERGE
+    )
+    for (agent, child), times in merges.items():
         if times > 1:
             yield f"unmerged: {agent} has merged {child} {times} times"
 
 
-def _overspent(granted: Sequence[Granted], found: Found) -> Iterator[str]:
+def _overspent(granted: Sequence[Granted], now: Found) -> Iterator[str]:
     """A strict budget grants what it was said to, and no more was spent; it knows of all that messages tell of."""
     for owner, least, most in granted:
-        limit, spent, told = found.budgets[owner]
-        if not least <= limit <= most or not told <= spent <= limit:
-            yield f"overspent: {owner} grants {limit} of {least} to {most}; spent {spent}, and messages tell of {told}"
-    yield from (f"overspent: {agent} holds something, and its host has ended" for agent in found.unsettled)
+        limit, spent, paid = now.budgets[owner]
+        if not least <= limit <= most or not paid <= spent <= limit:
+            yield f"overspent: {owner} grants {limit} of {least} to {most}; spent {spent}, and messages tell of {paid}"
+    yield from (f"overspent: {agent} holds something, and its host has ended" for agent in now.unsettled)
 
 
 def _back(now: Snapshot) -> Iterator[str]:
     """No message is older than the one before it: all hosts go by the server's clock, however wrong their own are."""
     for log in now.logs.values():
-        for before, one in pairwise(log.values()):
-            if one.created_at < before.created_at - MOST_BACK:
-                yield f"back: {one} is {before.created_at - one.created_at} ms older than the message before it"
+        for before, after in pairwise(log.values()):
+            if after.created_at < before.created_at - MOST_BACK:
+                yield f"back: {after} is {before.created_at - after.created_at} ms older than the message before it"

@@ -43,9 +43,9 @@ class Server:
     @property
     def _sockets(self) -> Path:
         """The directory with the socket of the server that runs."""
-        found = self._server.get_postmaster_info().socket_dir
-        assert found is not None
-        return found
+        directory = self._server.get_postmaster_info().socket_dir
+        assert directory is not None
+        return directory
 
     def restart(self) -> None:
         """End it as a crash does, and start it again."""

@@ -11,8 +11,8 @@ from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.verbs.text.call_page import SHORT, CallPart, call_line, call_page, described_call
 
 
-def call(tool: str, **given: Any) -> PendingCall:
-    return PendingCall("agent", 1, "id", tool, given)
+def call(tool: str, **arguments: Any) -> PendingCall:
+    return PendingCall("agent", 1, "id", tool, arguments)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "names"),
     [
         ("What is wrong in @plan.png?", ["plan.png"]),
         ("(@a.pdf), @plan.png and @a.pdf.", ["a.pdf", "plan.png"]),
@@ -29,9 +29,9 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_words_that_begin_with_an_at_sign_and_name_a_file_are_mentions(
-    directory: Path, text: str, found: list[str]
+    directory: Path, text: str, names: list[str]
 ) -> None:
-    assert files_in(text) == [Path(one) for one in found]
+    assert files_in(text) == [Path(name) for name in names]
 
 
 @pytest.mark.parametrize("form", ["{0}/plan.png", "'{0}/my plan.png'", "{0}/my\\ plan.png", "file://{0}/my%20plan.png"])
@@ -41,7 +41,7 @@ def test_a_path_that_was_pasted_or_dropped_is_a_mention(directory: Path, form: s
     assert path.read_bytes() == PNG
     assert not is_command(text)
     assert not is_command(f"{text} What is this?")
-    assert [one.media for one in attachments_in(f"What is {text}")] == ["image/png"]
+    assert [attachment.media for attachment in attachments_in(f"What is {text}")] == ["image/png"]
 
 
 @pytest.mark.parametrize("line", ["/help", "/fork look at @plan.png", "/nowhere/plan.png", "/", "/send a /tmp"])

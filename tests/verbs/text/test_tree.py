@@ -179,8 +179,8 @@ def test_five_thousand_levels_are_drawn_without_recursion_and_with_a_bounded_ind
 
 def test_agents_that_hang_in_a_circle_or_from_nobody_are_shown_once_after_the_tree() -> None:
     root = agent(0)
-    one, other = agent(1, root, name="one"), agent(2, root, name="other")
-    circle = [replace(one, supervisor_uuid=other.uuid), replace(other, supervisor_uuid=one.uuid)]
+    first, other = agent(1, root, name="one"), agent(2, root, name="other")
+    circle = [replace(first, supervisor_uuid=other.uuid), replace(other, supervisor_uuid=first.uuid)]
     stray = replace(agent(3, name="stray"), supervisor_uuid=uuid(99), created_at=1)
     lines = shown([root, *circle, stray])
     assert sum("one" in line for line in lines) == 1

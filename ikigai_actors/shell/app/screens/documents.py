@@ -87,10 +87,10 @@ class DocumentScreen(Screen[None]):
             self._wanted = None
             self._rows.action_choose()
 
-    def _open(self, found: tuple[Document, list[str]]) -> None:
+    def _open(self, page: tuple[Document, list[str]]) -> None:
         from rich.console import Group
 
-        document, versions = found
+        document, versions = page
         body, colours = tidy(document.body), palette(self.app.current_theme)
         shown = Text(body) if len(body) > HUGE else ThemedMarkdown(body, colours)
         log = Text("\n" + "\n".join(map(one_line, versions)), "dim")

@@ -67,7 +67,7 @@ class FindScreen(ModalScreen[Thing | None]):
         """
         super().__init__()
         self._things, self._read, self._agents, self._later = by_kind(known), read, agents, later
-        self._rows = Rows(lambda one: f"{one.group}{one.value or one.name}", self._row)
+        self._rows = Rows(lambda thing: f"{thing.group}{thing.value or thing.name}", self._row)
         self._input = Input(text, placeholder="a few letters of a name", compact=True, select_on_focus=False)
 
     def compose(self) -> ComposeResult:
@@ -113,27 +113,29 @@ class FindScreen(ModalScreen[Thing | None]):
         return palette(self.app.current_theme)
 
     def _add(self, read: Iterable[Thing]) -> None:
-        known = {(one.group, one.value) for one in self._things if one.value}
-        self._things = by_kind([*self._things, *(one for one in read if (one.group, one.value) not in known)])
+        known = {(thing.group, thing.value) for thing in self._things if thing.value}
+        self._things = by_kind([*self._things, *(thing for thing in read if (thing.group, thing.value) not in known)])
         self._search()
 
     def _search(self) -> None:
         self._rows.show(found_by(self._things, self._input.value))
 
-    def _row(self, one: Thing) -> Text:
+    def _row(self, thing: Thing) -> Text:
         columns = min(_NAME, self._rows.size.width * 2 // 5)
-        return thing_line(one, letters(self._input.value), columns, self._colours)
+        return thing_line(thing, letters(self._input.value), columns, self._colours)
 
 
-def thing_line(one: Thing, wanted: str, columns: int, colours: Palette) -> Text:
+def thing_line(thing: Thing, wanted: str, columns: int, colours: Palette) -> Text:
     """A thing with the letters that were found, and its description."""
-    sign, colour = (SIGNS[one.kind], colour_of(one.kind, colours)) if one.kind else (_SIGNS[one.group], colours.past)
-    name = Text(one_line(one.name), colours.ink)
-    if wanted and (found := re.search(re.escape(wanted), name.plain, re.IGNORECASE)):
-        name.stylize(f"bold {colours.accent}", *found.span())
+    sign, colour = (
+        (SIGNS[thing.kind], colour_of(thing.kind, colours)) if thing.kind else (_SIGNS[thing.group], colours.past)
+    )
+    name = Text(one_line(thing.name), colours.ink)
+    if wanted and (match := re.search(re.escape(wanted), name.plain, re.IGNORECASE)):
+        name.stylize(f"bold {colours.accent}", *match.span())
     line = Text().append(f" {sign} ", colour).append_text(name)
     line.append(" " * max(2, columns - name.cell_len))
-    return line.append(one_line(one.about), colours.past)
+    return line.append(one_line(thing.about), colours.past)
 
 
 _SIGNS = {Group.SCREEN: "▪", Group.DOCUMENT: "#", Group.COMMAND: ">", Group.PROMPT: "^", Group.AGENT: "@"}

@@ -87,4 +87,4 @@ def _group_of(key: str) -> str:
 
 
 def _shown(key: str) -> str:
-    return ", ".join("+".join(part.capitalize() for part in one.split("+")) for one in key.split(","))
+    return ", ".join("+".join(part.capitalize() for part in part.split("+")) for part in key.split(","))

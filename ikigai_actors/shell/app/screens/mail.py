@@ -74,11 +74,11 @@ class MailScreen(Screen[None]):
         mails = self._agent.mails(None, LATEST)
         senders = {mail.sender for mail in mails if mail.sender is not None}
         names: dict[str | None, str] = {None: A_PERSON}
-        names |= {one: self._agent.system.handle(one).record.short for one in senders}
+        names |= {uuid: self._agent.system.handle(uuid).record.short for uuid in senders}
         return named(self._agent), mails[::-1], names
 
-    def _show(self, found: tuple[str, list[Mail], dict[str | None, str]]) -> None:
-        name, mails, self._names = found
+    def _show(self, box: tuple[str, list[Mail], dict[str | None, str]]) -> None:
+        name, mails, self._names = box
         unread = sum(mail.read_at is None for mail in mails)
         self._head.update(Text(f"Mail of {name}: {len(mails)}, {unread} unread", "bold"))
         self._rows.show(mails)
@@ -92,5 +92,5 @@ class MailScreen(Screen[None]):
 
     def _row(self, mail: Mail) -> Text:
         star = "*" if mail.read_at is None else " "
-        told = f" {star}{mail.id:>5}  {self._names.get(mail.sender, '?'):<16}  {harmless(preview(mail.body))}"
-        return Text(told, "bold" if mail.read_at is None else "")
+        text = f" {star}{mail.id:>5}  {self._names.get(mail.sender, '?'):<16}  {harmless(preview(mail.body))}"
+        return Text(text, "bold" if mail.read_at is None else "")

@@ -255,7 +255,7 @@ class MainScreen(Screen[None]):
         if tree is not None:
             self._tree.update_from(snapshot, tree)
         self.page.prompt.waiting = bool(snapshot.waits)
-        self.page.transcript.show_waiting([one.text for one in snapshot.waiting[-_SHOWN_WAITING:]])
+        self.page.transcript.show_waiting([waiting.text for waiting in snapshot.waiting[-_SHOWN_WAITING:]])
         self._show_bars()
 
     @property
@@ -349,7 +349,7 @@ class MainScreen(Screen[None]):
         elif is_command(text) and " " not in text:
             self._offer(command_choices(text))
         elif is_command(text) or mentions(text):
-            self._later(lambda: choices_of(agent, text), lambda found: self._offer(found, text))
+            self._later(lambda: choices_of(agent, text), lambda choices: self._offer(choices, text))
         else:
             self._offer([])
 
@@ -653,10 +653,10 @@ class MainScreen(Screen[None]):
         after = took(turn.seconds, turn.tokens) if turn.tokens else ""
         return talk_lines.work_line(work, after, waiting, self._spin, width, colours)
 
-    def _offer(self, found: list[MenuItem], text: str | None = None) -> None:
+    def _offer(self, items: list[MenuItem], text: str | None = None) -> None:
         """Show what a text may become, if it is still the text of the prompt; None is whatever that is."""
         if text is None or text == self.page.prompt.text:
-            self._menu.offer(found, self.page.prompt.text, *self._above_box, self.colours)
+            self._menu.offer(items, self.page.prompt.text, *self._above_box, self.colours)
 
     @property
     def _above_box(self) -> tuple[int, int]:
@@ -666,10 +666,10 @@ class MainScreen(Screen[None]):
 
 def _question(snapshot: Snapshot, passed: int) -> Question | None:
     """The question to show: of the current agent first, and after the one that the person has passed."""
-    found = sorted(snapshot.questions.items(), key=lambda pair: (pair[1].agent != snapshot.current.uuid, pair[0]))
-    if not found:
+    questions = sorted(snapshot.questions.items(), key=lambda pair: (pair[1].agent != snapshot.current.uuid, pair[0]))
+    if not questions:
         return None
-    numbers = [number for number, _ in found]
-    at = (numbers.index(passed) + 1) % len(found) if passed in numbers else 0
-    number, call = found[at]
-    return Question(number, one_line(snapshot.names[call.agent]), call, at + 1, len(found))
+    numbers = [number for number, _ in questions]
+    at = (numbers.index(passed) + 1) % len(questions) if passed in numbers else 0
+    number, call = questions[at]
+    return Question(number, one_line(snapshot.names[call.agent]), call, at + 1, len(questions))

@@ -40,7 +40,7 @@ class CodeTheme(SyntaxTheme):
     def __init__(self, colours: Palette) -> None:
         """Make them."""
         ink, past, accent, failed = (
-            Style(color=one) for one in (colours.ink, colours.past, colours.accent, colours.failed)
+            Style(color=colour) for colour in (colours.ink, colours.past, colours.accent, colours.failed)
         )
         bold, ground = ink + Style(bold=True), Style() if colours is OWN else Style(bgcolor=colours.raised)
         styles = {

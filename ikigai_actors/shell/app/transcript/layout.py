@@ -125,7 +125,7 @@ class _Looks(NamedTuple):
 
 @lru_cache(8)
 def _looks(colours: Palette) -> _Looks:
-    ink, past, accent = (Style(color=one) for one in (colours.ink, colours.past, colours.accent))
+    ink, past, accent = (Style(color=colour) for colour in (colours.ink, colours.past, colours.accent))
     said = Style(bold=True) if colours is OWN else ink + Style(bgcolor=colours.chosen)
     return _Looks(
         ink, past, past + Style(italic=True), ink + Style(bold=True), said, said + accent + Style(bold=True), accent,
@@ -169,8 +169,8 @@ def _call(piece: Piece, width: int, unfolded: bool, looks: _Looks) -> list[Strip
         return [*head, *(_marked("  ", after, width, style, _LONGEST) if after else ())]
     sign = "×" if piece.failed else "▶" if piece.result is None else "▸"
     line = Text(f"{sign} ", looks.failed if piece.failed else looks.accent)
-    name, _, given = piece.text[:ARGUMENTS].partition(" ")
-    line.append(name, looks.strong).append(f"  {given}" if given else "", looks.ink)
+    name, _, arguments = piece.text[:ARGUMENTS].partition(" ")
+    line.append(name, looks.strong).append(f"  {arguments}" if arguments else "", looks.ink)
     since, *printed = piece.progress or ("",)
     line.truncate(max(width - len(since) - 3 if since else width, 4), overflow="ellipsis")
     line.append(f" · {since}" if since else "", looks.past)

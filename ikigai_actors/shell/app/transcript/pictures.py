@@ -84,8 +84,8 @@ def _decoded(data: bytes, columns: int) -> tuple[int, int, list[tuple[int, int, 
         image.thumbnail((_FIRST_SIZE, _FIRST_SIZE))
         small = ImageOps.exif_transpose(image).convert("RGBA")  # a camera's picture may lie on its side
     small.thumbnail((columns, 2 * MOST_ROWS))
-    found = iter(small.tobytes())
-    return *small.size, list(zip(found, found, found, found, strict=True))
+    values = iter(small.tobytes())
+    return *small.size, list(zip(values, values, values, values, strict=True))
 
 
 def _strip(row: Sequence[Cell]) -> Strip:

@@ -109,14 +109,14 @@ def _is_open(piece: Piece) -> bool:
 
 def with_fork(piece: Piece, message: Message, called: NameOf) -> Piece | None:
     """A line about forks with one more of the same kind, directly after them; None where a message is no such fork."""
-    if not piece.names or (one := fork_words(message, called)) is None or not piece.text.startswith(one.verb):
+    if not piece.names or (words := fork_words(message, called)) is None or not piece.text.startswith(words.verb):
         return None
-    return _forks(piece.names, one, piece.position)
+    return _forks(piece.names, words, piece.position)
 
 
-def _forks(before: tuple[str, ...], one: ForkWords, position: int) -> Piece:
-    names = (*before, one_line(one.name))
-    return Piece(Look.RULE, f"{one.verb} {one.what}{few(names)}", position, names=names)
+def _forks(before: tuple[str, ...], words: ForkWords, position: int) -> Piece:
+    names = (*before, one_line(words.name))
+    return Piece(Look.RULE, f"{words.verb} {words.what}{few(names)}", position, names=names)
 
 
 _NAMED = 3
@@ -184,9 +184,9 @@ def _pieces(message: Message, called: NameOf) -> list[Piece]:
 def _attached(message: Message, position: int) -> list[Piece]:
     """The attachments of a message, each as a note, shown at the position of a message."""
     pieces = []
-    for line, one in zip(attached_lines(message), message.attached, strict=True):
-        is_picture = str(one.get("media")).startswith("image/")
-        look, blob = (Look.PICTURE, str(one.get("sha256", ""))) if is_picture else (Look.NOTE, "")
+    for line, attachment in zip(attached_lines(message), message.attached, strict=True):
+        is_picture = str(attachment.get("media")).startswith("image/")
+        look, blob = (Look.PICTURE, str(attachment.get("sha256", ""))) if is_picture else (Look.NOTE, "")
         pieces.append(Piece(look, line, position, blob=blob))
     return pieces
 
@@ -197,9 +197,9 @@ def _reply(message: Message) -> list[Piece]:
     pieces = [Piece(Look.THINKING, tidy(thought), position) for thought in thoughts if thought.strip()]
     pieces += answer_pieces(message.content, position)
     for call in reply.tool_calls:
-        name, given = one_line(call.name), dict(call.input)
-        folded = f"{name} {call_subject(call.name, given)}".rstrip()
-        pieces.append(Piece(Look.CALL, folded, position, None, call.id, whole=whole_call(name, given)))
+        name, arguments = one_line(call.name), dict(call.input)
+        folded = f"{name} {call_subject(call.name, arguments)}".rstrip()
+        pieces.append(Piece(Look.CALL, folded, position, None, call.id, whole=whole_call(name, arguments)))
     if note := stop_note(reply.stop_reason, not message.content.strip() and not reply.tool_calls):
         pieces.append(Piece(Look.NOTE, one_line(note), position))
     return pieces

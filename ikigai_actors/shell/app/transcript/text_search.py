@@ -43,8 +43,8 @@ class TextSearch:
         """Where it is in lines of the screen."""
         joined, starts, indents = _joined(lines)
         return [
-            tuple(_parts(lines, starts, indents, found.start(), found.end()))
-            for found in self._pattern.finditer(joined)
+            tuple(_parts(lines, starts, indents, match.start(), match.end()))
+            for match in self._pattern.finditer(joined)
         ]
 
 

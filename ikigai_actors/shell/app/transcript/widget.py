@@ -370,9 +370,9 @@ class Transcript(ScrollView, can_focus=True):
         self._insert(blocks)
 
     def _stop_waiting(self, prompt: str) -> None:
-        found = next((block for block in self._waiting if block.piece.text == tidy(prompt)), None)
-        if found is not None:
-            self._waiting.remove(found)
+        block = next((block for block in self._waiting if block.piece.text == tidy(prompt)), None)
+        if block is not None:
+            self._waiting.remove(block)
 
     def _show_answer(self) -> None:
         before, after = self._blocks[self._body :], [*self._answer.blocks, *self._waiting]

@@ -247,7 +247,7 @@ class AgentList(Vertical):
     def _chosen(self) -> tuple[str, ...]:
         """The agents that keys act on: of those that are marked, the living."""
         records = self.snapshot.listed if self.snapshot is not None and self.marked else ()
-        if marked := tuple(one.uuid for one in records if one.living and one.uuid in self.marked):
+        if marked := tuple(record.uuid for record in records if record.living and record.uuid in self.marked):
             return marked
         return () if (key := self.rows.key) is None else (key,)
 

@@ -68,8 +68,8 @@ class Question(NamedTuple):
     @property
     def rule(self) -> str:
         """The beginning of a slash command that sets a rule about such calls, to be changed before it is sent."""
-        given = self.call.input
-        subject = given.get("command") if self.call.tool == "bash" else given.get("file_path")
+        arguments = self.call.input
+        subject = arguments.get("command") if self.call.tool == "bash" else arguments.get("file_path")
         pattern = f" {shlex.quote(subject)}" if isinstance(subject, str) and "\n" not in subject else ""
         return f"/rules --of {shlex.quote(self.who)} add allow {shlex.quote(self.call.tool)}{pattern}"
 
@@ -89,7 +89,7 @@ def keys_of(question: Question, width: int) -> list[tuple[str, str]]:
     ]
     if not what:
         ways = [way[:3] for way in ways]
-    fitting = (way for way in ways if sum(cell_len(told) + _A_KEY for told in way) <= width)
+    fitting = (way for way in ways if sum(cell_len(hint) + _A_KEY for hint in way) <= width)
     return [*zip("ynta", next(fitting, ways[-1]), strict=False)]
 
 
@@ -122,7 +122,7 @@ def foot_of(question: Question, below: int, width: int, keyboard: bool) -> str:
     place = f"{question.place} of {question.of}" if question.of > 1 else ""
     tab = "Tab next" if place and keyboard else ""
     ways = [" · ".join(filter(None, facts)) for facts in ((place, shows, tab, way), (place, shows, way), (place, more))]
-    return next((told for told in ways if cell_len(told) + 6 <= width), ways[-1])
+    return next((way for way in ways if cell_len(way) + 6 <= width), ways[-1])
 
 
 def folded(call: PendingCall, width: int, text: str | None = None) -> list[tuple[str, CallPart]]:

@@ -65,7 +65,9 @@ class CommandMenu(OptionList, can_focus=False):
     def meant(self, text: str) -> MenuItem | None:
         """The choice that Enter takes for a text: the marked one, unless the text is a prompt, or complete as it is."""
         moved = self._moved and text == self._text
-        complete = not is_command(text) or any(one.line.rstrip() == text.rstrip() for one in self._choices_for(text))
+        complete = not is_command(text) or any(
+            choice.line.rstrip() == text.rstrip() for choice in self._choices_for(text)
+        )
         return self.fitting(text) if moved or not complete else None
 
     def fitting(self, text: str) -> MenuItem | None:
@@ -80,7 +82,7 @@ class CommandMenu(OptionList, can_focus=False):
             return self._choices
         if is_command(text) and text.split() == [text]:
             return self._commands(text)
-        return [one for one in self._choices if one.line.startswith(text)]
+        return [choice for choice in self._choices if choice.line.startswith(text)]
 
     def offer(self, choices: Sequence[MenuItem], text: str, width: int, below: int, colours: Palette) -> None:
         """Show choices for a text, at most `MOST_ITEMS`, above this many rows; none hides the menu."""

@@ -12,12 +12,12 @@ from textual.widgets import Input, Static
 from ikigai_actors.shell.app.transcript.readable import HitCount, ReadableTranscript
 
 
-def hit_count_words(found: HitCount) -> str:
+def hit_count_words(hit_count: HitCount) -> str:
     """The hits in words."""
-    if found.looking:
+    if hit_count.looking:
         return "reading earlier messages …"
-    of = f"{found.of}{'+' if found.more else ''}"
-    return f"{found.at} of {of}" if found.at else f"{of} found" if found.of else "nothing found"
+    of = f"{hit_count.of}{'+' if hit_count.more else ''}"
+    return f"{hit_count.at} of {of}" if hit_count.at else f"{of} found" if hit_count.of else "nothing found"
 
 
 class FindBar(Horizontal):

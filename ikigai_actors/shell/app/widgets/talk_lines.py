@@ -130,12 +130,12 @@ def spent(snapshot: Snapshot, arrived: int = 0) -> str:
     taken = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
     tens = arrived // 10 * 10
     about = "~" if tens else ""
-    told = [f"{in_thousands(taken)} in", f"{about}{in_thousands(usage.output_tokens + tens)} out"]
+    parts = [f"{in_thousands(taken)} in", f"{about}{in_thousands(usage.output_tokens + tens)} out"]
     if snapshot.cost is not None:
-        told.append(f"{'up to ' if snapshot.is_most else ''}{money(snapshot.cost)}")
+        parts.append(f"{'up to ' if snapshot.is_most else ''}{money(snapshot.cost)}")
     elif snapshot.is_most:
-        told.append(f"up to {in_thousands(snapshot.current.spent_tokens)} tokens")
-    return " · ".join(told)
+        parts.append(f"up to {in_thousands(snapshot.current.spent_tokens)} tokens")
+    return " · ".join(parts)
 
 
 _TRIES = (
@@ -189,14 +189,14 @@ def foot(snapshot: Snapshot | None, width: int, colours: Palette, below: bool = 
     What has no room goes, the first last. ``below``: whether text comes below what the person reads.
     """
     new = [("^End", "new text below")] if below else []
-    first, *others = [_key(*one, colours) for one in (*new, *_near(snapshot)) if one[1]] or [Text()]
-    left, screens = Text(" ").append_text(first), [_key(*one, colours) for one in SCREENS]
-    while screens and left.cell_len + sum(one.cell_len for one in screens) > width:
+    first, *others = [_key(*hint, colours) for hint in (*new, *_near(snapshot)) if hint[1]] or [Text()]
+    left, screens = Text(" ").append_text(first), [_key(*screen, colours) for screen in SCREENS]
+    while screens and left.cell_len + sum(text.cell_len for text in screens) > width:
         screens.pop(0)
-    room = width - sum(one.cell_len for one in screens)
-    for one in others:
-        if left.cell_len + one.cell_len <= room:
-            left.append_text(one)
+    room = width - sum(text.cell_len for text in screens)
+    for text in others:
+        if left.cell_len + text.cell_len <= room:
+            left.append_text(text)
     left.truncate(room, pad=True)
     return Text().join([left, *screens])
 
@@ -206,7 +206,7 @@ _READING = (("↑↓", "piece"), ("Enter", "opens"), ("Space", "folds"), ("/", "
 
 def reading(width: int, colours: Palette) -> Text:
     """The last line while a person reads the transcript: its keys."""
-    line = Text(" ").append_text(Text().join(_key(*one, colours) for one in _READING))
+    line = Text(" ").append_text(Text().join(_key(*hint, colours) for hint in _READING))
     line.truncate(width, overflow="ellipsis")
     return line
 

@@ -146,7 +146,7 @@ class TreePanel(AgentList):
     def _open_more(self, uuid: str) -> None:
         """List more of the children of an agent."""
         listed = self.snapshot.listed if self.snapshot is not None else ()
-        shown = sum(one.living and one.supervisor_uuid == uuid for one in listed)
+        shown = sum(record.living and record.supervisor_uuid == uuid for record in listed)
         self._opened[uuid] = self._opened.get(uuid, shown) + MOST_LISTED
         self._doings.look()
 
