@@ -1,4 +1,4 @@
-"""Toolsets: tools that share something which outlives a call: a directory and its shells, a server.
+"""Toolsets: groups of tools that share a resource which outlives a call: a directory with its shells, or a server.
 
     ActorSystem.open(tools=[count_lines, Workspace("src"), McpServer("uvx mcp-server-time")])
 
@@ -19,17 +19,17 @@ Tell = Callable[[str], None]
 """Takes a sentence for a person, for example that a server died. Thread-safe."""
 
 ReadBlobs = Callable[[Sequence[str]], Mapping[str, bytes]]
-"""Gives bytes of the database by their digests; those that are missing are left out. Blocks."""
+"""Returns blobs of the database by their digests. Missing blobs are left out. Blocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostPaths:
-    """The files of the host that opens a toolset."""
+    """The paths of files that belong to the host."""
 
     state: Path
-    """The directory of what it keeps for itself; it may be missing."""
+    """The host's private directory. It may be missing."""
     secrets: tuple[Path, ...] = ()
-    """Files that no tool may give away: the database, the configuration."""
+    """Files that no tool may disclose: the database and the configuration."""
 
 
 class RemoteTools(Protocol):
@@ -49,81 +49,84 @@ class RemoteTools(Protocol):
 
 
 class Toolset(ABC):
-    """Tools that share something."""
+    """A group of tools that share a resource."""
 
     host_paths: HostPaths | None = None
-    """Which files belong to the host. The system sets it before `open`."""
+    """The paths of the host's own files. The system sets them before `open`."""
     trees: TreeStore | None = None
-    """The stored trees in the database. The system sets it before `open`."""
+    """The database's records of the agents' file trees. The system sets it before `open`."""
     read_blobs: ReadBlobs | None = None
-    """Reads bytes of the database by their digests. The system sets it before `open`."""
+    """Reads blobs of the database by their digests. The system sets it before `open`."""
     remotes: RemoteTools | None = None
     """Services for a toolset that is reached by the network. The system sets it before `open`."""
     directory: Path | None = None
-    """The directory that its tools work in, if they work in one."""
+    """The directory in which the tools work; None if they work in no directory."""
     copied: Copied | None = None
-    """The directory of which children get trees of their own. `open` sets it where there is one."""
+    """The directory of which children get their own trees. `open` sets it if there is one."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name by which a person knows it."""
+        """The name of the toolset, for people."""
 
     @abstractmethod
     async def open(self, tell: Tell) -> Sequence[Tool]:
-        """Start what the tools need, and return them.
+        """Start the resource that the tools share, and return the tools.
 
         Args:
             tell: takes sentences for a person, now and later.
 
         Raises:
-            BadInput: it cannot start; nothing of it is left then.
+            BadInput: the toolset cannot start, and has released everything.
         """
 
     def printed(self, agent: str) -> Mapping[str, str]:
-        """The end of what the running calls of an agent have printed so far, for a person who watches.
+        """Return the latest output of an agent's running calls, for a person who watches.
 
         Args:
-            agent: the agent, by uuid.
+            agent: the uuid of the agent.
 
         Returns:
-            A text for each call that has printed something, by its id. Any thread may ask, and never waits.
+            The text of each call that has printed something, by the id of the call. Thread-safe; never waits.
         """
         return {}
 
     def text_of(self, agent: str, path: str) -> str | None:
-        """The text of a file as an agent sees it, for a person who decides on an edit of it.
+        """Return the text of a file as an agent sees it, for a person who decides on an edit of the file.
 
         Args:
-            agent: the agent, by uuid.
-            path: the path, as the agent's model gives it.
+            agent: the uuid of the agent.
+            path: the path, as the agent's model has written it.
 
         Returns:
-            The text; None when these tools know no such file, or it is no text. Any thread may ask, and may wait.
+            The text; None when the toolset has no such file, or the file is no text. Thread-safe; may wait.
         """
         return None
 
     async def merge_files(self, agent: str, child: str, how: str | None = None) -> list[str]:
-        """Take over what a child has changed in the directory that is copied (`copied`).
+        """Take over the changes of a child to the files of the directory `copied`.
 
         Args:
-            agent: gets the changes, by uuid.
-            child: has them. The agent itself: what it has changed is written to the directory.
-            how: ``apply`` for files in layers, ``branch`` for worktrees of git; None for what it is.
+            agent: the uuid of the agent that gets the changes.
+            child: the uuid of the child. If it is ``agent``, its changes are written to the directory itself.
+            how: ``apply`` for files in layers, ``branch`` for worktrees of git; None for the way that fits.
 
         Returns:
-            The paths that are others now, beneath the directory.
+            The paths of the changed files, relative to the directory.
 
         Raises:
-            FilesConflict: both have changed the same.
-            IkigaiError: it cannot be done, and nothing was.
+            FilesConflict: both sides have changed the same files.
+            IkigaiError: the merge is not possible, and nothing was changed.
         """
         raise NotImplementedError(f"{self.name} copies no directory")
 
     @abstractmethod
     async def leave(self, agent: str) -> None:
-        """Give up what an agent alone held. The agent, given by uuid, acts no more on this host."""
+        """Release the resources that only this agent used.
+
+        The agent, named by its uuid, does not run on this host any more.
+        """
 
     @abstractmethod
     async def close(self) -> None:
-        """End everything."""
+        """Release all resources, and end the tools."""

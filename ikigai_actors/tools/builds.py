@@ -1,11 +1,11 @@
-"""Builds: the code of an app, as a host runs it.
+"""Builds: versions of an app's code, as hosts run it.
 
     ActorSystem.open(..., build="2026-11-28a")        # or: ikigai host --build 2026-11-28a
 
-A build is known by the name that it is given, or else by a digest: of the files that define its tools and programs, of
-the definitions of these tools, and of the version of ikigai-actors. Hosts with the same code have the same digest,
-wherever that lies. What these files import from others changes no digest, nor does what a function finds when it runs:
-then name your builds.
+A build has the name that the app passes, or else a digest of the files that define its tools and programs, of the
+definitions of these tools, and of the version of ikigai-actors. Hosts with the same code have the same digest, in
+whatever directory the code lies. Modules that these files import are not part of the digest, and neither is data that a
+function reads when it runs. If these matter, name your builds.
 
 The tools of toolsets, such as those of an MCP server, are no part of a build: they change with another program. Their
 definitions are compared one by one (`differing`).
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from ikigai_actors.tools.function import Tool
 
 DIGITS = 16
-"""The digits of a build's digest."""
+"""The number of hexadecimal digits of a build's digest."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,63}")
 _OURS = "ikigai_actors"
 
 
 class Build(NamedTuple):
-    """The code of an app."""
+    """A version of an app's code."""
 
     id: str
-    """The name that it was given, or its digest."""
+    """The name of the build, or its digest."""
     tools: tuple[Definition, ...]
-    """The definitions of its tools, without those of toolsets."""
+    """The definitions of the app's tools, without those of toolsets."""
     runtime: str
     """The version of ikigai-actors."""
 
@@ -51,15 +51,15 @@ class Build(NamedTuple):
 def build_of(
     tools: "Iterable[Tool | Toolset]", code: Iterable[Callable[..., Any]] = (), name: str | None = None
 ) -> Build:
-    """The build of a process.
+    """Return the build of this process.
 
     Args:
-        tools: those of the app.
-        code: further functions of the app, such as programs: the files that define them are a part of it.
-        name: the name that it is given; None for a digest.
+        tools: the tools of the app.
+        code: further functions of the app, such as programs. The files that define them are part of the build.
+        name: the name of the build; None for a digest.
 
     Raises:
-        BadInput: the name is none.
+        BadInput: the name cannot be used.
     """
     from ikigai_actors.tools.base import Toolset  # which loads what commands that only look do without
 
@@ -75,16 +75,16 @@ def build_of(
 
 
 def digests_by_name(definitions: Iterable[Definition]) -> str:
-    """The digests of definitions by the names of their tools, as JSON."""
+    """Return the digests of definitions, by the names of their tools, as JSON."""
     return json.dumps({one.name: one.digest for one in definitions}, sort_keys=True, separators=(",", ":"))
 
 
 def differing(hosts: Mapping[str, Mapping[str, str]], bodies: Mapping[str, str]) -> tuple[ToolDifference, ...]:
-    """The tools that hosts do not have alike, by name.
+    """Return the tools in which hosts differ, sorted by name.
 
     Args:
         hosts: the digests of the definitions of each host's tools, by the names of the hosts and of the tools.
-        bodies: the bodies of definitions, by digest; one that is missing differs in its ``definition``.
+        bodies: the bodies of definitions, by digest. If a body is missing, the difference is named ``definition``.
     """
     found = []
     for tool in sorted({name for tools in hosts.values() for name in tools}):

@@ -1,8 +1,8 @@
-"""Definitions of tools: what models and people see of a tool, known by its digest.
+"""Definitions of tools: the parts of a tool that models and people see, identified by a digest.
 
-A question about a call holds for one definition, and for one build (`ikigai_actors.tools.builds`). Where the tool has
-another one when the call is to begin, as after an upgrade of an MCP server, the question is asked again, and shows the
-difference. The body of a definition is kept in the table ``definitions``.
+A person's approval of a call holds for one definition and one build (`ikigai_actors.tools.builds`). If the tool's
+definition has changed before the call begins, for example after an upgrade of an MCP server, the question is asked
+again, and shows the difference. The bodies of definitions are in the table ``definitions``.
 """
 
 import json
@@ -16,33 +16,33 @@ from ikigai_actors.tools.policy import ToolTraits
 
 
 class Definition(NamedTuple):
-    """The definition of a tool."""
+    """The definition of a tool, with its digest."""
 
     digest: str
     """The SHA-256 of the body, in hexadecimal digits."""
     name: str
     body: str
-    """JSON in ASCII: what `Tool.describe` gives, and the traits that decide on its calls."""
+    """The definition as ASCII JSON: the result of `Tool.describe`, and the traits that decide on the tool's calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolDifference:
-    """A tool that living hosts do not have alike."""
+    """A tool in which living hosts differ."""
 
     tool: str
     """The name of the tool."""
     traits: tuple[str, ...]
     """The parts of its definition that differ: ``description``, ``input_schema``, ``policy`` and so on."""
     without: tuple[str, ...]
-    """The hosts that do not have it, by name."""
+    """The names of the hosts that do not have the tool."""
 
 
 def definition_of(described: Mapping[str, Any], traits: ToolTraits) -> Definition:
-    """The definition of a tool: its name, description and schema, and the traits that decide on its calls.
+    """Return the definition of a tool: its name, description and schema, and the traits that decide on its calls.
 
     Args:
-        described: what `Tool.describe` gives.
-        traits: as the tool has them, not as this process decides on them.
+        described: the result of `Tool.describe`.
+        traits: the traits of the tool itself, before this process has adapted them.
     """
     whole = {
         **described,
@@ -56,14 +56,14 @@ def definition_of(described: Mapping[str, Any], traits: ToolTraits) -> Definitio
 
 
 def digest_of_definition(body: str) -> str:
-    """The digest of a definition, from its body."""
+    """Return the digest of a definition from its body."""
     return sha256(body.encode()).hexdigest()
 
 
 def difference_of(former: str | None, body: str | None) -> str:
-    """The difference between two definitions of a tool, from their bodies; None for one that is not kept here.
+    """Return the difference between two definitions of a tool, from their bodies; None for a body that is not stored.
 
-    Each line begins with ``-`` where it was so before, with ``+`` where it is so now, and else with a blank.
+    Lines of the old definition begin with ``-``, lines of the new one with ``+``, and common lines with a blank.
     """
     if former is None or body is None:
         return f"The {'former' if former is None else 'present'} definition is not kept in this database."
@@ -72,12 +72,12 @@ def difference_of(former: str | None, body: str | None) -> str:
 
 
 def change_of(definitions: tuple[str, str], bodies: Mapping[str, str], builds: tuple[str, str]) -> str:
-    """The difference between what a question held for, and what it holds for now, in the lines of `difference_of`.
+    """Return the difference between the definitions and builds of an earlier and a new question, as lines.
 
     Args:
-        definitions: the digests of both definitions, the former first.
-        bodies: the bodies of definitions, by digest, as far as they are kept.
-        builds: the names of both builds, in the same order; empty where one is not known.
+        definitions: the digests of the old and the new definition.
+        bodies: the stored bodies of definitions, by digest.
+        builds: the names of the old and the new build; empty if unknown.
     """
     former, now = definitions
     changed = [difference_of(bodies.get(former), bodies.get(now))] if former != now else []

@@ -1,12 +1,12 @@
-"""Keys for effects: a key is the same in every attempt of a call, and no other call has it.
+"""Keys for effects: a call has the same key in every attempt, and no other call has that key.
 
     @tool(idempotent="by_key")
     def pay(amount: int) -> str:
         '''Pay somebody.'''
         return bank.pay(amount, idempotency_key=current_call().key)
 
-A crash can cut off a call after its effect and before its result. The runtime then starts it again, and a service that
-keeps the key answers with the payment that it has already made.
+A crash can cut off a call after its effect and before its result. The runtime then starts the call again. A service
+that recognises the key answers with the first payment instead of paying twice.
 """
 
 from contextvars import ContextVar
@@ -14,28 +14,34 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 acting_call: ContextVar["CurrentCall"] = ContextVar("acting_call")
-"""The call whose tool runs in this context."""
+"""The call of a tool that runs in this context."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentCall:
-    """The call of a tool that runs now. Returned by `current_call`."""
+    """The tool call that the running code carries out. Returned by `current_call`."""
 
     key: str
-    """The same text in every attempt of this call, on every host and after every crash; no other call has it."""
+    """A text that is the same in every attempt of this call, on every host and after every crash. No other call has
+    it.
+    """
     attempt: int
-    """How often this call has been started, from 1: also by a process that ended before the tool began."""
+    """The number of times this call was started, from 1. Starts by a process that ended before the tool ran are
+    counted.
+    """
     agent: str
-    """The agent whose model called, by uuid."""
+    """The uuid of the agent whose model made the call."""
     id: str
-    """The id of the call, as the model gave it. It is unique within its reply only: use `key` to distinguish calls."""
+    """The id of the call, as the model has set it. It is unique only within its reply: use `key` to distinguish
+    calls.
+    """
     reply: int = 0
-    """The position of the reply that asks for it."""
+    """The position of the reply that makes the call."""
     own_files: bool = False
-    """Whether it may change no files but those that fork with its agent, since that is a trial."""
+    """Whether the call may change only files that fork with its agent, because the agent is a trial."""
     by_pattern: bool = False
-    """Whether nobody was asked, and nothing but the pattern of a rule allows it. A pattern sees the arguments alone: so
-    what earlier calls have defined must not change what this one does.
+    """Whether only the pattern of a rule allows the call, and nobody was asked. A pattern checks only the arguments, so
+    the effects of earlier calls, such as definitions in a shell, must not change what this call does.
     """
 
 
@@ -52,5 +58,5 @@ def current_call() -> CurrentCall:
 
 
 def effect_key(agent: str, reply: int, call: str) -> str:
-    """The key of a call: of its agent, the position of the reply that asks for it, and its id within that reply."""
+    """Return the key of a call, made from its agent, the position of its reply, and its id within the reply."""
     return "ik-" + sha256(f"{agent}\n{reply}\n{call}".encode(errors="surrogatepass")).hexdigest()[:40]

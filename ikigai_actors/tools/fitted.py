@@ -1,4 +1,4 @@
-"""Tools in the form that every service takes: a tool that needs no change is itself."""
+"""Adapts tools to a form that every service takes. A tool that needs no change is returned as it is."""
 
 import logging
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _LONGEST = 200
 
 
 def fitted(tool: Tool) -> Tool:
-    """A tool whose description every service takes. Raises `Unsuitable`."""
+    """Return a tool with a description that every service takes. Raises `Unsuitable`."""
     try:
         told = dict(tool.describe())
     except Unsuitable:
@@ -35,7 +35,10 @@ def fitted(tool: Tool) -> Tool:
 
 
 def left_out(why: Mapping[str, str]) -> str:
-    """The sentence for a person about the tools that are left out; ``why`` has the reasons by their names."""
+    """Return a sentence for a person about the tools that are left out.
+
+    ``why`` has the reasons, by the names of the tools.
+    """
     named = [f"{name}, because {_shortened(reason)}" for name, reason in list(why.items())[:_MOST_SHOWN]]
     more = f"; and {len(why) - _MOST_SHOWN} more" if len(why) > _MOST_SHOWN else ""
     return f"Some tools are left out, since no model can be asked with them: {'; '.join(named)}{more}."

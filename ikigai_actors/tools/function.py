@@ -19,11 +19,11 @@ the runtime's event loop, where it must not block. 32 plain tools run at once, b
 (``ref.wait``, ``ref.prompt(...).get()``); a further call waits for one of them, at most as long as its own time-out.
 What a function returns is what the model reads: text as it is, anything else as JSON.
 
-A call that has not ended by its time-out is over, but its thread goes on, since Python cannot end it: give what blocks
-in a tool a time-out of its own. `SystemStatistics.abandoned` counts such threads.
+A call that has not ended by its time-out is over, but its thread runs on, since Python cannot end it. So set a time-out
+for everything in a tool that blocks. `SystemStatistics.abandoned` counts such threads.
 
-Whatever goes wrong is a result that helps the model to correct itself: arguments that do not fit, an exception, a
-time-out, output over the limit. Nothing of it crashes the agent. A tool says deliberately that it failed by raising
+Every failure becomes a result that helps the model to correct itself: arguments that do not fit, an exception, a
+time-out, output over the limit. None of them crashes the agent. A tool says deliberately that it failed by raising
 `ToolError`.
 """  # noqa: D214 - the section belongs to the example
 
@@ -47,30 +47,30 @@ from ikigai_actors.tools.policy import Policy, ToolTraits
 logger = logging.getLogger(__name__)
 
 TIMEOUT = 120.0
-"""Seconds that a tool may take, unless it says otherwise."""
+"""The default time-out of a tool, in seconds."""
 
 LIMIT = 50_000
-"""Characters of a result; the rest is cut, and the result says so."""
+"""The most characters of a result. A longer one is cut, and says so."""
 
 BY_KEY = "by_key"
-"""A tool is idempotent, since it hands on the key of `current_call`."""
+"""The value of ``idempotent`` for a tool that passes the key of `current_call` to a service."""
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-"""A tool's name, as services take it."""
+"""The pattern of a tool's name, which every service takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a call."""
+    """The result of a call, as a model reads it."""
 
     content: str
     is_error: bool = False
     attached: tuple[Attachment, ...] = ()
-    """Pictures, PDFs and sounds for the model beside the text; see `attachment`."""
+    """Pictures, PDFs and sounds for the model, in addition to the text; see `attachment`."""
 
 
 class ToolError(Exception):
-    """Raised by a tool to say deliberately that it failed: the model reads the text as it is.
+    """An error that a tool raises deliberately. The model reads its text unchanged.
 
     @tool
     def price(of: str) -> float:
@@ -80,54 +80,54 @@ class ToolError(Exception):
 
 
 class Tool(Protocol):
-    """A tool that models may call, and that runs outside of the agent."""
+    """A tool that models may call, and that runs outside of the agent's actor."""
 
     @property
     def name(self) -> str:
-        """The name by which the model calls it."""
+        """The name by which the model calls the tool."""
 
     @property
     def timeout(self) -> float:
-        """Seconds that a call may take."""
+        """The seconds that a call may take."""
 
     @property
     def traits(self) -> ToolTraits:
-        """The traits, which decide whether and how it may run."""
+        """The traits, which decide whether and how the tool may run."""
 
     @property
     def is_async(self) -> bool:
-        """Whether `call_async` runs it, on the event loop; else `call` does, on a thread."""
+        """Whether the runtime runs the tool by `call_async`, on the event loop; otherwise by `call`, on a thread."""
 
     def describe(self) -> Mapping[str, Any]:
         """The name, description and schema, as a Messages-API dict."""
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
-        """Run it on the calling thread; never raises."""
+        """Run the tool on the calling thread; never raises."""
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
-        """Run it on the event loop; raises nothing but `asyncio.CancelledError`."""
+        """Run the tool on the event loop; raises nothing but `asyncio.CancelledError`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionTool:
-    """A Python function as a tool. Made by `tool`."""
+    """A Python function as a tool. The decorator `tool` makes it."""
 
     name: str
-    """The name by which the model calls it."""
+    """The name by which the model calls the tool."""
     description: str
-    """The purpose, as the model reads it."""
+    """The description for the model."""
     function: Callable[..., Any]
-    """The function that runs."""
+    """The function that a call runs."""
     signature: "types.Signature"
-    """The parameters."""
+    """The parameters of the function."""
     timeout: float
-    """Seconds that a call may take."""
+    """The seconds that a call may take."""
     traits: ToolTraits
-    """The traits that the machine must know of it before it runs."""
+    """The traits that must be known before the tool runs, such as its policy."""
 
     @property
     def is_async(self) -> bool:
-        """Whether it runs on the event loop."""
+        """Whether the function is ``async``, and runs on the event loop."""
         return inspect.iscoroutinefunction(self.function)
 
     def describe(self) -> Mapping[str, Any]:
@@ -135,7 +135,7 @@ class FunctionTool:
         return {"name": self.name, "description": self.description, "input_schema": self.signature.schema}
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
-        """Run a plain function, on the calling thread; never raises."""
+        """Run a plain function on the calling thread; never raises."""
         try:
             return result_of(self.signature.call(arguments))
         except BaseException as error:  # SystemExit too: it must not end the thread that runs others' tools
@@ -197,21 +197,21 @@ def tool(
     Args:
         function: the function, plain or ``async``. Every parameter has a name and an annotation.
         name: the name by which the model calls it; the function's name when None.
-        description: what it is for; the docstring's text when None.
+        description: the description for the model; the text of the docstring when None.
         timeout: seconds that a call may take.
-        idempotent: whether running it twice does what running it once does: after a crash it is simply run again.
-            ``"by_key"`` says that this holds because the tool hands ``current_call().key`` to a service that acts
-            once for each key.
-        read_only: whether it changes nothing outside: then it may run in experiments (`ikigai_actors.behaviour`), and
-            it is idempotent, too.
-        alone: whether it never runs beside other calls of the same reply.
-        policy: ``allow``; ``ask``, so that a person approves each call; or ``deny``. An agent's settings may say
-            otherwise.
-        defer: whether a model has to find it, by ``find_tools``, before its requests have its description; see the
+        idempotent: whether two runs have the same effect as one. If a crash cuts such a tool off, it is run again.
+            ``"by_key"`` says that this holds because the tool passes ``current_call().key`` to a service that acts once
+            for each key.
+        read_only: whether the tool changes nothing outside. Such a tool may run in experiments
+            (`ikigai_actors.behaviour`), and counts as idempotent.
+        alone: whether the tool must not run at the same time as other calls of the same reply.
+        policy: ``allow``; ``ask``, so that a person approves each call; or ``deny``. An agent's settings can override
+            it.
+        defer: whether a model must find the tool with ``find_tools`` before its requests have the description; see the
             setting ``defer``.
 
     Raises:
-        BadInput: the signature gives no schema, the name is not allowed, or an argument cannot be used.
+        BadInput: no schema can be made of the signature, the name is not allowed, or an argument cannot be used.
     """
     check_optional(name, str, "name", "text")
     check_optional(description, str, "description", "text")
@@ -233,9 +233,9 @@ def tool(
 
 
 def result_of(value: object) -> Result:
-    """A function's return value as the model reads it: text unchanged, None as empty text, anything else as JSON.
+    """Convert a function's return value to a result: text unchanged, None as empty text, anything else as JSON.
 
-    Raises `TypeError` for what has no content that could be written, such as bytes or a generator.
+    Raises `TypeError` for values that JSON cannot represent, such as bytes or a generator.
     """
     if isinstance(value, Result):
         return replace(value, content=cut(value.content))
@@ -267,7 +267,7 @@ def _as_text(value: object) -> str:
 
 
 def checked_result(value: object) -> Result:
-    """A tool's result, if it is one. Raises `TypeError`."""
+    """Check that a tool has returned a `Result`, and return it. Raises `TypeError`."""
     if isinstance(value, Result) and isinstance(value.content, str) and isinstance(value.is_error, bool):
         return _with_attachments(value)
     raise TypeError(f"Expected a Result with text and a bool, got {value!r} (type={type(value).__name__}).")
@@ -287,7 +287,7 @@ def _with_attachments(result: Result) -> Result:
 
 
 def cut(text: str) -> str:
-    """Text that can be stored, of `LIMIT` characters at most. Cut text says so."""
+    """Make a text storable, and cut it to `LIMIT` characters. A cut text says so."""
     text = storable(text)
     if len(text) <= LIMIT:
         return text
@@ -295,12 +295,12 @@ def cut(text: str) -> str:
 
 
 def timed_out(tool: Tool) -> Result:
-    """The result of a call that took too long."""
+    """Return the result of a call that took too long."""
     return Result(f"{tool.name} did not finish within {tool.timeout:g} s. Its effects so far may remain.", True)
 
 
 def not_begun(tool: Tool, busy: str) -> Result:
-    """The result of a call that found no free thread in time; ``busy`` names the calls that have them."""
+    """Return the result of a call that found no free thread in time. ``busy`` names the calls that use the threads."""
     return Result(
         f"{tool.name} did not begin within {tool.timeout:g} s, and nothing of it was done: other calls have all the "
         f"threads for tools ({busy}). Call it again later.",
@@ -309,7 +309,7 @@ def not_begun(tool: Tool, busy: str) -> Result:
 
 
 def deliberate(error: BaseException) -> str | None:
-    """The text of an error by which a tool says that it failed: a `ToolError`, ours or anthropic's; None for others."""
+    """Return the text of a tool's deliberate error: a `ToolError`, ours or anthropic's; None for any other error."""
     if isinstance(error, ToolError):
         return str(error)
     theirs = sys.modules.get("anthropic.lib.tools")  # who raises its error has imported it

@@ -1,17 +1,17 @@
-"""Schemas of tools in a form that every service takes. Pure.
+"""Converts schemas of tools to a form that every service takes. Pure.
 
     plain({"type": "object", "properties": {"$top": {"type": "integer"}}}).names    # {"_top": "$top"}
 
-A service refuses a whole request for one tool whose schema breaks its rules, and no agent gets an answer. These are the
-rules of Anthropic's and OpenAI's services together, as their refusals state them:
+A service refuses a whole request if the schema of one tool breaks its rules, and then no agent gets an answer. These
+are the rules of Anthropic's and OpenAI's services together, as their refusals state them:
 
     at the top       an object with ``properties``, and none of allOf, anyOf, oneOf, enum, not
     its properties   names of 1 to 64 letters, digits, ``_``, ``.`` and ``-``; the names in nested objects are free
     arrays           have ``items``
     everywhere       JSON Schema 2020-12, and references lead to a place within the schema
 
-What is dropped at the top stays as words in the description of the schema, and a ``pattern`` that Python does not know
-in that of its part. The tool itself still checks its arguments.
+Parts that are dropped at the top are described in the schema's description. A ``pattern`` that Python does not know is
+moved to the description of its part. The tool itself still checks its arguments.
 """
 
 import json
@@ -43,31 +43,31 @@ _MOST_COMBINED = 1_000
 
 
 class Unsuitable(Exception):
-    """No service takes such a tool. The text, the end of a sentence about the tool, says why."""
+    """No service takes the tool. The text is the reason, as the end of a sentence about the tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A schema that every service takes."""
+    """A schema that every service takes, and how to convert arguments back."""
 
     schema: Mapping[str, Any]
     names: Mapping[str, str] = field(default_factory=dict)
-    """The own names of the properties that have another name here, by that name."""
+    """The original names of renamed properties, by their new names."""
 
     def own(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The arguments of a call by the tool's own names."""
+        """Convert the arguments of a call back to the tool's original names."""
         return {self.names.get(name, name): value for name, value in arguments.items()} if self.names else arguments
 
 
 def plain(schema: object, *, checked: bool = False) -> Plain:
-    """The schema of a tool's arguments in plain form. A plain schema stays as it is.
+    """Convert the schema of a tool's arguments to the plain form. A plain schema stays as it is.
 
     Args:
-        checked: whether it is known to be JSON Schema. The check imports a package, which takes a tenth of a second;
-            a tool without arguments needs none.
+        checked: whether the schema is known to be valid JSON Schema. The check imports a package, which takes a tenth
+            of a second; a tool without arguments does not need it.
 
     Raises:
-        Unsuitable: it has no such form.
+        Unsuitable: the schema cannot be converted.
     """
     if not isinstance(schema, Mapping):
         raise Unsuitable(f"its schema is no JSON object, but of type {type(schema).__name__}")

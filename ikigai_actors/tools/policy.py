@@ -1,4 +1,4 @@
-"""The traits of a tool that the runtime must know before it runs it: whether it may run, and how."""
+"""The traits of a tool that the runtime needs before it runs the tool: whether it may run, and how."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,33 +13,35 @@ READ = "read"
 
 
 class Policy(StrEnum):
-    """Whether a tool may be used."""
+    """Whether calls of a tool may run."""
 
     ALLOW = "allow"
     ASK = "ask"
-    """A person, or a callback of the program, approves each call or denies it."""
+    """A person, or a callback of the program, approves or denies each call."""
     DENY = "deny"
 
 
 class Compared(StrEnum):
-    """The kinds of patterns of a tool."""
+    """The kinds of texts to which the patterns of rules apply."""
 
     COMMAND = "command"
     """The words of a command."""
     PATH = "path"
-    """A path, in which ``*`` is any text within a name, and ``**`` any names."""
+    """A path. In a pattern ``*`` matches any text within a name, and ``**`` any names."""
 
 
 class Subject(NamedTuple):
-    """The subjects with which the patterns of rules are compared, for a tool."""
+    """The part of a tool's calls to which the patterns of rules apply."""
 
     compared: Compared
     of: Callable[[str, Mapping[str, Any]], str]
-    """The text, given the agent, by uuid, and the arguments of its call. It may look at files."""
+    """Returns the text to which patterns apply, from the agent's uuid and the arguments of the call. It may read
+    files.
+    """
 
 
 class Asked(NamedTuple):
-    """The request of a call, as a `Subject` says it."""
+    """The text of a call to which the patterns of rules apply, and its kind."""
 
     compared: Compared
     text: str
@@ -47,38 +49,38 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ToolTraits:
-    """The traits of a tool that decide whether and how it may run."""
+    """The traits of a tool, which decide whether and how it may run."""
 
     builtin: ClassVar[bool] = False
-    """Whether the agent itself carries its calls out; see `BuiltinTraits`."""
+    """Whether the agent itself carries out the calls; see `BuiltinTraits`."""
 
     idempotent: bool = False
-    """Whether running it twice does what running it once does."""
+    """Whether two runs of the tool have the same effect as one."""
     read_only: bool = False
-    """Whether it changes nothing outside."""
+    """Whether the tool changes nothing outside."""
     alone: bool = False
-    """Whether it runs only when no other call of the reply does."""
+    """Whether the tool runs only when no other call of the reply runs."""
     policy: Policy = Policy.ALLOW
-    """Whether its calls may run, where no rule decides."""
+    """Whether calls may run if no rule decides."""
     asks: Policy = Policy.ASK
-    """The rule for calls that ask, in this process: they do, or all of them are allowed, or denied."""
+    """The effect of `Policy.ASK` in this process: somebody is asked, or all such calls are allowed, or all denied."""
     denial: str = ""
-    """The result of its calls when they are denied, and no rule decides."""
+    """The result of calls that are denied without a rule."""
     unfenced: bool = False
-    """Whether it runs whatever a model asks for as the user does, since the fence that it was to have is not there or
-    not whole: then no rule allows all of it.
+    """Whether the tool runs commands with all rights of the user, because its intended fence is missing or has gaps.
+    Then no rule can allow all of it.
     """
     subject: Subject | None = None
-    """The subjects with which the patterns of rules are compared; None where it has no patterns."""
+    """The part of the calls to which the patterns of rules apply; None if the tool has no patterns."""
     confined: bool = False
-    """Whether it changes nothing outside but files that fork with its agent."""
+    """Whether the tool changes only files that fork with its agent."""
     deferred: bool = False
-    """Whether a model has to find it before requests have its description."""
+    """Whether a model must find the tool before its requests have the description."""
     about: str = ""
-    """The words by which it is found; empty for a tool that every request has."""
+    """The words by which the tool is found; empty for a tool that every request has."""
     definition: str = ""
-    """The digest of its definition in this process; empty where it has none, as a built-in call."""
+    """The digest of the tool's definition in this process; empty for a built-in call."""
     definition_body: str = ""
-    """The body of that definition (`ikigai_actors.tools.definitions`)."""
+    """The body of that definition (see `ikigai_actors.tools.definitions`)."""
     build: str = ""
-    """The build of this process (`ikigai_actors.tools.builds`)."""
+    """The build of this process (see `ikigai_actors.tools.builds`)."""

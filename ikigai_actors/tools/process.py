@@ -1,11 +1,11 @@
-"""A child process of ours, for bash, MCP servers and ripgrep: how it is started, and how it is ended.
+"""Starts and ends child processes, for bash, MCP servers and ripgrep.
 
-It leads a session of its own: a signal to its process group reaches what it started, and never us. It gets the
-variables and descriptors that it is handed, and none beside them. A guard may be in its session: a bash that reads
-the lifeline, a pipe whose other end is ours alone. When we close that end, or are gone, the guard kills every process
-of the session, in whatever process group. It does not find a process that began a session of its own (``setsid``, a
-daemon); and a process that kills the guard is safe from it. Behind a fence both is closed: the child is then the
-process outside of it, which is its guard, too (see `ikigai_actors.tools.fence.launcher`).
+A child leads its own session. So a signal to its process group reaches the processes that it started, and never this
+process. It gets only the variables and descriptors that are passed. A guard may run in its session: a bash that reads a
+pipe, the lifeline, whose other end only this process has. When that end is closed, or this process is gone, the guard
+kills every process of the session, in whatever process group. The guard does not find a process that began its own
+session (``setsid``, a daemon), and a process that kills the guard escapes. A fence closes both gaps: the child is then
+the outer process of the fence, which is also the guard (see `ikigai_actors.tools.fence.launcher`).
 
     state      lasts until                                     what a kill -9 of our process leaves
     starting   exec, or an error, which leaves nothing         nothing: the guard begins before the program
@@ -73,13 +73,10 @@ exec "$@"
 
 
 class ChildProcess:
-    """A child. Belongs to the event loop that starts it, once, with `spawn`.
-
-    asyncio's own processes ask the policy of the program for a watcher of child processes, and uvloop's has none.
-    """
+    """A child process. It belongs to the event loop that starts it, once, with `spawn`."""
 
     def __init__(self, limit: int = 2**16) -> None:
-        """Prepare; ``limit`` is the most bytes of a line that is read of `stdout`."""
+        """Prepare a child process. ``limit`` is the most bytes of a line that is read from `stdout`."""
         self._loop = asyncio.get_running_loop()
         self.limit = limit
         self.stdout = asyncio.StreamReader(limit, self._loop)
@@ -106,20 +103,20 @@ class ChildProcess:
         guard: str | None = None,
         fence: "FencedStart | None" = None,
     ) -> Self:
-        """Start it, with its output in a pipe.
+        """Start the process, with its output in a pipe.
 
         Args:
             command: the program and its arguments.
-            environment: all its variables.
+            environment: all environment variables of the process.
             stderr: the descriptor for its standard error.
             stdin: the descriptor of its input.
-            directory: its working directory; ours when None.
-            hand_over: descriptors of ours that it inherits.
-            guard: the path of the bash that guards its session; without one it has no guard.
-            fence: starts it behind a fence, whose own process then guards it.
+            directory: the working directory; the current one when None.
+            hand_over: descriptors that the process inherits.
+            guard: the path of the bash that guards the session; None for no guard.
+            fence: starts the process in a fence, whose outer process then guards it; None for no fence.
 
         Raises:
-            OSError: it cannot be started, or its fence cannot be made.
+            OSError: the process cannot be started, or its fence cannot be made.
         """
         told: socket.socket | None = None
         with contextlib.ExitStack() as theirs:
@@ -217,31 +214,31 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """The number, and that of its process group and session."""
+        """The process id, which is also the id of its process group and session."""
         return self._child.pid
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code, less than 0 for a signal; None while it lives."""
+        """The exit code, negative for a signal; None while the process runs."""
         return self._child.returncode
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to its process group."""
+        """Send a signal to the process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
     def kill(self) -> None:
-        """End it at once, with all of its process group."""
+        """Kill the process and its process group at once."""
         self.signal(signal.SIGKILL)
 
     async def ended(self, seconds: float | None = _GRACE) -> bool:
-        """Whether it has ended, for which this waits; without an end when ``seconds`` is None."""
+        """Wait until the process has ended, and return whether it has. ``seconds`` of None waits forever."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._exited.wait(), seconds)
         return self._exited.is_set()
 
     async def terminate(self) -> None:
-        """Close its input, and if it does not end by that, send TERM; it may be deaf to both."""
+        """Close the input of the process. If it does not end, send TERM. The process may ignore both."""
         assert self.stdin is not None
         self.stdin.close()
         if not await self.ended():
@@ -249,7 +246,7 @@ class ChildProcess:
             await self.ended()
 
     async def reap(self) -> None:
-        """Let its guard end the rest of its session, wait for its own end, and close our ends of its pipes."""
+        """Let the guard end the rest of the session, wait for the guard's end, and close our ends of the pipes."""
         self._lifeline.close()
         try:
             await self.ended()  # when the loop closes, nobody could wait for its end any more
@@ -262,11 +259,11 @@ class ChildProcess:
         self._pipes.close()
 
     def received(self, data: bytes) -> None:
-        """Take output."""
+        """Handle output of the process."""
         self.stdout.feed_data(data)
 
     def process_exited(self) -> None:
-        """Take notice of its end."""
+        """Handle the end of the process."""
         self._exited.set()
 
 
@@ -298,7 +295,7 @@ def _drop(pipe: asyncio.WriteTransport) -> None:
 
 
 def living_processes(leaders: Collection[int]) -> dict[int, list[int]]:
-    """By session leader, the arguments of `os.kill` that reach every living process of the session."""
+    """Return the processes of each session, by the session leader: for each living one, the arguments of `os.kill`."""
     if not (_PROC / "self" / "stat").exists():
         return {leader: [-leader] for leader in leaders if _group_lives(leader)}
     found: dict[int, list[int]] = {}
@@ -322,13 +319,13 @@ class _Ending:
 
 
 class ExitWaiter:
-    """Ends sessions, however many, with the same few looks at all processes: TERM, and after `_GRACE` seconds KILL.
+    """Ends any number of sessions with few scans of all processes: TERM, and after `_GRACE` seconds KILL.
 
-    When it is cancelled, as by a system that closes, it sends KILL at once.
+    When it is cancelled, for example because the system closes, it sends KILL at once.
     """
 
     def __init__(self) -> None:
-        """Begin with no session to end."""
+        """Begin without sessions to end."""
         self._exits: dict[int, _Ending] = {}
         self._work: asyncio.Task[None] | None = None
 

@@ -1,9 +1,9 @@
-"""Removes a directory whatever an agent has left in it.
+"""Removes a directory, whatever an agent has left in it.
 
 A program can nest directories deeper than any path reaches and than Python can recurse, take the rights of directories
 away, and leave links, pipes and devices. So each directory is emptied by descriptors, and its inner directories are
-moved up to the top one before they are emptied themselves. Nothing is followed, two descriptors are open at a time, and
-the work grows with the number of names alone. What cannot be removed, as a place where something is mounted, stays.
+moved up to the top one before they are emptied themselves. Links are not followed, two descriptors are open at a time,
+and the work is proportional to the number of names. Entries that cannot be removed, such as mount points, stay.
 
 Files of the top directory go last, so that a lock among them holds to the end. Several may remove a directory at once.
 """
@@ -28,12 +28,12 @@ _ROUNDS = 20
 
 
 def remove_all(place: Path | str, dir_fd: int | None = None, seconds: float = math.inf) -> bool:
-    """Remove a directory, or a file; whether it is gone. What cannot be removed is named in one warning.
+    """Remove a directory or a file. Return whether it is gone. A warning names an entry that cannot be removed.
 
     Args:
-        place: its path.
-        dir_fd: a descriptor of the directory to which the path is relative.
-        seconds: the most that it may take. What is left then stays for a later attempt.
+        place: the path.
+        dir_fd: a descriptor of the directory to which the path is relative; None for the current one.
+        seconds: the most seconds that this may take. The rest stays for a later attempt.
     """
     removal = _Removal(str(place), dir_fd, time.monotonic() + seconds)
     if removal.stays is not None:

@@ -1,4 +1,4 @@
-"""Signatures: what a model must know of a function to call it, and its arguments checked against that.
+"""Signatures: the schema of a function for a model, and the check of arguments against it.
 
 pydantic makes the schema and checks, docstring_parser reads the docstring. Importing this module imports both, which
 takes a quarter of a second.
@@ -18,7 +18,7 @@ from ikigai_actors.tools.plain_schema import Unsuitable, plain
 
 
 class WrongArguments(Exception):
-    """Arguments do not fit a signature; the text names each of them."""
+    """The arguments do not fit a signature. The text lists each fault."""
 
 
 class Signature:
@@ -27,13 +27,13 @@ class Signature:
     __slots__ = ("_checked", "_function", "description", "schema")
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        """Read it.
+        """Read the signature of a function.
 
         Args:
             function: a function or a method, each of whose parameters has a name.
 
         Raises:
-            BadInput: no schema can be made of it.
+            BadInput: no schema can be made of the signature.
         """
         _check_parameters(function)
         documented = docstring_parser.parse(function.__doc__ or "")
@@ -57,7 +57,7 @@ class Signature:
         """Call a plain function.
 
         Raises:
-            WrongArguments: they do not fit; else what the function raises.
+            WrongArguments: the arguments do not fit; any other exception is the function's.
         """
         try:
             return self._checked(**arguments)

@@ -1,4 +1,4 @@
-"""The fence that holds on this machine, for ``ikigai doctor``."""
+"""A report on the fence that this machine can make, for ``ikigai doctor``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _WITHOUT = ("files, processes, sockets, terminals and keys of the user", "proces
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The fence that holds."""
+    """The report on the fence of this machine."""
 
     tier: Tier
     landlock_abi: int
@@ -24,24 +24,24 @@ class Examination:
     namespaces: bool
     seccomp: bool
     network: tuple[str, ...]
-    """The forms of ``network`` that hold."""
+    """The values of ``network`` that the fence can enforce."""
     open: tuple[str, ...]
-    """The things that the fence leaves open and should close."""
+    """The gaps of the fence: what programs can reach although they should not."""
     advice: tuple[str, ...]
-    """The advice for a person: what to do, and what to know."""
+    """Advice for a person: what to do, and what to know."""
 
 
 def look_at_fence(fence: Fence, paths: HostPaths, workspace: str | None, environment: Mapping[str, str]) -> Examination:
-    """Start a program in the strongest fence that starts here. Blocks.
+    """Start a program in the strongest fence that works here, and report on the fence. Blocks.
 
     Args:
-        fence: what a person allows.
+        fence: the rights that a person gives programs.
         paths: the host's own files.
         workspace: the directory of agents; None for none.
-        environment: has ``PATH``.
+        environment: environment variables, of which ``PATH`` is used.
 
     Raises:
-        BadInput: the fence would hold a secret.
+        BadInput: a directory that programs may reach contains a secret.
     """
     directory = None if workspace is None else real(workspace)
     found = grounds(paths, directory, environment)
@@ -58,7 +58,7 @@ def look_at_fence(fence: Fence, paths: HostPaths, workspace: str | None, environ
 
 
 def examined(how: Candidate | None, of: Kernel, why: str, notes: list[str]) -> Examination:
-    """The report on the fence that has started, if one has; ``why`` says why there is none that is stronger."""
+    """Return the report on the fence that has started, if one has. ``why`` says why no stronger one is possible."""
     whole = how is not None and how.namespaces
     network = ["all"] if how is None else ["all", "none"]
     if how is not None and how.tier == Tier.SEATBELT:

@@ -1,9 +1,9 @@
-"""A fence that was made.
+"""A complete fence, with which programs are started.
 
     enclosure = open_enclosure(fence, host_paths, "/home/ann/src", passed_on)     # None where there is none
     process.spawn(command, fence=enclosure.launch(agent), environment=enclosure.environment(agent))
 
-An enclosure has what programs are started with, and the words for people about it.
+An enclosure has the launcher and the environment for programs, and a description of the fence for people.
 """
 
 import os
@@ -43,31 +43,31 @@ _REPLACED = ("HOME", "TMPDIR")
 """Variables that programs do not get as the host has them."""
 
 _GIT_SECONDS = 10.0
-"""How long git may take to say who commits."""
+"""The directory in which programs in namespaces find the files of skills."""
 
 _TRIAL = "trial"
 """The name of the private directory of trials."""
 
 
 class Enclosure:
-    """A fence that holds."""
+    """A fence that is in use."""
 
     def __init__(
         self, reach: Reach, how: Candidate, code: bytes, directories: PrivateDirectories,
         environment: Mapping[str, str], repository: str | None = None,
     ) -> None:  # fmt: skip
-        """Keep what `open_enclosure` has found."""
+        """Keep the parts that `open_enclosure` has made."""
         self.reach, self.how, self.repository = reach, how, repository
         self._code, self._directories, self._environment = code, directories, environment
 
     def launch(self, agent: str, trees: str = "", layers: str = "") -> FencedStart:
-        """How to start a program of an agent; see `FencedStart` for ``trees`` and ``layers``."""
+        """Return how to start a program of an agent; see `FencedStart` for ``trees`` and ``layers``."""
         return replace(
             _start(self.reach, self.how, self._code, self._directories.of(agent)), trees=trees, layers=layers
         )
 
     def without_layers(self, places: TreePlaces) -> str:
-        """Why the workspace cannot be seen through layers; nothing when it can. Starts a program. Blocks."""
+        """Return why the workspace cannot be mounted through layers; empty if it can. Starts a program. Blocks."""
         if not self.how.namespaces:
             return "it needs namespaces (`ikigai doctor` shows how to allow them)"
         if self.repository is not None:
@@ -86,13 +86,16 @@ class Enclosure:
             self._directories.remove(_TRIAL)
 
     def of_worktrees(self) -> "Enclosure":
-        """The same fence for programs in worktrees of the workspace's repository; closed with this one."""
+        """Return the same fence for programs in worktrees of the workspace's repository.
+
+        It is closed with this fence.
+        """
         reach = within_worktree(self.reach)
         code = compiled(reach, self.how, self._directories.mount_point)
         return Enclosure(reach, self.how, code, self._directories, self._environment)
 
     def without_worktrees(self) -> str:
-        """Why the workspace can have no worktrees for agents; nothing when it can."""
+        """Return why agents cannot have worktrees of the workspace; empty if they can."""
         if not self.how.namespaces:
             return "it needs namespaces (`ikigai doctor` shows how to allow them)"
         repository = Path(self.reach.directory, ".git")
@@ -101,7 +104,7 @@ class Enclosure:
         return ""
 
     def environment(self, agent: str) -> dict[str, str]:
-        """The variables of a program of an agent."""
+        """Return the environment variables for a program of an agent."""
         private = self._directories.of(agent)
         inside = self.how.namespaces
         home, temporary = (HOME, TEMPORARY) if inside else (str(private / "home"), str(private / "tmp"))
@@ -110,12 +113,12 @@ class Enclosure:
 
     @property
     def skills(self) -> Path:
-        """Where the files of skills are laid out."""
+        """The directory with the files of skills."""
         return self._directories.skills
 
     @property
     def described(self) -> str:
-        """The description for a model, in a line or two."""
+        """A description of the fence for a model, in a line or two."""
         told = ["Partly fenced." if self.how.tier == Tier.NONE else f"Fenced ({self.how.tier})."]
         told.append(f"Commands may write {', '.join([*self.reach.writable, '$HOME', '$TMPDIR'])}.")
         if self.reach.network.kind != "all":
@@ -134,7 +137,7 @@ class Enclosure:
 
 
 def default_paths(environ: Mapping[str, str] = os.environ) -> HostPaths:
-    """The paths of a toolset that no host opens."""
+    """The paths of the host's files for a toolset that is used without a host."""
     return HostPaths(Path(environ.get("IKIGAI_HOME") or "~/.local/share/ikigai").expanduser())
 
 
@@ -149,18 +152,18 @@ def open_enclosure(
     """Make a fence. Blocks.
 
     Args:
-        fence: what a person allows.
-        paths: the host's own files; None for those of a toolset that no host opens.
-        workspace: the directory in which programs begin; None for their home.
-        passed_on: variables of ours that programs get, but for those that are others in a fence.
-        given: variables that a person gives them.
-        tell: takes what a person should know of it.
+        fence: the rights that a person gives programs.
+        paths: the host's own files; None for a toolset that is used without a host.
+        workspace: the directory in which programs start; None for their home.
+        passed_on: environment variables of this process that programs get, unless the fence sets them itself.
+        given: environment variables that a person sets for programs.
+        tell: takes sentences for a person about the fence.
 
     Returns:
-        The fence; None when ``auto`` finds none, or ``none`` was asked for.
+        The fence; None when ``auto`` finds none, or the mode is ``none``.
 
     Raises:
-        BadInput: it cannot be made, or would hold a secret.
+        BadInput: the fence cannot be made, or a directory that programs may reach contains a secret.
     """
     if fence.mode == "none":
         return None
@@ -199,7 +202,10 @@ def open_enclosure(
 def first_that_starts(
     among: Sequence[Candidate], reach: Reach, directories: PrivateDirectories, environment: Mapping[str, str]
 ) -> tuple[Candidate | None, bytes, list[str]]:
-    """Try fences; the first that starts, its launcher, and what those before it have said. Blocks."""
+    """Try fences in order. Return the first one that starts, its launcher, and the errors of those before it.
+
+    Blocks.
+    """
     failures = list[str]()
     for how in among:
         code = b"" if how.tier == Tier.SEATBELT else compiled(reach, how, directories.mount_point)
@@ -235,12 +241,12 @@ def _warnings(reach: Reach, how: Candidate, found: Grounds) -> list[str]:
 
 
 def variables_of(environment: Mapping[str, str], reach: Reach, home: str) -> dict[str, str]:
-    """The variables of programs, with what they need in a fence.
+    """Return the environment variables of programs, adapted to a fence.
 
     Args:
-        environment: those that they would get without one.
-        reach: what they may reach.
-        home: the person's home, where toolchains are.
+        environment: the variables that programs would get without a fence.
+        reach: the files and networks that programs may reach.
+        home: the person's home, which has toolchains.
     """
     made = {**environment, "PATH": search_path(environment.get("PATH", os.defpath))}
     network, seen = reach.network, [target for _, target, _ in reach.mounts]
@@ -255,12 +261,14 @@ def variables_of(environment: Mapping[str, str], reach: Reach, home: str) -> dic
 
 
 def git_configuration(search: Sequence[str]) -> str:
-    """The lines of a program's own ``.gitconfig``: the name that commits get, and that a workspace may be another's.
+    """Return the text of a ``.gitconfig`` for programs.
 
-    The rest of a person's configuration stays outside.
+    It has the name for commits, and lets git accept the workspace's owner.
+
+    The rest of the person's configuration is left out.
 
     Args:
-        search: the directories where git may be: none that agents write to.
+        search: the directories in which git is looked for. Agents must not be able to write to them.
     """
     made = ["[safe]", "\tdirectory = *"]
     if (git := shutil.which("git", path=":".join(search))) is None:

@@ -1,4 +1,4 @@
-"""The facts about this machine that the policy of a fence must know."""
+"""Facts about this machine that the policy of a fence needs."""
 
 import os
 import sys
@@ -10,12 +10,12 @@ from ikigai_actors.tools.fence.policy import OF_ETC, SECRETS, SYSTEM, TOOLCHAINS
 
 
 def grounds(paths: HostPaths, workspace: str | None, environ: Mapping[str, str] = os.environ) -> Grounds:
-    """Look at the machine.
+    """Collect the facts about this machine.
 
     Args:
         paths: the host's own files.
-        workspace: where programs begin, without links.
-        environ: has ``PATH``.
+        workspace: the directory in which programs start, with links resolved.
+        environ: environment variables, of which ``PATH`` is used.
     """
     home = os.path.realpath(Path("~").expanduser())
     state = os.path.realpath(paths.state)
@@ -33,7 +33,7 @@ def grounds(paths: HostPaths, workspace: str | None, environ: Mapping[str, str] 
 
 
 def real(path: str) -> str | None:
-    """A path without links; None when it is missing."""
+    """Resolve the links of a path; None when the path does not exist."""
     try:
         return os.path.realpath(path, strict=True)
     except OSError:
@@ -41,7 +41,7 @@ def real(path: str) -> str | None:
 
 
 def names_in(directory: str) -> list[str]:
-    """The names in a directory, but of links, which may lead to a secret; none when it cannot be read."""
+    """Return the names in a directory, without links, which may lead to a secret; none when it cannot be read."""
     try:
         return [place.name for place in Path(directory).iterdir() if not place.is_symlink()]
     except OSError:
@@ -49,12 +49,15 @@ def names_in(directory: str) -> list[str]:
 
 
 def interpreter() -> str:
-    """The Python that runs this program, without links, so that it is not one in a workspace."""
+    """Return the path of the Python that runs this program.
+
+    Links are resolved, so that it is not one in a workspace.
+    """
     return os.path.realpath(sys.executable)
 
 
 def search_path(path: str) -> str:
-    """``PATH`` without links: behind the fence these may lead nowhere."""
+    """Return ``PATH`` with links resolved, because in the fence the links may lead nowhere."""
     return ":".join(dict.fromkeys(os.path.realpath(place) for place in path.split(":") if place.startswith("/")))
 
 
@@ -77,9 +80,9 @@ def _programs(home: str, path: str) -> tuple[str, ...]:
 
 
 def repository_of(workspace: Path) -> str | None:
-    """The common directory of the repository of which a directory is a worktree; None when it is none.
+    """Return the common directory of the repository of which a directory is a worktree; None if it is no worktree.
 
-    An agent may write what it likes into ``.git`` of its workspace. So the repository must name this worktree itself.
+    An agent can write anything into ``.git`` of its workspace. So the repository must list this worktree.
     """
     try:
         kind, _, text = (workspace / ".git").read_text(encoding="utf-8").strip().partition(": ")

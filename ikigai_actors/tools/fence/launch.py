@@ -1,4 +1,4 @@
-"""How the host starts a program behind the fence: the text of the launcher, with a reach, in a file of its memory.
+"""Starts programs in the fence: the launcher's code, with the rights of the program, in an in-memory file.
 
 An agent may write to the workspace, where this package may lie. So the text is read once, when this module is imported.
 """
@@ -19,10 +19,10 @@ from ikigai_actors.tools.fence.seatbelt import seatbelt_command
 from ikigai_actors.tools.fence.tiers import Candidate
 
 SOURCE = Path(__file__).with_name("launcher.py").read_text(encoding="utf-8")
-"""The launcher."""
+"""The source code of the launcher."""
 
 HANDED = b"\0"
-"""The parts that come with descriptors that the launcher hands over."""
+"""The beginning of a mount's source that the launcher gets as an open descriptor."""
 
 _SECONDS = 20.0
 """How long a trial may take."""
@@ -30,39 +30,39 @@ _SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class FencedStart:
-    """A way to start programs of one agent."""
+    """How to start programs of one agent in the fence."""
 
     code: bytes
-    """The launcher with its reach, of `compiled`."""
+    """The compiled launcher with the rights of programs, from `compiled`."""
     private: Path
-    """The directory with ``home`` and ``tmp`` of these programs."""
+    """The private directory of these programs, with ``home`` and ``tmp``."""
     trees: str = ""
-    """The directory with the layers of agents."""
+    """The directory with the layers of agents; empty for none."""
     layers: str = ""
-    """The layers through which the workspace is seen, as `launcher` wants them; none: it is seen as it is."""
+    """The layers through which the workspace is mounted, as `launcher` needs them; empty mounts it directly."""
     shown: int = -1
-    """A descriptor of what the program may read, wherever that is; -1 for none."""
+    """A descriptor of a file or directory that the program may read, wherever it is; -1 for none."""
     profile: str = ""
-    """The profile of a program on macOS, where no launcher runs."""
+    """The profile of a program on macOS, where there is no launcher."""
 
     def open(self) -> int:
-        """A descriptor of a file in memory that holds the launcher; the caller closes it."""
+        """Return a descriptor of an in-memory file that has the launcher. The caller closes it."""
         file = os.memfd_create("ikigai-fence")
         os.write(file, self.code)
         return file
 
     def command(self, file: int, lifeline: int, status: int, command: Sequence[str]) -> list[str]:
-        """The command that starts a program, by descriptors that it inherits."""
+        """Return the command that starts a program, which uses descriptors that it inherits."""
         own = [f"/dev/fd/{file}", *map(str, (lifeline, status, self.shown, self.private)), self.trees, self.layers]
         return [interpreter(), "-I", "-S", *own, *command]
 
 
 def compiled(reach: Reach, how: Candidate, mount_point: Path, source: str = SOURCE) -> bytes:
-    """The launcher, with what it is to do, compiled for `interpreter`.
+    """Compile the launcher, with its parameters, for `interpreter`.
 
     Args:
-        reach: what programs may reach.
-        how: how the fence is made.
+        reach: the files and networks that programs may reach.
+        how: the kind of fence.
         mount_point: an empty directory.
 
     Raises:
@@ -92,7 +92,7 @@ def compiled(reach: Reach, how: Candidate, mount_point: Path, source: str = SOUR
 
 
 def trial(launch: FencedStart, environment: Mapping[str, str]) -> str:
-    """Start a program that does nothing; what went wrong, or nothing. Blocks."""
+    """Start a program that does nothing. Return the error; empty for none. Blocks."""
     if launch.profile:
         return _trial_by_profile(launch.profile, environment)
     file, (lifeline, ours), (told, status) = launch.open(), os.pipe(), socket.socketpair()

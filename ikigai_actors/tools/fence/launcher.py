@@ -1,14 +1,14 @@
-"""Fences a process in, and has it become a program.
+"""The launcher: builds the fence around its own process, and then becomes the program.
 
-The host runs this text in a Python of its own, as ``python -I -S``: nothing but the standard library is there, and
-nothing of the workspace is on its path.
+The host runs this code in a separate Python, as ``python -I -S``. So only the standard library can be imported, and
+nothing of the workspace is on the path.
 
     launch(directory=…, …)   with sys.argv = [_, lifeline, status, shown, private, trees, layers, program, argument, …]
 
 Three processes stand between the host and what it may start. Each step that fails ends them all with exit code 125,
 after one line on the socket ``status``; the program has not run then. When the program runs, ``status`` is closed. With
-layers, it hands descriptors over before that: the directory as the program sees it, and what keeps its mounts. What the
-descriptor ``shown`` leads to, if it is not -1, the program may read, wherever that is.
+layers, it hands descriptors over before that: the directory as the program sees it, and what keeps its mounts. If
+``shown`` is not -1, it is a descriptor of a file or directory that the program may read, wherever it is.
 
     outside    the child that the host knows. It waits for the keeper, hands TERM on to it, and ends it when the
                descriptor ``lifeline`` is closed: by the host, or because the host is gone
@@ -39,12 +39,12 @@ NOT_FENCED = 125
 """The exit code when the fence could not be made."""
 
 TERM_GRACE = 1.5
-"""Seconds that the program's descendants have after TERM. Less than the host waits before it sends KILL."""
+"""The seconds that the program's descendants have after TERM. The host waits longer than this before it sends KILL."""
 
 MACHINE = os.uname().machine
 
 HOME, TEMPORARY = "/agent", "/tmp"
-"""Where the program finds its own home and its temporary files when it has a root directory of its own."""
+"""The program's home and its directory of temporary files, if it has its own root directory."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,21 +69,21 @@ def launch(
     proxy: int,
     unix_sockets: bool,
 ) -> None:
-    """Become the program of the command line, behind a fence. Never returns.
+    """Become the program of the command line, in a fence. Never returns.
 
     Args:
-        namespaces: whether to leave the host's namespaces; without them Landlock and seccomp are all there is.
-        landlock: the version of Landlock to use; 0 does without it.
+        namespaces: whether to create new namespaces; without them the fence consists of Landlock and seccomp.
+        landlock: the version of Landlock to use; 0 for none.
         directory: the working directory of the program; empty for its home.
-        root: an empty directory, where its root directory is put together.
+        root: an empty directory, in which the program's root directory is put together.
         links: symbolic links of the root directory, each a path and its text.
-        mounts: what it sees: source, target, and whether it may write; those above others come first. A source that
-            begins with ``@`` lies beneath ``trees``.
-        protect: directories, each with a name beneath it that is read-only if it is there.
+        mounts: the mounts: source, target, and whether it is writable, outer ones first. A source that begins with
+            ``@`` is relative to ``trees``.
+        protect: pairs of a directory and a name beneath it, which is read-only if it exists.
         network: ``all``, ``none``, or ``ports``.
-        ports: the ports to which it may connect, for ``ports``.
-        proxy: the one port of the host's loopback that it may reach, with network ``none``; 0 for none.
-        unix_sockets: whether it may make UNIX sockets.
+        ports: the ports to which the program may connect, for network ``ports``.
+        proxy: the only port of the host's loopback that the program may reach, with network ``none``; 0 for none.
+        unix_sockets: whether the program may create UNIX sockets.
     """
     global _status
     try:
@@ -150,7 +150,7 @@ def launch(
 
 
 def _found(name: str) -> str:
-    """The path of a program."""
+    """Return all rights over files that this version of Landlock has, as bits."""
     places = [name] if "/" in name else [f"{place or '.'}/{name}" for place in os.environ.get("PATH", "").split(":")]
     for place in places:
         if os.access(place, os.X_OK) and not os.path.isdir(place):
@@ -581,7 +581,7 @@ def landlock_rights(version: int) -> int:
 
 
 def landlock_ruleset(version: int, tcp: bool) -> bytes:
-    """The attributes of a ruleset: the rights that it handles, of files, TCP, and scopes."""
+    """Return the attributes of a Landlock ruleset: the rights that it controls, for files, TCP, and scopes."""
     size = 8 if version < 4 else 16 if version < 6 else 24
     net = _BIND_TCP | _CONNECT_TCP if tcp else 0
     return struct.pack("=QQQ", landlock_rights(version), net, _SCOPES)[:size]
@@ -644,14 +644,16 @@ REFUSED_CALLS = {  # of x86_64, of aarch64 (-1: it has none)
     "setns": (308, 268), "settimeofday": (164, 170), "swapoff": (168, 225), "swapon": (167, 224), "syslog": (103, 116),
     "umount2": (166, 39), "unshare": (272, 97), "userfaultfd": (323, 282), "vhangup": (153, 58),
 }  # fmt: skip
-"""Refused in every program."""
+"""System calls that are refused in every program, with their numbers on x86_64 and aarch64."""
 
 SHARED = {
     "mq_open": (240, 180), "mq_unlink": (241, 181), "msgctl": (71, 187), "msgget": (68, 186), "msgrcv": (70, 188),
     "msgsnd": (69, 189), "semctl": (66, 191), "semget": (64, 190), "semop": (65, 193), "semtimedop": (220, 192),
     "shmat": (30, 196), "shmctl": (31, 195), "shmget": (29, 194),
 }  # fmt: skip
-"""Refused where the program shares the host's memory segments, semaphores and queues."""
+"""System calls that are refused if the program shares the host's IPC namespace (memory segments, semaphores,
+queues).
+"""
 
 BY_PROCESS = {
     "prlimit64": (302, 261),
@@ -660,25 +662,30 @@ BY_PROCESS = {
     "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119),
 }
-"""Refused for another process, which the first argument names, where the program shares the host's numbers."""
+"""System calls that are refused for other processes, which the first argument names, if the program shares the host's
+process ids.
+"""
 
 BY_KIND = {"ioprio_set": (251, 30, 1), "setpriority": (141, 140, 0)}
-"""Refused there for all but the process itself: the first argument is this kind, process, and the second one 0."""
+"""System calls that are then refused except for the process itself: the first argument must be this kind, and the
+second 0.
+"""
 
 RIGHTS_CALLS = {  # and the arguments with the mode, and with the flags of open (-1: it has none)
     "chmod": (90, -1, 1, -1), "creat": (85, -1, 1, -1), "fchmod": (91, 52, 1, -1), "fchmodat": (268, 53, 2, -1),
     "fchmodat2": (452, 452, 2, -1), "mknod": (133, -1, 1, -1), "mknodat": (259, 33, 2, -1), "open": (2, -1, 2, 1),
     "openat": (257, 56, 3, 2),
 }  # fmt: skip
-"""Calls that may give a file rights. Set-user-id and set-group-id are refused: another user of the machine could run
-that file with the rights of the person."""
+"""System calls that may set the rights of a file. Setting set-user-id or set-group-id is refused: another user of the
+machine could run that file with the rights of the person.
+"""
 
 SPECIAL = {
     "clone": (56, 220), "clone3": (435, 435), "fcntl": (72, 25), "ioctl": (16, 29), "listen": (50, 201),
     "openat2": (437, 437), "renameat2": (316, 276), "seccomp": (317, 277), "sendmmsg": (307, 269), "sendmsg": (46, 211),
     "sendto": (44, 206), "socket": (41, 198), "socketpair": (53, 199),
 }  # fmt: skip
-"""Calls of which some arguments are refused."""
+"""System calls of which certain arguments are refused."""
 
 _ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
@@ -704,13 +711,13 @@ def _when(value: int, block: Sequence[Instruction]) -> list[Instruction]:
 
 
 def seccomp_filter(machine: str, network: str, unix_sockets: bool, alone: bool) -> list[Instruction]:
-    """The filter of a program.
+    """Return the seccomp filter of a program.
 
     Args:
         machine: ``x86_64`` or ``aarch64``.
         network: ``all``, ``none``, or ``ports``: then TCP only.
-        unix_sockets: whether it may make UNIX sockets.
-        alone: whether it has no namespaces of its own.
+        unix_sockets: whether the program may create UNIX sockets.
+        alone: whether the program has no namespaces of its own.
     """
     column = list(_ARCHITECTURE).index(machine)
     permission = _refuse(errno.EPERM)

@@ -1,7 +1,7 @@
-"""The reach of a program behind the fence: decided here, from what a person allows and what is on the machine.
+"""Decides which files and networks a program in the fence may reach. Pure.
 
-A list of what may be read and written is all there is: Landlock knows no exception from a permission. So a secret is
-kept out before, by `check_reach` and `without`, and not by a rule against it.
+The policy is a list of paths that may be read or written, because Landlock has no exceptions from a permission. So
+secrets are kept out of the list, by `check_reach` and `without`.
 """
 
 import os
@@ -28,7 +28,7 @@ PROTECTED = (
     ".claude",
     ".husky",
 )
-"""Names in a directory of what a person's programs run unasked. They are read-only where they exist."""
+"""Names in a directory of files that a person's programs execute without asking. They are read-only if they exist."""
 
 SECRETS = (
     ".ssh",
@@ -51,10 +51,10 @@ SECRETS = (
     ".config/op",
     ".local/share/keyrings",
 )
-"""Names in a person's home of keys and passwords."""
+"""Names in a person's home of files and directories with keys and passwords."""
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store")
-"""The system's programs."""
+"""The directories of the system's programs."""
 
 OF_ETC = (
     "alternatives",
@@ -100,7 +100,7 @@ OF_ETC = (
     "terminfo",
     "timezone",
 )
-"""Names in ``/etc`` that programs read: resolver, users, certificates, linker, locale."""
+"""Names in ``/etc`` that programs may read: resolver, users, certificates, linker, locale."""
 
 TOOLCHAINS = {
     ".asdf": "ASDF_DATA_DIR",
@@ -115,12 +115,14 @@ TOOLCHAINS = {
     ".sdkman": "SDKMAN_DIR",
     ".volta": "VOLTA_HOME",
 }
-"""Names in a person's home of compilers and interpreters, each with the variable by which it is found from elsewhere.
-Each is read whole when ``PATH`` leads into it.
+"""Names in a person's home of compilers and interpreters, with the environment variable that names each; empty for
+none. A directory may be read completely if ``PATH`` leads into it.
 """
 
 SHARED_WITH_OTHERS = ("/tmp", "/run", "/dev", "/proc", "/sys")
-"""Directories with the sockets, devices and files of other programs: nothing that holds one of them may be listed."""
+"""Directories with sockets, devices and files of other programs. A path that contains one of them must not be
+listed.
+"""
 
 LARGEST_REACH = 64 * 1024
 """The most bytes of a policy."""
@@ -129,18 +131,18 @@ NETWORKS = 'Expected network to be "all", "none", a list of ports such as [443, 
 
 
 def is_beneath(path: str, above: str) -> bool:
-    """Whether a path is another one or lies beneath it."""
+    """Return whether a path is equal to another one or lies beneath it."""
     return path == above or path.startswith(above.rstrip("/") + "/")
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The hosts that a program may reach."""
+    """The network access of a program."""
 
     kind: str = "all"
-    """``all``, ``none``, ``ports`` or ``proxy``."""
+    """The kind of access: ``all``, ``none``, ``ports`` or ``proxy``."""
     ports: tuple[int, ...] = ()
-    """For ``ports`` those to which it may connect by TCP, for ``proxy`` the one of the proxy on this machine."""
+    """For ``ports``, the ports to which it may connect by TCP; for ``proxy``, the port of the proxy on this machine."""
 
     def __str__(self) -> str:
         match self.kind:
@@ -152,7 +154,7 @@ class Network:
 
 
 def parse_network(value: object) -> Network:
-    """The network that an argument names: ``all``, ``none``, ports, ``proxy:PORT``. Raises `BadInput`."""
+    """Parse the argument ``network``: ``all``, ``none``, ports, or ``proxy:PORT``. Raises `BadInput`."""
     if isinstance(value, str) and value in ("all", "none"):
         return Network(value)
     if isinstance(value, str) and value.startswith("proxy:"):
@@ -176,19 +178,20 @@ def _port(value: object, of: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The rights that a person gives the programs that agents run."""
+    """The rights that a person gives the programs of agents."""
 
     write: Sequence[str | os.PathLike[str]] = ()
-    """Directories and files beside the workspace that they may write."""
+    """Further directories and files that programs may write, besides the workspace."""
     read: Sequence[str | os.PathLike[str]] = ()
-    """Directories and files that they may read, beside the system's programs."""
+    """Further directories and files that programs may read, besides the system's programs."""
     network: str | Sequence[int] = "all"
-    """The network that they may reach: ``all``, ``none``, a list of ports, or ``proxy:PORT``."""
+    """The network that programs may reach: ``all``, ``none``, a list of ports, or ``proxy:PORT``."""
     protect: Sequence[str] = PROTECTED
-    """Names beneath the workspace, and beneath what ``write`` lists, that stay as they are."""
+    """Names beneath the workspace and the paths of ``write`` that programs must not change."""
     mode: str = "auto"
-    """``auto``, the strongest fence that the machine has; ``required``, the full one, or an error; ``landlock``, at
-    least that one; ``none``."""
+    """``auto``: the strongest fence that the machine has; ``required``: the full fence, or an error; ``landlock``: at
+    least Landlock; ``none``: no fence.
+    """
 
     def __post_init__(self) -> None:
         check_choice(self.mode, "fence", FENCE_MODES)
@@ -223,55 +226,61 @@ def _protected(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """The places on the machine. Every path is absolute and without links, but for the first of `system`."""
+    """The paths on the machine that the policy needs.
+
+    All are absolute and without links, except the first of each pair of `system`.
+    """
 
     home: str = ""
-    """The person's home."""
+    """The home of the person."""
     state: str = ""
-    """Where the host keeps its files."""
+    """The directory in which the host keeps its files."""
     secrets: tuple[str, ...] = ()
-    """Files and directories that nothing may reach: the database's, the configuration, keys."""
+    """Files and directories that no program may reach: the database, the configuration, keys."""
     system: tuple[tuple[str, str], ...] = ()
-    """The parts of the system that are there, each with where it really is."""
+    """The directories of the system that exist, each with its path after links are resolved."""
     programs: tuple[str, ...] = ()
-    """Directories of further programs: those of ``PATH`` and Python's."""
+    """Directories of further programs: those of ``PATH`` and of Python."""
     repository: str | None = None
-    """The common directory of the repository of which the workspace is a worktree."""
+    """The common directory of the repository of which the workspace is a worktree; None if it is no worktree."""
     own_code: tuple[str, ...] = ()
-    """Where this program imports from."""
+    """The directories from which this program imports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The reach of a program, as the launcher wants it."""
+    """The files and networks that a program may reach, in the form that the launcher needs."""
 
     directory: str
-    """Where it begins."""
+    """The directory in which the program starts."""
     links: tuple[tuple[str, str], ...] = ()
-    """Symbolic links: each a path and its text."""
+    """The symbolic links to create: path and target of each."""
     mounts: tuple[tuple[str, str, bool], ...] = ()
-    """The mounts: where each is, where the program sees it, and whether it may write; those above others come first."""
+    """The mounts: source, target in the program's view, and whether it is writable, outer ones first."""
     protect: tuple[tuple[str, str], ...] = ()
-    """Directories, each with a name beneath it that it may not write."""
+    """Pairs of a directory and a name beneath it that the program must not write."""
     network: Network = Network()
     missing: tuple[str, ...] = field(default=(), compare=False)
-    """The paths that were to be read and are not there."""
+    """The paths that should be readable and do not exist."""
 
     @property
     def writable(self) -> tuple[str, ...]:
-        """The paths that it may write, beside its temporary files."""
+        """The paths that the program may write, besides its temporary files."""
         return tuple(target for _, target, writable in self.mounts if writable)
 
 
 REPOSITORY = "/repository"
-"""Where programs in a worktree of an agent see the common directory of its repository."""
+"""The directory at which programs in an agent's worktree see the common directory of its repository."""
 
 OF_AN_AGENT = "@"
-"""The beginning of a source that lies beneath the directory of an agent, which is named when a program starts."""
+"""The beginning of a source that is relative to the agent's directory, which is known when a program starts."""
 
 
 def within_worktree(reach: Reach) -> Reach:
-    """The reach of programs in a worktree of the workspace's repository, which they see in its place."""
+    """Return the rights of programs in a worktree of the workspace's repository.
+
+    They see the worktree in the workspace's place.
+    """
     base, mounts = reach.directory, list[tuple[str, str, bool]]()
     for mount in reach.mounts:
         if mount[1] != base:
@@ -287,16 +296,16 @@ def within_worktree(reach: Reach) -> Reach:
 
 
 def check_reach(path: str, what: str, grounds: Grounds, workspace: bool = False) -> None:
-    """Refuse a path that leads to a secret, or to what other programs share.
+    """Refuse a path that leads to a secret, or to a directory that other programs use.
 
     Args:
-        path: absolute and without links.
-        what: what it was given as.
-        grounds: knows the secrets.
-        workspace: whether it is the workspace: that may lie among the files of the host.
+        path: the path, absolute and without links.
+        what: the name of the argument, for the error.
+        grounds: has the secrets.
+        workspace: whether the path is the workspace, which may lie within the host's directory.
 
     Raises:
-        BadInput: it leads there.
+        BadInput: the path leads there.
     """
     for secret in grounds.secrets:
         if is_beneath(secret, path):
@@ -312,12 +321,12 @@ def check_reach(path: str, what: str, grounds: Grounds, workspace: bool = False)
 
 
 def without(path: str, secrets: Iterable[str], names: Callable[[str], Iterable[str]]) -> list[str]:
-    """A path, or of a directory that holds a secret all that is beside it.
+    """Return the path itself; or, for a directory that contains a secret, the paths beside the secret.
 
     Args:
-        path: what may be reached.
-        secrets: what may not.
-        names: lists a directory.
+        path: the path that may be reached.
+        secrets: the paths that must not be reached.
+        names: returns the names in a directory.
     """
     kept = [secret for secret in secrets if is_beneath(secret, path) or is_beneath(path, secret)]
     if not kept:
@@ -331,17 +340,17 @@ def reach_of(
     fence: Fence, workspace: str | None, grounds: Grounds, real: Callable[[str], str | None],
     names: Callable[[str], Iterable[str]],
 ) -> Reach:  # fmt: skip
-    """The reach of programs.
+    """Return the files and networks that programs may reach.
 
     Args:
-        fence: what a person allows.
-        workspace: the directory in which they begin; a server has none, and begins in its home.
-        grounds: what is on the machine.
-        real: a path without links; None when it is missing.
-        names: lists a directory.
+        fence: the rights that a person gives programs.
+        workspace: the directory in which programs start; None for a server, which starts in its home.
+        grounds: the facts about the machine.
+        real: resolves the links of a path; None when the path does not exist.
+        names: returns the names in a directory.
 
     Raises:
-        BadInput: a path leads to a secret, or one that is to be written is missing.
+        BadInput: a path leads to a secret, or a path that should be writable does not exist.
     """
     writable: dict[str, str] = {}
     if workspace is not None:

@@ -1,7 +1,7 @@
 """Private directories of the programs behind the fence: a home and temporary files for each agent.
 
-They lie in ``fence/<random>`` beneath the host's directory, each with a lock that the kernel frees when the host is
-gone. So the next host that opens finds what a killed one has left, and removes it.
+They lie in ``fence/<random>`` beneath the host's directory. Each has a lock that the kernel frees when the host ends.
+So the next host finds the directories of a killed host, and removes them.
 """
 
 import fcntl
@@ -23,14 +23,14 @@ _SECONDS = 10.0
 
 
 class PrivateDirectories:
-    """The directories of one opened toolset."""
+    """The private directories of one toolset."""
 
     def __init__(self, state: Path, files: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Make them beneath the host's directory, and remove those that a killed host has left.
+        """Make the directories beneath the host's directory, and remove those of killed hosts.
 
         Args:
             state: the host's directory.
-            files: what each home has at first, by its names.
+            files: the files that each home has at first: text by name.
         """
         self._files = files
         (state / "fence").mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ class PrivateDirectories:
         self.skills.mkdir()
 
     def of(self, name: str) -> Path:
-        """The directory of an agent, with ``home`` and ``tmp``."""
+        """Return the directory of an agent, which has ``home`` and ``tmp``."""
         place = self._place / f"of-{name}"
         if not place.exists():
             for inner in ("home", "tmp"):
@@ -64,7 +64,7 @@ class PrivateDirectories:
         return place
 
     def remove(self, name: str) -> None:
-        """Remove the directory of an agent, who gets a new one whatever stays of this."""
+        """Remove the directory of an agent. If files of it remain, the agent gets a new directory all the same."""
         gone = self._place / f"gone-{secrets.token_hex(8)}"
         try:
             (self._place / f"of-{name}").rename(gone)
@@ -73,7 +73,7 @@ class PrivateDirectories:
         remove_all(gone, seconds=_SECONDS)
 
     def close(self) -> None:
-        """Remove them all."""
+        """Remove all these directories."""
         remove_all(self._place, seconds=_SECONDS)
         if self._lock is not None:
             os.close(self._lock)

@@ -1,7 +1,7 @@
-"""The fence of macOS: a profile for its ``sandbox-exec``, from the same reach as elsewhere. Pure.
+"""The fence of macOS: a profile for ``sandbox-exec``, made from the same rights as on Linux. Pure.
 
-Nobody has tried here how well it holds: there is no Mac among the machines that run the tests. So it counts as no fence
-where one is required, and no rule allows all of bash in it.
+It is not tested, because no Mac runs the tests. So it does not count as a fence if one is required, and no rule allows
+all of bash in it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from pathlib import PurePath
 from ikigai_actors.tools.fence.policy import Network, Reach
 
 SANDBOX_EXEC = "/usr/bin/sandbox-exec"
-"""The program of the system that runs another one by a profile."""
+"""The macOS program that runs another program with a profile."""
 
 _SYSTEM = (
     "/System", "/Library/Developer", "/Library/Apple", "/private/etc/ssl", "/private/var/db/dyld",
@@ -29,16 +29,16 @@ _SERVICES = (
 
 
 def seatbelt_command(profile: str, command: Sequence[str]) -> list[str]:
-    """The command that runs another one by a profile."""
+    """Return the command that runs another command with a profile."""
     return [SANDBOX_EXEC, "-p", profile, *command]
 
 
 def seatbelt_profile(reach: Reach, private: str) -> str:
-    """The profile of a program. Of the rules that fit a request the last one counts.
+    """Return the profile of a program. If several of its rules fit a request, the last one counts.
 
     Args:
-        reach: what it may reach.
-        private: the directory with its ``home`` and ``tmp``.
+        reach: the files and networks that the program may reach.
+        private: the private directory with ``home`` and ``tmp``.
     """
     read = [*_SYSTEM, *(source for source, _, write in reach.mounts if not write)]
     written = [f"{private}/home", f"{private}/tmp", *(source for source, _, write in reach.mounts if write)]

@@ -1,6 +1,7 @@
-"""How strong a fence this machine can make: which tiers are tried in which order, and what each leaves open.
+"""Tiers: the kinds of fences that this machine may make, their order of strength, and the gaps of each.
 
-`candidates` decides of what the kernel says; whether a candidate starts is found out by starting it.
+`candidates` decides from the features of the kernel. Whether a candidate works is found out by starting a program in
+it.
 """
 
 import ctypes
@@ -14,16 +15,16 @@ from ikigai_actors.tools.fence.policy import Network
 from ikigai_actors.tools.fence.seatbelt import SANDBOX_EXEC
 
 TIER_VARIABLE = "IKIGAI_FENCE_TIER"
-"""The strongest tier that may be used: for trying a machine that has less than this one."""
+"""The environment variable with the strongest tier to use, for testing the weaker tiers on a stronger machine."""
 
 KNOWN_LANDLOCK = 9
-"""The version of Landlock up to which its rights are used here."""
+"""The latest version of Landlock whose rights are used here."""
 
 WHOLE_LANDLOCK = 6
-"""The version from which it covers signals and abstract sockets."""
+"""The first version of Landlock that covers signals and abstract sockets."""
 
 TCP_LANDLOCK = 4
-"""The version from which it distinguishes ports."""
+"""The first version of Landlock that distinguishes TCP ports."""
 
 _MACHINES = ("x86_64", "aarch64")
 _CREATE_RULESET, _VERSION, _ERRATA = 444, 1, 2
@@ -31,55 +32,55 @@ _PR_GET_SECCOMP = 21
 
 
 class Tier(StrEnum):
-    """How a fence is made."""
+    """The kinds of fences."""
 
     NAMESPACES = "namespaces"
     """Namespaces, Landlock and seccomp."""
     LANDLOCK = "landlock"
     """Landlock and seccomp."""
     SEATBELT = "seatbelt"
-    """The sandbox of macOS. We have not tried how well it holds."""
+    """The sandbox of macOS. It is not tested."""
     NONE = "none"
-    """Nothing, or a Landlock that leaves too much open."""
+    """No fence, or a Landlock with too many gaps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """The report of the system on itself."""
+    """The features of the kernel that matter for fences."""
 
     system: str = "Linux"
     machine: str = "x86_64"
     landlock: int = 0
     """The version of Landlock; 0 for none."""
     errata: int = 0
-    """Bits of what was mended in it."""
+    """The bits of the Landlock errata that the kernel has fixed."""
     seccomp: bool = True
     seatbelt: bool = False
-    """Whether it has the sandbox of macOS."""
+    """Whether the system has the sandbox of macOS."""
     strongest: str = ""
-    """The tier that `TIER_VARIABLE` names."""
+    """The tier that `TIER_VARIABLE` names; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A fence that may be tried."""
+    """A kind of fence that may be tried."""
 
     tier: Tier
-    """The tier as which it counts."""
+    """The tier of the fence."""
     namespaces: bool
     landlock: int
-    """The version of Landlock that it uses."""
+    """The version of Landlock that the fence uses; 0 for none."""
     unix_sockets: bool
-    """Whether programs may make UNIX sockets."""
+    """Whether programs may create UNIX sockets."""
 
     @property
     def is_proven(self) -> bool:
-        """Whether it holds, as far as its row says."""
+        """Return whether the fence is tested."""
         return self.tier in (Tier.NAMESPACES, Tier.LANDLOCK)
 
     @property
     def open(self) -> tuple[str, ...]:
-        """The parts of the promise that it leaves open."""
+        """Return the gaps of the fence, in words."""
         if self.tier == Tier.SEATBELT:
             return ("all that macOS leaves open to a profile: this tier is unproven by us",)
         if self.namespaces:
@@ -96,7 +97,7 @@ class Candidate:
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """The things that programs miss, and that work without a fence."""
+        """Return the features that programs lack in this fence, in words."""
         missing = [] if self.unix_sockets else ["UNIX sockets"]
         if not self.namespaces and self.tier != Tier.SEATBELT:
             missing += ["shared memory", "/tmp, but as $TMPDIR"]
@@ -104,7 +105,7 @@ class Candidate:
 
 
 def kernel(environ: Mapping[str, str] = os.environ) -> Kernel:
-    """Ask the system."""
+    """Read the features of this system's kernel."""
     strongest = environ.get(TIER_VARIABLE, "")
     system, machine = platform.system(), platform.machine()
     if system != "Linux":
@@ -121,10 +122,11 @@ def kernel(environ: Mapping[str, str] = os.environ) -> Kernel:
 
 
 def candidates(mode: str, network: Network, of: Kernel) -> tuple[Candidate, ...]:
-    """The fences to try, the strongest first.
+    """Return the fences to try, the strongest first.
 
-    A list of ports and a proxy need namespaces: without them the other protocols stay open. A Landlock without scopes
-    leaves abstract sockets open, which are those of the host's network: so UNIX sockets are then refused there.
+    A list of ports, and a proxy, need namespaces, because other protocols stay open without them. Landlock without
+    scopes does not restrict abstract sockets. So with such a Landlock, and without an own network, UNIX sockets are
+    refused.
     """
     if of.seatbelt and mode == "auto" and of.strongest in ("", Tier.SEATBELT):
         return (Candidate(Tier.SEATBELT, False, 0, network.kind == "all"),)
@@ -145,13 +147,13 @@ def candidates(mode: str, network: Network, of: Kernel) -> tuple[Candidate, ...]
 
 
 def shortfall(mode: str, network: Network, of: Kernel, failures: Sequence[str] = ()) -> str:
-    """Why there is no such fence, and how a person gives it: the end of a sentence.
+    """Return why the requested fence is not possible, and how a person can make it possible: the end of a sentence.
 
     Args:
-        mode: what was asked for.
-        network: what programs may reach.
-        of: what the system says.
-        failures: what each fence that was tried has said.
+        mode: the requested mode.
+        network: the network that programs may reach.
+        of: the features of the kernel.
+        failures: the error of each fence that was tried.
     """
     if of.system == "Windows":
         return "Windows has none. Use WSL 2, or a virtual machine with Linux"
@@ -175,7 +177,7 @@ def shortfall(mode: str, network: Network, of: Kernel, failures: Sequence[str] =
 
 
 def advice() -> str:
-    """How a person allows namespaces."""
+    """Return how a person can allow namespaces on this machine."""
     return (
         "As root: sysctl kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), kernel.unprivileged_userns_clone=1 "
         "(Debian), user.max_user_namespaces=15000 (RHEL); in Docker: --security-opt seccomp=unconfined --security-opt "

@@ -1,11 +1,12 @@
-"""Commands as hooks, in the form of Claude Code: a settings file names them, and each is asked by a process.
+"""Commands as hooks, in the form of Claude Code: a settings file lists commands that are run for calls.
 
     {"hooks": {"PreToolUse": [{"matcher": "Bash|Edit", "hooks": [{"type": "command", "command": "./check.sh"}]}]}}
 
 A command gets the call as JSON by its standard input. Exit code 0 is no objection, unless its output is JSON that says
 otherwise; 2 denies, with what it writes to standard error; any other code is a failure, and a failure denies, unless
-the entry has ``"onFailure": "continue"``. It has 60 seconds, or the ``timeout`` of its entry, and 64 KB of output. All
-that it has started ends with it. It runs as the user does, outside of any fence, with few variables of ours.
+the entry has ``"onFailure": "continue"``. A command may run for 60 seconds, or for the ``timeout`` of its entry, and
+may write 64 KB of output. Its child processes end with it. It runs with the rights of the user, outside of any fence,
+and gets only a few environment variables.
 """
 
 import json
@@ -26,19 +27,19 @@ from ikigai_actors.tools.process import ChildProcess
 logger = logging.getLogger(__name__)
 
 COMMAND_EVENTS = {"PreToolUse": BEFORE_CALL, "PostToolUse": AFTER_CALL}
-"""The events of such a file of which commands hear here."""
+"""The events of such a file that are supported, with their names here."""
 FOREIGN_NAMES = {
     "bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit", "glob": "Glob", "grep": "Grep", "fork": "Agent",
 }  # fmt: skip
-"""The names that such files have for tools of ours."""
+"""The names that such files use for tools of ours."""
 MOST_OUTPUT = 2**16
-"""The most bytes of what a command prints."""
+"""The most bytes of a command's output."""
 _DENIES = 2
 _NAME = re.compile(r"[\w-]*\*?[\w-]*")
 
 
 class CommandEnd(NamedTuple):
-    """The end of a command."""
+    """The exit code and the output of a command."""
 
     code: int
     output: str
@@ -46,15 +47,15 @@ class CommandEnd(NamedTuple):
 
 
 def command_hooks(file: str | os.PathLike[str], *, directory: str | os.PathLike[str] | None = None) -> list[Hook]:
-    """The hooks of a settings file, in its order. To name the file is to allow its commands.
+    """Return the hooks of a settings file, in its order. By naming the file, you approve of its commands.
 
     Args:
         file: a ``settings.json`` of Claude Code, or a file of that form.
-        directory: where the commands run; the current directory when None.
+        directory: the working directory of the commands; the current directory when None.
 
     Raises:
-        BadInput: the file cannot be read, or has another form. An event of which commands do not hear here is left out,
-            and a warning in the log says so.
+        BadInput: the file cannot be read, or has another form. Events that are not supported are left out, with a
+            warning in the log.
     """
     place = Path.cwd() if directory is None else Path(directory).absolute()
     try:
@@ -102,7 +103,7 @@ def _tools(matcher: object) -> list[str]:
 
 
 def own_name(foreign: str) -> str:
-    """The name here of a tool that a file of Claude Code names."""
+    """Return our name of a tool that a file of Claude Code names."""
     ours = {foreign: own for own, foreign in FOREIGN_NAMES.items()} | {"Task": "fork"}
     return ours.get(foreign, foreign)
 

@@ -5,8 +5,8 @@
         if "--force" in call.input["command"]:
             return HookVerdict.deny("Never force.")
 
-A hook runs as a tool does, on a thread or on the event loop, with a time limit. What fails denies: an error, a
-time-out, and what is no verdict. ``on_error="allow"`` opens one hook.
+A hook runs as a tool does, on a thread or on the event loop, with a time-out. If a hook fails (by an error, a time-out,
+or a value that is no verdict), the call is denied. With ``on_error="allow"`` it runs.
 """
 
 import inspect
@@ -34,31 +34,31 @@ from ikigai_actors.tools.policy import ToolTraits
 logger = logging.getLogger(__name__)
 
 HOOK_TIMEOUT = 60.0
-"""Seconds that a hook may take, unless it says otherwise."""
+"""The default time-out of a hook, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hook:
-    """A function that looks at calls. Made by `hook`."""
+    """A function that looks at calls. The decorator `hook` makes it."""
 
     name: str
-    """The name by which settings, logs and people know it."""
+    """The name of the hook in settings, logs and messages."""
     event: str
-    """One of `HOOK_EVENTS`."""
+    """The event at which the hook runs, one of `HOOK_EVENTS`."""
     function: Callable[[HookedCall], Any]
     tools: tuple[str, ...]
-    """The tools of which it hears, as patterns such as ``mcp_*``; none for all."""
+    """The tools for whose calls the hook runs, as names or patterns such as ``mcp_*``; empty for all."""
     timeout: float
     on_error: str
-    """``deny`` or ``allow``: what becomes of a call where the hook fails."""
+    """``deny`` or ``allow``: what happens to a call when the hook fails."""
 
     @property
     def command(self) -> str:
-        """The command that it runs; empty for a function."""
+        """The command that the hook runs; empty for a function."""
         return str(getattr(self.function, "command", ""))
 
     def hears_of(self, event: str, tool: str) -> bool:
-        """Whether it is asked about a call of a tool."""
+        """Return whether the hook runs at this event for calls of this tool."""
         return event == self.event and (not self.tools or any(fnmatchcase(tool, each) for each in self.tools))
 
 
@@ -73,11 +73,11 @@ def hook(
     """Make a hook of a function, plain or ``async``; a decorator.
 
     Args:
-        event: ``before_call``, or ``after_call``, whose hooks see the result and may only add.
-        tools: the names of the tools, or patterns such as ``mcp_*``; without any, all of them.
-        timeout: seconds that it may take.
-        on_error: ``deny``, or ``allow``: what becomes of the call where the hook fails.
-        name: the name by which settings, logs and people know it; the function's name when None.
+        event: ``before_call`` or ``after_call``. Hooks after the call see the result, and can only add a text.
+        tools: the names of the tools, or patterns such as ``mcp_*``; empty for all tools.
+        timeout: the seconds that the hook may take.
+        on_error: ``deny`` or ``allow``: what happens to the call when the hook fails.
+        name: the name of the hook in settings, logs and messages; the function's name when None.
 
     Raises `BadInput` for an argument that cannot be used.
     """
@@ -98,7 +98,7 @@ def hook(
 
 
 def check_hooks(hooks: object) -> tuple[Hook, ...]:
-    """The hooks as they were given. Raises `BadInput` for what is none, and for two of one name."""
+    """Check that the values are hooks, and that their names differ. Return them as a tuple. Raises `BadInput`."""
     if isinstance(hooks, str) or not isinstance(hooks, Iterable):
         raise BadInput(f"Expected hooks to be a list of hooks; got {shown(hooks)}.")
     given = tuple(hooks)
@@ -113,14 +113,14 @@ def check_hooks(hooks: object) -> tuple[Hook, ...]:
 
 @dataclass(frozen=True, slots=True)
 class HookRun:
-    """One question to a hook, in the form of a tool that is run once."""
+    """One question to a hook, in the form of a tool that runs once."""
 
     hook: Hook
     asked: HookedCall
 
     @property
     def traits(self) -> ToolTraits:
-        """No rule is about it."""
+        """The traits of a tool without rules."""
         return ToolTraits()
 
     @property
@@ -130,17 +130,17 @@ class HookRun:
 
     @property
     def timeout(self) -> float:
-        """Seconds that it may take."""
+        """The seconds that the hook may take."""
         return self.hook.timeout
 
     @property
     def is_async(self) -> bool:
-        """Whether it runs on the event loop."""
+        """Whether the hook runs on the event loop."""
         function = self.hook.function
         return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
     def describe(self) -> Mapping[str, Any]:
-        """No model calls it."""
+        """Satisfy the interface of a tool. No model calls a hook."""
         return {"name": self.hook.name}
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
@@ -163,7 +163,7 @@ class HookRun:
 
 
 def verdict_from(hook_: Hook, result: Result) -> HookVerdict:
-    """The verdict that a run has given; a failure denies, unless the hook says otherwise."""
+    """Return the verdict of a run. A failed run denies the call, unless the hook has ``on_error="allow"``."""
     if not result.is_error:
         said = stored_verdict(json.loads(result.content))
         return said if hook_.event == BEFORE_CALL else HookVerdict.add(said.context)

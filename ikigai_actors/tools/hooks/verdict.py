@@ -1,8 +1,8 @@
-"""Verdicts: what a hook says of a call, and what several of them come to. Pure.
+"""Verdicts: the answer of a hook about a call, and how the answers of several hooks are combined. Pure.
 
-A verdict narrows and never widens. ``allow`` says that there is no objection: it skips no rule and no person. Hooks are
-asked in their order, and each sees what the one before has changed. The first that denies ends that; what one asks for
-stays, whatever others say.
+A verdict can restrict a call, but never permit more. ``allow`` means no objection; rules and approvals still apply.
+Hooks are asked in order, and each sees the changes of the earlier ones. The first hook that denies ends this. If a hook
+wants a person to decide, a person decides, whatever later hooks answer.
 """
 
 from collections.abc import Mapping
@@ -16,33 +16,33 @@ from ikigai_actors.text import check_text
 
 BEFORE_CALL, AFTER_CALL = "before_call", "after_call"
 HOOK_EVENTS = (BEFORE_CALL, AFTER_CALL)
-"""The events of which hooks hear."""
+"""The events at which hooks run."""
 
 LONGEST_CONTEXT = 20_000
-"""How many characters a hook may say to the model at a time."""
+"""The most characters that a hook may add for the model at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookedCall:
-    """A call of a model, as a hook sees it."""
+    """A call of a model, as a hook gets it."""
 
     agent: str
-    """The agent, by uuid; `current_agent` gives its handle."""
+    """The uuid of the agent; `current_agent` returns its handle."""
     tool: str
-    """The tool's name."""
+    """The name of the tool."""
     input: Mapping[str, Any]
-    """The arguments, with what hooks before have changed."""
+    """The arguments, with the changes of earlier hooks."""
     id: str
-    """The id of the call. `current_call` gives a key that stays the same when the hook is asked again."""
+    """The id of the call. `current_call` has a key that stays the same when the hook is asked again."""
     result: str | None = None
-    """The text of its result; None before the call."""
+    """The text of the call's result; None before the call."""
     is_error: bool = False
-    """Whether the result says that it failed."""
+    """Whether the result is an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookVerdict:
-    """The words of a hook. Made by `allow`, `deny`, `ask`, `change` and `add`."""
+    """The answer of a hook. Made by `allow`, `deny`, `ask`, `change` and `add`."""
 
     decision: str = "allow"
     reason: str = ""
@@ -51,48 +51,48 @@ class HookVerdict:
 
     @classmethod
     def allow(cls) -> "HookVerdict":
-        """No objection, as None says too."""
+        """No objection; returning None means the same."""
         return cls()
 
     @classmethod
     def deny(cls, reason: str) -> "HookVerdict":
-        """The call does not run; the model reads why."""
+        """Deny the call. The model reads the reason."""
         return cls("deny", check_text(reason, "reason"))
 
     @classmethod
     def ask(cls, reason: str = "") -> "HookVerdict":
-        """A person, or the program that approves calls, is to decide."""
+        """Let a person, or the function that approves calls, decide."""
         return cls("ask", check_text(reason, "reason"))
 
     @classmethod
     def change(cls, input: Mapping[str, Any]) -> "HookVerdict":  # noqa: A002 - as the call has it
-        """The call has these arguments instead. Rules and people look at them."""
+        """Replace the arguments of the call. Rules and people check the new ones."""
         if not isinstance(input, Mapping):
             raise BadInput(f"Expected the arguments of a call as a dict; got {shown(input)}.")
         return cls(input=dict(input))
 
     @classmethod
     def add(cls, context: str) -> "HookVerdict":
-        """The model reads this text, after the result of the call."""
+        """Add a text for the model, after the result of the call."""
         return cls(context=check_text(context, "context")[:LONGEST_CONTEXT])
 
 
 @dataclass(frozen=True, slots=True)
 class HookOutcome:
-    """The words of all hooks of a call, together."""
+    """The combined verdict of all hooks of a call."""
 
     asked: tuple[str, ...] = ()
-    """The names of those that were asked, in order."""
+    """The names of the hooks that were asked, in order."""
     decision: str = "allow"
     by: str = ""
-    """The hook that denies, or the first that asks."""
+    """The name of the hook that denies, or of the first that asks for a decision."""
     reason: str = ""
     input: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    """The arguments, as they are now."""
+    """The arguments after all changes."""
     changed_by: tuple[str, ...] = ()
-    """The hooks that have changed them."""
+    """The names of the hooks that have changed the arguments."""
     contexts: tuple[tuple[str, str], ...] = ()
-    """The texts for the model, each with its hook."""
+    """The texts for the model, each with the name of its hook."""
 
     @property
     def ends(self) -> bool:
@@ -100,7 +100,7 @@ class HookOutcome:
         return self.decision == "deny"
 
     def after(self, hook: str, said: HookVerdict) -> "HookOutcome":
-        """The outcome with what one more hook has said."""
+        """Return the outcome after one more verdict."""
         told = (*self.contexts, (hook, said.context)) if said.context.strip() else self.contexts
         changes = said.input is not None and said.input != self.input
         kept = self.decision == "ask" and said.decision != "deny"
@@ -117,19 +117,19 @@ class HookOutcome:
 
 @dataclass(frozen=True, slots=True)
 class DueHooks:
-    """The names of the hooks that are to be asked about calls, in order, by the id of the call."""
+    """The names of the hooks that must be asked about calls, in order, by the id of the call."""
 
     before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     after: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The hooks that a setting names, and that this process does not have: such calls are denied."""
+    """The hooks that a setting names and this process does not have, by the id of the call. Such calls are denied."""
 
 
 NO_HOOKS = DueHooks()
 
 
 def as_json_verdict(said: object) -> dict[str, Any]:
-    """The value that a hook gave, as JSON has it. Raises `TypeError` for what is no verdict."""
+    """Convert a hook's return value to JSON data. Raises `TypeError` if it is no verdict."""
     if said is None:
         return {}
     if not isinstance(said, HookVerdict) or said.decision not in ("allow", "deny", "ask"):
@@ -139,7 +139,7 @@ def as_json_verdict(said: object) -> dict[str, Any]:
 
 
 def stored_verdict(stored: Mapping[str, Any]) -> HookVerdict:
-    """The verdict that `as_json_verdict` has written."""
+    """Read the verdict that `as_json_verdict` has written."""
     return HookVerdict(
         stored.get("decision", "allow"), stored.get("reason", ""), stored.get("input"), stored.get("context", "")
     )

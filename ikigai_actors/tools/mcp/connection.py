@@ -1,11 +1,11 @@
-"""One run of an MCP server: its process, from start to end, and the calls that it answers.
+"""One run of an MCP server: its process from start to end, and its answers to calls.
 
-A task of its own enters the client and leaves it: anyio insists on one task for both. Other tasks only call. The task
-ends when the server does, when `Run.stop` is called, or when it is cancelled; then every process of the server has
-ended, unless one left the server's session.
+One task enters and leaves the client, because anyio requires the same task for both. Other tasks only make calls. The
+task ends when the server ends, when `Run.stop` is called, or when the task is cancelled. Then every process of the
+server has ended, except those that left the server's session.
 
-`Run._connect` alone gives the client its streams: a server that is reached otherwise needs another one, and no more.
-Importing this module imports the package ``mcp``, which takes about a second.
+Only `Run._connect` makes the streams of the client. A server with another transport needs another `_connect`, and
+nothing else. Importing this module imports the package ``mcp``, which takes about a second.
 """
 
 import asyncio
@@ -56,26 +56,26 @@ _CallTool = Callable[[str, dict[str, Any]], Awaitable[Result]]
 
 
 def enclose(fence: Fence, paths: HostPaths | None, env: Mapping[str, str], tell: Tell) -> Enclosure | None:
-    """Make the fence of a server, which begins in a private home. Blocks.
+    """Make the fence of a server, which starts in a private home. Blocks.
 
     Args:
-        fence: what a person allows.
+        fence: the rights that a person gives the server.
         paths: the host's own files.
-        env: variables beside the few that every server gets.
-        tell: takes what a person should know of it.
+        env: environment variables in addition to the few that every server gets.
+        tell: takes sentences for a person about the fence.
 
     Raises:
-        BadInput: it cannot be made.
+        BadInput: the fence cannot be made.
     """
     return open_enclosure(fence, paths, None, server_environment({}), env, tell)
 
 
 class NotServing(Exception):
-    """The server did not start; the text says why."""
+    """The server did not start; the text has the reason."""
 
 
 class Run:
-    """One run of a server. Belongs to one event loop."""
+    """One run of a server. It belongs to one event loop."""
 
     def __init__(
         self,
@@ -87,16 +87,16 @@ class Run:
         on_end: Callable[["Run"], None],
         enclosure: Enclosure | None = None,
     ) -> None:
-        """Start the server; `tools` says whether it did.
+        """Start the server. `tools` waits until it has started or failed.
 
         Args:
-            name: the name by which a person knows it.
+            name: the name of the server, for people.
             command: the program and its arguments.
-            env: variables beside those that every server gets.
-            start_timeout: seconds until it must have listed its tools.
-            line_limit: the most bytes of a line that it may write.
-            on_end: called when nothing is left of it, before anything else can find that out.
-            enclosure: the fence around it.
+            env: environment variables in addition to those that every server gets.
+            start_timeout: the seconds within which the server must list its tools.
+            line_limit: the most bytes of a line that the server may write.
+            on_end: called when the run has ended completely, before anything else can notice the end.
+            enclosure: the fence around the server; None for none.
         """
         self._name, self._start_timeout, self._on_end = name, start_timeout, on_end
         self._command, self._env, self._line_limit = command, env, line_limit
@@ -117,30 +117,33 @@ class Run:
 
     @property
     def over(self) -> bool:
-        """Whether it answers no more, though something of it may be left."""
+        """Whether the server answers no more calls. Some of its processes may still run."""
         return self._over.is_set() or self.task.done()
 
     @property
     def served(self) -> bool:
-        """Whether it has listed its tools once."""
+        """Whether the server has ever listed its tools."""
         return self._client is not None
 
     @property
     def last_words(self) -> str:
-        """The last lines on standard error, as a sentence; empty when there are none."""
+        """The last lines of the server's standard error, as a sentence; empty when there are none."""
         return f" Its last words: “{' | '.join(self._stderr.last)}”." if self._stderr.last else ""
 
     @property
     def fault(self) -> str:
-        """Why it was ended by us, as the end of a sentence about it; empty when it ended by itself."""
+        """Why this program ended the server, as the end of a sentence; empty when the server ended by itself."""
         return "" if self._process is None else self._process.fault
 
     async def tools(self) -> list[Listed]:
-        """The tools that it lists, once it has started. Raises `NotServing` if it does not: nothing is left then."""
+        """Return the tools of the server after it has started.
+
+        Raises `NotServing` if it fails to start; then it has ended.
+        """
         return await asyncio.shield(self._listed)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Result:
-        """Call a tool. Raises `ToolError` when there is no answer."""
+        """Call a tool of the server. Raises `ToolError` when there is no answer."""
         assert self._client is not None  # who calls has waited for the tools
         try:
             result = await self._client.call_tool(tool, arguments, meta=_meta_of_call())
@@ -165,12 +168,12 @@ class Run:
         return result_of_call(result)
 
     async def stop(self) -> None:
-        """End it, and return when nothing is left. Within a few seconds it is forced."""
+        """End the server, and wait until all its processes are gone. After a few seconds they are killed."""
         self._leave()
         await asyncio.wait({self.task})
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the server at once."""
         self._leave()
         if self._process is not None:
             self._process.kill()
@@ -273,18 +276,18 @@ class _Stderr(asyncio.Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class McpTool:
-    """A tool of a server."""
+    """A tool of an MCP server."""
 
     listed: Listed
-    """The server's description of it."""
+    """The server's description of the tool."""
     name: str
-    """The name by which the model calls it."""
+    """The name by which the model calls the tool."""
     run: _CallTool
-    """Has the server run it."""
+    """Has the server run the tool."""
     timeout: float
-    """Seconds that a call may take."""
+    """The seconds that a call may take."""
     traits: ToolTraits
-    """The traits, which decide whether and how it may run."""
+    """The traits, which decide whether and how the tool may run."""
     is_async = True
 
     def describe(self) -> Mapping[str, Any]:
@@ -293,11 +296,11 @@ class McpTool:
         return {"name": self.name, "description": description, "input_schema": self.listed.input_schema}
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
-        """Never called: `is_async` is True."""
+        """Satisfy the interface of a tool. The runtime never calls this, because `is_async` is True."""
         raise NotImplementedError("the tools of a server run on the event loop")
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
-        """Let the server run it; raises nothing but `asyncio.CancelledError`."""
+        """Have the server run the tool; raises nothing but `asyncio.CancelledError`."""
         try:
             result = await self.run(self.listed.name, dict(arguments))
         except ToolError as error:
@@ -310,7 +313,7 @@ class McpTool:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A tool that a server lists against the protocol: no model is offered it."""
+    """A tool whose description violates the protocol. No model is offered it."""
 
     name: str
     why: str
@@ -319,15 +322,15 @@ class Misfit:
     is_async = False
 
     def describe(self) -> Mapping[str, Any]:
-        """Raises `Unsuitable`."""
+        """Raise `Unsuitable` with the fault."""
         raise Unsuitable(f"the server lists it against the protocol ({self.why})")
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
-        """Never called."""
+        """Satisfy the interface of a tool; never called."""
         raise NotImplementedError(self.why)
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
-        """Never called."""
+        """Satisfy the interface of a tool; never called."""
         raise NotImplementedError(self.why)
 
 
@@ -363,7 +366,10 @@ def _meta_of_call() -> RequestParamsMeta | None:
 
 
 def traits_of(listed: Listed, policy: Policy | None, deferred: bool = False) -> ToolTraits:
-    """The traits of a listed tool. If it may change the world, its calls ask, unless a policy is given."""
+    """Return the traits of a listed tool.
+
+    Without a ``policy``, calls of a tool that may change something need approval.
+    """
     hints = listed.annotations
     reads = hints is not None and hints.read_only_hint is True
     again = reads or (hints is not None and hints.idempotent_hint is True)
@@ -372,7 +378,7 @@ def traits_of(listed: Listed, policy: Policy | None, deferred: bool = False) -> 
 
 
 async def list_tools(client: Client) -> list[Listed]:
-    """All tools that a server lists, page by page, up to one that brings nothing new: there might be no end."""
+    """List all tools of a server, page by page. Stops at a page without new tools, because there might be no end."""
     listed, names, cursor = list[Listed](), set[str](), None
     while True:
         page = await client.list_tools(cursor=cursor)

@@ -1,9 +1,9 @@
-"""Messages of MCP as lines of JSON: what a server writes is read, and what it is sent is written. Pure.
+"""Messages of MCP as lines of JSON: reads the lines of a server, and writes lines for it. Pure.
 
-JavaScript cuts a text in the middle of an emoji, and escapes half of it; a model does the same. JSON allows the escape,
-but no text in UTF-8 can hold that half: it becomes U+FFFD. An answer that cannot be read all the same is an error of
-the request that it answers, for nothing else will come. Its id is before or after the result, which may be the
-unreadable part, or megabytes long. So only the beginning and the end of the line are searched.
+JavaScript programs and models may cut a text in the middle of an emoji and escape half of it. JSON allows such an
+escape, but UTF-8 cannot encode it, so it becomes U+FFFD. If an answer cannot be read at all, its request gets an error,
+because no other answer will come. The id of the request is before or after the result, and the result may be unreadable
+or megabytes long. So only the beginning and the end of the line are searched for the id.
 """
 
 import json
@@ -16,7 +16,7 @@ from pydantic import ValidationError
 Heard = SessionMessage | Exception
 
 UNREADABLE_LINE = object()
-"""The data of an error that replaces an unreadable answer: no server can send it."""
+"""The data of an error that replaces an unreadable answer. No server can send this object."""
 
 _ESCAPE = re.compile(
     r"(?:\\\\)+|(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})+|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
@@ -32,7 +32,7 @@ _DEEP = 100
 
 
 def read_line(line: bytes) -> Heard:
-    """The message in a line. For a line without one, the error, which the session handles."""
+    """Read the message in a line. A line without a message gives an error, which the session handles."""
     text = line.decode(errors="replace")
     try:
         return _message(text)
@@ -49,7 +49,7 @@ def read_line(line: bytes) -> Heard:
 
 
 def write_line(message: JSONRPCMessage) -> bytes:
-    """The line for a message."""
+    """Return the line for a message."""
     try:
         text = message.model_dump_json(by_alias=True, exclude_unset=True)
     except ValueError:

@@ -1,15 +1,16 @@
-"""The process of an MCP server, as a transport for the client: each message is a line of its standard input or output.
+"""The process of an MCP server, as a transport for the client: each message is a line of standard input or output.
 
     async with serving(process) as (received, sending): ...
 
-The client's own transport has no limit, and copies all of an unfinished line for every piece that comes: one long line
-would hold up the event loop that all agents share. Here a line costs time in proportion to its length, and one over the
-limit ends the server (`ServerProcess.fault` says so).
+The client's own transport has no limit, and copies an unfinished line with each piece that arrives. So one long line
+would block the event loop that all agents share. Here the time for a line is proportional to its length, and a line
+over the limit ends the server (`ServerProcess.fault` says so).
 
-A server has ended when its process has. What it started, such as a browser, may outlive it and hold its output open,
-so the end of the output alone proves nothing.
+A server has ended when its process has ended. A child of it, such as a browser, may outlive it and keep its output
+open, so the end of the output proves nothing.
 
-A guard ends its session with our process (see `ikigai_actors.tools.process`). Where there is no bash, there is none.
+A guard process ends the server's session when our process ends (see `ikigai_actors.tools.process`). Without bash on the
+machine there is no guard.
 """
 
 import asyncio
@@ -43,15 +44,15 @@ _NAME = "server"
 
 
 def server_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """All variables of a server that gets some beside the few that every one gets."""
+    """Return all environment variables of a server: the few that every server gets, and these."""
     return {**get_default_environment(), **env}
 
 
 class ServerProcess(ChildProcess):
-    """The process. Belongs to one event loop; start it with `start`."""
+    """The process of a server. It belongs to one event loop; start it with `start`."""
 
     fault = ""
-    """Why it was ended by us, as the end of a sentence about it."""
+    """Why this program ended the server, as the end of a sentence; empty when the server ended by itself."""
 
     @classmethod
     async def start(
@@ -66,13 +67,13 @@ class ServerProcess(ChildProcess):
 
         Args:
             command: the program and its arguments.
-            env: variables beside the few that every server gets.
+            env: environment variables in addition to the few that every server gets.
             stderr: the descriptor for its standard error.
-            limit: bytes of a line that it may write.
-            enclosure: the fence around it.
+            limit: the most bytes of a line that the server may write.
+            enclosure: the fence around the server; None for none.
 
         Raises:
-            OSError: it cannot be started.
+            OSError: the server cannot be started.
         """
         if enclosure is not None:
             fenced, start = enclosure.environment(_NAME), enclosure.launch(_NAME)
@@ -84,11 +85,11 @@ class ServerProcess(ChildProcess):
     async def serving(
         self, on_end: Callable[[], None], sift: Callable[[Heard], Heard | None]
     ) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[Heard], MemoryObjectSendStream[SessionMessage]], None]:
-        """The messages, and a way to send it some, for as long as the block lasts; the process ends with the block.
+        """Exchange messages with the server for as long as the block lasts. The process ends with the block.
 
         Args:
-            on_end: called when it sends no more, or reads no more.
-            sift: gives what the client is to hear instead of a message of the server; None for nothing.
+            on_end: called when the server's output or input has ended.
+            sift: returns the message that the client gets in place of a message of the server; None for no message.
         """
         heard, received = anyio.create_memory_object_stream[Heard](0)
         sending, said = anyio.create_memory_object_stream[SessionMessage](0)
@@ -154,7 +155,7 @@ class ServerProcess(ChildProcess):
             on_end()
 
     def process_exited(self) -> None:
-        """End its output with what it has written, even if another process holds the pipe."""
+        """End the server's output after the data that was written, even if another process keeps the pipe open."""
         super().process_exited()
         if not self._reading.is_closing():
             self._reading.pause_reading()

@@ -1,8 +1,8 @@
-"""The answers of an MCP server to calls, as models read them, however well they keep to the protocol. Pure.
+"""Converts the answers of an MCP server to results for models, even if they violate the protocol. Pure.
 
-The tool has run when its answer comes, so whatever can be read of that is the result: text blocks, any other block as
-its JSON, what is there for programs where there is nothing else. The client refuses an answer with one broken part, so
-such parts are replaced before it hears of them.
+When an answer comes, the tool has run, so every readable part belongs to the result: text blocks as text, other blocks
+as JSON, and the structured content if there are no blocks. The client refuses an answer with a single broken part, so
+such parts are replaced before the client gets the answer.
 """
 
 import json
@@ -32,7 +32,7 @@ _COMPLETE = {"resultType": "complete"}
 
 
 def mended(answer: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-    """The answer to a call, as a client of this version of the protocol takes it; unchanged where it does."""
+    """Return an answer that a client with this version of the protocol accepts; unchanged if it does already."""
     if _fits(answer, version):
         return answer
     given = answer.get("content")
@@ -69,7 +69,7 @@ def _fits(answer: Mapping[str, Any], version: str) -> bool:
 
 
 def result_of_call(answer: CallToolResult) -> Result:
-    """An answer as the model reads it: its blocks one below the other; without any what it holds for programs."""
+    """Convert an answer to a result: its blocks, one below the other; without blocks, its structured content."""
     text = "\n".join(map(readable, answer.content))
     if not answer.content and answer.structured_content is not None:
         text = json.dumps(answer.structured_content)
@@ -78,7 +78,7 @@ def result_of_call(answer: CallToolResult) -> Result:
 
 
 def attached_to(block: ContentBlock) -> Attachment | None:
-    """The picture, PDF or sound that a block of a result is, if a model can take it."""
+    """Return the picture, PDF or sound in a block of a result, if a model can take it; else None."""
     resource = block.resource if isinstance(block, EmbeddedResource) else block
     encoded = getattr(resource, "blob", None) or getattr(resource, "data", None)
     if not isinstance(encoded, str):
@@ -90,7 +90,7 @@ def attached_to(block: ContentBlock) -> Attachment | None:
 
 
 def readable(block: ContentBlock) -> str:
-    """A block of a result as text; for a block that is no text, a description."""
+    """Return a block of a result as text; for other blocks, a description."""
     if (given := attached_to(block)) is not None:
         return f"[{name_and_size(given.stored())}]"
     match block:

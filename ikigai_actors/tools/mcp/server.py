@@ -63,26 +63,26 @@ if TYPE_CHECKING:
     from ikigai_actors.tools.mcp.remote import RemoteConnection, RemoteRun
 
 START_TIMEOUT = 30.0
-"""Seconds until a server must have listed its tools."""
+"""The seconds within which a server must list its tools."""
 
 PAUSES = (0.0, 1.0, 10.0)
-"""Seconds between the end of a server and its next start: after the first end, the second, …; after one more it is
-given up.
+"""The seconds between the end of a server and its next start: after the first end, the second, and so on. After one
+more end it is not started again.
 """
 
 LINE_LIMIT = 4 * 1024 * 1024
-"""Bytes of a line that a server may write: a message, such as the result of a call. What a model reads of one is cut at
-50,000 characters anyway; a picture takes more, and is then left out.
+"""The most bytes of a line that a server may write: a message, such as the result of a call. A model reads at most
+50,000 characters of a result; a larger picture is left out.
 """
 
 MOST_BEFORE_A_MODEL = 10
-"""The most tools of a server that a model has before it without looking for them, where nobody says."""
+"""The most tools of a server that a model is shown without ``find_tools``, unless ``defer`` is set."""
 
 WINDOW = 600.0
-"""Seconds for which an end counts; both ends of the period belong to it, as in OTP."""
+"""The seconds for which an end of a server counts. The period includes both ends, as in OTP."""
 
 LONGEST_TOOL = 128
-"""Characters of a tool's name."""
+"""The most characters of a tool's name."""
 
 _LAUNCHERS = re.compile(
     r"(python|pypy)[\d.]*|uvx?|pipx|npx|npm|node|bunx?|deno|docker|podman|env|(ba|z)?sh|run|exec|tool"
@@ -91,24 +91,24 @@ _LAUNCHERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """When a server that ended may be started again: a supervisor's intensity, with `PAUSES`. Pure."""
+    """Decides when a server that has ended may be started again: a supervisor's intensity, with `PAUSES`. Pure."""
 
     ends: tuple[int, ...] = ()
-    """When it ended, in milliseconds on the monotonic clock: the ends that count, each with a restart after it."""
+    """The times of the ends that count, in milliseconds of the monotonic clock. A restart followed each."""
     given_up: bool = False
 
     def after(self, now: float) -> "Restarts":
-        """The same after one more end; ``now`` is in seconds."""
+        """Return the restarts after one more end; ``now`` is in seconds."""
         ends = add_restart(self.ends, int(now * 1000), len(PAUSES), int(WINDOW * 1000))
         return Restarts(self.ends, given_up=True) if ends is None else Restarts(ends, self.given_up)
 
     def pause(self, now: float) -> float:
-        """Seconds from ``now`` until it may be started, if it was not given up."""
+        """Return the seconds from ``now`` until the server may be started. It must not have ended too often."""
         return max(0.0, self.ends[-1] / 1000 + PAUSES[len(self.ends) - 1] - now) if self.ends else 0.0
 
 
 class McpServer(Toolset):
-    """The tools of an MCP server."""
+    """The tools of an MCP server, as a toolset."""
 
     def __init__(
         self,
@@ -178,11 +178,11 @@ class McpServer(Toolset):
 
     @property
     def name(self) -> str:
-        """The text before the names of its tools."""
+        """The prefix of the names of the server's tools."""
         return self._name
 
     async def open(self, tell: Tell) -> Sequence[Tool]:
-        """Start the server, and return its tools. Raises `BadInput` when it does not start; nothing is left then."""
+        """Start the server, and return its tools. Raises `BadInput` when it does not start; then it has ended."""
         if self._run is not None or self._remote is not None:
             raise BadInput(f"The MCP server {self.name} is open already; make another McpServer for another system.")
         if self._url:
@@ -282,7 +282,7 @@ class McpServer(Toolset):
                 self.remotes.redefine(self._tools(tools, run.misfits))
 
     async def leave(self, agent: str) -> None:
-        """All agents share the server."""
+        """Do nothing, because all agents share the server."""
 
     async def close(self) -> None:
         """End the server, with all that it started; or the connection to it."""
@@ -356,7 +356,7 @@ class McpServer(Toolset):
 
 
 def mcp_servers(commands: Iterable[str]) -> list[McpServer]:
-    """A server for each command, with names that differ: where two are alike, the later ones get a number."""
+    """Make a server for each command. If names are equal, the later ones get a number."""
     made: list[McpServer] = []
     for command in commands:
         words = [command.strip()] if is_url(command) else _words(command)
@@ -376,7 +376,7 @@ def name_of(words: Sequence[str]) -> str:
 
 
 def tool_names(server: str, remote: Iterable[str]) -> dict[str, str]:
-    """Legal names for the tools of a server, by the names that it gives them; no two are the same."""
+    """Return names that models accept for the tools of a server, by the server's names; no two are equal."""
     names: dict[str, str] = {}
     for tool in sorted(remote):
         names[tool] = unused(f"{server}__{legal(tool)}", set(names.values()), LONGEST_TOOL)
@@ -384,7 +384,7 @@ def tool_names(server: str, remote: Iterable[str]) -> dict[str, str]:
 
 
 def legal(text: str) -> str:
-    """The text, with characters that a tool's name cannot have replaced."""
+    """Replace the characters of a text that a tool's name cannot have."""
     return re.sub(r"[^a-zA-Z0-9_-]+", "_", text)
 
 

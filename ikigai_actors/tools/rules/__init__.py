@@ -1,5 +1,5 @@
-"""Rules: which calls of tools run, which are asked about, and which are denied.
+"""Rules: decide which calls of tools run, which need approval, and which are denied.
 
-`rule` decides on a call by rules that the caller has read, and `commands` reads commands of bash as bash does. `acting`
-has the rules for a tool that runs.
+`rule` applies rules to a call; `commands` parses commands of bash as bash does; `acting` has the rules for a running
+tool.
 """

@@ -1,13 +1,13 @@
-"""Commands of bash, read as bash reads them, as far as that needs no shell. Pure.
+"""Parses commands of bash as bash does, as far as that is possible without a shell. Pure.
 
 A command is *plain* when bash runs exactly one simple command with exactly the words that are written there: no
 expansion, redirection, grouping, chain or assignment. Only a plain command can be allowed by a pattern, so
-`plain_words` errs towards None. A test compares it with bash itself. The words are all that a pattern sees, so such a
-command runs apart from the shell of its agent (see `ikigai_actors.tools.workspace.apart`), and one that is to change
-that shell (`of_shell`) is none that a pattern can allow.
+`plain_words` errs towards None. A test compares this with bash itself. A pattern checks only the words. So a command
+that it allows runs apart from the agent's shell (see `ikigai_actors.tools.workspace.apart`), and a command that changes
+that shell (`of_shell`) cannot be allowed by a pattern.
 
-`may_run` errs the other way: it looks for a command that any part of the text could run. It is a courtesy to a model
-that means well. A program can call any other program, so a rule that denies is no fence.
+`may_run` errs the other way: it looks for commands that any part of the text could run. It helps models that mean well.
+A program can call any other program, so a rule that denies is no protection against malice.
 """
 
 import re
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 CommandWord = str | None
-"""A word; None in a pattern is any word, and in a command one that only bash can know."""
+"""A word. In a pattern, None matches any word; in a command, it is a word whose value only bash can know."""
 
 _BLANK = " \t"
 _PIECE = re.compile(r"""[A-Za-z0-9_@%+=:,./-]|'[^']*'|"[^"$`\\!]*\"""")
@@ -38,7 +38,7 @@ _BY_INPUT = frozenset({"xargs", "parallel"})
 """The commands among them that take further words from their input."""
 
 SOME = "\0"
-"""In the words of a command, any number of words that only bash can know; no word of bash holds this character."""
+"""In the words of a command: any number of words that only bash can know. No word of bash contains this character."""
 
 _GIT_VALUES = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path"})
 """Options of git before its subcommand, each followed by a value."""
@@ -63,7 +63,7 @@ _DEEP = 8
 
 
 def plain_words(text: str) -> tuple[str, ...] | None:
-    """The words of a plain command; None for any other text."""
+    """Return the words of a plain command; None for any other text."""
     words = tuple(word for word in _read(text, False) or () if word is not None)
     if not words or not all(word.isprintable() for word in words):
         return None
@@ -74,18 +74,24 @@ def plain_words(text: str) -> tuple[str, ...] | None:
 
 
 def of_shell(words: Sequence[CommandWord]) -> bool:
-    """Whether a command is to change the shell in which it runs, or shows what that alone has."""
+    """Return whether a command changes the shell in which it runs, or prints that shell's state."""
     return next((word in _OF_SHELL for word in words if word not in ("builtin", "command", "--", "-p")), False)
 
 
 def pattern_words(text: str) -> tuple[CommandWord, ...] | None:
-    """The words of a pattern, written like a plain command in which ``*`` is a word; None when it is no pattern."""
+    """Return the words of a pattern, which is written like a plain command with ``*`` as a word.
+
+    None if it is no pattern.
+    """
     words = _read(text, True)
     return None if not words or not all(word is None or word.isprintable() for word in words) else tuple(words)
 
 
 def fits(pattern: Sequence[CommandWord], words: Sequence[CommandWord]) -> bool:
-    """Whether the words of a command are as a pattern says: a last ``*`` is any further words, also none."""
+    """Return whether a pattern matches the words of a command.
+
+    A ``*`` at its end matches any further words, or none.
+    """
     further = bool(pattern) and pattern[-1] is None
     begin = pattern[:-1] if further else pattern
     return _fits_all(begin, words, further)
@@ -106,7 +112,7 @@ def _fits_all(begin: Sequence[CommandWord], words: Sequence[CommandWord], furthe
 
 
 def may_run(pattern: Sequence[CommandWord], text: str) -> bool:
-    """Whether any part of a text may run a command that fits a pattern, also through another command."""
+    """Return whether any part of a text may run a command that matches a pattern, even through another command."""
     try:
         return any(_begins(pattern, words) for words in _commands(text, 0))
     except _UnreadableError:

@@ -1,12 +1,12 @@
-"""A rule, and what rules decide on a call of a tool. Pure.
+"""Rules about calls of tools, and how several rules decide on a call. Pure.
 
 A rule belongs to an agent. It applies to that agent and to all below it in the tree of supervisors, or to it alone. Any
 rule that denies a call beats any that asks, and that beats any that allows: so an agent can be given narrower rules
 than those above it, never wider ones. Where no rule fits, the tool's own policy decides.
 
-The pattern of a rule says which calls of the tool it fits. Without one it fits every call. The tool says what its
-pattern is compared with (`Subject`): for bash the command, for tools of files the path beneath the directory. A tool
-that says nothing has no patterns: there a rule with one denies or asks all the same, and allows nothing.
+The pattern of a rule limits it to certain calls of the tool. Without a pattern a rule fits every call. The tool defines
+the text to which patterns apply (`Subject`): for bash the command, for tools of files the path within the directory.
+Other tools have no patterns: a rule with a pattern then still denies or asks, but it allows nothing.
 """
 
 import re
@@ -24,36 +24,36 @@ from ikigai_actors.tools.policy import READ, SHELL, Asked, Compared, Policy
 from ikigai_actors.tools.rules.commands import fits, may_run, of_shell, pattern_words, plain_words
 
 LONGEST_PATTERN = 2_000
-"""Characters of a pattern."""
+"""The most characters of a pattern."""
 
 UNFENCED = "bash runs without the fence that it was to have, so no rule allows all of it."
-"""Why a rule is refused."""
+"""The reason why a rule is refused that allows all of bash without its fence."""
 
 _TOOL = re.compile(r"[A-Za-z0-9_*-]{1,128}")
 
 
 class Scope(StrEnum):
-    """The agents that a rule applies to."""
+    """The agents to which a rule applies."""
 
     BELOW = "below"
-    """The agent, and all below that in the tree of supervisors."""
+    """The agent, and all agents below it in the tree of supervisors."""
     SELF = "self"
-    """The agent alone."""
+    """Only the agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of an agent."""
+    """A rule of an agent about calls of tools."""
 
     agent: str
-    """Whose it is, by uuid."""
+    """The uuid of the agent that has the rule."""
     id: int
-    """The number, which the agent never gives again."""
+    """The number of the rule. The agent never uses a number twice."""
     decision: Policy
     tool: str
-    """The name of the tool; ``*`` in it is any part of a name."""
+    """The name of the tool. ``*`` in it matches any text."""
     pattern: str = ""
-    """Which calls it fits; empty for all."""
+    """The pattern for the calls that the rule fits; empty for all calls."""
     scope: Scope = Scope.BELOW
 
     def __str__(self) -> str:
@@ -62,15 +62,15 @@ class Rule:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it allows any command of bash."""
+        """Return whether the rule allows every command of bash."""
         return allows_whole(self.decision, self.tool, self.pattern)
 
     def names(self, tool: str) -> bool:
-        """Whether the rule is about a tool."""
+        """Return whether the rule is about a tool."""
         return _name_fits(self.tool, tool)
 
     def fits(self, tool: str, asked: Asked | None) -> bool:
-        """Whether the rule fits a call."""
+        """Return whether the rule fits a call."""
         if not self.names(tool):
             return False
         if not self.pattern:
@@ -88,25 +88,27 @@ class Rule:
 
 
 Rules = tuple[Rule, ...]
-"""The rules in force for an agent, in one order."""
+"""The rules in force for an agent, in a fixed order."""
 
 RulesVersion = frozenset[tuple[str, int, int]]
-"""Of each agent that has such rules how many, and the greatest number. Other rules have another version."""
+"""The version of a set of rules: for each agent with rules, its uuid, their number, and the greatest number of a rule.
+Different sets have different versions.
+"""
 
 
 class RuleSet(Rules):
-    """The rules in force for an agent, with what is looked for in them at each call."""
+    """The rules in force for an agent, indexed by tool."""
 
     @cached_property
     def version(self) -> RulesVersion:
-        """As `version_of`."""
+        """Return the version, as `version_of` does."""
         numbers: dict[str, list[int]] = {}
         for rule in self:
             numbers.setdefault(rule.agent, []).append(rule.id)
         return frozenset((agent, len(ids), max(ids)) for agent, ids in numbers.items())
 
     def about(self, tool: str) -> Rules:
-        """The rules about a tool, in their order."""
+        """Return the rules about a tool, in order."""
         if (found := self._about.get(tool)) is None:
             found = self._about[tool] = tuple(rule for rule in self if rule.names(tool))
         return found
@@ -117,7 +119,7 @@ class RuleSet(Rules):
 
 
 def version_of(rules: Rules) -> RulesVersion:
-    """The version of the rules in force for an agent."""
+    """Return the version of the rules in force for an agent."""
     return (rules if isinstance(rules, RuleSet) else RuleSet(rules)).version
 
 
@@ -134,20 +136,21 @@ _STRICTEST_FIRST = (Policy.DENY, Policy.ASK, Policy.ALLOW)
 
 
 def allows_whole(decision: Policy, tool: str, pattern: str) -> bool:
-    """Whether a rule allows any command of bash, whatever the rest of its pattern says."""
+    """Return whether a rule allows any command of bash, for example because its pattern begins with ``*``."""
     any_command = not pattern or (pattern_words(pattern) or ("",))[0] is None
     return decision is Policy.ALLOW and _name_fits(tool, SHELL) and any_command
 
 
 def deciding(rules: Iterable[Rule], tool: str, asked: Asked | None, unfenced: bool = False) -> Rule | None:
-    """The rule that decides on a call: the first of the strictest that fit; None where none does.
+    """Return the rule that decides on a call: the first of the strictest rules that fit; None if none fits.
 
-    Of those that allow it, one without a pattern comes first: a call that only a pattern allows may do less.
+    Among rules that allow the call, one without a pattern comes first, because a call that only a pattern allows has
+    fewer rights.
 
     Args:
-        rules: those of the agent, and of all agents above it.
+        rules: the rules of the agent, and of all agents above it.
         tool: the name of the tool.
-        asked: what the call asks for; None for a tool without patterns.
+        asked: the text of the call to which patterns apply; None for a tool without patterns.
         unfenced: as `ToolTraits.unfenced`.
     """
     about = rules.about(tool) if isinstance(rules, RuleSet) else rules
@@ -156,17 +159,17 @@ def deciding(rules: Iterable[Rule], tool: str, asked: Asked | None, unfenced: bo
 
 
 def withholding(rules: Iterable[Rule], tool: str, asked: Asked, contents: bool) -> Rules:
-    """The rules that keep files out of what a search shows, although the search itself may run.
+    """Return the rules that hide files from the result of a search, although the search itself may run.
 
-    Those are rules about paths that deny, or ask about, the search of a file or its reading. A rule that was asked
-    about for the search as a whole is none of them.
+    These are rules with a path pattern that deny, or ask about, searching or reading a file. A rule about which
+    somebody was asked for this search is left out.
 
     Args:
-        rules: those in force for the agent.
+        rules: the rules in force for the agent.
         tool: the name of the tool that searches.
-        asked: what its call asks for.
-        contents: whether it shows what is in files, and not their names alone: those are shown of a file about which
-            only reading asks.
+        asked: the text of the call to which patterns apply.
+        contents: whether the search shows the contents of files, rather than only their names. Names are shown even if
+            reading the file needs approval.
     """
     strict = [rule for rule in rules if rule.pattern and rule.decision is not Policy.ALLOW]
     return tuple(
@@ -178,7 +181,7 @@ def withholding(rules: Iterable[Rule], tool: str, asked: Asked, contents: bool) 
 
 
 def exact_pattern(tool: str, arguments: Mapping[str, Any]) -> str | None:
-    """The pattern that fits this command of bash alone; None for other tools, and where no pattern can."""
+    """Return the pattern that matches exactly this command of bash; None for other tools, and if no pattern can."""
     command = arguments.get("command")
     words = plain_words(command) if tool == SHELL and isinstance(command, str) else None
     pattern = None if words is None or of_shell(words) else shlex.join(words)
@@ -186,7 +189,7 @@ def exact_pattern(tool: str, arguments: Mapping[str, Any]) -> str | None:
 
 
 def as_rules(rules: object) -> list[NewRule]:
-    """The rules that a program gives, each as ``(decision, tool)``, perhaps with a pattern and a scope.
+    """Check the rules that a program passes: tuples ``(decision, tool)``, perhaps with a pattern and a scope.
 
     Raises `BadInput`.
     """
@@ -203,7 +206,7 @@ def as_rules(rules: object) -> list[NewRule]:
 
 
 def new_rule(decision: str, tool: str, pattern: str = "", scope: str = Scope.BELOW) -> NewRule:
-    """A rule that is to be set. Raises `BadInput`: it is none, or would have no effect."""
+    """Make a rule that can be set. Raises `BadInput` if it has faults, or would have no effect."""
     made = NewRule(*check_rule(decision, tool, pattern, scope))
     words = pattern_words(pattern) if made.tool == SHELL and made.decision is Policy.ALLOW else None
     if words is not None and of_shell(words):
@@ -215,7 +218,7 @@ def new_rule(decision: str, tool: str, pattern: str = "", scope: str = Scope.BEL
 
 
 def check_rule(decision: str, tool: str, pattern: str = "", scope: str = Scope.BELOW) -> tuple[Policy, str, str, Scope]:
-    """The parts of a rule, checked. Raises `BadInput`."""
+    """Check the parts of a rule, and return them. Raises `BadInput`."""
     decided, holds = check_choice(decision, "decision", [*Policy]), check_choice(scope, "scope", [*Scope])
     check_type(tool, str, "tool", "the name of a tool")
     check_text(pattern, "pattern")

@@ -2,9 +2,7 @@
 
 Its modules:
 
-    front_matter   the keys before the text of such a file
-    folders        the folders of skills below a place, and the files in each
-    instructions   the instructions of a project
-    digests        the digest by which one is known
-    acting         the skills that the agent has loaded for which a tool runs
+    front_matter   the keys before the text of such a file folders        the folders of skills below a place, and the
+    files in each instructions   the instructions of a project digests        the digest that identifies a skill acting
+    the skills that the acting agent has loaded
 """

@@ -1,6 +1,7 @@
-"""Folders of skills: which there are below a place, and the files in each. It reads the disk and runs nothing.
+"""Folders of skills: finds the skills below a directory, and reads their files. Runs nothing.
 
-Links are not followed, and what is too large is left out and said so: nobody is to read all of a home directory.
+Links are not followed. Skills that are too large are left out, with a notice, so that a home directory is never read
+completely.
 """
 
 import os
@@ -18,41 +19,41 @@ from ikigai_actors.tools.skills.digests import digest_of_skill
 from ikigai_actors.tools.skills.front_matter import SKILL_FILE, FrontMatter, read_front_matter
 
 SKILL_PLACES = (".claude/skills", ".agents/skills")
-"""Where skills are below a home directory, or a workspace. Later ones count before earlier ones."""
+"""The directories of skills below a home directory or a workspace. Later ones take precedence."""
 SKILL_GROUP = "ikigai_actors.skills"
-"""The group of entry points by which a package offers a directory of skills: a text, or what gives one."""
+"""The group of entry points by which a package offers a directory of skills: a path, or a function that returns one."""
 MOST_LEVELS, MOST_DIRECTORIES = 6, 2_000
 MOST_FILES, MOST_BYTES = 200, 20 * 2**20
-"""Files of a skill, and bytes of them, at most."""
+"""The most files of a skill, and the most bytes of them."""
 LONGEST_DESCRIPTION = 1_024
 _SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSkill:
-    """A skill on a disk."""
+    """A skill that was found on a disk."""
 
     name: str
     description: str
     source: str
-    """The folder."""
+    """The folder of the skill."""
     tools: tuple[str, ...]
-    """The tools that it asks to use, as its ``allowed-tools`` say. This allows nothing by itself."""
+    """The tools that the skill asks to use, by its ``allowed-tools``. They get no rights by this."""
     by_person: bool
-    """Whether only a person loads it."""
+    """Whether only a person may load the skill."""
     files: tuple[Attachment, ...]
-    """The files; their names are paths within the folder."""
+    """The files of the skill; their names are paths within the folder."""
     executable: frozenset[str] = frozenset()
-    """The paths of those that can be run."""
+    """The paths of the executable files."""
 
     @property
     def sha256(self) -> str:
-        """The digest of its name, its description and all its files."""
+        """Return the digest of the skill's name, description and files."""
         return digest_of_skill(self.manifest)
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The content: the digest is that of this."""
+        """Return the content of the skill, from which the digest is made."""
         files = [
             {**one.stored(), "mode": 0o755 if one.name in self.executable else 0o644}
             for one in sorted(self.files, key=lambda one: one.name)
@@ -64,16 +65,16 @@ class FoundSkill:
 
 @dataclass(frozen=True, slots=True)
 class FoundSkills:
-    """The skills that were found below places."""
+    """The skills that were found below some directories."""
 
     skills: tuple[FoundSkill, ...]
-    """One for each name, sorted."""
+    """The skills, one for each name, sorted."""
     troubles: tuple[str, ...] = ()
     """The skills that were left out or shadowed, in sentences for a person."""
 
 
 def find_skills(places: Sequence[str | os.PathLike[str]]) -> FoundSkills:
-    """The skills below some directories. Of two of one name that of the later directory counts.
+    """Find the skills below some directories. If two have the same name, the one of the later directory counts.
 
     Raises `BadInput` where a directory does not exist.
     """
@@ -96,7 +97,7 @@ def find_skills(places: Sequence[str | os.PathLike[str]]) -> FoundSkills:
 
 
 def skill_heads(places: Sequence[str | os.PathLike[str]]) -> dict[str, str]:
-    """The names of the skills below directories, each with the digest of its ``SKILL.md``. Reads no other files."""
+    """Return the names of the skills below directories, with the digest of each ``SKILL.md``. Reads no other files."""
     found: dict[str, str] = {}
     for place in places:
         for folder in _folders(Path(place).absolute(), []):
@@ -111,7 +112,7 @@ def skill_heads(places: Sequence[str | os.PathLike[str]]) -> dict[str, str]:
 
 
 def usual_places(directory: Path | None = None) -> list[Path]:
-    """The directories with skills of installed packages, of the user, and of a workspace from its repository's root on.
+    """Return the directories with skills of installed packages, of the user, and of the workspace.
 
     ``directory``: the workspace.
     """
@@ -119,9 +120,9 @@ def usual_places(directory: Path | None = None) -> list[Path]:
 
 
 def places_below(group: str, names: Sequence[str], directory: Path | None) -> list[Path]:
-    """The directories that packages offer by a group of entry points, and those of these names of user and workspace.
+    """Return the directories that packages offer by entry points, and those with these names of user and workspace.
 
-    Those of the workspace are below each directory from the root of its repository on.
+    For the workspace, each directory from the root of its repository down to the workspace is searched.
     """
     packages = [Path(str(given() if callable(given) else given)) for given in _offered(group)]
     places = [*packages, *(Path.home() / name for name in names)]
@@ -133,10 +134,10 @@ def places_below(group: str, names: Sequence[str], directory: Path | None) -> li
 
 
 def read_skill(folder: Path) -> FoundSkill:
-    """The skill in a folder. Without a name the folder's counts.
+    """Read the skill in a folder. If the skill has no name, the folder's name is used.
 
     Raises:
-        BadInput: it has no description, or is too large.
+        BadInput: the skill has no description, or is too large.
         OSError, UnicodeDecodeError: it cannot be read.
     """
     document = read_front_matter((folder / SKILL_FILE).read_text(encoding="utf-8"))

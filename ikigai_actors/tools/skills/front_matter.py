@@ -6,8 +6,8 @@
     ---
     # Forms
 
-Files in the wild are no strict YAML: a value may have a colon in it, unquoted. So this reads the few forms that such
-files use, leniently: plain and quoted texts, over several lines too, blocks after ``|`` or ``>``, and lists of texts.
+Real files are often no strict YAML: a value may contain an unquoted colon. So this reads the few forms that such files
+use, leniently: plain and quoted texts, also over several lines, blocks after ``|`` or ``>``, and lists of texts.
 """
 
 import re
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ikigai_actors.errors import BadInput
 
 SKILL_FILE = "SKILL.md"
-"""The file of a skill that says what it is."""
+"""The name of the file that describes a skill."""
 
 Value = str | list[str]
 
@@ -26,25 +26,25 @@ _BLOCK = re.compile(r"([|>])[+-]?\d?")
 
 
 class FrontMatter(NamedTuple):
-    """A file with a front matter."""
+    """The front matter and the text of a file."""
 
     keys: Mapping[str, Value]
     body: str
-    """The text after it."""
+    """The text after the front matter."""
 
     def text(self, key: str) -> str:
-        """The text of a key; empty where there is none, or it is no text."""
+        """Return the text of a key; empty if the key is missing, or its value is no text."""
         value = self.keys.get(key, "")
         return value if isinstance(value, str) else ""
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """The texts of a key: a list, or a text in which spaces and commas part them, but for those in brackets."""
+        """Return the texts of a key: a list, or a text that is split at spaces and commas outside of brackets."""
         value = self.keys.get(key, "")
         return tuple(re.findall(r"[^\s,(]+(?:\([^)]*\))?", value) if isinstance(value, str) else value)
 
 
 def read_front_matter(text: str) -> FrontMatter:
-    """Read a file. Raises `BadInput` where it has no front matter."""
+    """Read the front matter of a file's text. Raises `BadInput` if there is none."""
     first, *lines = text.removeprefix("\ufeff").splitlines() or [""]
     end = next((place for place, line in enumerate(lines) if line.rstrip() == "---"), None)
     if first.rstrip() != "---" or end is None:

@@ -1,4 +1,4 @@
-"""Instructions of a project for every agent that works in it: its ``AGENTS.md``, else its ``CLAUDE.md``.
+"""Instructions of a project for every agent that works in it: the file ``AGENTS.md``, else ``CLAUDE.md``.
 
 A line ``@FILE`` is replaced by the text of another file of the same directory, once and not within that one.
 """
@@ -15,7 +15,7 @@ from ikigai_actors.tools.skills.digests import LONGEST_INSTRUCTIONS
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
 USER_PLACES = (".agents", ".claude")
-"""Where such a file of the user is, below the home directory: the first that has one counts."""
+"""The directories of the user's instructions, below the home directory. The first that has such a file counts."""
 _IMPORT = re.compile(r"^@([\w.-]+)[ \t]*$", re.MULTILINE)
 
 
@@ -23,17 +23,17 @@ class FoundInstructions(NamedTuple):
     """The instructions of a directory."""
 
     path: str
-    """The file."""
+    """The path of the file."""
     text: str
 
     @property
     def entry(self) -> dict[str, str]:
-        """The form in which an agent has them."""
+        """Return the entry for an agent's settings."""
         return {"path": self.path, "text": self.text, "sha256": sha256(self.text.encode()).hexdigest()}
 
 
 def instructions_of_user() -> FoundInstructions:
-    """The instructions of the user for all projects: in ``~/.agents``, else in ``~/.claude``. Raises `BadInput`."""
+    """Read the user's instructions for all projects: in ``~/.agents``, else in ``~/.claude``. Raises `BadInput`."""
     places = [Path.home() / name for name in USER_PLACES]
     with_file = [place for place in places if has_instructions(place)]
     if not with_file:
@@ -44,12 +44,12 @@ def instructions_of_user() -> FoundInstructions:
 
 
 def has_instructions(directory: Path) -> bool:
-    """Whether a directory has a file of instructions."""
+    """Return whether a directory has a file of instructions."""
     return any((directory / name).is_file() for name in INSTRUCTION_FILES)
 
 
 def read_instructions(directory: Path) -> FoundInstructions:
-    """The instructions in a directory. Raises `BadInput` where there are none, or they cannot be used."""
+    """Read the instructions in a directory. Raises `BadInput` if there are none, or they cannot be used."""
     # Of a path that cannot be, Path.is_file raises.
     file = next((directory / name for name in INSTRUCTION_FILES if os.path.isfile(directory / name)), None)  # noqa: PTH113
     if file is None:

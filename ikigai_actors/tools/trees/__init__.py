@@ -1,11 +1,7 @@
-"""Directories of agents that fork with them.
+"""Directories whose files fork together with the agents.
 
-| module | what it knows |
-|---|---|
-| `tree` | which layers of changes an agent's directory is made of (pure) |
-| `places` | where these are on this machine |
-| `layers` | what a directory shows through layers, without a mount |
-| `repositories` | what a merge does with git |
-| `flat` | many layers as one |
-| `merge` | what a merge changes, and how that is written |
+| module | subject | |---|---| | `tree` | the layers of changes of which an agent's directory is made (pure) | |
+`places` | the directories of the layers on this machine | | `layers` | reads a directory through layers, without a
+mount | | `repositories` | git repositories in a merge | | `flat` | combines many layers into one | | `merge` | plans
+and writes a merge |
 """

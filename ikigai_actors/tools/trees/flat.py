@@ -1,7 +1,7 @@
-"""Many layers as one, which shows the same: the kernel mounts no more than some hundred.
+"""Combines many layers into one, because the kernel mounts only a few hundred.
 
-What a frozen layer has never changes. So one that shows what several have is made once, beside them, and is mounted in
-their place from then on.
+A frozen layer never changes. So the combination of several is made once, beside them, and is mounted in their place
+from then on.
 """
 
 import contextlib
@@ -17,7 +17,10 @@ from ikigai_actors.tools.trees.merge import copy_file, sync_directories
 
 
 def flatten(layers: Sequence[Path], place: Path) -> None:
-    """Make one layer of several, the topmost first; another process may make the same."""
+    """Combine several layers, the topmost first, into one at ``place``.
+
+    Another process may do the same at the same time.
+    """
     made = place.with_name(f".{secrets.token_hex(8)}")
     made.mkdir(parents=True)
     _merge(layers, made)

@@ -1,6 +1,6 @@
-"""The files that layers above a base show, read from outside, without a mount.
+"""Reads files through layers above a base directory, from outside, without a mount.
 
-overlayfs marks what was removed by a device file 0/0, and a directory that replaces what is beneath it by an attribute.
+overlayfs marks a removed file by a device file 0/0, and a directory that replaces the one beneath it by an attribute.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from pathlib import Path
 from ikigai_actors.errors import BadInput
 
 OPAQUE = "user.overlay.opaque"
-"""The attribute of a directory that shows nothing of what is beneath it."""
+"""The extended attribute of a directory that hides everything beneath it."""
 
 _LINKS = 40
 """The most links that are followed on the way to a file."""
@@ -24,19 +24,22 @@ _SHOWN = 200
 """The most characters of a path that an error shows."""
 
 WAS_THERE = "user.overlay.origin"
-"""The attribute of a file that was there before it was changed."""
+"""The extended attribute of a file that existed before it was changed."""
 
 
 class FileView:
-    """A directory as it is seen through layers. Paths are relative to it; ``.`` is the directory itself."""
+    """A directory as it appears through layers. Paths are relative to it; ``.`` is the directory itself."""
 
     def __init__(self, layers: Sequence[Path], base: Path, shown_at: Path | None = None) -> None:
-        """Look through layers, the topmost first; ``shown_at`` is where programs see it, if not at ``base``."""
+        """View a base directory through layers, the topmost first.
+
+        ``shown_at`` is where programs see it, if not at ``base``.
+        """
         self.layers, self.base = tuple(layers), base
         self._shown_at = base if shown_at is None else shown_at
 
     def find(self, path: str) -> Path | None:
-        """Where what is seen at a path really is; None when nothing is seen there."""
+        """Return the real file for a path of the view; None if the view has no such path."""
         parts = [] if path == "." else path.split("/")
         for layer in self.layers:
             found, hides = _look(layer, parts)
@@ -45,7 +48,7 @@ class FileView:
         return _look(self.base, parts)[0]
 
     def names(self, path: str) -> set[str]:
-        """The names that are seen in a directory; none when it is no directory."""
+        """Return the names in a directory of the view; none if it is no directory."""
         names, seen = set[str](), set[str]()
         parts = [] if path == "." else path.split("/")
         for place in (*self.layers, self.base):
@@ -59,7 +62,10 @@ class FileView:
         return names
 
     def shown(self, path: str) -> str:
-        """Where a path leads, with links followed: relative to the directory, but absolute where that is outside."""
+        """Resolve the links of a path of the view.
+
+        The result is relative to the directory, or absolute if it is outside.
+        """
         to_go, gone, links = path.split("/"), list[str](), 0
         while to_go:
             name = to_go.pop(0)
@@ -79,7 +85,7 @@ class FileView:
         return "/".join(gone) or "."
 
     def beneath(self, path: str) -> Iterator[str]:
-        """A path and all that is seen beneath it; nothing when nothing is seen there."""
+        """Iterate over a path of the view and all paths beneath it; nothing if the view has no such path."""
         waiting = [path]
         while waiting:
             path = waiting.pop()
@@ -92,11 +98,11 @@ class FileView:
 
 
 def touched(layers: Sequence[Path], beneath: FileView) -> set[str]:
-    """The paths that may be seen otherwise through layers than without them.
+    """Return the paths that may differ between a view through layers and the view without them.
 
     Args:
-        layers: what was changed.
-        beneath: what is seen without them.
+        layers: the layers with the changes.
+        beneath: the view without them.
     """
     found = set[str]()
     for layer in layers:
@@ -109,9 +115,9 @@ def touched(layers: Sequence[Path], beneath: FileView) -> set[str]:
 
 
 def paths_beneath(top: Path) -> Iterator[str]:
-    """The paths of all that is beneath a directory, relative to it: each directory before what is in it.
+    """Iterate over all paths beneath a directory, relative to it. Each directory comes before its contents.
 
-    Raises `BadInput` for a directory that cannot be read, or for what lies too deep for a path.
+    Raises `BadInput` for a directory that cannot be read, or a path that is too long.
     """
     waiting = [""]
     while waiting:
@@ -136,7 +142,7 @@ def _unusable(path: str, why: str) -> BadInput:
 
 
 def is_same(one: Path | None, other: Path | None) -> bool:
-    """Whether two places have the same kind, rights and content; of directories only that both are there."""
+    """Return whether two files have the same type, rights and contents; for directories, whether both exist."""
     if one == other:
         return True
     if one is None or other is None:
@@ -161,17 +167,17 @@ def is_same(one: Path | None, other: Path | None) -> bool:
 
 
 def is_directory(place: Path) -> bool:
-    """Whether a place is a directory, and no link to one."""
+    """Return whether a path is a directory, and no link to one."""
     return stat.S_ISDIR(place.lstat().st_mode)
 
 
 def is_opaque(directory: Path) -> bool:
-    """Whether a directory of a layer shows nothing of what is beneath it."""
+    """Return whether a directory of a layer hides everything beneath it."""
     return _attribute(directory, OPAQUE) == b"y"
 
 
 def was_there(file: Path) -> bool:
-    """Whether a file of a layer is a changed one, and not a new one."""
+    """Return whether a file of a layer is a changed file, rather than a new one."""
     return _attribute(file, WAS_THERE) is not None
 
 

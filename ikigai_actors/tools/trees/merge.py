@@ -1,4 +1,4 @@
-"""Taking over what a child has changed: decided from three views, then written whole or not at all."""
+"""Merges of files: compares three views, and writes all changes of a child or none."""
 
 import contextlib
 import os
@@ -15,30 +15,30 @@ from ikigai_actors.tools.trees.layers import FileView, is_directory, is_same, pa
 
 
 class FileChange(NamedTuple):
-    """A path that is to be as the child has it."""
+    """A path that must become as it is in the child's files."""
 
     path: str
     theirs: Path | None
-    """Where that is; None: it is to be removed."""
+    """The child's file; None if the path must be removed."""
 
 
 class FilePlan(NamedTuple):
-    """The plan of a merge, and why it may not be."""
+    """The changes of a merge, and its conflicts."""
 
     changes: tuple[FileChange, ...]
-    """In the order of their paths: a directory comes before what is in it."""
+    """The changes in the order of their paths. A directory comes before its contents."""
     conflicts: tuple[str, ...]
-    """The paths that both sides have changed, each in its own way."""
+    """The paths that both sides have changed in different ways."""
 
 
 def plan_merge(base: FileView, ours: FileView, theirs: FileView, paths: Iterable[str]) -> FilePlan:
-    """Compare three views.
+    """Compare three views, and plan the merge.
 
     Args:
-        base: what both sides began with.
-        ours: what the changes are to go into.
-        theirs: what has the changes.
-        paths: where these may be.
+        base: the files with which both sides began.
+        ours: the files into which the changes are merged.
+        theirs: the files with the changes.
+        paths: the paths that may have changed.
     """
     changes, conflicts = list[FileChange](), set[str]()
     for path in sorted(paths):
@@ -66,11 +66,11 @@ def _can_be_copied(place: Path) -> bool:
 
 
 def changed_outside(plan: FilePlan, directory: FileView, since: int) -> tuple[str, ...]:
-    """The paths of a plan that somebody else may have changed in a directory, of which nobody kept a copy.
+    """Return the paths of a plan that somebody else may have changed in a directory, of which there is no earlier copy.
 
     Args:
-        directory: what it is now; the plan was made with it as the base.
-        since: when the tree was made, in milliseconds since 1970.
+        directory: the directory as it is now. The plan was made with it as the base.
+        since: the time when the agent's tree was made, in milliseconds since 1970.
     """
     found = []
     for path, new in plan.changes:
@@ -85,7 +85,7 @@ def changed_outside(plan: FilePlan, directory: FileView, since: int) -> tuple[st
 
 
 def write_layer(layer: Path, plan: FilePlan, ours: FileView) -> None:
-    """Make a layer of the changes of a plan, to be put above the layers of ``ours``."""
+    """Write the changes of a plan to a new layer, which is put above the layers of ``ours``."""
     layer.mkdir(parents=True)
     gone = set[str]()
     for path, new in plan.changes:
@@ -117,7 +117,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def sync(place: Path) -> None:
-    """Have a file, or the entries of a directory, survive a power cut."""
+    """Sync a file, or the entries of a directory, to the disk, so that it survives a power cut."""
     held = os.open(place, os.O_RDONLY)
     try:
         os.fsync(held)
@@ -126,7 +126,7 @@ def sync(place: Path) -> None:
 
 
 def sync_directories(place: Path) -> None:
-    """Have all entries beneath a directory survive a power cut, and itself: a commit is about to name it."""
+    """Sync a directory and all entries beneath it to the disk, before a commit refers to it."""
     sync(place)
     for path in paths_beneath(place):
         if is_directory(place / path):
@@ -145,7 +145,7 @@ def _make_directories(layer: Path, path: str, ours: FileView) -> None:
 
 
 def write_directory(directory: Path, plan: FilePlan) -> None:
-    """Carry out the changes of a plan in a directory. No link in it is followed. All of it survives a power cut."""
+    """Apply the changes of a plan to a directory. Links in it are not followed. All changes are synced to the disk."""
     for path, new in plan.changes:
         if new is not None:
             with _parent(directory, path, make=True) as (held, name):

@@ -1,4 +1,4 @@
-"""Where the layers of agents are on this machine, and in which order they are mounted.
+"""The directories of the agents' layers on this machine, and the order in which they are mounted.
 
 They lie in ``trees/<agent>/<layer>`` beneath the host's directory. A layer's directory is made when it is first mounted
 to be written to, which is after the commit that names it.
@@ -33,56 +33,58 @@ from ikigai_actors.tools.trees.tree import (
 )
 
 MOUNTED = 64
-"""The most layers that are mounted; of more, one is made that shows the same. The kernel takes some hundred."""
+"""The most layers that are mounted. If there are more, they are combined into one first; the kernel allows a few
+hundred.
+"""
 
 UPPER = "0"
 """The name of the first layer of an agent."""
 
 KERNELS = "work"
-"""The name of a directory for the kernel beside the layers of an agent."""
+"""The name of the work directory for the kernel, beside the layers of an agent."""
 
 
 class Stack(NamedTuple):
-    """The mounts of an agent."""
+    """The layers that an agent mounts."""
 
     upper: str
-    """The layer that it writes to, beneath the directory of all layers."""
+    """The layer to which the agent writes, relative to the directory of all layers."""
     layers: str
-    """All of them, as the launcher wants them."""
+    """All layers, in the form that the launcher needs."""
 
 
 class FilePlaces:
-    """Where the files of agents are, of one directory's trees. Its methods block."""
+    """The directories of the agents' files, for the trees of one base directory. The methods block."""
 
     def __init__(self, trees: Path, base: str) -> None:
-        """Name the directory of all layers, and the one of which agents have files of their own, without links."""
+        """Use the directory of all layers, and the base directory, with links resolved."""
         self.directory, self.base = trees.resolve(), Path(base)
 
     def beside(self, tree: FileTree) -> Path:
-        """The directory of what is kept for an agent."""
+        """Return the directory of an agent's tree, which has its layers or worktree."""
         return self.directory / tree.agent
 
     def worktree(self, tree: FileTree) -> Path:
-        """Where an agent with a tree of kind `WORKTREE` works."""
+        """Return the directory in which an agent with a tree of kind `WORKTREE` works."""
         return self.base if tree.parent is None else self.beside(tree) / WORKTREE_AT
 
     def has_worktree(self, tree: FileTree) -> bool:
-        """Whether an agent has a worktree, of which at least the files are there."""
+        """Return whether an agent's worktree exists, or at least its files."""
         return tree.parent is not None and self.worktree(tree).is_dir()
 
 
 class TreePlaces(FilePlaces):
-    """The layers of one directory's trees, with what the database says of them. Its methods block."""
+    """The layers of one base directory's trees, with their rows in the database. The methods block."""
 
     def __init__(self, state: Path, base: str, store: TreeStore, *, kind: str = "", keep_turns: bool = False) -> None:
-        """Look at the machine.
+        """Use the layers on this machine.
 
         Args:
             state: the host's directory.
-            base: the directory that is seen through layers, without links.
-            store: knows the rows.
-            kind: what agents get as they fork: `OVERLAY`, `WORKTREE`, or nothing.
-            keep_turns: whether each turn in which an agent writes has a layer of its own.
+            base: the directory that is seen through layers, with links resolved.
+            store: has the rows of the trees.
+            kind: the kind of files that agents get when they fork: `OVERLAY`, `WORKTREE`, or empty for none.
+            keep_turns: whether an agent gets a new layer for each turn in which it writes.
         """
         self._kind, self.keep_turns = kind, keep_turns
         self.machine = machine_of(state / "trees")
@@ -90,7 +92,10 @@ class TreePlaces(FilePlaces):
         self.store = store
 
     def rows(self, agent: str) -> TreeRows:
-        """The rows of an agent's tree; no rows where it has none. Raises `ToolError`: it is elsewhere."""
+        """Return the rows of an agent's tree; no rows if it has none.
+
+        Raises `ToolError` if the tree is on another machine.
+        """
         found = self.store.of(agent, str(self.base))
         if found[0] and found[0][0].machine != self.machine:
             raise ToolError(
@@ -100,7 +105,10 @@ class TreePlaces(FilePlaces):
         return found
 
     def begin_write(self, agent: str, position: int) -> TreeRows:
-        """As `rows`, after the commit that calls of the reply at a position write to the topmost layer; 0: none do."""
+        """Return the rows as `rows` does, after a commit that the topmost layer is written to.
+
+        ``position`` is that of the reply whose calls write; 0 for no call.
+        """
         rows = self.rows(agent)
         while position and (rows[0] or self._kind):
             copied = Copied(str(self.base), self.machine, self._kind or OVERLAY)
@@ -111,11 +119,11 @@ class TreePlaces(FilePlaces):
         return rows
 
     def place(self, layer: Layer) -> Path:
-        """Where a layer is, or would be."""
+        """Return the directory of a layer, which may not exist yet."""
         return self.directory / layer.agent / layer.name
 
     def filled(self, layers: Sequence[Layer]) -> list[Path]:
-        """The directories of layers that have anything, in the same order."""
+        """Return the directories of the layers that are not empty, in the same order."""
         there = {agent: self._names(agent) for agent in {layer.agent for layer in layers}}
         return [self.place(one) for one in layers if one.name in there[one.agent] and _has_anything(self.place(one))]
 
@@ -126,19 +134,19 @@ class TreePlaces(FilePlaces):
             return set()
 
     def view(self, agent: str) -> FileView | None:
-        """The directory as an agent sees it; None where it has no tree. Raises `ToolError` as `rows` does."""
+        """Return the directory as an agent sees it; None if it has no tree. Raises `ToolError` as `rows` does."""
         rows = self.rows(agent)
         if rows[0] and rows[0][0].kind == WORKTREE:
             return FileView((), self.worktree(rows[0][0]), self.base)
         return FileView(self.whole(rows), self.base) if rows[0] else None
 
     def whole(self, rows: TreeRows) -> list[Path]:
-        """The directories of all layers of an agent with a tree, with that of the one that it writes to."""
+        """Return the directories of all layers of an agent's tree, including the one to which it writes."""
         own = rows[0][0]
         return self.filled((Layer(own.agent, own.upper), *layers_of(*rows)))
 
     def stack(self, rows: TreeRows) -> Stack:
-        """Make what an agent with a tree needs to mount it."""
+        """Prepare the layers that an agent mounts."""
         own = rows[0][0]
         read = self._few(self.filled(layers_of(*rows)))
         upper, work = (self.directory / own.agent / name for name in (str(own.upper), KERNELS))
@@ -169,7 +177,7 @@ def _flat_names(layers: Sequence[Path]) -> list[str]:
 
 
 def machine_of(trees: Path) -> str:
-    """By what name trees know this machine: made once, in the directory of its layers."""
+    """Return the name of this machine in the rows of trees. It is made once, in the directory of the layers."""
     trees.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = trees / "machine"
     made = trees / f".{secrets.token_hex(8)}"
@@ -182,11 +190,9 @@ def machine_of(trees: Path) -> str:
 
 
 def unregister_worktree(base: Path, beside: Path) -> None:
-    """Have a repository forget the worktree of an agent, and its snapshots. Its branch stays. No link is followed.
+    """Remove an agent's worktree and its snapshots from its repository's administration. The branch stays.
 
-    Args:
-        base: the directory of the repository.
-        beside: the directory of the agent.
+    Links are not followed.
     """
     try:
         name = Path((beside / GIT_FILE).read_text(encoding="utf-8").strip()).name

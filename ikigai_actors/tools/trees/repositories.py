@@ -1,6 +1,6 @@
-"""Repositories of git among files that are merged: commits come along, and what a repository knows of its own stays.
+"""Git repositories in merges of files: commits are merged, and the internal state of each repository stays.
 
-Both sides change ``.git/index`` and others by merely looking, so they are not compared. Objects have the names of their
+Even reading a repository changes ``.git/index`` and other files, so these are not compared. Objects are named by their
 content and never conflict. The latest commit of the other side becomes a branch.
 """
 
@@ -13,7 +13,7 @@ from ikigai_actors.tools.trees.layers import FileView, is_directory
 from ikigai_actors.tools.trees.merge import FileChange
 
 CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
-"""Directories that programs fill by merely running: what is in them is not merged."""
+"""Directories that programs fill by merely running. They are not merged."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LARGEST = 1 << 24
@@ -21,14 +21,14 @@ _LARGEST = 1 << 24
 
 
 class Divided(NamedTuple):
-    """Paths that may have changed."""
+    """Paths that may have changed, sorted by kind."""
 
     files: set[str]
-    """The repositories that are compared."""
+    """The paths that are compared as plain files."""
     objects: set[str]
-    """Objects of repositories."""
+    """The paths of git objects."""
     repositories: set[str]
-    """The ``.git`` of repositories that both sides have."""
+    """The ``.git`` directories of repositories that both sides have."""
 
 
 def divided(paths: Iterable[str], here: FileView) -> Divided:
@@ -55,14 +55,14 @@ def divided(paths: Iterable[str], here: FileView) -> Divided:
 
 
 def repository_changes(paths: Divided, here: FileView, there: FileView, branch: str, scratch: Path) -> list[FileChange]:
-    """Bring the objects of repositories, and the commit of each as a branch.
+    """Plan the changes to repositories: new objects, and a branch for the other side's commit.
 
     Args:
-        paths: what may have changed.
-        here: what the changes go into.
-        there: what has them.
+        paths: the paths that may have changed.
+        here: the files into which the changes are merged.
+        there: the files with the changes.
         branch: the name of the branch.
-        scratch: an empty directory for what is written there before.
+        scratch: an empty directory for temporary files.
     """
     changes = [
         FileChange(path, place)
@@ -79,7 +79,7 @@ def repository_changes(paths: Divided, here: FileView, there: FileView, branch: 
 
 
 def head_of(view: FileView, repository: str) -> str | None:
-    """The commit that a repository has checked out; None when there is none."""
+    """Return the commit that a repository has checked out; None if there is none."""
     text = _read(view, f"{repository}/HEAD")
     if not text.startswith("ref: "):
         return text if _COMMIT.fullmatch(text) else None

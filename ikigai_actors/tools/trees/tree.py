@@ -11,7 +11,7 @@ was changed, as overlayfs writes them. All but the topmost are frozen: nobody wr
 Instead, each may have a worktree of git. A layer is then a commit, of what its agent had as it was frozen. The first of
 all works in the base itself.
 
-A row says when a layer was written to, so that it is known which ones there were at a position of an agent's log.
+Rows record when each layer was written to. So the layers at an earlier position of an agent's log are known.
 
 Rows say which layers there are; a layer to which nothing was written has no directory. So a birth touches no file.
 """
@@ -22,139 +22,143 @@ from typing import NamedTuple, Protocol
 OVERLAY, WORKTREE = "overlay", "worktree"
 
 WORKTREE_AT = "tree/work"
-"""Where the worktree of an agent is, beneath its directory."""
+"""The path of an agent's worktree, relative to the agent's directory."""
 
 
 GIT_FILE = "gitfile"
-"""The name there of the file that programs see as ``.git`` of the worktree."""
+"""The name, in the agent's directory, of the file that programs see as ``.git`` of the worktree."""
 
 
 class Copied(NamedTuple):
-    """A directory of which children get trees."""
+    """A base directory of which children get their own trees."""
 
     base: str
-    """The path, without links."""
+    """The path of the directory, with links resolved."""
     machine: str
-    """Where it is, and where the layers are: see `machine_of`."""
+    """The machine of the directory and the layers; see `machine_of`."""
     kind: str = OVERLAY
-    """How children get files of their own: `OVERLAY`, or `WORKTREE`."""
+    """The kind of files that children get: `OVERLAY` or `WORKTREE`."""
 
 
 class FileTree(NamedTuple):
-    """A row of table ``trees``, column by column."""
+    """A row of table ``trees``: the tree of an agent."""
 
     agent: str
-    """Whose it is, by uuid."""
+    """The uuid of the agent."""
     base: str
     machine: str
     kind: str
-    """`OVERLAY`, or `WORKTREE`."""
+    """The kind of the tree, `OVERLAY` or `WORKTREE`."""
     parent: str | None
-    """The agent with whose files it began; None for the base as it is."""
+    """The agent with whose files the tree began; None for the base as it is."""
     below: int
-    """How many layers of that agent are beneath its own."""
+    """The number of that agent's layers that are beneath the tree's own layers."""
     upper: int
-    """The layer that it writes to: those before it are frozen."""
+    """The number of the layer to which the agent writes. Earlier layers are frozen."""
     since: int
-    """The position of its log from which on its files are these; before it, they were those of `parent`."""
+    """The position of the agent's log from which on it has this tree. Before it, it had the files of `parent`."""
     created_at: int
     applied_at: int | None = None
-    """When what it shows was last written to the base; None: never."""
+    """The time when the tree was last written to the base, in milliseconds since 1970; None for never."""
 
 
 class TreeMerge(NamedTuple):
-    """A row of table ``tree_merges``, column by column: a layer that has what a child has changed."""
+    """A row of table ``tree_merges``: a layer with the changes of a child."""
 
     agent: str
-    """The agent that got it, by uuid."""
+    """The uuid of the agent that has merged the changes."""
     base: str
     layer: int
-    """The number among the layers of that agent."""
+    """The number of the layer among the layers of that agent."""
     child: str
     upto: int
-    """How many layers of the child it has."""
+    """The number of the child's layers that it includes."""
     created_at: int
 
 
 DIRECTLY = -1
-"""The number of the layer of an agent that writes to the base itself."""
+"""The layer number of an agent that writes to the base itself."""
 
 
 class TreeWrite(NamedTuple):
-    """A row of table ``tree_writes``, column by column: a layer was written to."""
+    """A row of table ``tree_writes``: a write to a layer."""
 
     agent: str
     base: str
     layer: int
-    """The number among the layers of that agent; or `DIRECTLY`."""
+    """The number of the layer among the layers of that agent; or `DIRECTLY`."""
     position: int
-    """The reply whose calls wrote, or the end of the log as a merge was put there."""
+    """The position of the reply whose calls wrote; for a merge, the end of the log at that time."""
 
 
 class Layer(NamedTuple):
-    """A layer, which may have no directory yet."""
+    """A layer of changes, which may have no directory yet."""
 
     agent: str
     number: int
     merged: tuple[str, int] | None = None
-    """For a merge, the child and how many of its layers."""
+    """For a merge, the child and the number of its layers; else None."""
 
     @property
     def name(self) -> str:
-        """The name of its directory among those of its agent."""
+        """The name of the layer's directory within the agent's directory."""
         return str(self.number) if self.merged is None else merged_name(self.number, *self.merged)
 
 
 def merged_name(layer: int, child: str, upto: int) -> str:
-    """The name of the directory of a layer that a merge makes.
+    """Return the name of the directory of a layer that a merge makes.
 
-    A merge that was cut off before its commit may leave one, which no row names.
+    A merge that was cut off before its commit may leave such a directory without a row.
     """
     return f"{layer}-{child}-{upto}"
 
 
 TreeRows = tuple[tuple[FileTree, ...], tuple[TreeMerge, ...]]
-"""The tree of an agent, those on which it is built, each before the one beneath it, and the merges of all of them."""
+"""The tree of an agent and the trees on which it is built, each before the one beneath it; and the merges of all of
+them.
+"""
 
 
 class TreeStore(Protocol):
-    """The rows of trees in the database. Its methods block."""
+    """The rows of trees in the database. The methods block."""
 
     def of(self, agent: str, base: str) -> TreeRows:
-        """The tree of an agent over a directory."""
+        """Return the tree of an agent over a base directory."""
 
     def begin_write(self, agent: str, copied: Copied, position: int, keep_turns: bool) -> int:
-        """Commit that calls of a reply are about to write to the files of an agent; the layer to which they write.
+        """Commit that calls of a reply are about to write to an agent's files.
+
+        Return the number of the layer to write to.
 
         Args:
-            agent: its uuid.
-            copied: the directory.
-            position: that of the reply.
-            keep_turns: whether the agent gets a tree if it has none, and in each turn a layer that it writes to.
+            agent: the uuid of the agent.
+            copied: the base directory.
+            position: the position of the reply.
+            keep_turns: whether the agent gets a tree if it has none, and a new layer in each turn in which it writes.
         """
 
     def merge(self, merge: TreeMerge, upper: int) -> None:
-        """Commit a merge, whose layer is there.
+        """Commit a merge, after its layer was written.
 
         Args:
-            merge: its row.
-            upper: the layer that the agent has written to until now.
+            merge: the row of the merge.
+            upper: the layer to which the agent has written until now.
 
         Raises:
-            StoreConflict: agent or child has other layers now.
+            StoreConflict: the layers of the agent or of the child have changed.
         """
 
     def applied(self, agent: str, base: str) -> None:
-        """Commit that what an agent sees was written to the base."""
+        """Commit that an agent's files were written to the base."""
 
 
 def layers_at(upper: int, writes: Sequence[TreeWrite], position: int) -> int | None:
-    """How many layers an agent's files had at a position of its log; None: that is not known.
+    """Return how many layers an agent's files had at a position of its log; None if that is not known.
 
     Args:
-        upper: the layer that it writes to now; `DIRECTLY` where it has no tree.
-        writes: all that were made.
-        position: a layer that was written to before and after it shows nothing of what was there then.
+        upper: the layer to which the agent writes now; `DIRECTLY` if it has no tree.
+        writes: all writes to its layers.
+        position: the position. If a layer was written to before and after it, the files at the position are not known.
     """
     later = [one.layer for one in writes if one.position > position]
     if not later:
@@ -166,12 +170,13 @@ def layers_at(upper: int, writes: Sequence[TreeWrite], position: int) -> int | N
 def layers_of(
     trees: Sequence[FileTree], merges: Sequence[TreeMerge], since: tuple[str, int] | None = None
 ) -> tuple[Layer, ...]:
-    """The frozen layers beneath the one that an agent writes to, the topmost first.
+    """Return the frozen layers beneath the one to which an agent writes, the topmost first.
 
     Args:
-        trees: its tree, and those on which that is built, each before the one beneath it.
+        trees: the agent's tree and the trees on which it is built, each before the one beneath it.
         merges: the merges of all these agents.
-        since: an agent and a number: the layers of that agent before this number are left out, with all below them.
+        since: an agent and a layer number: earlier layers of that agent are left out, with all below them; None for
+            all.
     """
     merged = {(one.agent, one.layer): (one.child, one.upto) for one in merges}
     found = list[Layer]()
@@ -188,20 +193,20 @@ def layers_of(
 
 
 def layers_beneath(rows: TreeRows, agent: str, layer: int) -> tuple[Layer, ...]:
-    """The layers beneath one of an agent's, which is among the trees; the topmost first."""
+    """Return the layers beneath a layer of an agent, the topmost first. The agent must be among the trees."""
     trees = rows[0][next(place for place, tree in enumerate(rows[0]) if tree.agent == agent) :]
     return layers_of((trees[0]._replace(upper=layer), *trees[1:]), rows[1])
 
 
 def common_point(ours: TreeRows, theirs: TreeRows) -> tuple[str, int] | None:
-    """The layer above which the changes of an agent begin that another one has not: of the latest merge, or the fork.
+    """Return the layer at which the files of two agents last were equal: that of the latest merge, or of the fork.
 
     Args:
-        ours: the other one's tree.
+        ours: the tree of the agent that gets the changes.
         theirs: the tree of the agent with the changes.
 
     Returns:
-        An agent and the number of its layer; None when these files did not begin as ours.
+        An agent and the number of its layer; None when the trees have no common origin.
     """
     agent, seen = ours[0][0].agent, theirs[0][0].upper
     for tree in theirs[0]:
@@ -215,7 +220,10 @@ def common_point(ours: TreeRows, theirs: TreeRows) -> tuple[str, int] | None:
 
 
 def ordered(agent: str, rows: Mapping[str, FileTree]) -> tuple[FileTree, ...]:
-    """The tree of an agent, and those on which it is built. A circle, which only a hand can have written, is cut."""
+    """Return the tree of an agent and the trees on which it is built, in order.
+
+    A circle, possible only after manual edits, is cut.
+    """
     found: dict[str, FileTree] = {}
     while (tree := rows.get(agent)) is not None and agent not in found:
         found[agent] = tree

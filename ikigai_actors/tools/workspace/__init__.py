@@ -1,4 +1,4 @@
-"""Workspace: a directory that agents work in, with the tools read, write, edit, glob, grep and bash.
+"""Workspace: a directory in which agents work, with the tools read, write, edit, glob, grep and bash.
 
     ActorSystem.open(tools=[Workspace("src")])
 
@@ -6,10 +6,10 @@ read, write, edit, glob and grep are confined to the directory: a path that lead
 through a link, gives an error result. Exchanging a directory for a link meanwhile does not change that (see
 `ikigai_actors.tools.workspace.beneath`). write and edit change no protected name, such as ``.git/hooks``.
 
-bash runs behind a fence: it reads the directory, a private home and the system's programs, writes the first two, and
-reaches nothing else on the machine (see `ikigai_actors.tools.fence`). grep searches in it, too. Where the machine has
-no fence a person is told so, and bash does what the user may do; then no rule allows all of it, unless ``fence="none"``
-asks for that. bash, write and edit ask for approval.
+bash runs in a fence, which is a sandbox: it can read the directory, a private home and the system's programs, can write
+the first two, and reaches nothing else on the machine (see `ikigai_actors.tools.fence`). grep runs in the fence, too.
+If the machine has no fence, a person gets a notice, and bash has all rights of the user. Then no rule can allow all of
+bash, unless the workspace has ``fence="none"``. bash, write and edit need approval.
 
 Each agent has a shell of its own, whose directory, variables and background jobs stay from call to call.
 
@@ -59,7 +59,7 @@ from ikigai_actors.tools.workspace.shells import SeenByAgent, Shells, bash_tool
 from ikigai_actors.tools.workspace.skill_files import lay_out_skills
 
 ON_FORK = ("share", OVERLAY, WORKTREE)
-"""The values of ``on_fork``: the files of a child."""
+"""The values of ``on_fork``, which says what files a child gets."""
 
 _FORKING = "From a fork on, parent and child each have files of their own, and do not see what the other changes."
 """The part of the description of bash where files fork."""
@@ -73,13 +73,13 @@ _IDLE = 600.0
 """Seconds after which an unused shell is closed."""
 
 PASSED_ON = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER")
-"""The variables of our environment that commands get, with ``LC_*``. No others: they may hold keys and passwords. That
-is no fence: without one a command runs as the same user, who may read ``/proc/$PPID/environ``.
+"""The environment variables that commands get, besides ``LC_*``. Others may contain keys and passwords. This is no
+protection: without a fence, a command runs as the same user, who can read ``/proc/$PPID/environ``.
 """
 
 
 class Workspace(Toolset):
-    """The tools that work in a directory."""
+    """The tools that work in a directory, as a toolset."""
 
     def __init__(
         self,
@@ -95,25 +95,27 @@ class Workspace(Toolset):
         environment: Mapping[str, str] | None = None,
         idle: float = _IDLE,
     ) -> None:
-        """Name the directory.
+        """Describe a workspace.
 
         Args:
-            directory: the directory; it must exist.
-            fence: ``auto``, the strongest fence that this machine has; ``required``, the full one, or an error;
-                ``landlock``, at least that one; ``none``.
-            network: whom commands may reach: ``all``, ``none``, a list of TCP ports, or ``proxy:PORT`` on this machine.
-            read: directories and files that commands may read, beside the system's programs.
-            write: directories and files that commands may write, beside the directory.
-            protect: names beneath the directory that no agent may change, where they exist.
-            on_fork: what a child gets: ``share``, the directory itself, as its parent; ``overlay``, what its parent
-                sees then, from where on neither sees what the other changes. The directory stays as it is, from the
-                first fork on. ``worktree``, a worktree of git on a branch of its own, with all that git does not
-                ignore, while the first agent works in the directory. See `AgentRef.merge_files`.
+            directory: the directory of the workspace; it must exist.
+            fence: ``auto``: the strongest fence that this machine has; ``required``: the full fence, or an error;
+                ``landlock``: at least Landlock; ``none``: no fence.
+            network: the network that commands may reach: ``all``, ``none``, a list of TCP ports, or ``proxy:PORT`` on
+                this machine.
+            read: further directories and files that commands may read, besides the system's programs.
+            write: further directories and files that commands may write, besides the workspace.
+            protect: names beneath the directory that no agent may change, if they exist.
+            on_fork: the files that a child gets. ``share``: the directory itself, like its parent. ``overlay``: the
+                files that its parent has at the fork; after it, neither sees the changes of the other, and the
+                directory itself does not change any more. ``worktree``: a worktree of git on its own branch, with all
+                files that git does not ignore, while the first agent works in the directory. See
+                `AgentRef.merge_files`.
             keep_turns: whether the files of each turn are kept, so that a search, a bisection or a fork at an earlier
-                position has those of then. Needs ``overlay``. An agent then has files of its own from its first change
-                on, and its shell starts again in each turn.
-            environment: variables for the commands of bash, beside `PASSED_ON` and ``LC_*`` of our own.
-            idle: seconds after which an unused shell is closed, with its background jobs.
+                position gets the files of that time. Needs ``overlay``. An agent then has its own files from its first
+                change on, and its shell starts again in each turn.
+            environment: environment variables for the commands of bash, besides `PASSED_ON` and ``LC_*``.
+            idle: the seconds after which an unused shell is closed, with its background jobs.
 
         Raises:
             BadInput: there is no such directory, or another argument cannot be used.
@@ -225,7 +227,7 @@ class Workspace(Toolset):
             await self._shells.leave(agent)
 
     async def close(self) -> None:
-        """End every shell."""
+        """End all shells."""
         if self._shells is not None:
             await self._shells.close()
         if self._unfenced is not None:

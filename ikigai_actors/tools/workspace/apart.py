@@ -1,18 +1,19 @@
-"""Commands apart: those that nothing but the pattern of a rule allows, and about which nobody was asked.
+"""Commands apart: commands that only the pattern of a rule allows, and about which nobody was asked.
 
 A pattern sees words. In a shell that goes on, an earlier command may have changed what they mean: a function or alias
 of that name, ``hash -p``, a trap, an option, ``enable -f``, PATH or any other variable. So such a command runs in a
 subshell of the clean shell (see `ikigai_actors.tools.workspace.bash`):
 
-    law      For the same directory and files it does what it would do as the first command of a new shell.
-    returns  Nothing that it defines holds for later commands. One that is to change the shell of the agent, as ``cd``,
+    rule     With the same directory and files, it has the same effect as it would have as the first command of a new
+    shell. returns  Nothing that it defines holds for later commands. One that is to change the shell of the agent, as
+    ``cd``,
              is none that a pattern allows (`commands.of_shell`).
 
-Of the shell of the agent the directory alone holds for it. The pattern of a rule was written for the workspace, so
-outside of its directory no such command runs; and one whose program is named by a path from the current directory runs
-in the workspace's directory alone. Variables do not hold, for no list is complete of those that change what a program
-does; `Workspace` has ``environment`` for those that are to hold. Files, and background jobs, are what earlier commands
-have made of them.
+From the agent's shell it takes only the current directory. The pattern of a rule was written for the workspace, so such
+a command does not run outside of the workspace's directory. If its program is named by a relative path, it runs only in
+the workspace's directory itself. Variables of the shell are not taken over, because there is no complete list of the
+variables that change a program's behaviour; use ``environment`` of `Workspace`. Changes of earlier commands to files,
+and their background jobs, remain.
 """
 
 import shlex
@@ -49,14 +50,14 @@ async def run_apart(shell: Bash, command: str, seconds: float) -> tuple[str, Com
 
 
 def places_for(command: str) -> tuple[PlaceOfShell, ...]:
-    """Where the shell of an agent may be when the pattern of a rule allows a plain command."""
+    """Return the places in which the agent's shell may be when the pattern of a rule allows a plain command."""
     program = (plain_words(command) or ("./",))[0]
     relative = "/" in program and not program.startswith("/")
     return (PlaceOfShell.TOP,) if relative else (PlaceOfShell.TOP, PlaceOfShell.BENEATH)
 
 
 def why_not(place: PlaceOfShell, directory: str) -> str:
-    """Why the pattern of a rule does not allow a command there."""
+    """Return why the pattern of a rule does not allow a command in this directory."""
     if place is PlaceOfShell.GONE:
         return "Nothing was run: the directory of your shell is gone, or closed to it. Go to another one with cd."
     means = "holds only within it" if place is PlaceOfShell.ELSEWHERE else "means the program in its top directory"

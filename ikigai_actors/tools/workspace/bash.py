@@ -1,7 +1,7 @@
-"""One bash process: commands go in, their output and exit codes come out.
+"""One bash process, which runs commands, and returns their output and exit codes.
 
-A command is given to bash as one quoted word for ``eval``. So a quote that is not closed is a syntax error at once, and
-the shell does not wait for its other half. A line with a random number marks the end of the output.
+A command is passed to bash as one quoted word for ``eval``. So an unclosed quote is a syntax error at once, and the
+shell does not wait for its end. A line with a random number marks the end of the output.
 
 Two processes of bash do that. The *clean shell* reads what we write, and has never run a command itself. The shell of
 the agent reads what the clean shell hands on to it: commands run there, and leave in it what they define. A command
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ikigai_actors.tools.fence.launch import FencedStart
 
 OUTPUT_KEPT = 40_000
-"""How many of the last bytes of a command's output are kept."""
+"""The number of bytes at the end of a command's output that are kept."""
 
 _SHOWN = 2_000
 """How many of the last bytes of a command in progress are shown to people."""
@@ -78,37 +78,37 @@ _LINE = (
 
 
 class PlaceOfShell(IntEnum):
-    """Where the shell of an agent is. The numbers are no exit codes."""
+    """The place of the agent's shell. The numbers are no exit codes."""
 
     TOP = 256
-    """In the directory where it began."""
+    """The shell is in the directory where it started."""
     BENEATH = 257
-    """In another one beneath that."""
+    """The shell is in another directory beneath that one."""
     ELSEWHERE = 258
     GONE = 259
-    """In one that has been removed, or that it may not enter any more."""
+    """The shell is in a directory that was removed, or that it may not enter any more."""
 
 
 class CommandOutput(NamedTuple):
-    """The result of a command."""
+    """The output and exit code of a command."""
 
     output: str
     """The output, or the end of it."""
     dropped: int
-    """Bytes before it that were not kept."""
+    """The number of bytes of earlier output that were dropped."""
     code: int | None
-    """The exit code; None when it did not end in time, or was not begun."""
+    """The exit code; None when the command did not end in time, or was not started."""
     place: PlaceOfShell | None = None
-    """Where the shell of the agent is, if that has kept the command from being begun; ``output`` is its directory
-    then.
+    """The place of the agent's shell, if the command was not started because of it; ``output`` is then its directory.
+    Else None.
     """
 
 
 class Bash(ChildProcess):
-    """A bash process. Start it with `start`; one command at a time."""
+    """A bash process. Start it with `start`. It runs one command at a time."""
 
     def __init__(self, exits: ExitWaiter) -> None:
-        """Use `start`."""
+        """Prepare a process; call `start` instead."""
         super().__init__()
         self.used = False
         """Whether the shell of the agent has run a command, and may hold what that has defined."""
@@ -137,13 +137,13 @@ class Bash(ChildProcess):
 
         Args:
             program: the path of bash.
-            directory: its first working directory.
-            environment: all its variables.
+            directory: the first working directory.
+            environment: all environment variables of the shell.
             exits: ends the processes of the session.
-            fence: starts it behind a fence.
+            fence: starts the shell in a fence; None for no fence.
 
         Raises:
-            OSError: it cannot be started.
+            OSError: the shell cannot be started.
         """
         shell = cls(exits)
         own = f"{shlex.quote(program)} --noprofile --norc"
@@ -155,22 +155,22 @@ class Bash(ChildProcess):
 
     @property
     def over(self) -> bool:
-        """Whether it has ended, or is about to."""
+        """Whether the shell has ended, or is about to end."""
         return self._ending is not None
 
     @property
     def printed(self) -> str:
-        """The end of what the command in progress has printed so far. Thread-safe."""
+        """The latest output of the command in progress. Thread-safe."""
         return bytes(self._output[-_SHOWN:]).decode(errors="replace")
 
     async def run(self, command: str, seconds: float) -> CommandOutput:
-        """Run a command, whose standard input is empty.
+        """Run a command, with empty standard input.
 
-        A command that does not end in time goes on: `stop` the shell then.
+        A command that does not end in time runs on: call `stop` in that case.
 
         Args:
             command: the command for bash.
-            seconds: how long it may take.
+            seconds: the seconds that the command may take.
         """
         self.used = True
         given = {"nonce": self._expect_mark(), "marks": self._marks, "kept": self._marks - 1}
@@ -179,12 +179,12 @@ class Bash(ChildProcess):
         return await self._hear(_HAND_ON.format(length=len(line), **given).encode() + line, seconds)
 
     async def run_apart(self, command: str, seconds: float, where: Iterable[PlaceOfShell]) -> CommandOutput:
-        """As `run`, but the command finds nothing that earlier ones have defined, and defines nothing for later ones.
+        """Run a command as `run` does, but without the definitions of earlier commands, and without leaving any.
 
         Args:
             command: the command for bash.
-            seconds: how long it may take.
-            where: where the shell of the agent may be, or it is not begun.
+            seconds: the seconds that the command may take.
+            where: the places in which the agent's shell may be; elsewhere the command is not started.
         """
         line = _APART.format(
             command=shlex.quote(command), where="|".join(f"{one:d}" for one in where),
@@ -218,7 +218,7 @@ class Bash(ChildProcess):
         return CommandOutput(kept.decode(errors="replace"), dropped, code)
 
     def stop(self) -> "asyncio.Task[None]":
-        """End the shell and every process in it; the task is done when that has happened."""
+        """End the shell and every process in it. The returned task is done when all have ended."""
         if self._ending is None:
             self._ending = asyncio.get_running_loop().create_task(self._end())
         return self._ending
@@ -240,7 +240,7 @@ class Bash(ChildProcess):
             self._code.set_result(code)
 
     def received(self, data: bytes) -> None:
-        """Take output, also between commands; keep the end of it."""
+        """Handle output, also between commands, and keep the end of it."""
         searched = max(0, len(self._output) - 64)  # the line that ends a command may come in two pieces
         self._output += data
         if match := self._end_of_command.search(self._output, searched):

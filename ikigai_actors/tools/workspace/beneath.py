@@ -30,8 +30,8 @@ LINKS = 40
 """The most links that are followed on the way to a file, as on Linux."""
 
 PLACE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
-"""Flags to open a place without reading it. Linux then asks for no right to read, and wakes no process that waits at a
-pipe.
+"""Flags to open a path without reading it. Linux then needs no read permission, and does not wake a process that waits
+at a pipe.
 """
 
 _DIRECTORY = PLACE | os.O_DIRECTORY
@@ -45,7 +45,7 @@ _TRIES = 100
 
 
 acting_top: ContextVar[int | None] = ContextVar("acting_top", default=None)
-"""The directory as the acting agent sees it, open, where that is not as it lies on the disk."""
+"""A descriptor of the directory as the acting agent sees it; None if it sees the directory on the disk."""
 
 
 class Outside(ValueError):
@@ -53,18 +53,18 @@ class Outside(ValueError):
 
 
 class Protected(ValueError):
-    """A path leads to what no agent may change."""
+    """A path leads to a file that no agent may change."""
 
 
 class Root:
-    """A directory. Paths are relative to it, or absolute ones that lie beneath it."""
+    """A directory. Paths are relative to it, or absolute paths beneath it."""
 
     def __init__(self, directory: Path, *, by_hand: bool = False, protect: Sequence[str] = ()) -> None:
         """Name an absolute directory.
 
         Args:
-            by_hand: does without the kernel's help even where it is available.
-            protect: names beneath it under which `parent` gives nothing to write.
+            by_hand: whether to resolve paths without the kernel's help, even if it is available.
+            protect: names beneath the directory for which `parent` refuses writing.
         """
         self.directory = directory
         self.protect = tuple(protect)
@@ -72,15 +72,15 @@ class Root:
 
     @property
     def resolved(self) -> Path:
-        """The directory, without links."""
+        """The directory, with links resolved."""
         return Path(os.path.realpath(self.directory))
 
     def within(self, path: str) -> str:
-        """A path relative to the directory, with ``.`` and ``..`` collapsed. Links are not looked at.
+        """Return a path relative to the directory, with ``.`` and ``..`` collapsed. Links are not resolved.
 
         Raises:
-            Outside: it is not beneath the directory.
-            ValueError: it holds a NUL character.
+            Outside: the path is not beneath the directory.
+            ValueError: the path contains a NUL character.
         """
         if "\0" in path:
             raise ValueError(f"path {path!r} holds a NUL character")
@@ -96,7 +96,7 @@ class Root:
         return inner
 
     def shown(self, path: str) -> str:
-        """Where a path leads, with links followed: relative to the directory, but absolute where that is outside."""
+        """Resolve the links of a path. The result is relative to the directory, or absolute if it is outside."""
         try:
             found = os.path.realpath(self.resolved / self.within(path))
         except (OSError, ValueError):
@@ -105,7 +105,9 @@ class Root:
         return found if inner == ".." or inner.startswith("../") else inner
 
     def without_links(self, path: str) -> str:
-        """Where a path leads the acting agent, relative to the directory; the path itself where nothing is seen there.
+        """Resolve the links of a path in the acting agent's view, relative to the directory.
+
+        The path itself if nothing exists there.
 
         Raises as `within` does.
         """
@@ -125,11 +127,11 @@ class Root:
 
         Args:
             path: the path. Links are followed.
-            flags: those of `os.open`, without ``O_CREAT``.
+            flags: the flags of `os.open`, without ``O_CREAT``.
 
         Raises:
             Outside: the path leads out of the directory.
-            OSError: it cannot be opened.
+            OSError: the path cannot be opened.
         """
         return self._unchecked(self.within(path), flags)
 
@@ -138,7 +140,8 @@ class Root:
 
         Raises:
             Outside: the path leads out of the directory.
-            OSError: it cannot be opened. ``EINVAL`` says that it is no regular file: a pipe, a device, a directory.
+            OSError: the file cannot be opened. ``EINVAL`` means that it is no regular file: a pipe, a device, a
+                directory.
         """
         place = self.open(path, PLACE)
         try:
@@ -154,7 +157,7 @@ class Root:
         return found
 
     def names(self, path: str) -> list[tuple[str, bool]]:
-        """The names in a directory, in no order, each with whether it is a directory and no link."""
+        """Return the names in a directory, in no order, each with whether it is a directory (and no link)."""
         opened = self.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK)
         try:
             with os.scandir(opened) as entries:
@@ -164,17 +167,17 @@ class Root:
 
     @contextmanager
     def parent(self, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
-        """The directory that holds a file, and the file's name there.
+        """Open the directory that contains a file; also return the file's name there.
 
-        Links are followed first, so that name is no link.
+        Links are followed first, so the returned name is no link.
 
         Args:
             path: the file, which need not exist.
-            create: make directories that are missing.
+            create: whether to make missing directories.
 
         Raises:
             Outside: the path leads out of the directory.
-            Protected: it may not be written.
+            Protected: the file must not be written.
             OSError: there is no such directory, or it cannot be made.
         """
         inner = self.within(path)
@@ -306,7 +309,10 @@ class Root:
 
 @functools.cache
 def kernel_helps() -> bool:
-    """Whether openat2 is available: the system may be too old, or a filter may refuse the call."""
+    """Return whether the system call openat2 is available.
+
+    The system may be too old, or a filter may refuse the call.
+    """
     try:
         os.close(openat2(None, ".", _DIRECTORY))
     except OSError:
@@ -319,8 +325,8 @@ def openat2(directory: int | None, path: str, flags: int) -> int:
 
     Args:
         directory: a descriptor; None is the working directory.
-        path: relative to it.
-        flags: those of `os.open`, without ``O_CREAT``.
+        path: the path, relative to the directory.
+        flags: the flags of `os.open`, without ``O_CREAT``.
 
     Raises:
         OSError: ``EXDEV`` when the path leads out of the directory, ``EAGAIN`` when something was renamed meanwhile,

@@ -1,6 +1,6 @@
 """The file tools: read, write, edit and glob, confined to a directory (see `ikigai_actors.tools.workspace.beneath`).
 
-They block, so tool threads run them.
+The tools block, so they run on tool threads.
 
 A file is written beside its place and renamed into it, so no reader sees half of it, and a full disk leaves the old
 one. If that is impossible, since the directory may not be written or the file belongs to another user, it is written in
@@ -48,7 +48,7 @@ _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS)
 
 
 def file_tools(root: Root) -> list[FunctionTool]:
-    """The tools, confined to a directory."""
+    """Return the file tools, confined to a directory."""
 
     @tool(read_only=True)
     def read(file_path: str, view_range: list[int] | None = None) -> str | Attachment:
@@ -199,7 +199,7 @@ def _opened(root: Root, path: str) -> Iterator[int]:
 
 @contextmanager
 def _regular(directory: int, name: str) -> Iterator[int]:
-    """A regular file by its name in a directory, which is no link."""
+    """Return the text of a file that may be edited. Raises `OSError` or `ValueError` if there is none."""
     if _there(directory, name) is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=directory)

@@ -1,7 +1,7 @@
-"""grep: ripgrep in processes of its own, which no pattern can freeze and which can be ended.
+"""grep: runs ripgrep in separate processes, which can be ended whatever the pattern.
 
-The toolset's own is not used: it takes ripgrep only from PATH and from outside of the workspace, and else Python's
-``re``, which holds the whole process forever at a pattern like ``(a+)+$``. Where no ripgrep is found there is no grep.
+Anthropic's own grep tool is not used: it takes ripgrep only from PATH and from outside of the workspace, and otherwise
+Python's ``re``, which blocks the whole process at a pattern like ``(a+)+$``. Without ripgrep there is no tool grep.
 
 ripgrep opens what it finds by its path, and whoever exchanges a directory for a link meanwhile would lead it out of the
 workspace. So one ripgrep only lists names (it knows what is hidden and ignored). The files are opened here, beneath the
@@ -36,13 +36,13 @@ from ikigai_actors.tools.workspace.withheld import Withheld
 logger = logging.getLogger(__name__)
 
 SECONDS = 30.0
-"""How long a search may take."""
+"""The seconds that a search may take."""
 
 _SHOWN = 40_000
 """Bytes of what is found that are shown: the first ones."""
 
 WIDTH = 2_000
-"""Bytes of a line that are shown."""
+"""The most bytes of a line that are shown."""
 
 _BATCH = 100
 """Files that are open at a time for one process."""
@@ -53,10 +53,10 @@ _AT_ONCE = 2
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 NO_MATCH = 1
-"""The exit status of a search that went well and found nothing."""
+"""The exit status of ripgrep when it found no match."""
 
 _OF_A_FILE = re.compile(rb"^/dev/fd/(\d+)(\0|: binary file matches)(.*\n?)", re.MULTILINE)
-"""How ripgrep begins a line about a file that it was handed open."""
+"""Return the tool, confined to a directory; None, with a warning, when there is no ripgrep."""
 
 _BY_PATH = re.compile(
     rb"^(?:\.|/dev/fd/\d+)((?:/[^\0\n]*?)?)(\0|: (?:binary file matches|WARNING: stopped searching))(.*\n?)",
@@ -111,10 +111,10 @@ def grep_tool(
 
 
 def find_ripgrep(directory: Path, scripts: str) -> str | None:
-    """The path of ``rg``, or None.
+    """Return the path of ``rg``; None if it is not found.
 
-    The one among the scripts of our environment (``scripts``) comes first, then one on PATH, unless it lies in the
-    directory, where an agent could have put it.
+    The directory ``scripts`` of our Python environment is searched first, then PATH. A program in ``directory`` is not
+    used, because an agent could have put it there.
     """
     if ours := shutil.which("rg", path=scripts):
         return ours
@@ -126,7 +126,7 @@ def find_ripgrep(directory: Path, scripts: str) -> str | None:
 
 
 class Search:
-    """One search."""
+    """One search with ripgrep."""
 
     def __init__(
         self,
@@ -138,15 +138,15 @@ class Search:
         enclosure: Enclosure | None,
         withheld: Withheld,
     ) -> None:
-        """Prepare.
+        """Prepare a search.
 
         Args:
-            environment: all variables that it gets.
-            root: where it searches.
+            environment: all environment variables of ripgrep.
+            root: the directory to search.
             pattern: the regular expression.
-            turns: held while files are open.
-            enclosure: the fence in which it runs.
-            withheld: the files that it does not show.
+            turns: a semaphore that is acquired while files are open.
+            enclosure: the fence in which ripgrep runs; None for none.
+            withheld: the files that the result must not show.
         """
         self._enclosure, self._withheld = enclosure, withheld
         self._ripgrep, self._environment, self._root, self._turns = ripgrep, environment, root, turns
@@ -161,7 +161,7 @@ class Search:
 
         Raises:
             Outside: the path leads out of the directory.
-            OSError: it cannot be opened, or is neither a file nor a directory.
+            OSError: the path cannot be opened, or is neither a file nor a directory.
         """
         inner = self._root.within(path)
         self._alone = await in_thread(lambda: _is_file(self._root, inner), "ikigai-tool grep")

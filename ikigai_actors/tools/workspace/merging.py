@@ -1,10 +1,11 @@
-"""Merges of files: what a child has changed goes into the files of its parent, or what an agent has into the directory.
+"""Merges of files: the changes of a child are merged into its parent's files, or an agent's changes into the directory.
 
-    merge   a layer is made beside the others, which no row names. The commit puts it above those of the parent, whole
-    apply   files are written beside their places and renamed into them, one after the other
+    merge   a new layer is written beside the others. Then the commit of its row adds all of it above the parent's
+    layers apply   files are written beside their places and renamed into them, one after the other
 
-A merge that is cut off before its commit leaves the files as they were, and a directory that the next one replaces. One
-into the directory may leave a part of its files: asked for again, it finds these as they are to be, and does the rest.
+A merge that is cut off before its commit leaves the files as they were, and a directory that the next merge replaces. A
+merge into the base directory that is cut off may have written some files. A second call finds these unchanged from the
+plan, and writes the rest.
 """
 
 from collections.abc import Sequence
@@ -45,7 +46,7 @@ _SHOWN = 10
 
 
 async def merge_files(shells: Shells, places: TreePlaces, agent: str, child: str, how: str | None) -> list[str]:
-    """Carry out a merge, when the calls of both agents that run now are over; see `Toolset.merge_files`."""
+    """Carry out a merge after the running calls of both agents have ended; see `Toolset.merge_files`."""
     trees: Sequence[FileTree] = (await in_thread(lambda: _rows(places, child), "ikigai-merge"))[0]
     if how not in (None, kind := "branch" if trees[0].kind == WORKTREE else "apply"):
         raise BadInput(f"The files of agent {child} are merged with how={kind!r}, as its workspace forks them.")
@@ -117,7 +118,7 @@ def _check_here(found: BranchMerge, agent: str) -> None:
 
 
 def merge_child(places: TreePlaces, agent: str, child: str) -> list[str]:
-    """Take over what a child has changed, while neither of the two writes. Blocks."""
+    """Merge the changes of a child into an agent's layers, while neither writes. Blocks."""
     ours, theirs = _rows(places, agent), _rows(places, child)
     mine, its = ours[0][0], theirs[0][0]
     if (point := common_point(ours, theirs)) is None:
@@ -144,7 +145,7 @@ def merge_child(places: TreePlaces, agent: str, child: str) -> list[str]:
 
 
 def write_to_base(places: TreePlaces, agent: str) -> list[str]:
-    """Write what an agent has changed to the directory, while it does not write. Blocks."""
+    """Write an agent's changes to the base directory, while the agent does not write. Blocks."""
     rows = _rows(places, agent)
     directory, there = FileView((), places.base), FileView(places.whole(rows), places.base)
     layers = places.filled((Layer(agent, rows[0][0].upper), *layers_of(*rows)))

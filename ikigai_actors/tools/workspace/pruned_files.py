@@ -1,6 +1,7 @@
-"""Files of agents that nobody needs any more: layers go, and worktrees after what was not committed is on a branch.
+"""Removes files of agents that are not needed any more. Uncommitted changes in worktrees are first put on a branch.
 
-A worktree stays where that cannot be: it has a repository within whose work nobody else has, or git does not start.
+A worktree is kept if that is not possible: because it contains a repository with unpushed work, or because git does not
+start.
 """
 
 import asyncio
@@ -24,26 +25,26 @@ from ikigai_actors.tools.workspace.worktrees import Worktrees
 
 
 class Holdings(NamedTuple):
-    """The files of agents on this machine."""
+    """The numbers of agents with files on this machine, by kind."""
 
     worktrees: int
     layered: int
-    """The agents with layers of changes."""
+    """The number of agents with layers of changes."""
 
 
 class Removal(NamedTuple):
-    """The trees that were removed, or left."""
+    """The trees that were removed, and those that were kept."""
 
     gone: tuple[str, ...]
-    """The agents of which nothing is there any more, by uuid."""
+    """The uuids of the agents whose files are gone completely."""
     branches: tuple[str, ...]
-    """The branches that have got what was not committed."""
+    """The branches that have got uncommitted changes."""
     left: Mapping[str, str]
-    """Why a worktree stays, by its path."""
+    """The worktrees that were kept: path and reason of each."""
 
 
 def holdings(trees: Path, rows: Sequence[FileTree]) -> Holdings:
-    """The counts of what there is; ``trees`` is the directory of all layers."""
+    """Count the files of agents; ``trees`` is the directory of all layers."""
     there = [tree for tree in rows if (trees / tree.agent).is_dir()]
     worktrees = [tree for tree in there if tree.kind == WORKTREE and FilePlaces(trees, tree.base).has_worktree(tree)]
     return Holdings(len(worktrees), len({tree.agent for tree in there if tree.kind != WORKTREE}))
@@ -53,7 +54,7 @@ def remove_files(state: Path, rows: Sequence[FileTree]) -> Removal:
     """Remove the files of agents on this machine. Blocks.
 
     Args:
-        state: the directory of what the host keeps.
+        state: the host's directory.
         rows: the trees of these agents.
     """
     trees, branches, left = state / "trees", list[str](), dict[str, str]()

@@ -36,7 +36,7 @@ _LONGEST = 600.0
 BASH = shutil.which("bash") or "/bin/bash"
 
 QUEUED = 3600.0
-"""The most seconds of a call, including earlier calls of its agent that it waits for."""
+"""The most seconds of a call, including the wait for earlier calls of the agent."""
 
 
 _KEPT = f"{HOME}/.kept-shell"
@@ -52,10 +52,10 @@ _MOMENT = 10.0
 
 
 class AgentSlot:
-    """An agent's place in a workspace, with or without a shell."""
+    """The state of one agent in a workspace, with or without a shell."""
 
     def __init__(self) -> None:
-        """Make a place without a shell."""
+        """Begin without a shell."""
         self.turn = asyncio.Lock()
         """Held by the call that runs."""
         self.shell: Bash | None = None
@@ -73,12 +73,12 @@ class AgentSlot:
         """The text about its files for its next result."""
 
     def tell(self) -> str:
-        """The text about its files for a result, once."""
+        """Return the notices about the agent's files for the next result, once."""
         news, self.news = self.news, ""
         return news
 
     def close(self) -> None:
-        """Give its directory back, and make no timer run any more. Nobody may be at work there."""
+        """Release the agent's directory, and cancel its timers. No call may be running there."""
         if self.idle is not None:
             self.idle.cancel()
         if self.mount is not None:
@@ -87,18 +87,19 @@ class AgentSlot:
 
 
 class MissingNames:
-    """The protected names that a workspace does not have: a fence holds only those that exist.
+    """The protected names that do not exist in a workspace. A fence can protect only existing ones.
 
-    An agent may make one of them, and a person's program then runs it unasked. So the person hears of it, once a name.
+    An agent may create one of them, and a program of a person may then execute it. So the person gets a notice, once
+    for each name.
     """
 
     def __init__(self, names: Iterable[tuple[str, str]], tell: Tell) -> None:
-        """Look which of these names are missing, each a directory and a name beneath it."""
+        """Note which of these names are missing. Each is a directory and a name beneath it."""
         self._missing = [path for above, name in names if not os.path.lexists(path := Path(above, name))]
         self._tell = tell
 
     def made(self) -> str:
-        """Say which of them are there now, to the person and as text for a result; empty for none."""
+        """Return a text for a result about names that exist now, and send the person a notice; empty for none."""
         new = [path for path in self._missing if os.path.lexists(path)]
         if not new:
             return ""
@@ -110,7 +111,7 @@ class MissingNames:
 
 
 class Shells:
-    """The shells of a workspace. Everything runs on the runtime's event loop."""
+    """The shells of a workspace. All methods run on the runtime's event loop, unless they say so."""
 
     def __init__(
         self,
@@ -122,16 +123,16 @@ class Shells:
         loop: asyncio.AbstractEventLoop | None = None,
         tell: Tell = lambda text: None,
     ) -> None:
-        """Begin without a shell.
+        """Begin without shells.
 
         Args:
-            directory: where each begins.
-            environment: the variables of one without a fence.
-            idle: seconds without a call after which one is closed.
-            enclosure: the fence around each.
-            places: knows which agents see the directory through layers; None: none does.
-            loop: the runtime's event loop, for calls on other threads; None where there are no places.
-            tell: takes a sentence for the person.
+            directory: the directory in which shells start.
+            environment: the environment variables of a shell without a fence.
+            idle: the seconds without a call after which a shell is closed.
+            enclosure: the fence around each shell; None for none.
+            places: the layers through which agents see the directory; None if all see it directly.
+            loop: the runtime's event loop, for calls on other threads; None if there are no layers.
+            tell: takes sentences for a person.
         """
         self._missing = MissingNames(() if enclosure is None else enclosure.reach.protect, tell)
         self._directory, self._environment, self._idle = directory, environment, idle
@@ -143,13 +144,13 @@ class Shells:
 
     @cached_property
     def worktrees(self) -> Worktrees:
-        """The worktrees of agents whose files fork in this way."""
+        """The worktrees of agents, if files fork as worktrees."""
         assert self.enclosure is not None
         assert self.places is not None
         return Worktrees(self.enclosure, self.places)
 
     async def run(self, agent: str, command: str, seconds: float) -> Result:
-        """Run a command in the shell of an agent, when the agent's earlier calls are over."""
+        """Run a command in the shell of an agent, after the agent's earlier calls have ended."""
         slot = self._slots.setdefault(agent, AgentSlot())
         async with slot.turn:
             news = ""
@@ -195,7 +196,7 @@ class Shells:
             return _result(news, ran, f"{how}; the next call gets a new shell")
 
     def printed(self, agent: str) -> Mapping[str, str]:
-        """The end of what the command of an agent has printed so far, by the id of its call. Thread-safe."""
+        """Return the latest output of an agent's running command, by the id of its call. Thread-safe."""
         slot = self._slots.get(agent)
         call, shell = (slot.call, slot.shell) if slot is not None else ("", None)
         return {call: shell.printed} if call and shell is not None else {}
@@ -218,18 +219,18 @@ class Shells:
 
     @contextmanager
     def holding(self, seconds: float, writes: bool = True) -> Iterator[str]:
-        """Let a tool see the directory as the acting agent does, on this thread, until the block ends.
+        """Give a tool on this thread the acting agent's view of the directory, until the block ends.
 
-        Gives what the result is to say of the agent's files.
+        Yields a notice about the agent's files for the result.
 
         The calls of an agent with a tree take turns: so nothing is frozen while one writes.
 
         Args:
-            seconds: how long to wait for the turn. A call that is over does nothing any more.
-            writes: whether it may change files.
+            seconds: the most seconds to wait for the agent's earlier calls.
+            writes: whether the tool may change files.
 
         Raises:
-            ToolError: the agent's files cannot be reached here, or not in time.
+            ToolError: the agent's files are on another machine, or the earlier calls did not end in time.
         """
         places, position = self.places, _reply() if writes else 0
         agent = "" if places is None else current_acting_agent().uuid
@@ -261,7 +262,7 @@ class Shells:
 
     @asynccontextmanager
     async def holding_here(self, writes: bool = True) -> AsyncIterator[str]:
-        """As `holding`, on the event loop."""
+        """Do the same as `holding`, on the event loop."""
         position = _reply() if writes else 0
         if self.places is None or not (await self._rows(agent := current_acting_agent().uuid, position))[0]:
             yield ""
@@ -307,7 +308,7 @@ class Shells:
 
     @asynccontextmanager
     async def at_rest(self, agent: str) -> AsyncIterator[None]:
-        """Hold an agent's turn, with nothing of it that could write to its directory, until the block ends."""
+        """Wait for an agent's turn, and hold it until the block ends. No process of the agent can write meanwhile."""
         slot = self._slots.setdefault(agent, AgentSlot())
         async with slot.turn:
             await self._let_go(slot, "")
@@ -389,11 +390,11 @@ class Shells:
         return latest or await self._snapshot(trees[1:], tree.below)
 
     async def fork_point(self, trees: Sequence[FileTree], agent: str) -> str:
-        """The commit of what an agent had as one was born that descends from it; nothing where none does.
+        """Return the commit of an agent's files when a descendant was born; empty if no snapshot exists.
 
         Args:
-            trees: the tree of that one, and those on which it is built.
-            agent: the agent, by uuid.
+            trees: the tree of the descendant, and the trees on which it is built.
+            agent: the uuid of the agent.
         """
         for place, tree in enumerate(trees):
             if tree.parent == agent:
@@ -405,7 +406,7 @@ class Shells:
 
     @asynccontextmanager
     async def prepared(self, agent: str) -> AsyncIterator[None]:
-        """Hold the turn of an agent with a worktree, which is there, until the block ends."""
+        """Make the worktree of an agent if needed, and hold the agent's turn until the block ends."""
         async with self._slots.setdefault(agent, AgentSlot()).turn:
             await self._prepare((await self._rows(agent, 0))[0])
             yield
@@ -440,7 +441,7 @@ class Shells:
             handed.clear()
 
     async def leave(self, agent: str) -> None:
-        """End the shell of an agent, and forget it."""
+        """End the shell of an agent, and forget the agent."""
         slot = self._slots.pop(agent, None)
         if slot is None:
             return
@@ -452,7 +453,7 @@ class Shells:
             await in_thread(lambda: held.leave(agent), "ikigai-fence")
 
     async def close(self) -> None:
-        """End them all."""
+        """End all shells."""
         if self._living:
             await asyncio.wait([shell.stop() for shell in self._living])
         for slot in self._slots.values():
@@ -506,7 +507,7 @@ class SeenByAgent(Tool):
     """A tool that works in the directory as the acting agent sees it."""
 
     def __init__(self, tool: FunctionTool, shells: Shells) -> None:
-        """Wrap a tool that works in it as it lies on the disk."""
+        """Wrap a tool that works in the directory on the disk."""
         self.wrapped, self._shells = tool, shells
 
     @property
@@ -544,11 +545,14 @@ class SeenByAgent(Tool):
 
 
 LayOut = Callable[[Sequence[Mapping[str, Any]]], object]
-"""Puts the files of skills where commands find them. Blocks, and may raise `ToolError`."""
+"""Writes the files of skills to where commands find them. Blocks, and may raise `ToolError`."""
 
 
 def bash_tool(shells: Shells, lay_out: LayOut = lambda skills: None) -> FunctionTool:
-    """The tool that runs commands in these shells; ``lay_out`` is called before, with the skills of the agent."""
+    """Return the tool that runs commands in these shells.
+
+    ``lay_out`` is called before, with the skills of the agent.
+    """
     from pydantic import Field
 
     @tool(timeout=QUEUED, policy=Policy.ASK)

@@ -1,9 +1,9 @@
-"""The files of skills on the disk of this host, where the commands of agents find them.
+"""Writes the files of skills to the disk of this host, where the commands of agents find them.
 
-A skill that an agent has loaded is laid out before its next command runs, once for all agents, in a directory that its
-name and its digest name. Each file is compared with its digest, so a directory is whole, and what was pinned, or it is
-not there: it is made beside its place, and moved there at the end. A killed host leaves the place to the next one that
-opens, which removes it.
+The files of a loaded skill are written before the agent's next command runs, once for all agents. The directory's name
+is made of the skill's name and digest. Each file is compared with its digest, and a directory is moved to its place
+when it is complete. So a directory has exactly the pinned files, or does not exist. The next host removes the
+directories of a killed host.
 """
 
 import secrets
@@ -18,9 +18,9 @@ from ikigai_actors.tools.skills.digests import directory_of
 
 
 def lay_out_skills(place: Path, skills: Sequence[Mapping[str, Any]], read: ReadBlobs | None) -> None:
-    """Put the files of skills below a place, but for those that are there. Blocks. Without a database nothing is done.
+    """Write the files of skills below a directory, except those that exist. Blocks. Without a database nothing is done.
 
-    Raises `ToolError` where the files of one are not those that were pinned.
+    Raises `ToolError` when the stored files of a skill are not those that were pinned.
     """
     if read is None:
         return

@@ -1,9 +1,10 @@
-"""Files that a search does not show, since a rule denies them or asks about each.
+"""Files that a search hides, because a rule denies them or asks about each.
 
     rules: deny read secrets/**        grep . · glob **      show nothing of what is in secrets, and say so
 
-A rule about a path would mean little if a search of the directory above showed what it keeps from `read`. Which rules
-those are is decided in `ikigai_actors.tools.rules.rule.withholding`; where a path leads, by the file system.
+A rule that denies reading a path would be useless if a search of a parent directory showed the contents.
+`ikigai_actors.tools.rules.rule.withholding` decides which rules count here; this module resolves paths in the file
+system.
 """
 
 from ikigai_actors.tools.policy import Asked, Compared
@@ -15,10 +16,10 @@ KEPT_BACK = "[left out: files that a rule denies or asks about one by one]"
 
 
 class Withheld:
-    """The files that one search by the acting agent does not show. It looks at files, so it may block."""
+    """The files that one search by the acting agent hides. It reads the file system, so it may block."""
 
     def __init__(self, root: Root, tool: str, path: str, *, contents: bool) -> None:
-        """Prepare a search of a path; ``contents`` as `withholding` has it."""
+        """Prepare for a search of a path; ``contents`` as for `withholding`."""
         self._root, self._tool, self._known = root, tool, dict[str, bool]()
         rules = acting_rules.get()
         self._rules = withholding(rules, tool, self._asked(path), contents) if rules else ()
@@ -29,7 +30,7 @@ class Withheld:
         return bool(self._rules)
 
     def __contains__(self, path: str) -> bool:
-        """Whether a file is not shown."""
+        """Return whether a file is hidden."""
         if not self._rules:
             return False
         if (found := self._known.get(path)) is None:
@@ -39,7 +40,7 @@ class Withheld:
         return found
 
     def shown(self, result: str) -> str:
-        """The hits of a search, and whether there are more."""
+        """Return the visible part of a search's result, and a note if files are hidden."""
         return f"{result.rstrip()}\n{KEPT_BACK}" if self.any else result
 
     def _asked(self, path: str) -> Asked:

@@ -1,6 +1,6 @@
-"""Scripts of bash and git that make worktrees, commit what is there, and merge.
+"""Scripts of bash and git that make worktrees, commit their files, and merge.
 
-Each begins with `_GIT`. What a script finds it prints in lines, whose first word says what the rest is.
+Each begins with `_GIT`. A script prints its results as lines; the first word of a line says what the rest is.
 """
 
 _GIT = r"""
@@ -60,9 +60,10 @@ git update-ref "$1" "$commit"
 echo "$commit"
 """
 )
-"""Commits what is there, beside all branches; prints ``nested untracked|tracked saved|unsaved NAME`` for repositories
-within, whose files are not in it, and the commit. Arguments: the reference that is to keep it; ``once``, if what that
-keeps already is not to be replaced."""
+"""Commits all files, outside of all branches. Prints ``nested untracked|tracked saved|unsaved NAME`` for each inner
+repository, whose files are not included, and the commit. Arguments: the reference for the commit; ``once`` to keep the
+commit that the reference has already.
+"""
 
 _LATEST = r"""
 latest() {
@@ -83,7 +84,7 @@ FOUND = (
 latest "$1" "$2"
 """
 )
-"""Prints what git has of an agent, if anything. Arguments: branch, agent."""
+"""Prints the commit that git has of an agent, if any. Arguments: branch, agent."""
 
 MAKE = (
     _GIT
@@ -112,9 +113,10 @@ fi
 git worktree lock --reason "an agent works there" "$2" 2> /dev/null || true
 """
 )
-"""Makes a worktree; prints ``again`` where somebody has removed it, ``known`` where only what names it was missing, and
-its files are as they were. Arguments: branch, path, the commit with which it begins, agent, and what was there:
-``made``, ``cut`` where the making of it was cut off, ``missing`` where nothing is."""
+"""Makes a worktree. Prints ``again`` if somebody had removed it, and ``known`` if only its registration was missing and
+its files are unchanged. Arguments: branch, path, first commit, agent, and the earlier state: ``made``, ``cut`` if
+making it was cut off, or ``missing``.
+"""
 
 MERGE = (
     _GIT
@@ -212,10 +214,11 @@ git update-ref -d "$kept-from"
 git diff-tree -r --no-renames --name-only "$ours" "$commit" | sed 's/^/changed /'
 """
 )
-"""Merges a commit: decides without touching a file, then puts files in their places. Prints ``changed PATH``; or, when
-nothing was merged, ``conflict PATH`` for what both have committed, ``dirty PATH`` for what is changed here and not
-committed, ``protected PATH``, ``refused WORDS``. Arguments: the commit, a message, a reference that keeps the merge
-meanwhile, what was here at the fork where that is known, and the names that no agent may change."""
+"""Merges a commit. First decides without touching a file, then writes the files. Prints ``changed PATH``; or, if
+nothing was merged, ``conflict PATH`` for files that both sides have committed, ``dirty PATH`` for uncommitted changes
+here, ``protected PATH``, or ``refused WORDS``. Arguments: the commit, a message, a reference that keeps the merge
+meanwhile, the commit of these files at the fork if known, and the names that no agent may change.
+"""
 
 FINISH = (
     _GIT
@@ -236,7 +239,7 @@ git update-ref -d "$1"
 git update-ref -d "$1-from"
 """
 )
-"""Puts the files of a merge in their places that was cut off. Argument: the reference that kept it."""
+"""Writes the files of a merge that was cut off. Argument: the reference that kept the merge."""
 
 KEEP = (
     _GIT
@@ -249,4 +252,6 @@ git update-ref -m "Keep what was not committed" "refs/heads/$branch" "$commit"
 echo "$branch"
 """
 )
-"""Puts a commit on a branch, if none has it yet; prints that. Arguments: the branch of the agent, the commit."""
+"""Puts a commit on a branch, if no branch has it yet, and prints the branch. Arguments: the branch of the agent, the
+commit.
+"""

@@ -1,4 +1,4 @@
-"""Worktrees of git for agents whose files fork: made, looked at and merged by git, in a fence.
+"""Worktrees of git for agents whose files fork. Git makes, reads and merges them, in a fence.
 
 A row says on which snapshot of its parent a child is built (see `ikigai_actors.tools.trees.tree`). A snapshot is a
 commit of all that git does not ignore. It is made when it is needed first: when the child makes its first call, or
@@ -46,51 +46,51 @@ _AGAIN = {
 
 
 class Mount(NamedTuple):
-    """The directory of an agent with a tree, as it sees it."""
+    """The mounted directory of an agent with a tree."""
 
     upper: str
-    """The layer that it writes to."""
+    """The layer to which the agent writes."""
     directory: int
     """A descriptor of the directory."""
     namespace: int
-    """A descriptor that keeps what is mounted in it."""
+    """A descriptor that keeps the mounts of the agent's namespace."""
 
     def close(self) -> None:
-        """Give it back. What the agent still runs keeps its own."""
+        """Close the descriptors. Running programs of the agent are not affected."""
         os.close(self.directory)
         os.close(self.namespace)
 
 
 class NestedRepository(NamedTuple):
-    """A repository within a worktree, whose files no snapshot has."""
+    """A repository within a worktree. Snapshots do not have its files."""
 
     name: str
-    """The path there."""
+    """The path within the worktree."""
     is_tracked: bool
-    """Whether the repository above names a commit of it, as of a submodule."""
+    """Whether the outer repository refers to one of its commits, as for a submodule."""
     is_saved: bool
-    """Whether a remote has all that it has."""
+    """Whether a remote has all its commits."""
 
 
 class FileSnapshot(NamedTuple):
-    """A commit of what an agent has."""
+    """A commit of an agent's files."""
 
     commit: str
     nested: tuple[NestedRepository, ...] = ()
 
 
 class BranchMerge(NamedTuple):
-    """The outcome of a merge; where any but `changed` has something, nothing was merged."""
+    """The outcome of a merge. If any field but `changed` is set, nothing was merged."""
 
     changed: tuple[str, ...]
     conflicts: tuple[str, ...]
     """The paths that both sides have changed."""
     dirty: tuple[str, ...]
-    """The paths that are changed in the files that the merge goes to, and not committed."""
+    """The paths with uncommitted changes in the files into which the merge goes."""
     protected: tuple[str, ...]
     """The paths that no agent may change."""
     refused: str
-    """Why git does not merge, in its words."""
+    """The reason why git does not merge, in git's words."""
 
 
 class Worktrees:
@@ -104,20 +104,23 @@ class Worktrees:
         self._protected = [name for above, name in reach.protect if above == reach.directory]
 
     def launch(self, agent: str, tree: FileTree) -> FencedStart:
-        """How to start a program of an agent in its worktree; in the directory itself where it works there."""
+        """Return how to start a program of an agent in its worktree.
+
+        In the directory itself if the agent works there.
+        """
         if tree.parent is None:
             return self._base.launch(agent)
         return self._within.launch(agent, str(self._places.beside(tree)))
 
     def opened(self, tree: FileTree) -> Mount | None:
-        """The worktree of an agent, open; None where it works in the directory itself."""
+        """Open the worktree of an agent; None if the agent works in the directory itself."""
         if tree.parent is None:
             return None
         directory = os.open(self._places.worktree(tree), os.O_PATH | os.O_DIRECTORY)
         return Mount("", directory, os.dup(directory))
 
     def is_made(self, tree: FileTree) -> bool:
-        """Whether an agent's worktree is there, and its repository knows it; the directory itself is."""
+        """Return whether an agent's worktree exists, and its repository knows it. True for the directory itself."""
         if tree.parent is None:
             return True
         beside = self._places.beside(tree)
@@ -129,7 +132,7 @@ class Worktrees:
         return known and (beside / "made").exists() and (self._places.worktree(tree) / ".git").exists()
 
     def kept(self, tree: FileTree, number: int) -> FileSnapshot | None:
-        """A snapshot of an agent; None when there is none yet."""
+        """Return a snapshot of an agent by its number; None if it does not exist."""
         try:
             text = (self._places.beside(tree) / f"{number}.commit").read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -137,7 +140,7 @@ class Worktrees:
         return snapshot_in(text)
 
     async def snapshot(self, tree: FileTree, name: str) -> FileSnapshot:
-        """Commit what an agent has, while it does not write; ``name`` is a number, or another name."""
+        """Commit an agent's files while it does not write. ``name`` is the number of the snapshot, or another name."""
         await self.finish(tree)
         once = "once" if name.isdigit() else ""
         said = await self._run(tree, scripts.SNAPSHOT, f"refs/ikigai/{tree.agent}/{name}", once)
@@ -148,16 +151,16 @@ class Worktrees:
         return snapshot
 
     async def latest(self, tree: FileTree) -> FileSnapshot | None:
-        """The commits that git has of an agent whose worktree is not there: its branch, or a later snapshot."""
+        """Return the latest commit that git has of an agent without a worktree: of its branch, or a later snapshot."""
         said = await self._run(None, scripts.FOUND, branch_of(tree.agent), tree.agent)
         return snapshot_in(said)
 
     async def make(self, tree: FileTree, begun: FileSnapshot) -> str:
-        """Make an agent's worktree, or make it again; what the agent should know of it.
+        """Make an agent's worktree, or make it again. Return a notice for the agent.
 
         Args:
-            tree: that of the agent.
-            begun: what it begins with.
+            tree: the tree of the agent.
+            begun: the snapshot with which the worktree begins.
         """
         beside, path = self._places.beside(tree), self._places.worktree(tree)
         found = "made" if (beside / "made").exists() else "cut" if beside.exists() else "missing"
@@ -178,10 +181,11 @@ class Worktrees:
         """Merge a commit into the branch that an agent's worktree, or the directory, has checked out.
 
         Args:
-            tree: that of the agent.
-            commit: what is merged.
-            message: that of the merge.
-            fork: the commit of what the agent had when the other one was born, which it may not have committed.
+            tree: the tree of the agent.
+            commit: the commit to merge.
+            message: the commit message.
+            fork: the commit of the agent's files when the other agent was born; it may not be on a branch. Empty if
+                unknown.
         """
         await self.finish(tree)
         await in_thread(lambda: _write(self._places.beside(tree) / "merging", ""), "ikigai-trees")
@@ -192,7 +196,10 @@ class Worktrees:
         return BranchMerge(changed, conflicts, dirty, protected, said.partition("refused ")[2])
 
     async def keep(self, tree: FileTree, commit: str) -> str:
-        """Put a commit of an agent on a branch; the name of that, or nothing where another branch has it already."""
+        """Put a commit of an agent on a branch.
+
+        Return the branch's name; empty if another branch has the commit already.
+        """
         return await self._run(tree, scripts.KEEP, branch_of(tree.agent), commit)
 
     async def finish(self, tree: FileTree) -> None:
@@ -247,12 +254,12 @@ def _write(file: Path, text: str) -> None:
 
 
 def branch_of(agent: str) -> str:
-    """The name of the branch that has the commits of an agent."""
+    """Return the name of the branch with the commits of an agent."""
     return f"ikigai/{agent[:8]}"
 
 
 def snapshot_in(said: str) -> FileSnapshot | None:
-    """The snapshot that a script has printed, or that a file names; None when it is none."""
+    """Parse the snapshot that a script has printed or a file names; None if it is no commit."""
     if (found := _SNAPSHOT.fullmatch(said)) is None:
         return None
     nested = _NESTED.findall(said)
