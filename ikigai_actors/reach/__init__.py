@@ -29,5 +29,6 @@ files     uploads of a principal, and files of messages in reach
 question_links   signed links, each to one question
 keys      requests that are done once under a key of their principal
 readable   what views take: a system, or a client
+contexts   the contexts and tasks of agents of other systems
 apps      the build of a function that gives the arguments of `open`
 """

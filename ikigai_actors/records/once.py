@@ -193,6 +193,11 @@ def kept_calls(tx: Transaction, scopes: Iterable[str]) -> list[KeptCall]:
     return [KeptCall(*row) for row in tx.run("calls_of", uuids=list(scopes))]
 
 
+def kept_answer(tx: Transaction, key: str) -> dict[str, Any] | None:
+    """The answer of whichever call of a door was done under a key; None where there was none."""
+    return next((dict(json.loads(gave)) for *_, gave, _ in tx.run("call_of", scope="", key=key)), None)
+
+
 def answer_under(tx: Transaction, call: KeyedCall) -> dict[str, Any] | None:
     """The answer of a call that was done under its key; None when it was not. Raises `KeyTaken` for another call."""
     for verb, digest, about, gave, at in tx.run("call_of", scope=call.scope, key=call.key):

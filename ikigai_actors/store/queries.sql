@@ -887,6 +887,9 @@ SELECT recipient, id, body, data, interrupted, created_at AS heard FROM mail
 UPDATE mail SET read_at = :now
  WHERE recipient = :recipient AND id = :id AND kind = 'prompt' AND read_at IS NULL AND interrupted <= CAST(:ends AS BIGINT) RETURNING id
 
+-- name: interrupt_prompt
+UPDATE mail SET interrupted = 1 WHERE recipient = :recipient AND id = :id AND kind = 'prompt' AND read_at IS NULL RETURNING id
+
 -- name: interrupted_prompt
 -- Whether an INT came before a prompt was taken up; no row when it was taken up.
 SELECT interrupted FROM mail WHERE recipient = :recipient AND id = :id AND kind = 'prompt' AND read_at IS NULL

@@ -9,7 +9,6 @@ arrival together with the prompt, mail or child that it becomes. It does so once
 the first answer again.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,7 +18,7 @@ from ikigai_actors.agent.remote_commands import encode
 from ikigai_actors.arguments import check_type
 from ikigai_actors.errors import BadInput, Forged
 from ikigai_actors.records.agents import registry
-from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.agents.identity import derived_agent_uuid
 from ikigai_actors.records.agents.registry import Handle
 from ikigai_actors.records.arrivals.arrivals import (
     DEAD,
@@ -288,5 +287,4 @@ def child_of(agent: str, endpoint: str, delivery: str) -> str:
 
     It is always the same, so a repeated delivery cannot make a second child.
     """
-    drawn = iter(hashlib.sha256(f"{turn} {agent} {endpoint} {delivery}".encode()).digest() for turn in range(1_000_000))
-    return new_agent_uuid(lambda size: next(drawn)[:size])
+    return derived_agent_uuid(f"{agent} {endpoint} {delivery}")

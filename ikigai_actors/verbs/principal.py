@@ -16,6 +16,7 @@ from ikigai_actors.verbs.rights import Right
 
 if TYPE_CHECKING:
     from ikigai_actors.reach.access import Access
+    from ikigai_actors.records.once import KeyedCall
     from ikigai_actors.system.handles.ref import System
 
 _LONGEST = 200
@@ -70,10 +71,13 @@ def check_right(principal: Principal, needs: Right, what: str) -> None:
 
 
 @contextmanager
-def acting_as(principal: Principal | None, access: "Access", *, reads: bool = False) -> Iterator[None]:
+def acting_as(
+    principal: Principal | None, access: "Access", *, reads: bool = False, call: "KeyedCall | None" = None
+) -> Iterator[None]:
     """Within the block this thread commits for a principal; None is the user of this machine.
 
-    Nothing is committed for one that may only look, and nothing by an act that reads.
+    Nothing is committed for one that may only look, and nothing by an act that reads. ``call``: the first unit claims
+    its key.
     """
     from ikigai_actors.reach.asked import AskedRequest
     from ikigai_actors.store.asker import LOOKER, acting_for
@@ -82,7 +86,7 @@ def acting_as(principal: Principal | None, access: "Access", *, reads: bool = Fa
         yield
         return
     looks = reads or principal.only_looks
-    with acting_for(LOOKER if looks else AskedRequest(None, access.client.now_ms, principal.id)):
+    with acting_for(LOOKER if looks else AskedRequest(call, access.client.now_ms, principal.id)):
         yield
 
 

@@ -10,6 +10,8 @@
     problems             refusals, by their codes
     operations, openapi  the verbs as paths, and the page that lists them
     question_pages       the pages of signed links
+    a2a_operations       agents with a card, for agents of other systems
+    a2a_tasks, a2a_problems   tasks and refusals as A2A has them
     limits               how much one principal, or one address, may ask for
     serving              until a signal comes
 

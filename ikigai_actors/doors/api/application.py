@@ -19,6 +19,9 @@ from urllib.parse import parse_qsl
 
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.arguments import check_callable, check_type
+from ikigai_actors.doors.api.a2a_operations import A2aDoor, card_url
+from ikigai_actors.doors.api.a2a_problems import A2aRefused, answer_refusal
+from ikigai_actors.doors.api.a2a_tasks import agent_card
 from ikigai_actors.doors.api.answers import API_RULES, answer_problem
 from ikigai_actors.doors.api.feeds import stream_feed
 from ikigai_actors.doors.api.files import ApiFiles
@@ -41,6 +44,7 @@ from ikigai_actors.http_server.requests import AsgiScope, Receive, RequestRefuse
 from ikigai_actors.reach.access import QUICK, Access
 from ikigai_actors.reach.asked import AskedRequest, command_of, command_row
 from ikigai_actors.reach.branch_feed import BranchFeed
+from ikigai_actors.reach.contexts import ContextReader
 from ikigai_actors.reach.keys import Did, RequestRepeated, keep_answer, known_request, release_key, request_under
 from ikigai_actors.reach.listing import MOST_IN_PAGE, agents_page, messages_page, row_of_agent
 from ikigai_actors.reach.metrics import EXPOSITION, exposition, read_metrics
@@ -210,6 +214,8 @@ class Api:
                 principal = await self._admitted(request)
                 client = AguiClient(self._access_of(principal), self.news, principal)
                 await self._in_stream(principal, partial(client.answer, agent, request, out))
+            case "GET" | "POST" | "DELETE", ["a2a", agent, *rest] if rest:
+                await self._a2a(request, agent, rest, out)
             case "GET", ["metrics"]:
                 await self._metrics(await self._admitted(request), out)
             case "GET" | "POST", [version, *rest] if version == API_VERSION and rest:
@@ -224,6 +230,32 @@ class Api:
 
         access = self._access_of(principal)
         return McpDoor(lambda: access, principal=principal, news=self.news, pool=self._threads).server
+
+    async def _a2a(self, request: ApiRequest, agent: str, rest: list[str], out: SendEvent) -> None:
+        """Answer a client of A2A; everybody may read the card of an agent that has one."""
+        url = self._url or request.root
+        try:
+            if (request.method, rest) == ("GET", [".well-known", "agent-card.json"]):
+                await self._a2a_card(request, agent, url, out)
+                return
+            principal = await self._admitted(request)
+            access = Access.of(self._system, by=principal.id, top=principal.under)
+            stream = partial(self._in_stream, principal)
+            await A2aDoor(access, self.news, principal, self._on_thread, stream, url).answer(request, agent, rest, out)
+        except (A2aRefused, ApiProblem) as refused:
+            await answer_refusal(out, refused)
+        except (IkigaiError, RequestRefused) as error:
+            await answer_refusal(out, _problem_of(error))
+
+    async def _a2a_card(self, request: ApiRequest, agent: str, url: str, out: SendEvent) -> None:
+        if not self._refusals.has_room(request.address, monotonic()):
+            raise ApiProblem("too-many", "Too many requests of this address had no token.")
+        try:
+            carded = await self._on_thread(partial(ContextReader(self._everything).carded, agent))
+        except IkigaiError:
+            self._refusals.count(request.address, monotonic())
+            raise
+        await answer(out, 200, agent_card(carded, card_url(url, carded)))
 
     def _access_of(self, principal: Principal) -> Access:
         """The reach of a principal for acts: it is named by what they write, and has keys of its own."""

@@ -7,6 +7,7 @@ or two.
 """
 
 import base64
+import hashlib
 import re
 import unicodedata
 from collections.abc import Callable
@@ -36,6 +37,12 @@ def new_agent_uuid(random_bytes: RandomBytes) -> str:
         text = base64.urlsafe_b64encode(raw)[:22].decode("ascii")
         if text[0] not in "-_":
             return text
+
+
+def derived_agent_uuid(about: str) -> str:
+    """The agent uuid of a text, always the same: an agent that is made for it twice is one agent."""
+    drawn = iter(hashlib.sha256(f"{turn} {about}".encode()).digest() for turn in range(1_000_000))
+    return new_agent_uuid(lambda size: next(drawn)[:size])
 
 
 def is_agent_uuid(text: str) -> bool:

@@ -89,6 +89,19 @@ class WithdrawPrompt(Unit):
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class EndPrompt(Unit):
+    """Let the turn of one prompt end as it begins; answered with whether its agent had not taken it up."""
+
+    recipient: str
+    id: int
+
+    locks = ("recipient",)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        return bool(tx.run("interrupt_prompt", recipient=self.recipient, id=self.id))
+
+
 def take_prompt(tx: Transaction, agent: str, mail: int, now: int, *, ends: bool) -> None:
     """Mark a prompt of a locked agent as read, in the unit that opens its turn; ``ends``: and ends it.
 
@@ -99,6 +112,11 @@ def take_prompt(tx: Transaction, agent: str, mail: int, now: int, *, ends: bool)
     if tx.run("interrupted_prompt", recipient=agent, id=mail):
         raise PromptInterrupted(f"An INT came before the turn of prompt {mail} of agent {agent}.", agent)
     raise MailNotFound(f"Prompt {mail} of agent {agent} was taken up before.", agent)
+
+
+def ends_as_it_begins(tx: Transaction, recipient: str, number: int) -> bool:
+    """Whether the turn of a prompt that waits will end as it begins."""
+    return any(bool(row[0]) for row in tx.run("interrupted_prompt", recipient=recipient, id=number))
 
 
 def waiting_prompts(tx: Transaction, recipient: str) -> tuple[NewPrompt, ...]:

@@ -12,6 +12,7 @@
     acts                     acts of programs, and what they are named by
     definitions              definitions of tools that questions hold for
     principals          who asked from outside for what a message says
+    cards               how an agent presents itself to agents of other systems
     question_terms      which people a question asks, and what happens while nobody answers
 
 These modules know no agent and no database, but for ``pieces``, ``blobs`` and ``definitions``.

@@ -27,6 +27,7 @@
     kinds           the kinds of agents that it may fork, each pinned by its digest (`records.messages.kinds`)
     skills          the skills that its model may load, each pinned by its digest (`records.messages.skills`)
     hooks           the names of the hooks that look at its calls; those of agents above it hold as well
+    card            how it presents itself to agents of other systems: see `records.messages.cards`
     questions       which people its questions ask, and what happens while nobody answers: see
                     `records.messages.question_terms`
     compact         whether its model summarises by itself what was said when that comes near its window: ``auto``, as
@@ -45,6 +46,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import LONGEST_TIME, check_mapping
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.messages.cards import is_card
 from ikigai_actors.records.messages.forms import are_references
 from ikigai_actors.records.messages.kinds import are_kinds
 from ikigai_actors.records.messages.question_terms import are_terms
@@ -165,6 +167,7 @@ class Setting(NamedTuple):
 
 
 SETTINGS: Mapping[str, Setting] = {
+    "card": Setting(is_card, "a dict with name, description, and perhaps version and skills (id, name, description)"),
     "compact": Setting(lambda value: value in ("auto", "off"), "'auto' or 'off'", written=WrittenAs.TEXT),
     "compact_at": Setting(
         lambda value: (_is_number(value, 0, 1) and value > 0) or (_is_count(value) and value > 1),

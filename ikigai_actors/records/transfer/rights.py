@@ -5,8 +5,8 @@ allowed. A rule of it that allows calls does not count, only those that ask or d
 
     configure   ``max_agents``, ``max_steps``, ``stream_retries`` and the like above the usual limits are removed, so
                 that those count; and so are ``options``, which go to the model's service as they are, and
-                ``skills``, ``kinds`` and ``instructions``, whose texts nobody here has allowed, and ``questions``,
-                which may let calls run that nobody has approved
+                ``skills``, ``kinds`` and ``instructions``, whose texts nobody here has allowed, ``questions``, which
+                may let calls run that nobody has approved, and ``card``, which lets agents of other systems in
     approval    the approval of a call in an open turn is dropped, so the call asks again
     tool_call   a call that was running in an open turn was started ``elsewhere``: it is never started again by itself,
                 though its tool be idempotent
@@ -38,7 +38,7 @@ USUAL_LIMITS = {
 """The limits where no setting says another one."""
 
 
-FOREIGN = ("options", "instructions", "kinds", "skills", "questions")
+FOREIGN = ("options", "instructions", "kinds", "skills", "questions", "card")
 """The settings that give rights, whatever their values are."""
 
 

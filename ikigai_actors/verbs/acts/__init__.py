@@ -5,6 +5,7 @@ talk       send, read_mail, documents
 looking    agents, history, diff, approvals
 changes    merge, signal, kill, decide, grant
 settings   settings, configure
+contexts   what agents of other systems ask for by A2A: no tools
 """
 
 from collections.abc import Mapping

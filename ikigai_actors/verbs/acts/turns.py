@@ -9,12 +9,14 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 from pydantic import Field, WithJsonSchema
 
 from ikigai_actors.agent.remote_commands import encode
+from ikigai_actors.agent.turn.events import Fork
+from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput, IkigaiError, NameTaken
 from ikigai_actors.reach.access import EVERY_PROMPT, Access
 from ikigai_actors.reach.turns import MAIL, REQUEST, AskingCall, SpentAmounts, TurnHandle, first_turn
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey, answer_of
-from ikigai_actors.records.mail.prompts import KeepPrompt, WithdrawPrompt
+from ikigai_actors.records.mail.prompts import EndPrompt, KeepPrompt, WithdrawPrompt
 from ikigai_actors.system.lifecycle import new_children, new_fork, prompt_text
 from ikigai_actors.verbs.act import ONLY_READS, act
 
@@ -136,15 +138,21 @@ def asked_fork(
     *,
     name: str | None = None,
     count: int | None = None,
+    child: str | None = None,
+    blobs: tuple[Attachment, ...] = (),
+    changed: Callable[[Fork], Fork] = lambda fork: fork,
     **how: Any,
 ) -> RemoteCommandKey:
-    """Ask an agent to fork, once under the key; ``how`` is as `new_fork` takes it."""
+    """Ask an agent to fork, once under the key; ``how`` is as `new_fork` takes it.
+
+    ``child``: the uuid of the child. ``changed`` makes of the command what it is to be, and ``blobs`` go with that.
+    """
 
     def unit() -> AddRemoteCommand:
         parent, random_bytes = reach.find(of), reach.system._random_bytes
-        children = new_children(lambda: new_agent_uuid(random_bytes), prompt, name, count=count)
-        kind, body = encode(new_fork(children, **how)(None))
-        return AddRemoteCommand(parent.uuid, kind, body, reach.client.now_ms())
+        children = new_children(lambda: child or new_agent_uuid(random_bytes), prompt, name, count=count)
+        kind, body = encode(changed(new_fork(children, **how)(None)))
+        return AddRemoteCommand(parent.uuid, kind, body, reach.client.now_ms(), blobs)
 
     return reach.asked(unit)
 
@@ -225,6 +233,16 @@ def end_or_take_back(reach: Access, handle: TurnHandle) -> bool:
     if (seen := reach.turns.seen(handle)).is_open:
         reach.client.interrupt(handle.agent, seen.record.turn)
     return False
+
+
+def end_this_turn(reach: Access, handle: TurnHandle) -> bool:
+    """End this turn alone, also one that has not begun: it ends as it begins. Return whether there was one to end."""
+    if handle.kind == MAIL and reach.commit(EndPrompt(handle.agent, handle.number)):
+        return True
+    if not (opening := reach.turns.opening(handle)) or not reach.turns.seen(handle).is_open:
+        return False
+    reach.client.interrupt(handle.agent, opening)
+    return True
 
 
 @act("steer", "Say a word to an agent", verb="prompt", gives=LeftWord)

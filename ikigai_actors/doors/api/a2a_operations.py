@@ -1,0 +1,199 @@
+"""The operations of A2A 1.0 on one agent with a card, for one client of the API.
+
+    GET  /a2a/AGENT/.well-known/agent-card.json     the card, for everybody
+    GET  /a2a/AGENT/extendedAgentCard               the same, with a token
+    POST /a2a/AGENT/message:send                    a turn, once by principal and messageId
+    GET  /a2a/AGENT/tasks · /tasks/ID               turns
+    POST /a2a/AGENT/tasks/ID:cancel                 INT, of this turn alone
+
+A message without ``contextId`` forks the agent (`ikigai_actors.reach.contexts`); one with it opens a turn of that
+context; one with ``taskId`` answers the question of that task. Each is done once under its key, so a client that has
+not heard the answer sends the same message again.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple, TypeVar
+
+from ikigai_actors.doors.api.a2a_problems import (
+    MEDIA_A2A,
+    TASK_NOT_CANCELABLE,
+    TASK_NOT_FOUND,
+    UNSUPPORTED_OPERATION,
+    VERSION_NOT_SUPPORTED,
+    A2aRefused,
+)
+from ikigai_actors.doors.api.a2a_tasks import (
+    A2A_VERSION,
+    OVER_STATES,
+    RESTING_STATES,
+    agent_card,
+    sent_message,
+    state_of,
+    task_json,
+)
+from ikigai_actors.doors.api.problems import ApiProblem
+from ikigai_actors.doors.api.requests import ApiRequest, json_object, number_in
+from ikigai_actors.errors import BadInput
+from ikigai_actors.http_server.answers import answer
+from ikigai_actors.http_server.requests import MOST_BODY, SendEvent
+from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.contexts import CardedAgent, ContextReader, ContextTask, SentMessage, TaskName
+from ikigai_actors.reach.news import NewsFeed
+from ikigai_actors.verbs.acts.contexts import answer_a2a_task, cancel_a2a_task, open_task
+from ikigai_actors.verbs.principal import Principal, acting_as, check_right
+from ikigai_actors.verbs.rights import Right
+
+T = TypeVar("T")
+
+A2A_LOOKS_EVERY = 1.0
+"""Seconds after which a request that waits looks again, also without news."""
+
+CANCEL_SECONDS = 5.0
+"""Seconds for which a cancellation waits for the end of its turn."""
+
+
+class A2aDoor(NamedTuple):
+    """The operations."""
+
+    access: Access
+    """The agents in reach."""
+    news: NewsFeed
+    principal: Principal
+    on_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+    """Does what waits for a database."""
+    in_stream: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
+    """Does what holds a request open, if the principal may hold one more open."""
+    url: str
+    """The address of the API for its clients."""
+
+    async def answer(self, request: ApiRequest, agent: str, rest: list[str], out: SendEvent) -> None:
+        """Answer a request. Raises `A2aRefused`, `ApiProblem`, `IkigaiError` and `RequestRefused`."""
+        check_a2a_version(request)
+        carded: CardedAgent = await self.on_thread(lambda: self._reader().carded(agent))
+        match request.method, [*rest[:-1], *_verb_of(rest[-1])]:
+            case "GET", ["extendedAgentCard", ""]:
+                await self._give(out, agent_card(carded, card_url(self.url, carded)))
+            case "POST", ["message", "send"]:
+                await self.in_stream(lambda: self._send(request, carded, out))
+            case "GET", ["tasks", task, ""]:
+                name = await self._named(carded, task)
+                history = _count_in(request, "historyLength")
+                seen = await self._task(carded, name)
+                await self._give(out, task_json(seen, self.principal, history))
+            case "POST", ["tasks", task, "cancel"]:
+                await self._cancel(await self._named(carded, task), carded, out)
+            case _:
+                raise ApiProblem("not-found", "A2A has no such operation, or this agent does not do it.")
+
+    async def _send(self, request: ApiRequest, carded: CardedAgent, out: SendEvent) -> None:
+        body = json_object(await request.body(MOST_BODY))
+        how = body.get("configuration") or {}
+        if not isinstance(how, dict):
+            raise BadInput("Expected configuration as an object.")
+        name = await self._sent(carded, sent_message(body))
+        history = how.get("historyLength")
+        if history is not None and not (type(history) is int and history >= 0):
+            raise BadInput("Expected historyLength to be a number, 0 or more.")
+        gone = asyncio.ensure_future(request.gone())
+        try:
+            task = await self._rested(carded, name, gone, 0 if how.get("returnImmediately") is True else None)
+        finally:
+            gone.cancel()
+        await self._give(out, {"task": task_json(task, self.principal, history)})
+
+    async def _sent(self, carded: CardedAgent, message: SentMessage) -> TaskName:
+        """Do what a message asks for, once; return its task."""
+        check_right(self.principal, Right.PROMPT, "A message")
+        if not message.task:
+            opened = await self._acting(lambda: open_task(self.access, carded, self.principal, message))
+            if opened is None:
+                raise ApiProblem("not-yet", "This context is not born yet: send the same message again.")
+            return opened
+        name = await self._named(carded, message.task)
+        if message.context and message.context != name.context:
+            raise BadInput(f"Task {name} is of another context than {message.context[:80]}.")
+        if not await self._acting(lambda: answer_a2a_task(self.access, carded, name, self.principal, message)):
+            task = await self._task(carded, name)
+            over = state_of(task, self.principal) in OVER_STATES
+            why = "is over" if over else "asks nothing of you"
+            raise A2aRefused(UNSUPPORTED_OPERATION, f"Task {name} {why}: send the message without taskId.")
+        return name
+
+    async def _cancel(self, name: TaskName, carded: CardedAgent, out: SendEvent) -> None:
+        check_right(self.principal, Right.PROMPT, "A cancellation")
+        await self._task(carded, name)
+        if not await self._acting(lambda: cancel_a2a_task(self.access, carded, name)):
+            why = "is over, or is not begun yet"
+            raise A2aRefused(TASK_NOT_CANCELABLE, f"Task {name} {why}: ask for it again.")
+        never = asyncio.get_running_loop().create_future()
+        task = await self._rested(carded, name, never, CANCEL_SECONDS)
+        await self._give(out, task_json(task, self.principal))
+
+    async def _rested(
+        self, carded: CardedAgent, name: TaskName, gone: "asyncio.Future[None]", seconds: float | None
+    ) -> ContextTask:
+        """A task, when it rests, the time is over, or nobody waits any more."""
+        loop = asyncio.get_running_loop()
+        until = None if seconds is None else loop.time() + seconds
+        async with self.news.watch(name.context) as watch:
+            while True:
+                task = await self._task(carded, name)
+                rests = state_of(task, self.principal) in RESTING_STATES
+                left = A2A_LOOKS_EVERY if until is None else min(A2A_LOOKS_EVERY, until - loop.time())
+                if rests or left <= 0 or gone.done() or self.news.ending.is_set():
+                    return task
+                await watch.news(left)
+
+    async def _named(self, carded: CardedAgent, text: str) -> TaskName:
+        return await self._of_task(lambda: self._reader().name(carded, text))
+
+    async def _task(self, carded: CardedAgent, name: TaskName) -> ContextTask:
+        return await self._of_task(lambda: self._reader().task(carded, name))
+
+    async def _of_task(self, work: Callable[[], T]) -> T:
+        """Do something with a task on a thread. Raises `A2aRefused` where there is no such task."""
+        try:
+            done: T = await self.on_thread(work)
+        except BadInput as error:
+            raise A2aRefused(TASK_NOT_FOUND, str(error)) from None
+        return done
+
+    async def _acting(self, work: Callable[[], T]) -> T:
+        """Do something for the principal, in whose name it is written."""
+
+        def acting() -> T:
+            with acting_as(self.principal, self.access):
+                return work()
+
+        done: T = await self.on_thread(acting)
+        return done
+
+    async def _give(self, out: SendEvent, value: Any) -> None:
+        await answer(out, 200, value, media=MEDIA_A2A)
+
+    def _reader(self) -> ContextReader:
+        return ContextReader(self.access)
+
+
+def card_url(url: str, carded: CardedAgent) -> str:
+    """The address of the operations of an agent."""
+    return f"{url}/a2a/{carded.record.uuid}"
+
+
+def check_a2a_version(request: ApiRequest) -> None:
+    """Refuse another version of the protocol; a client that names none speaks 0.3. Raises `A2aRefused`."""
+    version = request.headers.get("a2a-version") or request.query.get("A2A-Version") or "0.3"
+    if version.split(".")[:2] != A2A_VERSION.split("."):
+        raise A2aRefused(VERSION_NOT_SUPPORTED, f"Expected A2A-Version: {A2A_VERSION}; got {version[:20]!r}.")
+
+
+def _verb_of(part: str) -> list[str]:
+    """The last part of a path, and the verb after its colon."""
+    noun, _, verb = part.rpartition(":") if ":" in part else (part, "", "")
+    return [noun, verb]
+
+
+def _count_in(request: ApiRequest, name: str) -> int | None:
+    text = request.query.get(name)
+    return None if text is None else number_in(text, name)

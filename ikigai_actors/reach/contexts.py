@@ -1,0 +1,251 @@
+"""Contexts and tasks: the agents that agents of other systems open by A2A, and the turns of those.
+
+    reader = ContextReader(access)
+    carded = reader.carded("triage")                    # the agent with a card, which a context is a fork of
+    task = reader.task(carded, f"{context}.m7")         # the turn of mail 7 of the context, at this moment
+
+A context is a child of the carded agent, and its uuid is made of the carded agent, the principal and the first
+message's id. So the id of its first task, ``CONTEXT.m0``, is known before the child is born, and a second birth for the
+same message is impossible. A task is named by its context and the mail that it is, or by the message that opened it.
+
+    asked       the row of the key has the remote command of the birth; the context is not there yet
+    born        the command is answered: the child exists, and its first turn is open
+    refused     the command is answered with an error: the first task is over, and there is no context
+    mailed      a further task is a mail that the context has not read
+
+A crash leaves one of these, and a message that is sent again finds it under its key.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from ikigai_actors.attachments import Attachment
+from ikigai_actors.errors import AgentNotFound, BadInput, IkigaiError, TurnInterrupted
+from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.turns import MAIL, REQUEST, TURN, TurnHandle, first_turn
+from ikigai_actors.reach.views import scrollback_of
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import derived_agent_uuid, is_agent_uuid
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.log.heads import heads_of, section
+from ikigai_actors.records.mail.prompts import ends_as_it_begins, prompt_times, waiting_prompts
+from ikigai_actors.records.messages.cards import AgentCard
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.once import kept_answer
+from ikigai_actors.records.questions.questions import open_questions
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.system.questions import WaitingQuestion
+from ikigai_actors.system.remote.turn import TurnEnd
+
+A2A_ORIGIN = "a2a"
+"""In the data ``origin`` of a message: the id that the client gave it."""
+
+_TASK = re.compile(rf"([^.]+)\.([{MAIL}{TURN}])([0-9]{{1,15}})")
+_PAGE = 200
+
+
+class CardedAgent(NamedTuple):
+    """An agent with a card."""
+
+    record: AgentRecord
+    card: AgentCard
+
+
+class TaskName(NamedTuple):
+    """The id of a task."""
+
+    context: str
+    kind: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.context}.{self.kind}{self.number}"
+
+
+class SentMessage(NamedTuple):
+    """A message of a client."""
+
+    id: str
+    context: str
+    task: str
+    text: str
+    blobs: tuple[Attachment, ...]
+    answer: Any
+    """The data of a message that has no text, as an answer to a form; else its text."""
+
+
+class ContextTask(NamedTuple):
+    """A task at one moment."""
+
+    name: TaskName
+    at: int
+    """When it has come to be as it is, in milliseconds since 1970 (UTC)."""
+    prompt: Message | None = None
+    """The message that has opened its turn; None while nothing has."""
+    end: TurnEnd | IkigaiError | None = None
+    """How it has ended; None while it has not."""
+    is_paused: bool = False
+    """Whether it waits for its budget."""
+    questions: tuple[WaitingQuestion, ...] = ()
+    """The questions that it waits for, the oldest first."""
+
+
+def message_name(carded: str, principal: str, message: str) -> str:
+    """The name of a client's message, which is the uuid of the context that it may open."""
+    return derived_agent_uuid(json.dumps([A2A_ORIGIN, carded, principal, message]))
+
+
+def message_key(name: str) -> str:
+    """The key under which a message is done once, by its name."""
+    return f"{A2A_ORIGIN} {name}"
+
+
+def no_task(text: str) -> BadInput:
+    """Why an id names no task: in the same words for one that is out of reach."""
+    return BadInput(f"There is no task {text[:80]!r}: use an id that this agent gave.")
+
+
+class ContextReader:
+    """Reads contexts and tasks, for one reach."""
+
+    def __init__(self, access: Access) -> None:
+        self._access, self._client = access, access.client
+
+    def carded(self, text: str) -> CardedAgent:
+        """The agent that a text means, if it has a card. Raises `AgentNotFound`, in the same words without one."""
+        record = self._access.find(text)
+        card = scrollback_of(self._client, record.uuid).settings().get("card")
+        if card is None or not record.living:
+            raise registry.nobody_called(text)
+        return CardedAgent(record, card)
+
+    def context(self, carded: CardedAgent, uuid: str) -> AgentRecord | None:
+        """A context of an agent; None for one that is not born yet. Raises `AgentNotFound`."""
+        if is_agent_uuid(uuid):
+            try:
+                record = self._access.find(uuid)
+            except AgentNotFound:
+                if self._client.read(lambda tx: _birth(tx, carded.record.uuid, uuid)) is None:
+                    raise
+                return None
+            if self._client.read(lambda tx: _is_context(tx, record, carded.record.uuid)):
+                return record
+        raise registry.nobody_called(uuid)
+
+    def name(self, carded: CardedAgent, text: str) -> TaskName:
+        """The name that the id of a task is. Raises `BadInput` where there is none in reach."""
+        parts = _TASK.fullmatch(text)
+        if parts is None:
+            raise no_task(text)
+        try:
+            self.context(carded, parts[1])
+        except AgentNotFound:
+            raise no_task(text) from None
+        return TaskName(parts[1], parts[2], int(parts[3]))
+
+    def handle(self, carded: CardedAgent, name: TaskName) -> TurnHandle:
+        """The handle of the turn of a task. Raises `BadInput`."""
+        if name[1:] != (MAIL, 0):
+            return TurnHandle(*name)
+
+        def read(tx: Transaction) -> TurnHandle | None:
+            if registry.some(tx, [name.context]):
+                return first_turn(tx, name.context)[0]
+            return _birth(tx, carded.record.uuid, name.context)
+
+        if (handle := self._client.read(read)) is None:
+            raise no_task(str(name))
+        return handle
+
+    def task(self, carded: CardedAgent, name: TaskName) -> ContextTask:
+        """A task as it is now. Raises `BadInput` where there is none."""
+        handle = self._access.turns.settled(self.handle(carded, name))
+        seen = self._access.turns.seen(handle)
+        opening = 0 if handle.kind == REQUEST else self._access.turns.opening(handle)
+        prompt, at = self._client.read(lambda tx: _times(tx, handle, opening, seen.position))
+        questions = self._questions(name.context) if seen.is_open else ()
+        at = max([at, *(question.row.asked_at for question in questions)])
+        end = seen.end
+        if end is None and not opening and self._is_canceled(handle):
+            end = TurnInterrupted("The turn was interrupted before it began.", handle.agent)
+        is_paused = seen.is_open and seen.record.waits_for is not None
+        return ContextTask(name, at, prompt, end, is_paused, questions)
+
+    def tasks(self, context: str, until: int) -> Iterator[TaskName]:
+        """The tasks of a context that began at a time or before, the latest first; read as they are taken."""
+        waiting = self._client.read(lambda tx: waiting_prompts(tx, context))
+        for mail in reversed(waiting):
+            name = TaskName(context, MAIL, mail.mail)
+            times = self._client.read(partial(prompt_times, recipient=context, number=mail.mail))
+            if times is not None and times.created_at <= until:
+                yield name
+        [head] = self._client.read(lambda tx: heads_of(tx, [context]))
+        fork = self._access.find(context).fork_message_id
+        end = head.position
+        while end > fork:
+            start = max(fork, end - _PAGE)
+            for message in reversed(self._client.read(partial(section, uuid=context, start=start, end=end))):
+                if message.kind == Kind.USER and message.created_at <= until:
+                    yield _name_of(message)
+            end = start
+
+    def contexts(self, carded: CardedAgent, most: int) -> list[str]:
+        """The latest contexts of an agent, the youngest first."""
+
+        def read(tx: Transaction) -> list[str]:
+            contexts = list[str]()
+            for record in reversed(registry.oldest_first(registry.children(tx, carded.record.uuid))):
+                if len(contexts) < most and _is_context(tx, record, carded.record.uuid):
+                    contexts.append(record.uuid)
+            return contexts
+
+        return self._client.read(read)
+
+    def _is_canceled(self, handle: TurnHandle) -> bool:
+        """Whether a turn that has not begun ends as it begins."""
+        return handle.kind == MAIL and self._client.read(lambda tx: ends_as_it_begins(tx, handle.agent, handle.number))
+
+    def _questions(self, agent: str) -> tuple[WaitingQuestion, ...]:
+        if not any(row.agent == agent for row in self._client.read(open_questions)):
+            return ()
+        return tuple(each for each in self._access.system.questions.pending() if each.agent == agent)
+
+
+def _birth(tx: Transaction, carded: str, context: str) -> TurnHandle | None:
+    """The handle of the first turn of a context that was asked for; None where it was not."""
+    did = kept_answer(tx, message_key(context)) or {}
+    is_ours = did.get("agent") == carded and "request" in did
+    return TurnHandle(carded, REQUEST, did["request"]) if is_ours else None
+
+
+def _is_context(tx: Transaction, record: AgentRecord, carded: str) -> bool:
+    """Whether a child was born of a message of A2A."""
+    if record.parent_uuid != carded:
+        return False
+    try:
+        handle, _ = first_turn(tx, record.uuid)
+    except BadInput:
+        return False
+    [opening] = section(tx, record.uuid, handle.number - 1, handle.number)
+    return A2A_ORIGIN in opening.data.get("origin", ())
+
+
+def _name_of(message: Message) -> TaskName:
+    mail, origin = message.data.get("mail"), message.data.get("origin") or {}
+    if isinstance(mail, int):
+        return TaskName(message.agent_uuid, MAIL, mail)
+    return TaskName(message.agent_uuid, *((MAIL, 0) if A2A_ORIGIN in origin else (TURN, message.id)))
+
+
+def _times(tx: Transaction, handle: TurnHandle, opening: int, end: int) -> tuple[Message | None, int]:
+    """The message that has opened a turn, and when the turn has become what it is."""
+    if not opening:
+        times = prompt_times(tx, handle.agent, handle.number) if handle.kind == MAIL else None
+        return None, 0 if times is None else times.created_at
+    opened = section(tx, handle.agent, opening - 1, opening)
+    ended = section(tx, handle.agent, end - 1, end) if end else []
+    latest = [*opened, *ended]
+    return (opened[0] if opened else None), latest[-1].created_at if latest else 0
