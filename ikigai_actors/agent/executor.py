@@ -12,6 +12,7 @@ import contextlib
 import contextvars
 import inspect
 import logging
+import math
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
@@ -27,7 +28,7 @@ from ikigai_actors.actors.spare_threads import SpareThreads
 from ikigai_actors.actors.threads import HARMLESS, SYSTEM_THREADS, Threads, current_threads, in_thread, tried_to_end
 from ikigai_actors.actors.tool_slots import MOST_ABANDONED, Slot, Slots
 from ikigai_actors.actors.wait_registry import ActingCode, WaitRegistry, acting_code
-from ikigai_actors.agent.jobs import ModelAnswer, ModelRequest, OnReply, OnResult, ToolRun
+from ikigai_actors.agent.jobs import Job, ModelRequest, OnReply, OnResult, ToolRun
 from ikigai_actors.agent.service_gate import ServiceGate
 from ikigai_actors.agent.subscriptions import AS_EVENT
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
@@ -105,7 +106,7 @@ class Executor:
         self._thread = threads.thread(self._run, "ikigai-executor")
         self._slots = Slots(self._loop, tool_threads, most_abandoned)
         self._tell, self._told = tell, set[str]()
-        self._jobs: dict[ModelRequest | ToolRun, None] = {}  # in order, so that they are cancelled in order
+        self._jobs: dict[Job[Any], None] = {}  # in order, so that they are cancelled in order
         self._async_tools: dict[asyncio.Task[Result], None] = {}
         self._toolsets: list[Toolset] = []
         self._at_toolsets: set[asyncio.Task[Any]] = set()
@@ -196,23 +197,30 @@ class Executor:
             self._loop.call_soon_threadsafe(lambda: begin(_checked(provider.finish(answer, call.delta))))
             return None
 
-        def answered(reply: ModelAnswer) -> None:
-            call.pass_on(reply)
-            self._jobs.pop(call, None)
+        self._run_plain(call, work, f"{provider.name} {request.agent}")
+
+    def _run_plain(self, job: Job[A], work: Callable[[], A | None], name: str) -> None:
+        """Run a plain function as a job on a thread that has this name meanwhile, without a visit to the event loop.
+
+        The thread is the calling one, if it is a worker, which then takes the outcome on as well.
+        """
+
+        def ended(outcome: A) -> None:
+            job.pass_on(outcome)
+            self._jobs.pop(job, None)
 
         def run() -> "Callable[[], object] | None":
-            reply = contextvars.Context().run(call.run, work)
-            if reply is not None:
-                return partial(answered, reply)
-            if call.is_over():
-                self._jobs.pop(call, None)
+            outcome = contextvars.Context().run(job.run, work)
+            if outcome is not None:
+                return partial(ended, outcome)
+            if job.is_over():
+                self._jobs.pop(job, None)
             return None
 
         def run_all() -> None:
             if (then := run()) is not None:
                 then()
 
-        name = f"{provider.name} {request.agent}"
         if not self._step_aside(run, name):
             self._spare.run(run_all, name)
 
@@ -306,6 +314,9 @@ class Executor:
     ) -> ToolRun:
         """Run a tool: a plain function on a tool thread, an ``async`` one on the loop.
 
+        A plain one whose timeout is infinite, as that of a step of a program, takes no slot: its program has a thread
+        already.
+
         Args:
             arguments: the arguments that the model has passed.
             agent: the handle that `current_agent` returns in the tool.
@@ -316,21 +327,31 @@ class Executor:
             rules: the rules in force for the agent.
         """
 
-        def begin() -> None:
+        def prepared() -> None:
             acting_agent.set(agent)
             acting_code.set(ActingCode(getattr(agent, "uuid", ""), self._registry, run.is_over))
             if current is not None:
                 acting_call.set(current)
             acting_rules.set(rules)
             enter()
+
+        def begin() -> None:
+            prepared()
             name = f"Tool {_name(tool)}, called by agent {getattr(agent, 'uuid', agent)},"
             run.begin(self._with_time_limit(tool, arguments, name), lambda _: self._jobs.pop(run, None), name)
+
+        def work() -> Result:
+            prepared()
+            return checked_result(tool.call(arguments))
 
         run = ToolRun(self._loop, on_result, _name(tool))
         with self._closing:
             if not self._closed:
                 self._jobs[run] = None
-                self._loop.call_soon_threadsafe(begin)
+                if tool.timeout == math.inf and not tool.is_async:
+                    self._run_plain(run, work, f"ikigai-tool {tool.name}")
+                else:
+                    self._loop.call_soon_threadsafe(begin)
         return run
 
     def replay(self, work: Callable[[], str], agent: object, done: Callable[[str], None]) -> None:

@@ -1,5 +1,6 @@
 """The programs of a system: the tools that carry out acts, and the unwinding of functions whose turns are over."""
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -78,7 +79,7 @@ class StepTool:
     """A tool that carries out acts of programs. Its results are not shortened."""
 
     is_async = False
-    timeout = LONGEST_ACT
+    timeout = math.inf
 
     def __init__(self, name: str, traits: ToolTraits, run: Callable[[Mapping[str, Any]], str]) -> None:
         self.name, self.traits, self._run = name, traits, run

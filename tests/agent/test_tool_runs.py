@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from ikigai_actors.agent.executor import Executor
+from ikigai_actors.programs.tools import StepTool
 from ikigai_actors.tools.function import Result, Tool, tool
+from ikigai_actors.tools.policy import ToolTraits
 from tests.kit.blocking_provider import DEADLINE
 from tests.tools.test_tools import add, count_async
 
@@ -161,6 +163,24 @@ def test_no_more_plain_tools_run_at_once_than_there_are_threads() -> None:
         leave.set()
         for _ in range(3):
             assert over.acquire(timeout=DEADLINE)
+    finally:
+        few.close([])
+
+
+def test_a_step_of_a_program_takes_no_place_of_a_tool() -> None:
+    few, met = Executor(tool_threads=1), threading.Barrier(3)
+
+    def meets(arguments: Mapping[str, Any]) -> str:
+        return str(met.wait(DEADLINE) >= 0)
+
+    try:
+        over = threading.Semaphore(0)
+        for _ in range(2):
+            few.run_tool(StepTool("step", ToolTraits(), meets), {}, None, lambda result: over.release())
+        assert run(few, add, {"a": 1}) == Result("3")
+        met.wait(DEADLINE)
+        assert over.acquire(timeout=DEADLINE)
+        assert over.acquire(timeout=DEADLINE)
     finally:
         few.close([])
 
