@@ -1,4 +1,4 @@
-"""The dispatcher without threads: the calling thread runs every actor, and a source of chance chooses which.
+"""A dispatcher without threads: the calling thread runs every actor, and a random source chooses which.
 
     dispatcher = SeededDispatcher(random.Random(7))
     future = MyActor.start(dispatcher).ask("hello", block=False)
@@ -23,18 +23,20 @@ from ikigai_actors.actors.futures import forbid_blocking
 from ikigai_actors.errors import IkigaiError
 
 CHOICES = 1_500
-"""How many choices are drawn before all goes in order: an example of Hypothesis can hold about 4,000 draws."""
+"""The number of random choices. After them everything runs in plain order. An example of Hypothesis can hold about
+4,000 draws.
+"""
 
 
 class Chance(Protocol):
-    """A `random.Random`, or Hypothesis's."""
+    """The source of random choices: a `random.Random`, or Hypothesis's."""
 
     def randrange(self, stop: int, /) -> int:
-        """A number from 0 to ``stop`` - 1."""
+        """Return a number from 0 to ``stop`` - 1."""
 
 
 class StillBusy(IkigaiError):
-    """The budget is used up and actors still have something to do; they may keep each other busy forever."""
+    """The budget of steps is used up and actors are still ready. Perhaps they keep each other busy forever."""
 
 
 class SeededDispatcher(Dispatcher):
@@ -43,7 +45,10 @@ class SeededDispatcher(Dispatcher):
     def __init__(
         self, random: Chance, choices: int = CHOICES, on_run: Callable[[PooledActor], None] = lambda actor: None
     ) -> None:
-        """Make one that goes on in order after this many choices. ``on_run`` gets the actor before each message."""
+        """Make a dispatcher that runs in plain order after this many choices.
+
+        ``on_run`` gets the actor before each message.
+        """
         self._random = random
         self._left = choices
         self._on_run = on_run

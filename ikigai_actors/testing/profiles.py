@@ -1,7 +1,7 @@
-"""Profiles of Hypothesis: how long a test run looks for failures.
+"""Profiles of Hypothesis, which say how long a test run searches for failures.
 
-    fast        the same fifty short examples each time: for every commit
-    thorough    ten thousand long ones, others each time: for nights
+    fast        the same fifty short examples in each run, for every commit thorough    ten thousand long examples,
+    different in each run, for nightly tests
 
 The variable ``IKIGAI_PROFILE``, or the option ``--hypothesis-profile`` of pytest, chooses one for all tests of a run;
 elsewhere call `register_profiles`, and then ``settings.load_profile("thorough")``. A profile of the same name that is
@@ -9,7 +9,7 @@ there already is left as it is.
 """
 
 VARIABLE = "IKIGAI_PROFILE"
-"""Name of the environment variable that chooses a profile."""
+"""The name of the environment variable that chooses a profile."""
 
 PROFILES = ("fast", "thorough")
 

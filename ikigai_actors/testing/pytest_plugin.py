@@ -1,4 +1,6 @@
-"""The pytest plugin. It is installed with the package, so every run of pytest imports it; it imports nothing by itself.
+"""The pytest plugin.
+
+It is installed with the package, so every run of pytest imports it; the plugin itself imports nothing else.
 
     def test_a_child_answers(simulated_system):
         system = simulated_system(ScriptedProvider(["done"]))
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from ikigai_actors.testing.simulation.world import OpenSimulated
 
 RECORDED = "recorded"
-"""The marker that names a file of ``ikigai export``, whose turns are the cases of a test."""
+"""The marker that names a file of ``ikigai export``. Each turn of the file becomes a case of the test."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before the plugin of Hypothesis looks for the profile that its option names
@@ -40,7 +42,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def simulated_system() -> "Iterator[OpenSimulated]":
-    """Opens a simulated system, as `ActorSystem.open` does a real one; its ``world`` is the `Simulation`.
+    """A function that opens a simulated system as `ActorSystem.open` does a real one.
+
+    Its ``world`` is the `Simulation`.
 
     Not for ``@given``, whose examples would share it: use ``with simulated(schedule)`` there.
     """
@@ -51,7 +55,7 @@ def simulated_system() -> "Iterator[OpenSimulated]":
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make a case of each turn of the file that the marker names, relative to the file of the test."""
+    """Make a case of each turn of the file that the marker names. The path is relative to the test's file."""
     marker = metafunc.definition.get_closest_marker(RECORDED)
     if marker is None or "turn" not in metafunc.fixturenames:
         return
@@ -64,13 +68,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def ikigai_parts() -> Mapping[str, Any]:
-    """The arguments of `ActorSystem.open` for recorded turns, as provider and tools. Meant to be overridden."""
+    """The arguments of `ActorSystem.open` for recorded turns, such as provider and tools. Override this fixture."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def ikigai_turn_files() -> "Iterator[TurnFiles]":
-    """The files of recorded turns that are open."""
+    """The files of recorded turns that are in use."""
     from ikigai_actors.testing.recorded_turns import TurnFiles
 
     files = TurnFiles()
@@ -82,7 +86,7 @@ def ikigai_turn_files() -> "Iterator[TurnFiles]":
 def recorded_turn(
     request: pytest.FixtureRequest, ikigai_parts: Mapping[str, Any], ikigai_turn_files: "TurnFiles"
 ) -> "ReplayableTurn":
-    """A recorded turn, which `replay` takes once more. For tests with the marker ``recorded``."""
+    """A recorded turn, which `replay` takes again with the present agent. For tests with the marker ``recorded``."""
     if not hasattr(request, "param"):
         pytest.fail('The fixture turn needs a file: @pytest.mark.recorded("support.jsonl").', pytrace=False)
     file, place = request.param

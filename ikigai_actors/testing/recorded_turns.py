@@ -1,4 +1,4 @@
-"""Recorded turns as tests: what the marker ``recorded`` of the pytest plugin needs.
+"""Recorded turns as tests: the implementation of the marker ``recorded`` of the pytest plugin.
 
     @pytest.mark.recorded("support.jsonl")               # a file of ikigai export, beside the test
     def test_support(turn):
@@ -24,7 +24,7 @@ from ikigai_actors.providers.offline import OfflineProvider
 
 
 class ReplayableTurn(Turn):
-    """A turn that replays itself."""
+    """A turn that can replay itself."""
 
     __slots__ = ()
 
@@ -32,10 +32,10 @@ class ReplayableTurn(Turn):
         """Replay the turn; see `ikigai_actors.behaviour.replay`.
 
         Args:
-            how: ``change``, ``edit``, ``run``, ``missing``.
+            how: the arguments of `replay`: ``change``, ``edit``, ``run``, ``missing``.
 
         Returns:
-            The turn as it was taken now; ``how`` says whether it was answered, or diverged.
+            The new turn; its ``how`` says whether it was answered, or diverged.
 
         Raises:
             ProviderError: the model gave no answer.
@@ -47,7 +47,7 @@ class ReplayableTurn(Turn):
 
 
 class TurnFiles:
-    """The files that the tests of one run read; the one that was read last stays open."""
+    """The files that the tests of one run read. The last file stays open."""
 
     def __init__(self) -> None:
         self._closing = ExitStack()
@@ -55,7 +55,7 @@ class TurnFiles:
         self._turns: list[Turn] = []
 
     def turn(self, file: Path, place: int, parts: Mapping[str, Any]) -> ReplayableTurn:
-        """A turn of a file, by its place, in a system that is opened with these parts."""
+        """Return a turn of a file by its index, in a system that is opened with these arguments."""
         if not isinstance(parts, Mapping):
             pytest.fail(f"The fixture ikigai_parts gives a dict of what ActorSystem.open gets, not {parts!r}.", False)
         if self._latest is None or self._latest[0] != file or self._latest[1] is not parts:
@@ -72,7 +72,7 @@ class TurnFiles:
         return ReplayableTurn(**{field.name: getattr(turn, field.name) for field in fields(turn)})
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the open file."""
         self._closing.close()
         self._latest = None
 
@@ -85,7 +85,7 @@ def _is_offline(turn: Turn) -> bool:
 
 
 def file_of(marker: pytest.Mark) -> str | os.PathLike[str]:
-    """The file that a marker names. Raises ``CollectError`` when it names none, or something else."""
+    """Return the path that a marker names. Raises ``CollectError`` when the marker has no path, or other arguments."""
     match marker.args, marker.kwargs:
         case ((str() | os.PathLike() as named,), {}) if not marker.kwargs:
             return named
@@ -95,7 +95,7 @@ def file_of(marker: pytest.Mark) -> str | os.PathLike[str]:
 
 
 def cases_in(file: Path) -> list[str]:
-    """The names of the cases of a file: agent and position of each turn.
+    """Return the names of the cases of a file: the agent and position of each turn.
 
     Raises:
         CollectError: the file cannot be read, or has no turn.

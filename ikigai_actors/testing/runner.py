@@ -1,4 +1,4 @@
-"""`simulate`: a plain function under many schedules, with Hypothesis, or under one that is replayed."""
+"""`simulate`: runs a function under many schedules, with Hypothesis, or replays one schedule."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,7 @@ from ikigai_actors.testing.simulation.schedule import Schedule
 from ikigai_actors.testing.simulation.world import Simulation, simulated
 
 Scenario = Callable[[Simulation], object]
-"""A program under test: it opens a system in the given world, and uses it. An exception that it raises is the failure.
-"""
+"""A program to test: it opens a system in a world, and uses the system. An exception is the failure."""
 
 
 def simulate(
@@ -26,19 +25,19 @@ def simulate(
     """Run a program under drawn schedules and faults; report the simplest that make it fail.
 
     Args:
-        scenario: the program. When its process crashes the program ends there; the system is opened again without it,
-            and every turn that was cut off goes on.
-        after: checks the world in the end, crash or not, when all is at rest.
-        faults: what may go wrong.
-        examples: how many schedules are tried; None takes the number of the profile of Hypothesis.
-        replay: the line that a failure printed: run this one schedule and no other.
+        scenario: the program. When its process crashes, the program ends; the system is opened again without the
+            program, and resumes the turns that were cut off.
+        after: checks the world at the end, when all is at rest, with or without a crash.
+        faults: the faults that may occur, and how many.
+        examples: the number of schedules to try; None takes the number of the Hypothesis profile.
+        replay: the line that a failure has printed. Only this schedule is run.
         steps: the most steps of a run.
         hosts: how many hosts share the agents, as in `Simulation`.
 
     Raises:
         BadInput: an argument cannot be used.
         Broken: an invariant of the runtime did not hold.
-        Stuck: a thread waits for something that can never happen.
+        Stuck: a thread waits for an event that can never happen.
         Endless: the run does not come to rest.
         Exception: what the program or ``after`` raised, under the simplest schedule.
     """

@@ -6,8 +6,9 @@
         ...
         assert len(provider.paid) == 1
 
-It keeps what it was sent, as a service does, so it may be given to a system that is opened again. Like the strictest of
-the services it takes no key and keeps no name of ours: only the results show which batch is whose.
+The provider keeps the batches that it was sent, as a service does, so it can be passed to a system that is opened
+again. Like the strictest services it accepts no idempotency key and does not store our name of a batch: only the
+results show which batch is whose.
 """
 
 import json
@@ -21,16 +22,16 @@ from ikigai_actors.providers.scripted import Script, ScriptedProvider
 
 
 class ScriptedBatches(ScriptedProvider):
-    """Answers from a script, in batches too. An agent's request takes its reply from the script as it joins one."""
+    """A scripted provider with batches. An agent's request takes its reply from the script when it joins a batch."""
 
     counts = True
 
     def __init__(self, replies: Script, polls: int = 1) -> None:
-        """Make a service that has no batch yet.
+        """Begin without batches.
 
         Args:
             replies: The script, as in `ScriptedProvider`.
-            polls: How often a batch is asked for until it has ended.
+            polls: how many times a batch must be asked for before it has ended.
         """
         super().__init__(replies)
         self.paid: list[str] = []
@@ -50,7 +51,7 @@ class ScriptedBatches(ScriptedProvider):
         self._asked: dict[str, int] = {}
 
     def takes_batches(self) -> bool:
-        """Whether it has batches: always."""
+        """Whether the provider has batches: always."""
         return True
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
@@ -59,19 +60,19 @@ class ScriptedBatches(ScriptedProvider):
         return await super().respond(request, on_delta)
 
     async def batch_body(self, request: Request) -> bytes:
-        """The conversation, and the reply that the script has for it."""
+        """Return the request body: the conversation, with the scripted reply."""
         reply = await super().respond(request, lambda delta: None)
         return json.dumps([request.agent, list(request.messages), asdict(reply)], default=str).encode()
 
     def batch_reply(self, request: Request, result: str) -> Reply:
-        """The reply in a result."""
+        """Return the reply that a result contains."""
         given = json.loads(result)
         calls = tuple(ToolCall(**call) for call in given["tool_calls"])
         usage = None if given["usage"] is None else Usage(**given["usage"])
         return Reply(given["text"], calls, given["stop_reason"], usage, tuple(given["blocks"]), given["model"])
 
     async def create_batch(self, id: str, requests: Sequence[BatchRequest]) -> str:  # noqa: A002 - its field's name
-        """Take a batch, refuse it, or take it and say nothing. Raises `ProviderError`."""
+        """Accept a batch, refuse it, or accept it without an answer. Raises `ProviderError`."""
         if self.refused_orders:
             self.refused_orders -= 1
             raise ProviderError("400: no such model", free=True)
@@ -83,31 +84,31 @@ class ScriptedBatches(ScriptedProvider):
         return remote
 
     async def listed_batches(self) -> Sequence[ListedBatch]:
-        """All batches; none with our name of it."""
+        """Return all batches; our names of them are missing."""
         for remote in self._batches:
             self._asked[remote] = self._asked.get(remote, 0) + 1
         return self.orders[::-1]
 
     @property
     def orders(self) -> list[ListedBatch]:
-        """The batches that it has taken, the oldest first."""
+        """The batches that were accepted, oldest first."""
         batches = self._batches.items()
         return [ListedBatch(remote, len(one), self._has_ended(remote), None) for remote, (one, _) in batches]
 
     async def has_ended(self, remote: str) -> bool:
-        """Whether it was asked for often enough."""
+        """Return whether the batch has been asked for often enough."""
         self._asked[remote] = self._asked.get(remote, 0) + 1
         return self._has_ended(remote)
 
     async def batch_results(self, remote: str) -> Sequence[BatchResult]:
-        """The results, the same each time, the last first."""
+        """Return the results, in reverse order, and the same each time."""
         requests, results = self._batches[remote]
         if not results:
             results += [BatchResult(one.custom_id, self._outcome(one.body)) for one in requests]
         return results[::-1]
 
     async def cancel_batch(self, remote: str) -> None:
-        """Give no more results than there are."""
+        """Cancel the rest of a batch. Results that exist stay."""
         self.cancelled.append(remote)
 
     def _has_ended(self, remote: str) -> bool:

@@ -1,6 +1,6 @@
 """Strategies for Hypothesis: prompts, replies of models, signals, schedules and faults.
 
-Each shrinks towards what is plain: a short prompt, a reply of text, no fault, a schedule in order.
+Each shrinks towards the simplest value: a short prompt, a text reply, no fault, a schedule in plain order.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ class Tree:
     """The shape of a tree of agents."""
 
     parents: tuple[int, ...]
-    """For each agent but the first, the number of its parent: 0 is agent 0, 1 the first that is forked."""
+    """For each agent but the first, the number of its parent: 0 is agent 0, 1 the first forked agent."""
 
     def grow(self, root: AgentRef) -> list[AgentRef]:
-        """Fork such a tree under an agent; return that agent and its descendants by number."""
+        """Fork such a tree under an agent. Return that agent and its descendants, by number."""
         agents = [root]
         for parent in self.parents:
             agents.append(agents[parent].fork())
@@ -36,7 +36,7 @@ class Tree:
 
 
 def agent_trees(most: int = 8) -> st.SearchStrategy[Tree]:
-    """Trees of at most ``most`` agents below the first."""
+    """Return a strategy for trees of at most ``most`` agents below the first."""
 
     def shape(choices: Sequence[int]) -> Tree:
         return Tree(tuple(choice % (number + 1) for number, choice in enumerate(choices)))
@@ -45,23 +45,23 @@ def agent_trees(most: int = 8) -> st.SearchStrategy[Tree]:
 
 
 def prompts() -> st.SearchStrategy[str]:
-    """Texts of prompts and mails."""
+    """Return a strategy for texts of prompts and mails."""
     storable = st.characters(exclude_categories=["Cs"], exclude_characters="\0")  # what UTF-8 has; codec= is slow
     text = st.text(storable, min_size=1, max_size=20)
     return st.sampled_from(WORDS) | text.filter(lambda said: bool(said.strip()))
 
 
 def tool_calls(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ToolCall]:
-    """Calls that a model may ask for.
+    """Return a strategy for calls that a model may make.
 
-    These, tools by name without arguments, ``fork``, and a tool that does not exist.
+    It draws from ``tools`` (names stand for calls without arguments), ``fork``, and a tool that does not exist.
     """
     calls = [ToolCall(one) if isinstance(one, str) else one for one in tools]
     return st.sampled_from([*calls, ToolCall("fork", {"prompt": "go on"}), ToolCall("fork"), ToolCall("nowhere")])
 
 
 def replies(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ScriptedReply]:
-    """Answers of a model: text, calls, a stream, an error, a stream that breaks off."""
+    """Return a strategy for answers of a model: text, calls, a stream, an error, a stream that breaks off."""
     text: st.SearchStrategy[Any] = st.sampled_from(("yes", "no", "Ja. 💡"))
     calls = st.lists(tool_calls(tools), min_size=1, max_size=3)
     return (
@@ -74,19 +74,19 @@ def replies(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ScriptedR
 
 
 def signals() -> st.SearchStrategy[Signal]:
-    """The signals."""
+    """Return a strategy for signals."""
     return st.sampled_from([Signal.CONT, Signal.STOP, Signal.INT, Signal.TERM, Signal.KILL])
 
 
 @st.composite
 def schedules(draw: st.DrawFn, most: int = DEVIATIONS) -> Schedule:
-    """Schedules with at most ``most`` choices that are not plain; shrinks to the fewest of them."""
+    """Draw a schedule with at most ``most`` deviating choices. It shrinks to the fewest of them."""
     horizon, count = draw(st.sampled_from(HORIZONS)), draw(st.integers(0, most))
     drawn = draw(st.lists(st.integers(0, horizon * VARIETY - 1), min_size=count, max_size=count))
     return Schedule({one // VARIETY: 1 + one % VARIETY for one in drawn})
 
 
 def faults(most: Faults = ALL) -> st.SearchStrategy[Faults]:
-    """Faults, at most ``most`` in a run."""
+    """Return a strategy for faults, with at most ``most`` in a run."""
     possible = [name for name in most.__slots__ if getattr(most, name)]
     return st.builds(Faults, **{name: st.integers(0, getattr(most, name)) for name in possible})

@@ -1,7 +1,7 @@
-"""Deliveries from outside, by the commits: the law ``arrival``.
+"""Deliveries from outside, checked by the commits: the invariant ``arrival``.
 
-The commit that takes a delivery also writes what it becomes, a mail, a prompt or a request for a child, and no other
-commit does; a delivery that comes again does nothing. What a sender was answered is there.
+The commit that takes a delivery also writes the mail, the prompt or the request for a child that it becomes, and no
+other commit does. A repeated delivery changes nothing. If a sender got an answer, its delivery is committed.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,15 @@ _MARK = "delivery: "
 
 
 def arriving_text(number: int) -> str:
-    """The text that a delivery brings."""
+    """Return the text of a delivery in a run."""
     return f"{_MARK}{number}"
 
 
 class ArrivalOracle:
-    """Follows the deliveries of a run from outside. Each has a text of its own, and the number of that as its id."""
+    """Follows the deliveries of a run.
+
+    The text of each is unique and has a number, which is also the id of the delivery.
+    """
 
     def __init__(self) -> None:
         self._status: dict[str, str] = {}
@@ -39,7 +42,7 @@ class ArrivalOracle:
             raise Broken(f"arrival: a commit takes the deliveries {sorted(taken)}, and does what {acts} want")
 
     def answered(self, number: int, status: str) -> None:
-        """Check what a sender was answered: it is committed."""
+        """Check that the delivery for which a sender got this answer is committed."""
         known = self._status.get(str(number))
         if known is None or (known != status and known != "taken"):
             raise Broken(f"arrival: the sender of {number} was answered {status!r}; committed is {known}")

@@ -1,4 +1,4 @@
-"""The ground of the rules of both machines: the world, the acknowledgements in it, and the replies of models."""
+"""The base of the rules of both machines: the world, the acknowledged results, and the replies of models."""
 
 import sys
 from collections import deque
@@ -58,25 +58,25 @@ from ikigai_actors.tools.function import Tool
 from supervisors.signals import Signal
 
 PATIENCE = 300.0
-"""Seconds after which a blocking call is given up: it may wait for a stopped agent, or forever."""
+"""The seconds after which a blocking call is given up. The call may wait for a stopped agent, or forever."""
 
 PERIOD = 60.0
-"""The period of a supervisor whose restarts are limited, in seconds: as long as `comes_to_rest` waits, so that a
+"""The period, in seconds, of a supervisor whose restarts are limited. It is as long as `comes_to_rest` waits, so that a
 restart can lie exactly one period back.
 """
 
 MOST_PERIODS = 20
-"""How often as long as a restart counts a run may take to come to rest."""
+"""The most periods that a run may take to come to rest."""
 
 AGENTS = st.runner().flatmap(lambda machine: st.integers(0, machine.MOST_AGENTS * machine.MOST_HOSTS - 1))
-"""The number of an agent, counted from agent 0; after the last one it begins again, at the next host."""
+"""The number of an agent, from 0 for agent 0. Numbers after the last agent start again, at the next host."""
 
 
 class Stage(RuleBasedStateMachine):
-    """The part of a machine that has no rules."""
+    """The base of a machine, without rules."""
 
     world: Simulation
-    """The world of the run, once it has begun."""
+    """The world of the run. Set when the run begins."""
 
     commits: CommitCheck
     """Checks each commit of the world."""
@@ -85,53 +85,53 @@ class Stage(RuleBasedStateMachine):
     """Follows the timers of the world."""
 
     memory: MemoryCheck
-    """Checks the contents of summaries and requests."""
+    """Checks the contents of summaries and requests in the world."""
 
     groups: GroupOracle
     trees: TreeOracle
-    """Follows its groups and monitors."""
+    """Follows the file trees, groups and monitors of the world."""
 
     ruled: RuleOracle
-    """Follows the rules of its agents."""
+    """Follows the rules of agents about tool calls."""
 
     words: WordOracle
-    """Follows the words into turns."""
+    """Follows steering messages into turns."""
 
     interrupts: InterruptOracle
-    """Follows prompts with an INT after them."""
+    """Follows prompts that an INT interrupts."""
 
     keys: KeyOracle
-    """Follows what is asked for under keys."""
+    """Follows the calls that are made with keys."""
 
     deliveries: DeliveryOracle
-    """Follows its events, and who gets them."""
+    """Follows events and their deliveries to receivers."""
 
     arrivals: ArrivalOracle
-    """Follows what comes from outside."""
+    """Follows deliveries from outside."""
 
     questions: QuestionOracle
-    """Follows its questions to people."""
+    """Follows questions to people."""
 
     upkeep: UpkeepOracle
-    """Knows what was pruned."""
+    """Follows what was pruned and imported."""
 
     hashes: HashOracle
-    """Follows the hashes of its messages."""
+    """Follows the hashes of messages."""
 
     spans: SpanOracle
-    """Follows the ends of its turns."""
+    """Follows the ends of turns, and their spans."""
 
     former: FormerOracle
-    """Knows what it has looked like."""
+    """Follows the values that rows had earlier."""
 
     LIMIT = 12
-    """The most agents that live at once: runs stay short."""
+    """The most agents that live at once, so that runs stay short."""
 
     MOST_AGENTS = 8
-    """How many agents a rule can name."""
+    """The number of agents that rules can name."""
 
     MOST_HOSTS = 1
-    """How many hosts a rule can name."""
+    """The number of hosts that rules can name."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class Stage(RuleBasedStateMachine):
     # What subclasses may replace
 
     def provider(self) -> Provider:
-        """The default provider: a script of drawn replies, and ``ok`` when that is used up."""
+        """The default provider: a script of drawn replies, and then ``ok``."""
         return OwnCode(self._answer)
 
     def providers(self) -> Mapping[str, Provider]:
@@ -161,31 +161,31 @@ class Stage(RuleBasedStateMachine):
         return {}
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
-        """The checks after each commit of the world."""
+        """The functions that check each commit of the world."""
         followed = (self.timers, self.groups, self.merges, self.upkeep, self.hashes, self.spans, self.ruled, self.trees)
         outside = (self.deliveries, self.arrivals, self.questions)
         oracles = (self.memory, self.ledger.oracle, self.commits, self.words, self.keys, *followed, *outside)
         return (*(oracle.committed for oracle in oracles), StampOracle(self.world).committed)
 
     def comes_to_rest(self) -> None:
-        """Let everything happen that can; then nobody may be left waiting."""
+        """Let everything happen that can happen, and check that nobody is left waiting."""
         raise NotImplementedError
 
     def crashed(self) -> None:
-        """Go on after the end of the process that was asked."""
+        """Go on after the process that a rule has used has crashed."""
         self.ledger.open.clear()
         self.world.recover()
 
     def excuses(self, trouble: IkigaiError) -> bool:
-        """Whether the database, or the host that was asked, may fail so."""
+        """Return whether the database, or the host that a rule has used, may fail with this error."""
         return isinstance(trouble, StoreUnavailable) and self.world.luck.spent("unreadable")
 
     def runs(self, process: Process) -> bool:
-        """Whether a process can be asked."""
+        """Return whether a process can be used."""
         return process is self.world.process
 
     def serves(self) -> bool:
-        """Whether somebody is there who could answer."""
+        """Return whether any process can answer."""
         return True
 
     # Its begin and its end
@@ -224,7 +224,10 @@ class Stage(RuleBasedStateMachine):
         self.ledger.known[self.system.root.uuid] = None
 
     def teardown(self) -> None:
-        """Let it come to rest, look at everything once more, and close it. A run that has failed is left as it is."""
+        """Let the world come to rest, check everything once more, and close it.
+
+        A world whose run has failed is left as it is.
+        """
         if not hasattr(self, "world"):
             return
         ended = sys.exc_info()[1]  # a failure, or an example that is full: Hypothesis gives no choices any more
@@ -245,16 +248,16 @@ class Stage(RuleBasedStateMachine):
         return self.world.system
 
     def agent(self, number: int) -> AgentRef:
-        """The agent with a number; dead agents count too."""
+        """Return the agent with this number; dead agents count too."""
         return self.agents(number)[0]
 
     def agents(self, *numbers: int) -> list[AgentRef]:
-        """Agents with these numbers, all at the host that the first number names."""
+        """Return the agents with these numbers, as handles of the host that the first number names."""
         known = list(self.ledger.known)
         return [self.system.handle(known[number % len(known)]) for number in numbers]
 
     def attempt(self, act: Callable[[], Any], then: Callable[[Any], None] = lambda answer: None) -> None:
-        """Do something that may be refused or cut off by a crash; ``then`` gets an acknowledged result."""
+        """Do something that may be refused or cut off by a crash. ``then`` gets the result if it was acknowledged."""
         try:
             answer = act()
         except ProcessCrashed:
@@ -278,31 +281,31 @@ class Stage(RuleBasedStateMachine):
         self.world.note("refused", f"{type(error).__name__}: {error}")
 
     def worded(self, what: str, text: str) -> str:
-        """The text of a prompt or a mark: this one, unless each must differ from all others."""
+        """Return the text for a prompt or a mark: ``text`` itself, or a unique one if all must differ."""
         return text
 
     def fact(self) -> str:
-        """A word that nobody has said before; what is said with it is to be remembered."""
+        """Return a new unique word. Messages that contain it must be remembered."""
         self.fact_number += 1
         return f"FACT-{self.fact_number}"
 
     def prompted(self, agent: AgentRef, text: str = "go", **how: Any) -> None:
-        """Prompt an agent; nobody waits. ``how`` are further arguments of `AgentRef.prompt`."""
+        """Prompt an agent without waiting for the answer. ``how`` are further arguments of `AgentRef.prompt`."""
         said = self.worded("prompt", text)
         self.attempt(lambda: agent.prompt(said, **how), lambda future: self.note_prompt(said, future))
 
     def note_prompt(self, text: str, future: Future[Reply]) -> None:
-        """Note that a prompt has no answer yet."""
+        """Note that a prompt waits for its answer."""
         self.ledger.open.append(future)
 
     def hear(self, who: int) -> None:
-        """Give an agent enough prompts that its history can be summarised."""
+        """Send an agent enough prompts that its history can be summarised."""
         for text in ("one", "two", "three"):
             self.prompted(self.agent(who), f"{text} {self.fact()}")
         self.attempt(self.world.settle)  # the process may end: its handles are of no use then
 
     def summarise(self, who: int, answer: str, *, before: bool) -> None:
-        """A model, or a person, summarises what an agent has heard, and has heard more ``before``."""
+        """Have a model or a person summarise an agent's history; with ``before``, after further prompts."""
         if before:
             self.hear(who)
         if answer == GIVEN:
@@ -313,19 +316,19 @@ class Stage(RuleBasedStateMachine):
         self.attempt(lambda: self.agent(who).compact(timeout=PATIENCE))
 
     def fork_of(self, parent: AgentRef, prompt: str | None = None, at: int | None = None) -> None:
-        """An agent makes a child."""
+        """Fork a child of an agent."""
         text = None if prompt is None else self.worded("prompt", prompt)
         self.attempt(
             lambda: parent.fork(text, at=at, timeout=PATIENCE), lambda child: self.ledger.known.setdefault(child.uuid)
         )
 
     def prompt_once(self, agent: AgentRef, key: str) -> None:
-        """Prompt an agent under a key; nobody waits."""
+        """Prompt an agent with a key, without waiting for the answer."""
         said = keyed_text("prompt", agent.uuid, key)
         self.attempt(lambda: agent.prompt(said, key=key), self.ledger.open.append)
 
     def fork_once(self, parent: AgentRef, key: str) -> None:
-        """An agent makes a child under a key; or hears again which one that is."""
+        """Fork a child with a key, or get the child of an earlier fork with that key."""
 
         def born(child: AgentRef) -> None:
             self.keys.heard(said, child.uuid)
@@ -335,7 +338,7 @@ class Stage(RuleBasedStateMachine):
         self.attempt(lambda: parent.fork(said, key=key, timeout=PATIENCE), born)
 
     def forks_of(self, parent: AgentRef, prompts: Sequence[str | None]) -> None:
-        """An agent makes several children in one unit."""
+        """Fork several children of an agent in one unit."""
         texts = [None if prompt is None else self.worded("prompt", prompt) for prompt in prompts]
 
         def born(children: list[AgentRef]) -> None:
@@ -345,7 +348,7 @@ class Stage(RuleBasedStateMachine):
         self.attempt(lambda: parent.fork(prompts=texts, timeout=PATIENCE), born)
 
     def set_mark(self, agent: AgentRef, text: str) -> None:
-        """An agent sets a mark."""
+        """Set a mark in an agent's history."""
         label = self.worded("mark", text)
 
         def marked(position: int) -> None:
@@ -354,7 +357,7 @@ class Stage(RuleBasedStateMachine):
         self.attempt(lambda: agent.mark(label, timeout=PATIENCE), marked)
 
     def merge_of(self, by: AgentRef, child: AgentRef, how: str, positions: Sequence[int] = ()) -> None:
-        """Let an agent take in what another one has said."""
+        """Merge an agent into another one."""
         new = self.merges.news(by.uuid, child.uuid)
 
         def merge() -> None:
@@ -367,7 +370,7 @@ class Stage(RuleBasedStateMachine):
         self.attempt(merge)
 
     def goes_on_for(self, steps: int) -> None:
-        """This many steps are taken, or fewer if nothing is left but that time passes."""
+        """Take this many steps; fewer if only time can pass."""
 
         def run() -> None:
             for _ in range(steps):
@@ -378,7 +381,7 @@ class Stage(RuleBasedStateMachine):
         self.attempt(run)
 
     def waits(self, waiter: AgentRef, agents: list[AgentRef] | None, seconds: int) -> None:
-        """Let an agent wait for others, or for mail; check the reason why the wait ends."""
+        """Let an agent wait for others or for mail, and check the reason why the wait ends."""
         clock = self.world.clock
         deadline, wrong = clock.now_ms() + seconds * 1000, clock.wrong
 
@@ -408,11 +411,11 @@ class Stage(RuleBasedStateMachine):
         self.interrupts.check(agent.uuid, asked, again)
 
     def signalled(self) -> None:
-        """Note that a signal was acknowledged: a paused agent must get no further."""
+        """Note that a signal was acknowledged: a paused agent must not go on."""
         self.ledger.stopped(self.system, self.commits)
 
     def kill_agent(self, agent: AgentRef, *, spread: bool) -> None:
-        """Kill an agent, perhaps with all below it: they must be dead then, unless adopted meanwhile."""
+        """Kill an agent, perhaps with all below it. They must then be dead, unless they were adopted meanwhile."""
         below = [record.uuid for record in self.below(agent.uuid)] if spread else []
 
         def killed(victims: list[AgentRef]) -> None:
@@ -423,18 +426,18 @@ class Stage(RuleBasedStateMachine):
         self.attempt(lambda: agent.kill(cascade=spread, timeout=PATIENCE), killed)
 
     def below(self, top: str) -> list[AgentRecord]:
-        """The living agents below one."""
+        """Return the living agents below an agent."""
         return self.system._store.read(lambda tx: descendants(tx, top))
 
     def send_mail(self, by: AgentRef, to: AgentRef, body: str) -> None:
-        """An agent sends another one a mail."""
+        """Send a mail from an agent to another."""
         self.attempt(
             lambda: by.send(to, body, timeout=PATIENCE),
             lambda number: self.ledger.was_sent(by.uuid, to.uuid, number, body),
         )
 
     def steer_agent(self, agent: AgentRef, *, now: bool) -> None:
-        """Say a word into the turn of an agent."""
+        """Send a steering message to an agent."""
         asked, text = self.world.calling or self.world.process, f"word {self.fact()}"
 
         def said(receipt: Receipt) -> None:
@@ -443,13 +446,13 @@ class Stage(RuleBasedStateMachine):
         self.attempt(lambda: agent.steer(text, now=now), said)
 
     def send_to_group(self, agent: AgentRef, group: str) -> None:
-        """An agent sends a mail to a group."""
+        """Send a mail from an agent to a group."""
         self.tokens += 1
         body = f"{TO_GROUP}{group} {self.tokens}"
         self.attempt(lambda: agent.send(f"group:{group}", body, timeout=PATIENCE))
 
     def set_timer(self, agent: AgentRef, prompt: bool, **when: Any) -> None:
-        """An agent is reminded of something later."""
+        """Set a timer of an agent."""
         self.tokens += 1
         text = f"reminder {self.tokens}"
         self.attempt(
@@ -458,15 +461,15 @@ class Stage(RuleBasedStateMachine):
         )
 
     def read_mail_of(self, agent: AgentRef) -> None:
-        """An agent reads its mail."""
+        """Read an agent's mail."""
         self.attempt(lambda: agent.read_mail(timeout=PATIENCE), lambda mails: self.ledger.reads(agent.uuid, mails))
 
     def living(self) -> list[AgentRecord]:
-        """The living agents."""
+        """Return the records of the living agents."""
         return [record for record in self.system.agents() if record.living]
 
     def script(self, agent: AgentRef, *answers: ScriptedReply) -> None:
-        """The next replies of an agent's model."""
+        """Set the next replies of an agent's model."""
         self.answers.setdefault(agent.uuid, deque()).extend(map(self._filled_in, answers))
 
     def _answer(self, request: Request) -> ScriptedReply:

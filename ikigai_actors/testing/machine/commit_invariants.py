@@ -1,4 +1,4 @@
-"""Invariants of commits, checked from what each of them changes. Cheap: `AgentTreeMachine` checks every commit.
+"""Invariants that are checked after each commit, from its changes. The checks are cheap.
 
     owner       a log grows by one position after the other, and a reply or a result is in an open turn
     fenced      a dead agent writes nothing, sends nothing, forks nothing, and stays dead
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from ikigai_actors.testing.simulation.world import Simulation
 
 SLACK = 2_000
-"""Milliseconds that may pass between a decision and its commit, while the store is busy."""
+"""The milliseconds that may pass between a decision and its commit, while the store is busy."""
 
 _CHANGES_TREE = frozenset({"rename", "adopt", "bury"})
 _RESTARTED_AFTER = {"permanent": {Cause.CRASHED, Cause.EXITED}, "transient": {Cause.CRASHED}, "temporary": set[Cause]()}
@@ -66,7 +66,7 @@ _SHOWN = re.compile(r"^mail (\d+) from ", re.MULTILINE)
 
 @dataclass(slots=True)
 class Standing:
-    """The state of an agent, by the commits so far."""
+    """The state of an agent according to the commits so far."""
 
     supervisor: str | None
     head: int
@@ -74,49 +74,51 @@ class Standing:
     restart: str = "permanent"
     status: str = "running"
     calls: set[str] = field(default_factory=set)
-    """Ordinary calls of its last reply that have no result and do not wait for a person."""
+    """The ordinary calls of the agent's last reply that have no result and do not wait for a person."""
     cut_off: bool = False
-    """Whether these calls were another host's and the turn was not resumed: none of them runs, and no fork waits for
-    them.
+    """Whether these calls were another host's and the turn was not resumed. Then none of them runs, and forks do not
+    wait for them.
     """
     given: bool = False
-    """Whether a host has given agents to another one, which is no crash."""
+    """Whether a host has given the agent to another host, which is no crash."""
     left: bool = False
-    """Whether its turn was cut off, and its host does not go on with it."""
+    """Whether the agent's turn was cut off, and its host does not resume it."""
     resumed: tuple[int, int] = (0, 0)
-    """To which position its turn had come when a host went on with it last, and how often from there."""
+    """The position that the turn had reached when a host last resumed it, and how often it was resumed from there."""
     mailed: int = 0
     unread: dict[int, str] = field(default_factory=dict)
-    """The unread mails but prompts: the sender of each by number, empty for a person."""
+    """The unread mails except prompts: the sender by the number of the mail, empty for a person."""
     prompts: set[int] = field(default_factory=set)
-    """The numbers of its mails of kind ``prompt`` that it has not taken up."""
+    """The numbers of the agent's mails of kind ``prompt`` that it has not taken up."""
     interrupted: set[int] = field(default_factory=set)
-    """The turns among them for which an INT came from another process."""
+    """The prompts among them that another process has interrupted."""
     withdrawn: set[int] = field(default_factory=set)
-    """The prompts among them that were withdrawn, or had been taken up when somebody tried."""
+    """The prompts among them that were withdrawn, or that were taken up before somebody tried to withdraw them."""
     paused: bool = False
-    """Whether it is stopped, has heard of that, and has no request in flight."""
+    """Whether the agent is stopped, has got the signal, and has no request in flight."""
     heard_stop: bool = False
-    """Whether it is stopped and has heard of that, whatever is in flight."""
+    """Whether the agent is stopped and has got the signal, even if a request is in flight."""
     intensity: int = DEFAULT_INTENSITY
     period: int = DEFAULT_PERIOD
     restarts: list[int] = field(default_factory=list)
-    """When it restarted children, counted since its own restart or the latest change of its rules."""
+    """The times at which the agent restarted children, since its own restart or the latest change of its
+    supervision.
+    """
     restarted: int = 0
-    """When it was restarted itself."""
+    """The time at which the agent was restarted itself."""
     uncertain: bool = False
-    """Whether its rules have changed: decisions by the earlier rules may still be committed."""
+    """Whether the agent's rules have changed, so that decisions by the earlier rules may still be committed."""
     gave_up: bool = False
     name: str | None = None
     asked_for: Expected | None = None
-    """The type that its latest prompt asks for."""
+    """The type of value for which the agent's latest prompt asks; None for any answer."""
 
 
 class CommitCheck:
-    """Follows the commits of a run."""
+    """Checks the commits of a run."""
 
     def __init__(self, world: "Simulation") -> None:
-        """Make one for a world without any commit yet."""
+        """Begin for a world without commits."""
         self._world = world
         self.agents: dict[str, Standing] = {}
         self._tree = 0

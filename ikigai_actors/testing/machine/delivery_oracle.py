@@ -1,8 +1,8 @@
-"""Events for receivers outside, by the commits: the law ``delivery``.
+"""Events for outside receivers, checked by the commits: the invariant ``delivery``.
 
 The commit that ends a turn, or asks a person, posts that event, and no other commit does. A delivery is sent when it is
 committed, under the id of its row, in the order of its agent's events, and its result is written by the host that has
-the agent. At rest nothing is left that is due.
+the agent. At rest no delivery is due.
 """
 
 import json
@@ -26,10 +26,10 @@ _OF_MESSAGES = ("turn.done", "turn.failed", "turn.interrupted", "question.asked"
 
 
 class DeliveryOracle:
-    """Follows the events of a run, and what its receiver got."""
+    """Follows the events of a run, and the deliveries that its receiver got."""
 
     def __init__(self, world: "Simulation") -> None:
-        """Make one for a world without any commit yet."""
+        """Begin for a world without commits."""
         self._world = world
         self.subscriptions: list[str] = []
         self._tries: dict[DeliveryKey, int] = {}
@@ -54,7 +54,7 @@ class DeliveryOracle:
         self._check_receipts()
 
     def check_rest(self) -> None:
-        """Check that nothing is left that is due, and that all was received that is said to be."""
+        """Check that no delivery is due, and that the receiver got all deliveries that are recorded as received."""
         now, rows = self._world.clock.now_ms(), self._rows()
         received = [one.id for one in self._world.receiver.receipts]
         for row in rows.values():

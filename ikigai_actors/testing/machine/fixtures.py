@@ -1,4 +1,4 @@
-"""The cast of `AgentTreeMachine`: its tool, the calls of its models, and the agents' own code."""
+"""The tool, the model replies and the agents' own code that `AgentTreeMachine` uses."""
 
 import asyncio
 from collections import Counter
@@ -15,10 +15,10 @@ from ikigai_actors.tools.function import Result, Tool, tool
 from ikigai_actors.tools.policy import ToolTraits
 
 WORK = "work"
-"""The tool of the machine, which is not idempotent."""
+"""The name of the machine's tool, which is not idempotent."""
 
 TOKEN = "_token"
-"""The name by which models are offered the property ``$token`` of `Work`: services take none with ``$``."""
+"""The name under which models see the property ``$token`` of `Work`, because services refuse names with ``$``."""
 
 TOOL_CALLS = (
     WORK,
@@ -28,17 +28,17 @@ TOOL_CALLS = (
     ToolCall("wait", {"timeout": 5}),
     ToolCall("wait", {"children": True, "timeout": 60}),
 )
-"""The calls that models make."""
+"""The calls that the scripted models make."""
 
 STREAM = Stream(("bit ", "by ") * 6, delay=0.1)
-"""An answer that those who look on see come, also when they hear of it late."""
+"""A streamed answer that subscribers can see arrive, even if they get events late."""
 
 SLOW = Stream(("at ", "last"), delay=1.0)
-"""An answer that takes time."""
+"""An answer that takes some time."""
 
 
 class Work(Tool):
-    """A tool that must not run twice for a call."""
+    """A tool that must not run twice for one call."""
 
     name = WORK
     timeout = 10.0
@@ -64,16 +64,16 @@ class Work(Tool):
         return self.call(arguments)
 
     def check(self) -> None:
-        """Check ``once``: a tool that is not idempotent runs once for each call."""
+        """Check the invariant ``once``: a tool that is not idempotent runs once for each call."""
         if twice := [token for token, runs in self.runs.items() if runs > 1]:
             raise Broken(f"once: {WORK} ran again for call {', '.join(twice)}")
 
 
 NOTES = "notes"
-"""The provider that writes summaries; its models are `SUMMARIES`."""
+"""The name of the provider that writes summaries; its models are the keys of `SUMMARIES`."""
 
 GIVEN = "given"
-"""In place of a model: the summary is a person's."""
+"""A value in place of a model: the summary is written by a person."""
 
 SUMMARIES: Mapping[str, ScriptedReply] = {
     "short": "what was said",
@@ -83,11 +83,11 @@ SUMMARIES: Mapping[str, ScriptedReply] = {
     "fails": ProviderError("no summary today"),
     "late": Stream(("what ", "was said"), delay=3.0),
 }
-"""The answer to the request for a summary, by model; by ``facts`` the facts that it was sent."""
+"""The reply to a request for a summary, by model. The model ``facts`` replies with the facts in the request."""
 
 
 def notes_of(request: Request) -> ScriptedReply:
-    """The answer to a request for a summary."""
+    """Return the reply to a request for a summary."""
     if request.model != "facts":
         return SUMMARIES[request.model]
     texts = [block["text"] for one in request.messages for block in one["content"] if block["type"] == "text"]
@@ -96,7 +96,7 @@ def notes_of(request: Request) -> ScriptedReply:
 
 
 class Notes(ScriptedProvider):
-    """A script that ignores cancellation: it answers a little later, when nothing listens any more."""
+    """A scripted provider that ignores cancellation: it replies a little later, when nobody waits any more."""
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         try:
@@ -107,16 +107,16 @@ class Notes(ScriptedProvider):
 
 
 SEEING = "look_around"
-"""The tool whose results are long."""
+"""The name of the tool whose results are long."""
 
 
 @tool(name=SEEING, idempotent=True)
 def look_around(place: str) -> str:
-    """Look around somewhere; what there is to see is a long text."""
+    """Return a long text about a place."""
     return f"At {place}: {'a tree and a stone, ' * 120}"
 
 
 class OwnCode(Notes):
-    """A script that is the agents' own code: an error that it raises is a crash, unless it is a `ProviderError`."""
+    """A scripted provider that counts as the agents' own code: its errors, except `ProviderError`, are crashes."""
 
     own_code = True

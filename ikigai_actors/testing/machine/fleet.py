@@ -1,4 +1,4 @@
-"""`FleetMachine`: Hypothesis makes up a program for agents that several hosts share, and what becomes of the hosts.
+"""`FleetMachine`: Hypothesis generates programs for agents that several hosts share, with faults of the hosts.
 
 Any host is asked for any agent; hosts are killed, stopped, cut off, drained and started again, and agents are moved.
 The invariants, by the names with which their failures begin: those of each commit and request that `AgentTreeMachine`
@@ -12,12 +12,11 @@ has, and
     history               every agent's history in the database is what copying at each fork gives
     once, mail, rule, timer, delivery, arrival, question, group, monitor, cascade, supervised, quiescence
                           as `AgentTreeMachine` has them
-    former                as `AgentTreeMachine` has it
-    together              siblings that are restarted together live in the shard of their supervisor
-    placed                at rest every living agent has one actor, or is woken, at the host of its shard alone
-    followed              an actor follows what another host has done to its agent
-    told                  nobody who asks an agent for something hears that it has moved
-    heard                 who prompts an agent hears the answer that its log has, and a watcher of a host hears each
+    former                as `AgentTreeMachine` has it together              siblings that are restarted together live
+    in the shard of their supervisor placed                at rest every living agent has one actor, or is woken, at the
+    host of its shard alone followed              an actor follows what another host has done to its agent told
+    no caller of an agent gets an error because the agent has moved heard                 who prompts an agent hears the
+    answer that its log has, and a watcher of a host hears each
                           message once, in the order of its log
     program, build        which hosts may live beside newer tables, and which build begins a call that was approved: see
                           `ikigai_actors.testing.machine.version_oracle`
@@ -47,13 +46,13 @@ from supervisors.signals import Signal
 
 
 class FleetMachine(AimedFleetRules, VersionRules, StreetRules, QuestionRules, AgentRules):
-    """Drives agents that several hosts share; subclass it to add rules, tools and invariants."""
+    """A state machine for agents that several hosts share. Subclass it to add rules, tools and invariants."""
 
     # Rules for agents
 
     @rule(who=AGENTS, how=st.sampled_from(("slow", "wait", WORK, "crash")))
     def prompt_and_go_on(self, who: int, how: str) -> None:
-        """An agent is prompted, and whatever comes next finds it in the middle of its turn, or after a crash."""
+        """Prompt an agent, so that the next rule finds the agent in its turn, or after a crash."""
         agent = self.agent(who)
         calls = {"wait": ToolCall("wait", {"timeout": 5}), WORK: ToolCall(WORK)}
         replied: dict[str, ScriptedReply] = {"slow": SLOW, "crash": LookupError("a defect of its own")}
@@ -63,14 +62,14 @@ class FleetMachine(AimedFleetRules, VersionRules, StreetRules, QuestionRules, Ag
 
     @rule(who=AGENTS, commit=st.integers(1, 4), committed=st.booleans())
     def mark_and_crash(self, who: int, commit: int, committed: bool) -> None:
-        """An agent sets a mark, and whichever host makes one of the next commits ends there."""
+        """Set a mark, and end the process of the host that makes one of the next commits."""
         agent = self.agent(who)
         self.world.crash_at(CrashPoint(commit, committed))
         self.set_mark(agent, "here")
 
     @rule(who=AGENTS, other=AGENTS, how=st.sampled_from(("rename", "adopt", "stop", "join", "supervise", "remind")))
     def change_at_rest(self, who: int, other: int, how: str) -> None:
-        """A row changes in place between two moments at rest, of which one may ask later."""
+        """Change a row in place between two moments at rest, whose values are checked later."""
         self.comes_to_rest()
         acts: dict[str, Callable[[], None]] = {
             "rename": lambda: self.rename(who, "ann"),
@@ -87,7 +86,7 @@ class FleetMachine(AimedFleetRules, VersionRules, StreetRules, QuestionRules, Ag
 
     @rule(who=AGENTS, to=HOSTS)
     def move(self, who: int, to: int) -> None:
-        """An agent moves to another host, with those below it."""
+        """Move an agent to another host, with those below it."""
         agent = self.agent(who).uuid
         owner = next((one.owner for one in self.living() if one.uuid == agent), None)
         for host in self.world.hosts:
@@ -96,23 +95,23 @@ class FleetMachine(AimedFleetRules, VersionRules, StreetRules, QuestionRules, Ag
 
     @rule(host=HOSTS)
     def drain(self, host: int) -> None:
-        """A host gives all its agents away."""
+        """Let a host give all its agents away."""
         drained = self.host(host)
         self.attempt(lambda: drained.drain(PATIENCE))
 
     @rule(host=HOSTS)
     def kill_host(self, host: int) -> None:
-        """The process of a host ends where it is."""
+        """Kill the process of a host at its current step."""
         self.host(host).kill()
 
     @rule(host=HOSTS, leases=st.sampled_from((0.3, 0.7, 0.8, 0.9, 1.0, 1.1, 2.0)))
     def stop_for(self, host: int, leases: float) -> None:
-        """A host is stopped for a time."""
+        """Stop a host for a time."""
         self._stop(self.host(host), leases)
 
     @rule(who=AGENTS, leases=st.sampled_from((1.1, 2.0)))
     def stop_at_work(self, who: int, leases: float) -> None:
-        """The host of an agent is stopped in the middle of a turn, and wakes up when others run the agent."""
+        """Stop the host of an agent in the middle of a turn, until other hosts run the agent."""
         agent = self.agent(who)
         self.script(agent, SLOW)
         self.prompted(agent)
@@ -128,34 +127,37 @@ class FleetMachine(AimedFleetRules, VersionRules, StreetRules, QuestionRules, Ag
 
     @rule(host=HOSTS, ahead=st.booleans())
     def kill_and_leap(self, host: int, ahead: bool) -> None:
-        """The process of a host ends, and the wall clock of the server is set: the others notice all the same."""
+        """Kill a host, and set the wall clock of the database server.
+
+        The other hosts must notice the death all the same.
+        """
         self.host(host).kill()
         self.world.clock.jump(LEAP if ahead else -LEAP)
         self.pass_leases(LEASES + 1)
 
     @rule(host=HOSTS)
     def freeze(self, host: int) -> None:
-        """A host is stopped."""
+        """Stop a host."""
         self.host(host).freeze()
 
     @rule(host=HOSTS, silent=st.booleans())
     def partition(self, host: int, silent: bool) -> None:
-        """A host is cut off from the database."""
+        """Cut a host off from the database."""
         self.host(host).partition(silent=silent)
 
     @rule(host=HOSTS, seconds=st.sampled_from((0.3, 0.5, 1.0)))
     def hear_late(self, host: int, seconds: float) -> None:
-        """A host hears late of what others commit."""
+        """Delay the hints about commits that a host gets."""
         self.host(host).hear_late(seconds)
 
     @rule(host=HOSTS, begins=st.booleans())
     def look_on(self, host: int, begins: bool) -> None:
-        """Somebody looks on at a host, and sees replies as they come; or does no more."""
+        """Begin or end a subscription at a host to replies in progress."""
         self.attempt(lambda: self.facts.look_on(self.host(host), begins))
 
     @rule(host=HOSTS)
     def disconnect(self, host: int) -> None:
-        """The connections of a host break, sooner and later after a renewal: nobody takes it for dead meanwhile."""
+        """Break the connections of a host shortly after a renewal of its lease. No other host may take it for dead."""
         broken = self.host(host)
         self.pass_leases(1.1)  # it is there for a whole lease
         for _ in range(3):
@@ -165,27 +167,27 @@ class FleetMachine(AimedFleetRules, VersionRules, StreetRules, QuestionRules, Ag
 
     @rule()
     def recover(self) -> None:
-        """Hosts that are stopped, cut off or hear late go on."""
+        """Let hosts go on that are stopped, cut off or delayed."""
         for host in self.world.hosts:
             if host.running is not None:
                 self.attempt(host.recover)
 
     @rule(host=st.none() | HOSTS, ahead=st.booleans())
     def set_clock(self, host: int | None, ahead: bool) -> None:
-        """The wall clock of a host, or of the server, is set an hour ahead, or back."""
+        """Set the wall clock of a host, or of the server, an hour ahead or back."""
         clock = self.world.clock if host is None else self.host(host).process.clock
         clock.jump(LEAP if ahead else -LEAP)
 
     @rule(seconds=st.sampled_from((1, 5, 15, 30)))
     def time_passes(self, seconds: int) -> None:
-        """Time passes."""
+        """Let time pass."""
         self.attempt(lambda: self.world.sleep(seconds))
 
     # Invariants
 
     @invariant()
     def histories_are_what_copying_gives(self) -> None:
-        """History, as it is in the database; a host is there after every rule."""
+        """Check the invariant ``history`` in the database. There is a running host after every rule."""
         self.host(0)
         self.ledger.check_stored(self.world.process.looked_at)
 

@@ -1,4 +1,4 @@
-"""The ground of the rules of `FleetMachine`: several hosts, and what it takes to ask them and to let them go on."""
+"""The base of the rules of `FleetMachine`: several hosts, and how to use them and let them go on."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,20 +27,20 @@ from ikigai_actors.testing.simulation.world import simulated
 from ikigai_actors.testing.strategies import faults, schedules
 
 CLOCKS_APART = (0.0, 0.3, -0.3)
-"""Seconds by which each host believes the server's clock to be ahead."""
+"""The seconds by which each host believes the server's clock to be ahead."""
 
 BUILDS = ("a", "b", "a")
-"""The build of each host, at first."""
+"""The first build of each host."""
 
 HOSTS = st.integers(0, 2)
-"""The number of a host; after the last one it begins again."""
+"""The number of a host. Numbers after the last host start again."""
 
 
 class FleetStage(Stage):
-    """The base of the rules of `FleetMachine`, with those that let everything go on."""
+    """The base of the rules of `FleetMachine`, with the rules that let hosts go on."""
 
     MOST_FAULTS: Faults = OF_HOSTS
-    """How much may go wrong in one run."""
+    """The most faults in one run."""
 
     LIMIT = 6
 
@@ -52,7 +52,7 @@ class FleetStage(Stage):
         misfortunes=st.runner().flatmap(lambda machine: faults(machine.MOST_FAULTS)),
     )
     def begin(self, hosts: int, schedule: Schedule, misfortunes: Faults) -> None:
-        """Open a system in every host of a new world, and let each take its part."""
+        """Open a system in every host of a new world, and let each take its share of the agents."""
         self.enter(simulated(schedule, faults=misfortunes, hosts=hosts, steps=400_000))
         self.pass_leases(LEASES / 4)
 
@@ -61,7 +61,7 @@ class FleetStage(Stage):
         self._trap: tuple[Callable[[StoredChange], bool], Callable[[], object]] | None = None
 
     def options(self) -> dict[str, Any]:
-        """Of several hosts none has the time of another one."""
+        """The options of systems on several hosts, which let hosts differ in time."""
         for host, apart, build in zip(self.world.hosts, CLOCKS_APART, BUILDS, strict=False):
             host.apart, host.build = apart, build
         return super().options()
@@ -86,11 +86,11 @@ class FleetStage(Stage):
 
     @property
     def system(self) -> ActorSystem:
-        """The system of a host that can be asked."""
+        """A system of a host that can be used."""
         return self.host(0).system
 
     def host(self, number: int) -> SimulatedHost:
-        """One of the hosts that can be asked; if there is none, all start again."""
+        """Return a host that can be used. If there is none, all hosts start again."""
         if not (there := [host for host in self.world.hosts if host.answers]):
             self.revive()
             there = [host for host in self.world.hosts if host.answers]
@@ -101,9 +101,9 @@ class FleetStage(Stage):
         return [system.handle(known[number % self.MOST_AGENTS % len(known)]) for number in numbers]
 
     def apart(self, who: int) -> tuple[str, SimulatedHost, SimulatedHost] | None:
-        """An agent, the host that runs it, and another one; None unless both can be asked and take agents.
+        """Return an agent, the host that runs it, and another host; None unless both hosts can be used and take agents.
 
-        The agent is any that lives but agent 0, which goes nowhere; the first one is made when there is none.
+        The agent is any living one except agent 0, which cannot move. If there is none, one is made.
         """
         if len(self.living()) == 1:
             self.fork_of(self.agent(0))
@@ -116,13 +116,13 @@ class FleetStage(Stage):
         return (agent.uuid, owners[0], others[0]) if owners and others else None
 
     def on(self, host: SimulatedHost, agent: str) -> AgentRef:
-        """An agent, asked for by a certain host. Raises `ProcessCrashed` when that has ended."""
+        """Return the handle of an agent at a certain host. Raises `ProcessCrashed` when that host has ended."""
         if host.opened is None:
             raise ProcessCrashed(f"Host {host.name} has ended.")
         return host.system.handle(agent)
 
     def when(self, meets: Callable[[StoredChange], bool], do: Callable[[], object]) -> None:
-        """Do something once, within the next commit with such a change, before anybody is answered."""
+        """Do something once, within the next commit with a matching change, before any caller gets an answer."""
         self._trap = meets, do
 
     def _watch(self, changes: Sequence[StoredChange]) -> None:
@@ -131,7 +131,7 @@ class FleetStage(Stage):
             do()
 
     def forget_trap(self) -> None:
-        """Wait for that commit no more."""
+        """Do not wait for that commit any more."""
         self._trap = None
 
     def living(self) -> list[AgentRecord]:
@@ -143,7 +143,7 @@ class FleetStage(Stage):
         return self.world.process.looked_at.read(lambda tx: registry.descendants(tx, top))
 
     def signalled(self) -> None:
-        """Any host may have it now."""
+        """Note that a signal was acknowledged; any host may run the agent now."""
 
     def worded(self, what: str, text: str) -> str:
         return self.facts.new(what)
@@ -153,19 +153,19 @@ class FleetStage(Stage):
 
     @property
     def lease(self) -> float:
-        """Seconds for which a host is believed."""
+        """The seconds of a host's lease."""
         assert self.world.ownership is not None
         return self.world.ownership.lease
 
     def pass_leases(self, leases: float) -> None:
-        """This many leases pass."""
+        """Let the time of this many leases pass."""
         self.attempt(lambda: self.world.sleep(leases * self.lease))
 
     # What lets everything go on
 
     @rule()
     def revive(self) -> None:
-        """Every host that has ended starts again, as one does that has given its agents away; the others go on."""
+        """Start every host again that has ended or has given its agents away. The others go on."""
         for host in self.world.hosts:
             if host.running is not None:
                 host.recover()
@@ -175,7 +175,7 @@ class FleetStage(Stage):
             self.start(host)
 
     def start(self, host: SimulatedHost) -> None:
-        """Start a host that has ended, until it runs."""
+        """Start a host that has ended, and wait until it runs."""
         while host.running is None:
             try:
                 host.start()
@@ -194,7 +194,7 @@ class FleetStage(Stage):
     @precondition(lambda self: self.facts.prompts or self.ledger.timers)
     @rule()
     def comes_to_rest(self) -> None:
-        """Every host is there, and everything happens that can; then nobody may be left waiting."""
+        """Start all hosts, let everything happen that can happen, and check that nobody is left waiting."""
         for _ in range(MOST_PERIODS):  # one turn may wait for minutes, and another one after it
             self.revive()
             self.pass_leases(LEASES)

@@ -1,4 +1,4 @@
-"""The ledger of `FleetMachine`: prompts, marks, remote commands, and the host of each agent at rest."""
+"""The ledger of `FleetMachine`: acknowledged prompts, marks and remote commands, and the host of each agent at rest."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -20,11 +20,11 @@ from ikigai_actors.testing.simulation.world import Simulation
 from supervisors.strategies import Strategy
 
 REGROUPS = frozenset({"set_supervision", "adopt", "move_agents"})
-"""Statements after which other siblings may be restarted together, or live elsewhere."""
+"""SQL statements after which other siblings may be restarted together, or agents may live elsewhere."""
 
 
 class Looker:
-    """Somebody who looks on at a host."""
+    """A subscriber to the events of a host."""
 
     def __init__(self) -> None:
         self.expected: list[tuple[str, int]] = []
@@ -32,12 +32,12 @@ class Looker:
         self.heard: list[tuple[str, int]] = []
 
     def hear(self, event: Event) -> None:
-        """Take an event of a subscriber."""
+        """Take an event."""
         if isinstance(event, Message):
             self.heard.append((event.agent_uuid, event.id))
 
     def check(self, name: str) -> None:
-        """Check that what was heard is in the order of each log, and came once."""
+        """Check that the events are in the order of each log, and that each came once."""
         latest: dict[str, int] = {}
         for agent, number in self.heard:
             if number <= latest.get(agent, 0):
@@ -46,7 +46,7 @@ class Looker:
 
 
 class FleetLedger:
-    """The facts of one run."""
+    """The acknowledged results of one run."""
 
     def __init__(self, world: Simulation) -> None:
         """Begin before the first commit of a world."""
@@ -60,12 +60,12 @@ class FleetLedger:
         self._orphans: set[str] = set()
 
     def new(self, what: str) -> str:
-        """A text that nobody has used."""
+        """Return a text that was not used before."""
         self._tokens += 1
         return f"{what} {self._tokens}"
 
     def look_on(self, host: SimulatedHost, begins: bool) -> None:
-        """Have somebody look on at a host from now on, or no more."""
+        """Begin or end a subscription to the events of a host."""
         process = host.process
         if begins and process not in self.lookers:
             looker = Looker()
@@ -74,7 +74,7 @@ class FleetLedger:
             self.lookers.pop(process)[1].close()
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Follow a commit."""
+        """Follow the changes of a commit."""
         messages = [one.row for one in changes if isinstance(one, Written) and one.table == "messages"]
         for looker, _ in self.lookers.values():
             looker.expected += [(row[0], row[1]) for row in messages]
@@ -98,23 +98,23 @@ class FleetLedger:
                 process.broken(f"together: agent {one.uuid} is of shard {one.shard}, and its group of {above.shard}")
 
     def excuses(self) -> bool:
-        """Whether anything has happened for which a store may be out of reach, or a host may have ended."""
+        """Return whether a fault has happened by which a store may be out of reach or a host may have ended."""
         return self.misfortunes() > 0
 
     def misfortunes(self) -> int:
-        """How much has gone wrong so far."""
+        """The number of faults so far."""
         kinds = ("crash", "fault", "freeze", "partition", "kill")
         return sum(line.kind in kinds for line in self._world.trace.lines)
 
     def takers(self) -> list[SimulatedHost]:
-        """The hosts that can be asked and may get agents."""
+        """Return the hosts that can be used and that take agents."""
         if not (there := [host for host in self._world.hosts if host.answers]):
             return []
         drained = {one.id for one in there[0].process.looked_at.read(recent_hosts) if one.draining}
         return [host for host in there if host.host_id not in drained]
 
     def hears(self, text: str, living: Callable[[], Sequence[AgentRecord]], patience: float) -> None:
-        """Wait for the answer to a prompt, for this many seconds, and check ``heard``. Raises what the answer does."""
+        """Wait this many seconds for the answer to a prompt, and check ``heard``. Raises what the answer raises."""
         try:
             self.prompts[text][1].get(timeout=patience)
         except TimedOut:
@@ -141,12 +141,12 @@ class FleetLedger:
                 raise Broken(f"answered: {text!r} has a reply, and opened no turn")
 
     def at_work(self, living: Iterable[AgentRecord]) -> list[str]:
-        """The agents that are in the middle of a turn, and not stopped there."""
+        """Return the agents that are in the middle of a turn, and not stopped."""
         hosts = {host.host_id: host for host in self._world.hosts}
         return [one.uuid for one in living if one.status != "stopped" and _works(hosts.get(one.owner or ""), one.uuid)]
 
     def check_rest(self, living: Sequence[AgentRecord]) -> None:
-        """Check ``placed``, ``quiescence``, ``remote-command`` and ``heard``; nothing can happen any more."""
+        """Check ``placed``, ``quiescence``, ``remote-command`` and ``heard``, when nothing can happen any more."""
         for record in living:
             runs = [host.host_id for host in self._world.hosts if _has_actor(host, record.uuid)]
             if runs != [record.owner]:
@@ -165,7 +165,7 @@ class FleetLedger:
 
 
 def check_followed(host: SimulatedHost, uuid: str) -> None:
-    """Check ``followed``, when there was time for it: an actor of the agent is as the registry says."""
+    """Check ``followed``: an actor of the agent agrees with the registry, if there was time for it."""
     record = host.process.looked_at.read(lambda tx: registry.get(tx, uuid))
     if (actor := host.system._processes.get(uuid)) is None:
         return

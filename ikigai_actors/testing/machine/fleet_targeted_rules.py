@@ -1,4 +1,4 @@
-"""Rules of `FleetMachine` that aim at situations which chance alone brings about too rarely."""
+"""Rules of `FleetMachine` for situations that arise too rarely by chance."""
 
 from collections.abc import Sequence
 
@@ -18,18 +18,18 @@ from ikigai_actors.testing.simulation.process import Broken
 from supervisors.signals import Signal
 
 SWEEP = 5.0
-"""Seconds within which a host follows what others have committed, if nothing keeps it from the database."""
+"""The seconds within which a host notices the commits of others, if it can reach the database."""
 
 GROUPED = st.sampled_from(("one_for_all", "rest_for_one"))
-"""Strategies by which siblings are restarted together."""
+"""The supervision strategies that restart siblings together."""
 
 
 class AimedFleetRules(FleetStage):
-    """The part of `FleetMachine` that has these rules."""
+    """The rules of `FleetMachine` for rare situations."""
 
     @rule(who=AGENTS)
     def write_late(self, who: int) -> None:
-        """A host is cut off as it writes for an agent; when the transaction arrives, others run the agent."""
+        """Cut a host off as it writes for an agent. When the transaction arrives, another host runs the agent."""
         if (found := self.apart(who)) is None:
             return
         agent, owner, _ = found
@@ -43,7 +43,10 @@ class AimedFleetRules(FleetStage):
 
     @rule(host=HOSTS)
     def wake_as_it_is_judged(self, host: int) -> None:
-        """A host is stopped for a lease, and renews it when others have judged it and have not ended it yet."""
+        """Stop a host for a lease.
+
+        It renews its lease after others have judged it dead, and before they have ended it.
+        """
         stopped = self.host(host)
         others = [one for one in self.world.hosts if one.answers and one is not stopped]
         judged, before = [False], stopped.host_id
@@ -72,7 +75,7 @@ class AimedFleetRules(FleetStage):
 
     @rule(who=AGENTS)
     def end_as_it_is_done(self, who: int) -> None:
-        """A host ends after the commit by which an agent does, or answers, what another host has asked it for."""
+        """End a host after the commit by which an agent carries out, or answers, another host's command."""
         if (found := self.apart(who)) is None:
             return
         agent, _, other = found
@@ -87,7 +90,7 @@ class AimedFleetRules(FleetStage):
 
     @rule(who=AGENTS, signal=st.sampled_from((Signal.KILL, Signal.STOP, Signal.CONT)))
     def signal_remotely(self, who: int, signal: Signal) -> None:
-        """``followed``: an agent gets a signal by another host than its own, which has its actor follow."""
+        """Check ``followed``: send a signal from another host than the agent's, whose actor must follow."""
         if (found := self.apart(who)) is None:
             return
         agent, owner, other = found
@@ -101,7 +104,10 @@ class AimedFleetRules(FleetStage):
 
     @rule(who=AGENTS, stops=st.booleans())
     def steer_and_move(self, who: int, stops: bool) -> None:
-        """An agent gets a word from its host, and moves before it has read it; then it reads it."""
+        """Send a steering message to an agent, and move the agent before it has read it.
+
+        It must read it after the move.
+        """
         if (found := self.apart(who)) is None:
             return
         agent, owner, other = found
@@ -118,7 +124,10 @@ class AimedFleetRules(FleetStage):
 
     @rule(who=AGENTS, marks=st.integers(4, 12))
     def ask_as_it_moves(self, who: int, marks: int) -> None:
-        """``told``: an agent is asked for something at every moment of its move; nobody hears that it has moved."""
+        """Check ``told``: send commands to an agent at every moment of its move.
+
+        No caller may get an error because of it.
+        """
         if (found := self.apart(who)) is None:
             return
         agent, owner, other = found
@@ -142,7 +151,7 @@ class AimedFleetRules(FleetStage):
 
     @rule(who=AGENTS, seconds=st.sampled_from((0.3, 0.5, 0.8)))
     def look_on_late(self, who: int, seconds: float) -> None:
-        """``heard``: a host hears late of commits, sees replies come, and prompts two agents of another host."""
+        """Check ``heard``: a host with delayed hints subscribes to replies, and prompts two agents of another host."""
         if (found := self.apart(who)) is None:
             return
         agent, owner, other = found
@@ -158,7 +167,7 @@ class AimedFleetRules(FleetStage):
 
     @rule(who=AGENTS, strategy=GROUPED)
     def move_one_of_a_group(self, who: int, strategy: str) -> None:
-        """An agent restarts its children together, and one of them is to move alone."""
+        """Try to move one child of an agent that restarts its children together."""
         if (found := self.apart(who)) is None:
             return
         agent, owner, other = found
@@ -168,7 +177,7 @@ class AimedFleetRules(FleetStage):
 
     @rule(who=AGENTS, strategy=GROUPED)
     def adopt_into_a_group(self, who: int, strategy: str) -> None:
-        """An agent restarts its children together, and adopts one that lives on another host."""
+        """Let an agent that restarts its children together adopt an agent of another host."""
         if (found := self.apart(who)) is None:
             return
         agent, owner, other = found
@@ -187,9 +196,9 @@ class AimedFleetRules(FleetStage):
 
     @rule(who=AGENTS)
     def become_older(self, who: int) -> None:
-        """``older``: the database becomes an older copy of itself, and who knows more writes nothing into it.
+        """Check ``older``: replace the database by an older copy. Hosts that know later data must not write to it.
 
-        Then it is what it was before, and all hosts have ended.
+        Afterwards the database is as before, and all hosts have ended.
         """
         if (found := self.apart(who)) is None:
             return

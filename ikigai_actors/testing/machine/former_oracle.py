@@ -1,4 +1,4 @@
-"""Rows that change in place, read as of moments that have passed.
+"""Rows that change in place, read as they were at earlier moments: the invariant ``former``.
 
     former      as of a moment at which nothing was under way, the rows that change in place are, with table
                 ``former``, what a copy of the database has that was made then
@@ -15,20 +15,20 @@ from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.simulation.world import Simulation
 
 AFTER_EVERYTHING = 2**62
-"""After everything that has a time."""
+"""A time later than all times in a run."""
 
 CLOCKS_DIFFER = 1_000
-"""Milliseconds by which the clocks of no two hosts differ, unless one was set."""
+"""The most milliseconds by which the clocks of two hosts differ, unless a clock was set."""
 
 STRICT = ("limit", "strict")
-"""Where a budget says whether it is strict, and when it was made: what and key."""
+"""The part and key of a value that says whether a budget is strict, and when the budget was made."""
 
 Then = dict[tuple[str, str, str], Any]
-"""Values of a time, by agent, what and key."""
+"""The values at a time, by agent, part and key."""
 
 
 def as_of(tx: Transaction, at: int) -> Then:
-    """The rows that change in place as they were at a time, in milliseconds since 1970."""
+    """Return the rows that change in place as they were at a time, in milliseconds since 1970."""
     found = _today(tx, at)
     columns = ["agent_uuid", "what", "key", "until", "value"]
     rows = [row for batch in tx.schema.scan("former", columns) for row in batch if row[3] > at]
@@ -81,7 +81,7 @@ def _is_of_later(what: str, value: Any, at: int) -> bool:
 
 
 class FormerOracle:
-    """Knows what a run has looked like while nothing was under way."""
+    """Records the values of rows at moments when nothing was under way."""
 
     def __init__(self, world: Simulation) -> None:
         """Begin before the first commit of a world."""
@@ -90,9 +90,9 @@ class FormerOracle:
         self._set: tuple[float, ...] = ()
 
     def check(self, apart: int = 0) -> None:
-        """Check all moments that are known, and note this one, at which nothing is under way.
+        """Check the values of all recorded moments, and record the present one, at which nothing is under way.
 
-        ``apart``: milliseconds by which clocks may differ; more than that pass before anything happens.
+        ``apart``: the milliseconds by which clocks may differ. Afterwards at least this time passes.
         """
         clocks = (self._world.clock.wrong, *(one.process.clock.wrong for one in self._world.hosts if one.running))
         if clocks != self._set:

@@ -1,4 +1,4 @@
-"""The members of groups, and the monitors, by the commits: the laws ``group`` and ``monitor``.
+"""The members of groups, and the monitors, checked by the commits: the invariants ``group`` and ``monitor``.
 
 A mail to a group reaches all who are members at its commit, but the sender. All monitors of an agent hear of its death.
 """
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from ikigai_actors.testing.simulation.world import Simulation
 
 TO_GROUP = "to group "
-"""How the text of a mail to a group begins in a run; its name follows."""
+"""The beginning of a mail's text to a group in a run; the name of the group follows."""
 
 
 class GroupOracle:
     """Follows the groups and monitors of a run."""
 
     def __init__(self, world: "Simulation") -> None:
-        """Make one for a world without any commit yet."""
+        """Begin for a world without commits."""
         self._world = world
         self.members: dict[str, set[str]] = {}
         self.watchers: dict[str, set[str]] = {}

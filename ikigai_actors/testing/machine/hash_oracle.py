@@ -1,4 +1,4 @@
-"""The hashes of histories, by the commits: the law ``hash``.
+"""The hashes of histories, checked by the commits: the invariant ``hash``.
 
 Each message comes with the hash of its agent's history up to it, which is kept here as a list for each agent, copied at
 each fork. A hash that was stored stays, whatever happens later.
@@ -21,7 +21,7 @@ class HashOracle:
     """Follows the hashes of a run."""
 
     def __init__(self, world: "Simulation") -> None:
-        """Make one for a world without any commit yet."""
+        """Begin for a world without commits."""
         self._world = world
         self._hashes: dict[str, list[bytes]] = {}  # of each agent's history; the first is that of no message
         self._stored: dict[tuple[str, int], bytes] = {}

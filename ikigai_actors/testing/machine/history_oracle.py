@@ -1,4 +1,4 @@
-"""Oracles: what must be true, found in the simplest possible way, from the commits alone.
+"""Oracles: the expected values of an invariant, computed in the simplest possible way, from the commits alone.
 
 `CopyingOracle` gives each child a copy of its parent's history at the fork, and applies clears, rewinds and summaries
 as they are written. That is slow, uses much memory, and has nothing in common with ranges, folds and shared views.
@@ -14,37 +14,38 @@ from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange,
 
 
 class Told(NamedTuple):
-    """A summary in force."""
+    """A summary that is in force."""
 
     text: tuple[int, ...]
-    """The position of the text that is shown, and of the open prompt, if there is one; empty without a text."""
+    """The position of the shown text, and of the open prompt, if there is one; empty without a text."""
     keep_from: int
     covered: tuple[int, ...]
     """The positions that the text replaces."""
     elide: int = 0
-    """Long results before this position are shown by reference."""
+    """The position before which long results are replaced by references; 0 for none."""
     position: int = 0
-    """Where it is."""
+    """The position of the summary."""
 
 
 @dataclass(slots=True)
 class Copy:
-    """The whole history of one agent."""
+    """The whole history of one agent, as copies."""
 
     visible: list[int] = field(default_factory=list)
-    """The positions that count, clears and rewinds applied."""
+    """The visible positions, after clears and rewinds."""
     stored: list[int] = field(default_factory=list)
-    """The positions since the latest clear, rewound or not."""
+    """The positions since the latest clear, including rewound ones."""
     marks: dict[int, int] = field(default_factory=dict)
-    """For each mark in force, how many positions counted when it was set, itself included."""
+    """For each mark in force, by position: the number of visible positions when it was set, itself included."""
 
     head: int = 0
-    """Position of the latest message."""
+    """The position of the latest message."""
     fork: int = 0
     """The position at which the agent was forked."""
     parent: str = ""
-    """The agent that it is a copy of, and what was shown then, ``inherited``: before which position long results were
-    shown by reference, and the positions. None once a clear, a rewind or a summary of its own has cut them.
+    """The agent from which the history was copied, with ``inherited``: what was shown at that time, which is the
+    position before which long results were replaced, and the visible positions. None after a clear, a rewind or a
+    summary of the agent's own has cut them.
     """
     inherited: tuple[int, ...] = ()
     written: list[tuple[int, str, str, str]] = field(default_factory=list)
@@ -52,21 +53,21 @@ class Copy:
     told: list[Told] = field(default_factory=list)
     """The summaries in force."""
     summaries: set[int] = field(default_factory=set)
-    """Where summaries are."""
+    """The positions of summaries."""
 
     @property
     def shown(self) -> list[int]:
-        """The view of a model of the positions that count: a text in place of what it replaces."""
+        """Return the positions that a model sees, with a summary's text in place of what it replaces."""
         text, covered = (self.told[-1].text, self.told[-1].covered) if self.told else ((), ())
         return [*text, *(place for place in self.visible[len(covered) :] if place not in self.summaries)]
 
     def copy(self, parent: str = "") -> "Copy":
-        """The same history, for a child."""
+        """Return a copy of the history for a child."""
         copies = list(self.visible), list(self.stored), dict(self.marks), self.head
         return Copy(*copies, self.head, parent, self._given(), list(self.written), list(self.told), set(self.summaries))
 
     def copy_of_beginning(self, end: int, parent: str) -> "Copy":
-        """The history as it was at a position, for a child: all of it is written again."""
+        """Return a copy of the history up to a position, for a child."""
         child = Copy()
         for message in self.written[:end]:
             child.write(*message)
@@ -129,7 +130,7 @@ class Copy:
 
 
 class CopyingOracle:
-    """Every agent's history, copied at each fork."""
+    """The history of every agent, copied at each fork."""
 
     def __init__(self) -> None:
         self.histories: dict[str, Copy] = {}
@@ -139,7 +140,7 @@ class CopyingOracle:
         """Label of every mark that was ever set, by agent and position."""
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Follow a commit."""
+        """Apply the changes of a commit."""
         for change in changes:
             match change:
                 case Written("messages", row):

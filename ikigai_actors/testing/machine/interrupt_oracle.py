@@ -1,4 +1,4 @@
-"""`InterruptOracle`: an INT ends the turn of the prompt right before it, without a request, and of no later one."""
+"""`InterruptOracle`: an INT ends the turn of the prompt directly before it, without a request, and no later turn."""
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import TurnInterrupted
@@ -8,18 +8,18 @@ from ikigai_actors.testing.simulation.world import Simulation
 
 
 class InterruptOracle:
-    """Follows prompts that were sent to an idle agent together with an INT, in this order: one, INT, the other."""
+    """Follows prompts to an idle agent that are sent with an INT, in this order: prompt, INT, prompt."""
 
     def __init__(self, world: Simulation) -> None:
         self._world = world
         self._before: dict[tuple[str, str], None] = {}
 
     def sent(self, agent: str, first: str) -> None:
-        """Note the prompt before an INT to an agent that the same process runs: nobody is asked for it."""
+        """Note the prompt before an INT to an agent of the same process: no model may be asked for it."""
         self._before[agent, first] = None
 
     def asked(self, request: Request) -> None:
-        """Check a request that leaves."""
+        """Check a request that is sent."""
         if asks_for_summary(request):
             return
         last = [block.get("text") for block in request.messages[-1]["content"]]
@@ -28,7 +28,7 @@ class InterruptOracle:
 
     @staticmethod
     def check(agent: str, first: Future[Reply], later: Future[Reply]) -> None:
-        """Check what became of both; nothing else was asked of the agent meanwhile."""
+        """Check the outcomes of both prompts. No other command was sent to the agent meanwhile."""
         if first.done() and first.exception() is None:
             raise Broken(f"int: agent {agent} has answered the prompt before an INT")
         error = later.exception() if later.done() else None

@@ -1,7 +1,7 @@
-"""`KeyOracle`: the law ``key``, by the commits: what is asked for under a key is done once, and its answer stays.
+"""`KeyOracle`: the invariant ``key``. A call with a key is carried out once, and its answer stays.
 
-Each prompt and child of a run that has a key says so in its text. The commit that brings one answers its key, which was
-free before. Everybody who asks under the key hears the same.
+The text of each prompt with a key contains the key. The commit of the prompt or child also stores the answer for the
+key, which had none before. All callers with the same key get the same answer.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _MARK = "once: "
 
 
 def keyed_text(verb: str, scope: str, key: str) -> str:
-    """The text of a prompt that has a key."""
+    """Return the text of a prompt that has a key."""
     return f"{_MARK}{verb} {scope} {key}"
 
 
@@ -26,12 +26,12 @@ class KeyOracle:
         self._heard: dict[str, str] = {}
 
     def heard(self, text: str, answer: str) -> None:
-        """Note what somebody has heard who asked for this under its key."""
+        """Note the answer that a caller with this key got."""
         if self._heard.setdefault(text, answer) != answer:
             raise Broken(f"key: {text!r} has given {self._heard[text]}, and then {answer}")
 
     def of(self, agent: str) -> dict[str, str]:
-        """The answers of an agent under each of its keys."""
+        """Return the answers for each key of an agent."""
         return {key: gave for (scope, key), gave in self._done.items() if scope == agent}
 
     def committed(self, changes: Sequence[StoredChange]) -> None:

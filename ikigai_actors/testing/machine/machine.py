@@ -1,4 +1,4 @@
-"""`AgentTreeMachine`: Hypothesis makes up a program for a tree of agents, a schedule and faults, and looks.
+"""`AgentTreeMachine`: Hypothesis generates programs for a tree of agents, schedules and faults; checks invariants.
 
     class MyMachine(AgentTreeMachine):
         def tools(self) -> list[Tool]:
@@ -70,10 +70,10 @@ from ikigai_actors.testing.strategies import faults, schedules
 
 
 class AgentTreeMachine(UpkeepRules, StreetRules, QuestionRules, AgentRules):
-    """Drives a tree of agents; subclass it to add rules, tools and invariants."""
+    """A state machine for a tree of agents. Subclass it to add rules, tools and invariants."""
 
     MOST_FAULTS: Faults = ALL
-    """How much may go wrong in one run."""
+    """The most faults in one run."""
 
     @initialize(schedule=schedules(), misfortunes=st.runner().flatmap(lambda machine: faults(machine.MOST_FAULTS)))
     def begin(self, schedule: Schedule, misfortunes: Faults) -> None:
@@ -84,12 +84,12 @@ class AgentTreeMachine(UpkeepRules, StreetRules, QuestionRules, AgentRules):
 
     @rule(who=AGENTS, others=st.none() | st.lists(AGENTS, min_size=1, max_size=3), seconds=st.sampled_from((0, 5, 600)))
     def wait(self, who: int, others: list[int] | None, seconds: int) -> None:
-        """An agent waits for others, or for mail."""
+        """Let an agent wait for others, or for mail."""
         self.waits(self.agent(who), None if others is None else [self.agent(other) for other in others], seconds)
 
     @rule(path=st.sampled_from(("plan.md", "log/day.md")), author=AGENTS, careful=st.booleans())
     def write_document(self, path: str, author: int, careful: bool) -> None:
-        """An agent writes a document."""
+        """Write a document as an agent."""
         expect = self.ledger.documents.get(path, 0) if careful else None
 
         def written(version: int) -> None:
@@ -101,26 +101,26 @@ class AgentTreeMachine(UpkeepRules, StreetRules, QuestionRules, AgentRules):
 
     @rule()
     def crash(self) -> None:
-        """The process is killed, and starts again."""
+        """Kill the process, and start it again."""
         self.ledger.open.clear()
         self.world.crash()
         self.world.recover()
 
     @rule(resume=st.booleans())
     def take_over(self, resume: bool) -> None:
-        """A second host takes over, and the first one goes on without knowing."""
+        """Let a second host take over, while the first one goes on without knowing."""
         self.ledger.open.clear()
         self.attempt(lambda: self.world.take_over(resume=resume))
 
     @rule()
     def restart(self) -> None:
-        """The system is closed, and opened again."""
+        """Close the system, and open it again."""
         self.ledger.open.clear()
         self.attempt(lambda: self.world.reopen(resume=True))
 
     @rule()
     def stands_still(self) -> None:
-        """Nothing is under way for a moment, of which one may ask later."""
+        """Let a moment pass at which nothing is under way. Its values are checked later."""
         self.attempt(self.world.settle)
         if self.world.hosts[0].answers and not self.system.statistics().journal.queued:
             self.former.check()
@@ -129,7 +129,7 @@ class AgentTreeMachine(UpkeepRules, StreetRules, QuestionRules, AgentRules):
     @precondition(lambda self: self.ledger.open or self.ledger.timers)
     @rule()
     def comes_to_rest(self) -> None:
-        """Everything happens that can; then nobody may be left waiting."""
+        """Let everything happen that can happen, and check that nobody is left waiting."""
 
         def rest() -> None:
             self.world.settle()
@@ -158,5 +158,5 @@ class AgentTreeMachine(UpkeepRules, StreetRules, QuestionRules, AgentRules):
 
     @invariant()
     def history_is_what_copying_gives(self) -> None:
-        """History: in memory, and read again."""
+        """Check the invariant ``history``, in memory and read from the database."""
         self.ledger.check_histories(self.world)

@@ -1,8 +1,8 @@
-"""The memory of agents: whether summaries have all that they replace, and requests all that counts, each thing once.
+"""The memory of agents: checks that summaries and requests have all facts that they must have, each once.
 
-Facts represent what is said: words that are counted, in prompts and in the texts of summaries. The model ``facts`` of
-the kit answers the request for a summary with the facts that it was sent. Long results are looked for whole, or
-as references, as the summaries in force have it. Nothing here is shared with folds, boundaries or assembly.
+Facts are unique words in prompts and in the texts of summaries. The model ``facts`` of the kit answers the request for
+a summary with the facts that it was sent. Long results are looked for whole, or as references, as the summaries in
+force have it. Nothing here is shared with folds, boundaries or assembly.
 """
 
 import json
@@ -20,7 +20,7 @@ from ikigai_actors.testing.simulation.process import asks_for_summary
 from ikigai_actors.testing.simulation.remote import LATE
 
 LONG_RESULT = 2_000
-"""Characters of a result that may be shown by reference."""
+"""The least characters of a result that may be replaced by a reference."""
 
 _FACT = re.compile(r"FACT-\d+")
 _REFERENCE = re.compile(r"\(\d+ KB; message (\d+): recall\(\1\) shows it\)")
@@ -32,12 +32,12 @@ def _ends_step(kind: str) -> bool:
 
 
 def facts_in(text: str) -> list[str]:
-    """The facts in a text."""
+    """Return the facts in a text."""
     return _FACT.findall(text)
 
 
 class MemoryCheck:
-    """Looks at each commit before the oracle has it, and at each request."""
+    """Checks each commit, before the oracle has applied it, and each request."""
 
     def __init__(
         self, oracle: CopyingOracle, turn_of: Callable[[str], int], broken: Callable[[str], None], facts: str
@@ -45,15 +45,15 @@ class MemoryCheck:
         """Begin.
 
         Args:
-            oracle: knows every history, as it was before the commit at hand.
-            turn_of: position of the message that opened an agent's turn; 0 when none is open.
-            broken: takes what does not hold.
-            facts: the model that answers with the facts that it was sent, ``provider:model``.
+            oracle: has every history before the current commit.
+            turn_of: returns the position of the message that opened an agent's turn; 0 when none is open.
+            broken: is called with each violation.
+            facts: the model that replies with the facts that it got, ``provider:model``.
         """
         self._oracle, self._turn_of, self._broken, self._facts = oracle, turn_of, broken, facts
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check what a commit writes."""
+        """Check the messages that a commit writes."""
         for change in changes:
             if isinstance(change, Written) and change.table == "messages":
                 agent, position, kind, content, data = change.row[:5]
@@ -67,7 +67,7 @@ class MemoryCheck:
                     self._check_recalled(agent, copy, content, given["recalled"])
 
     def asked(self, request: Request) -> None:
-        """Check a request that leaves, and for which what it is made of is committed."""
+        """Check a request that is sent. The messages from which it was made are committed."""
         copy = self._oracle.histories.get(request.agent)
         if copy is None or asks_for_summary(request):
             return
@@ -145,7 +145,7 @@ def _told_at(copy: Copy, place: int) -> list[str]:
 
 
 def settings_in(written: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    """The settings that messages (position, kind, content, data) leave in force."""
+    """Return the settings in force after messages (position, kind, content, data)."""
     settings: dict[str, Any] = {}
     for _, kind, _, data in written:
         if kind == Kind.CLEAR:

@@ -1,8 +1,8 @@
-"""The merges of each agent, by the commits: the law ``merge``.
+"""The merges of agents, checked by the commits: the invariant ``merge``.
 
-A merge comes with its row, has the child as it is at that moment, in no turn, and repeats nothing and leaves nothing
-out: it begins where the one before ended. Its result is the child's latest answer since, found in the copy of the
-child's history. Nobody hears that there is nothing new when there is.
+A merge is committed with its row, when the child is in no turn. It begins where the last merge ended, so it repeats
+nothing and leaves nothing out. Its result is the child's latest answer since then, according to the copy of the child's
+history. A merge is refused for lack of news only if there is none.
 """
 
 import json
@@ -23,12 +23,12 @@ class MergeOracle:
     """Follows the merges of a run."""
 
     def __init__(self, world: "Simulation", histories: Mapping[str, Copy], commits: "CommitCheck") -> None:
-        """Make one for a world without any commit yet.
+        """Begin for a world without commits.
 
         Args:
             world: the simulation.
-            histories: each agent's history, as copying gives it.
-            commits: knows who lives, and who is in a turn.
+            histories: the history of each agent, from copying.
+            commits: has the living agents, and those in a turn.
         """
         self._world, self._histories, self._commits = world, histories, commits
         self._merged: dict[tuple[str, str], list[int]] = {}  # by both agents, the heads
@@ -53,12 +53,15 @@ class MergeOracle:
             self._world.process.broken(f"merge: {'; '.join(wrong)}")
 
     def news(self, into: str, child: str) -> set[int]:
-        """The messages of an agent that count, and that another one has not taken in."""
+        """Return the visible messages of an agent that another agent has not merged yet."""
         latest, history = self._latest(into, child), self._histories.get(child)
         return set() if history is None else {one[0] for one in _said(history) if one[0] > latest}
 
     def check_refusal(self, into: str, child: str, before: set[int]) -> None:
-        """Check the refusal of a merge, since nothing was new; ``before`` is what was, when it was asked for."""
+        """Check the refusal of a merge because nothing was new.
+
+        ``before`` are the new messages when the merge was asked for.
+        """
         if before & self.news(into, child):
             raise Broken(f"merge: {into} hears that {child} has said nothing new, and it has")
 

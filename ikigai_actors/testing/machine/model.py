@@ -1,4 +1,4 @@
-"""The acknowledgements of a run, and whether they still hold: the invariants of `AgentTreeMachine`."""
+"""The acknowledged results of a run, and the checks that they still hold: the invariants of `AgentTreeMachine`."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -28,7 +28,7 @@ from supervisors.signals import Status
 
 
 class Ledger:
-    """The facts that were acknowledged. They survive every crash of the process, as a person's memory does."""
+    """The acknowledged results. They survive every crash of the process, as a person's memory does."""
 
     def __init__(self) -> None:
         self.oracle = CopyingOracle()
@@ -56,7 +56,7 @@ class Ledger:
         self._shared: dict[str, list[tuple[tuple[int, ...], list[Any]]]] = {}
 
     def was_sent(self, sender: str, recipient: str, number: int, body: str) -> None:
-        """Note a mail, which comes after all that this sender has sent before."""
+        """Note a mail that was sent after all earlier mails of this sender."""
         last = self._latest.get((sender, recipient), 0)
         if number <= last:
             raise Broken(f"mail: mail {number} of {sender} to {recipient} was sent after mail {last}")
@@ -64,7 +64,7 @@ class Ledger:
         self.sent[recipient, number] = body
 
     def reads(self, agent: str, mails: Sequence[Mail]) -> None:
-        """Check mails that were read: each once, in order, as they were sent."""
+        """Check mails that were read: each once, in the order in which they were sent."""
         before, numbers = self.read.setdefault(agent, []), [mail.id for mail in mails]
         if any(later <= earlier for earlier, later in zip(before + numbers, (before + numbers)[1:], strict=False)):
             raise Broken(f"mail: agent {agent} read {numbers} after {before}")
@@ -74,12 +74,12 @@ class Ledger:
         before += numbers
 
     def check_cascade(self, below: Iterable[str], living: Iterable[AgentRecord]) -> None:
-        """Check ``cascade``: nobody lives of those below an agent that it has hit."""
+        """Check ``cascade``: none of the agents below a cascade's target is alive."""
         if left := {record.uuid for record in living} & set(below):
             raise Broken(f"cascade: {', '.join(sorted(left))} outlived it")
 
     def stopped(self, system: ActorSystem, commits: CommitCheck) -> None:
-        """Note that a signal was acknowledged: a stopped agent without a request in flight gets no further."""
+        """Note that a signal was acknowledged: a stopped agent without a request in flight must not go on."""
         for uuid, agent in commits.agents.items():
             if agent.status == "stopped":
                 actor = system._actor(uuid)
@@ -102,7 +102,7 @@ class Ledger:
         self.check_stored(world.system._store, world.process)
 
     def check_stored(self, store: Store, process: Process | None = None) -> None:
-        """Check ``history`` in the database: of agents whose logs have grown, or of all when the process is another."""
+        """Check ``history`` in the database, for agents whose logs have grown; for all if the process has changed."""
         fresh = LogCache(store)
         for uuid in self._kept():
             copy = self.oracle.histories.get(uuid) or Copy()
@@ -186,9 +186,9 @@ class Ledger:
 
 
 def check_left(store: Store, living: Iterable[AgentRecord], interrupted: Collection[str] = ()) -> None:
-    """Check ``quiescence`` and ``remote-command``: who runs, and works no more, has taken up what was left for it.
+    """Check ``quiescence`` and ``remote-command``: running agents with no work have taken up everything sent to them.
 
-    A turn that was cut off waits for a person, if its host is not to go on with it, and prompts after it, too.
+    A cut-off turn that its host does not resume waits for a person, and so do the prompts after it.
     """
     paused = {record.uuid for record in living if record.status != "running"}
     for uuid, number, text, *_ in store.read(new_prompts):
@@ -200,7 +200,7 @@ def check_left(store: Store, living: Iterable[AgentRecord], interrupted: Collect
 
 
 def at_work(system: ActorSystem) -> dict[str, State]:
-    """The agents that are in the middle of a turn, and not stopped there."""
+    """Return the agents that are in the middle of a turn, and not stopped."""
     going = [record.uuid for record in system.agents() if record.living and record.status != "stopped"]
     states = {uuid: system._actor(uuid).state for uuid in going}
     return {uuid: state for uuid, state in states.items() if state.phase in WORKING}
@@ -228,7 +228,7 @@ def check_wait(
     deadline: int | None,
     ended: int | None = None,
 ) -> None:
-    """Check ``wait``: an answer is true, and no agent was waited for in vain until the deadline.
+    """Check ``wait``: the results are true, and the wait did not miss a result before its deadline.
 
     Times are milliseconds since 1970. The wait ended at its deadline unless ``ended`` says otherwise.
     """

@@ -1,9 +1,9 @@
-"""Questions to people, by the commits: the law ``question``.
+"""Questions to people, checked by the commits: the invariant ``question``.
 
 A question is asked once, and takes the steps of its terms in order, each once and while it is open. The commit that
-takes the last one also leaves its default for the agent, not before its time. It ends once: with the answer that
-somebody has given, by the name of that one; with its default, after the last step; or with its call. The commit of an
-answer or a default posts that event. The answer counts of the person who hears to be first.
+takes the last one also leaves its default for the agent, not before its time. It ends once: with somebody's answer and
+name, with its default after the last step, or with its call. The commit of an answer or a default posts that event. The
+answer that counts is that of the person who was confirmed to be first.
 """
 
 import json
@@ -36,12 +36,12 @@ class ExpectedQuestion:
     asked_at: int
     level: int = 0
     how: str = ""
-    """How it ended; empty while it is open."""
+    """The way in which the question ended; empty while it is open."""
     by: str = ""
 
 
 class QuestionOracle:
-    """Follows the questions of a run, and who answers them."""
+    """Follows the questions of a run, and the people who answer them."""
 
     def __init__(self, world: "Simulation") -> None:
         """Make one for a world without any commit yet."""
@@ -52,17 +52,17 @@ class QuestionOracle:
 
     @property
     def to_people(self) -> list[str]:
-        """The ids of the questions that models have asked, in order, open or not."""
+        """The ids of the questions of models, in order, open or not."""
         return [name for name, one in self._known.items() if one.kind == ASK]
 
     def offered(self, answer: bool | None) -> str:
-        """Note that somebody is about to answer; return the name of that one."""
+        """Note that somebody is about to answer; return a name for that person."""
         by = f"person {len(self._offers) + 1}"
         self._offers[by] = answer
         return by
 
     def heard(self, name: str, by: str, *, first: bool) -> None:
-        """Check what somebody has heard: whether the answer was the first."""
+        """Check the confirmation that a person got: whether the answer was the first."""
         known = self._known[name]
         if first != (known.by == by) or not known.how:
             raise Broken(f"question: {by} heard to be {'first' if first else 'late'}, and {name} is {known}")
@@ -90,7 +90,7 @@ class QuestionOracle:
             self._broken(f"a commit posts {posted}, and decides {decided}")
 
     def check_rest(self) -> None:
-        """Check that no step is left that is due; called when nothing can happen any more."""
+        """Check that no step of a question is due. Called when nothing can happen any more."""
         now = self._world.clock.now_ms()
         for row in self._world.process.looked_at.read(open_questions):
             if row.next_at is not None and row.next_at <= now:

@@ -1,4 +1,4 @@
-"""The rules for questions to people: models ask, people answer at once, late, twice and while the process ends."""
+"""The rules for questions to people: models ask; people answer at once, late, twice, and while the process crashes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,18 +19,20 @@ _UNANSWERED: st.SearchStrategy[Mapping[str, Any] | None] = st.sampled_from(
 """The steps of a question that nobody answers."""
 
 ANSWERS = st.sampled_from((True, False, None))
-"""An answer of a person; None declines."""
+"""The possible answers of a person; None declines."""
 
 CRASHES = st.none() | st.tuples(st.integers(1, 4), st.booleans())
-"""At which commit the process ends while a person answers, and whether that is committed."""
+"""The commit at which the process crashes while a person answers, and whether that commit succeeds; None for no
+crash.
+"""
 
 
 class QuestionRules(Stage):
-    """The part of a machine that has these rules."""
+    """The rules of a machine for questions."""
 
     @rule(who=AGENTS, within=st.sampled_from(("3s", "45s", "2m")), default=ANSWERS, steps=_UNANSWERED)
     def ask_person(self, who: int, within: str, default: bool | None, steps: Mapping[str, Any] | None) -> None:
-        """A model asks a person."""
+        """Let a model ask a person."""
         if steps is not None:
             self.attempt(lambda: self.agent(who).configure(questions=steps, timeout=PATIENCE))
         agent = self.agent(who)  # the process may have ended since
@@ -44,7 +46,7 @@ class QuestionRules(Stage):
     @precondition(lambda self: self.questions.to_people)
     @rule(back=st.integers(1, 4), answers=st.lists(ANSWERS, min_size=1, max_size=2), crash=CRASHES)
     def answer_question(self, back: int, answers: list[bool | None], crash: tuple[int, bool] | None) -> None:
-        """People answer a question, which may be open, and the process perhaps ends meanwhile."""
+        """Let people answer a question, which may be closed already; perhaps the process crashes meanwhile."""
         asked = self.questions.to_people
         name = asked[-min(back, len(asked))]
         if crash is not None:
@@ -60,5 +62,5 @@ class QuestionRules(Stage):
     @precondition(lambda self: self.questions.to_people)
     @rule(seconds=st.sampled_from((2, 10, 50)))
     def nobody_answers(self, seconds: int) -> None:
-        """Time passes while questions wait."""
+        """Let time pass while questions wait."""
         self.attempt(lambda: self.world.sleep(seconds))

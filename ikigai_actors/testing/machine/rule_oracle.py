@@ -1,7 +1,7 @@
-"""The rules of agents, by the commits: the law ``rule``.
+"""The rules of agents about tool calls, checked by the commits: the invariant ``rule``.
 
-A call begins only where the rules allow it that are in force when that is committed, and is denied by a rule only where
-one denies it. Every agent has a copy here of each rule of those above it.
+A call begins only if the rules in force at the commit allow it, and is denied by a rule only if a rule denies it. Here
+every agent has a copy of each rule of the agents above it.
 """
 
 import re
@@ -22,7 +22,7 @@ _DENIED = re.compile(r"Rule (\d+) of agent (\S+) denies this call")
 
 
 class KnownRule(NamedTuple):
-    """A rule in force, without a pattern."""
+    """A rule in force that has no pattern."""
 
     agent: str
     id: int
@@ -32,10 +32,10 @@ class KnownRule(NamedTuple):
 
 
 class RuleOracle:
-    """Follows the rules of a run, and the calls on which they decide."""
+    """Follows the rules of a run, and the calls that they decide."""
 
     def __init__(self, world: "Simulation", commits: "CommitCheck") -> None:
-        """Begin; ``commits`` knows supervisors, as each commit leaves them."""
+        """Begin; ``commits`` has the supervisors after each commit."""
         self._world, self._commits = world, commits
         self.rules: dict[str, dict[int, KnownRule]] = {}
         self._calls: dict[tuple[str, str], str] = {}
@@ -53,7 +53,7 @@ class RuleOracle:
                 self._wrote(Message.from_row(change.row))
 
     def for_agent(self, uuid: str) -> list[KnownRule]:
-        """The rules in force for an agent."""
+        """Return the rules in force for an agent."""
         found, above = [*self.rules.get(uuid, {}).values()], self._commits.agents[uuid].supervisor
         while above is not None:
             found += [rule for rule in self.rules.get(above, {}).values() if rule.scope == "below"]
@@ -61,7 +61,7 @@ class RuleOracle:
         return found
 
     def strict(self, uuid: str) -> list[KnownRule]:
-        """The rules of an agent itself that ask or deny, in order."""
+        """Return the agent's own rules that ask or deny, in order."""
         return [rule for rule in self.rules.get(uuid, {}).values() if rule.decision != "allow"]
 
     def _ran(self, query: str, given: Mapping[str, Any]) -> None:

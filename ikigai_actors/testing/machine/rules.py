@@ -1,4 +1,4 @@
-"""The rules for agents, whichever host runs them: both machines have all of these."""
+"""The rules of both machines for agents, on whatever host they run."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
@@ -17,7 +17,7 @@ from ikigai_actors.testing.strategies import prompts, replies, schedules, signal
 from supervisors.signals import Signal
 
 VALUES: st.SearchStrategy[object] = st.sampled_from((7, "7", {}, None))
-"""The value of a model that is asked for a whole number; None is an answer in words."""
+"""The values that a model gives when it is asked for a whole number; None is an answer in words."""
 PICTURES = st.sampled_from((b"GIF89a\1\0\1\0\0\0\0,\0\0\0\0\1\0\1\0\0\2\0;", b"%PDF-1.7"))
 
 GROUPS = st.sampled_from(("tea", "milk"))
@@ -27,7 +27,7 @@ MOSTLY_BELOW = st.sampled_from(("below", "below", "self"))
 CALLED = st.sampled_from((WORK, "send"))
 ABOVE_AND_OWN = st.sampled_from((("ask", "allow"), ("deny", "allow"), ("allow", "ask")))
 RULED = st.sampled_from((WORK, "send", "w*"))
-"""The tools that rules are about."""
+"""The tools that rules are about; ``w*`` is a pattern."""
 
 LABELS = st.sampled_from(("here", "there"))
 
@@ -35,7 +35,7 @@ NAMES = st.sampled_from(("", "ann", "bob"))
 
 
 class AgentRules(Stage):
-    """The part of a machine that has these rules."""
+    """The rules of both machines for agents."""
 
     @rule(who=AGENTS, prompt=st.none() | prompts(), reply=replies(TOOL_CALLS))
     def fork(self, who: int, prompt: str | None, reply: ScriptedReply) -> None:
@@ -48,7 +48,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, prompt=st.none() | prompts(), back=st.integers(0, 12))
     def fork_at(self, who: int, prompt: str | None, back: int) -> None:
-        """An agent makes a child at an earlier position, which may be before its own fork point, or within a step."""
+        """Fork a child at an earlier position, which may be before the agent's own fork point, or within a step."""
         if len(self.living()) >= self.LIMIT:
             return
         parent = self.agent(who)
@@ -63,7 +63,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, of=AGENTS, prompt=st.none() | prompts(), back=st.integers(0, 6), go=st.booleans())
     def fork_another(self, who: int, of: int, prompt: str | None, back: int, go: bool) -> None:
-        """An agent makes a child of another one's history, which may be dead; perhaps it goes on without a prompt."""
+        """Fork a child of another agent's history, which may be dead; perhaps the child begins without a prompt."""
         if len(self.living()) < self.LIMIT:
             by, other = self.agents(who, of)
             history = self.ledger.oracle.histories.get(other.uuid)
@@ -77,7 +77,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS)
     def sleep(self, who: int) -> None:
-        """An agent that nobody has used for long gives up its actor, if nothing of it is open; then its mark goes."""
+        """Let an unused agent give up its actor, if it has no open work; later its mark is cleared."""
         agent = self.agent(who)
         system = agent.system
         assert isinstance(system, ActorSystem)
@@ -99,7 +99,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, text=prompts(), given=st.lists(VALUES, max_size=4), attach=st.lists(PICTURES, max_size=2))
     def prompt_for_a_value(self, who: int, text: str, given: list[object], attach: list[bytes]) -> None:
-        """An agent is asked for a whole number, perhaps about pictures; its model gives values, or the words ``ok``."""
+        """Ask an agent for a whole number, perhaps with pictures. Its model gives values, or the words ``ok``."""
         agent = self.agent(who)
         calls = [ToolCall("give_result", {"result": value}) for value in given]
         self.script(agent, *[Reply("", (call,)) if call.input["result"] is not None else "ok" for call in calls])
@@ -107,17 +107,17 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, answer=st.sampled_from([*sorted(SUMMARIES), GIVEN]), before=st.booleans())
     def compact(self, who: int, answer: str, before: bool) -> None:
-        """A model or a person summarises what an agent has heard; perhaps the agent has heard more just before."""
+        """Have a model or a person summarise an agent's history; with ``before``, after further prompts."""
         self.summarise(who, answer, before=before)
 
     @rule(who=AGENTS)
     def uncompact(self, who: int) -> None:
-        """An agent's latest summary is taken off."""
+        """Take off an agent's latest summary."""
         self.attempt(lambda: self.agent(who).uncompact(timeout=PATIENCE))
 
     @rule(who=AGENTS, child=AGENTS, how=st.sampled_from(WAYS), goes_on=st.booleans())
     def merge(self, who: int, child: int, how: str, goes_on: bool) -> None:
-        """An agent takes in what another one has said, which need not be below it; perhaps that goes on meanwhile."""
+        """Merge an agent, which need not be a descendant, into another; perhaps it goes on meanwhile."""
         by, other = self.agents(who, child)
         if how == SUMMARY:
             self.attempt(lambda: self.agent(child).configure(compact_model=f"{NOTES}:late", timeout=PATIENCE))
@@ -129,7 +129,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, answers=st.booleans())
     def merge_and_go_on(self, who: int, answers: bool) -> None:
-        """A child answers and is merged, and again while it goes on: its head is another one by the end of that."""
+        """Merge a child after an answer, and again while it goes on, so that its head moves during the merge."""
         before = len(self.ledger.known)
         if len(self.living()) < self.LIMIT:
             self.fork_of(self.agent(who), "go")
@@ -155,12 +155,12 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS)
     def steer(self, who: int) -> None:
-        """An agent gets a word within its turn."""
+        """Send a steering message to an agent."""
         self.steer_agent(self.agent(who), now=False)
 
     @rule(who=AGENTS)
     def steer_now(self, who: int) -> None:
-        """An agent gets a word that cuts off its step."""
+        """Send a steering message that cuts off the agent's step."""
         self.steer_agent(self.agent(who), now=True)
 
     @rule(
@@ -171,7 +171,7 @@ class AgentRules(Stage):
         then=st.sampled_from(("", "withdraw", "stop")),
     )
     def steer_in_turn(self, who: int, how: str, now: bool, words: int, then: str) -> None:
-        """An agent gets words in the middle of a turn; perhaps the last one is withdrawn, or the agent is stopped."""
+        """Send steering messages to an agent in its turn; perhaps the last is withdrawn, or the agent is stopped."""
         calls = {"wait": ToolCall("wait", {"timeout": 5}), WORK: ToolCall(WORK)}
         self.script(self.agent(who), SLOW if how == "slow" else Reply("", (calls[how],)), "ok", SLOW)
         self.prompted(self.agent(who))
@@ -187,7 +187,7 @@ class AgentRules(Stage):
 
     @rule(back=st.integers(1, 3))
     def withdraw(self, back: int) -> None:
-        """A word is withdrawn, if it is unread."""
+        """Withdraw a steering message, if it is unread."""
         if len(self.words.receipts) < back:
             return
         asked, agent, receipt = self.words.receipts[-back]
@@ -197,7 +197,7 @@ class AgentRules(Stage):
 
     @rule(sender=AGENTS, recipient=AGENTS)
     def send_steer(self, sender: int, recipient: int) -> None:
-        """The model of an agent sends a word to another one within its turn, which is refused unless that is below."""
+        """Let an agent's model send a steering message to another agent. It is refused unless that agent is below."""
         by, to = self.agents(sender, recipient)
         call = ToolCall("send", {"to": to.uuid, "body": f"word {self.fact()}", "steer": True})
         self.script(by, Reply("", (call,)))
@@ -205,7 +205,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS)
     def steer_sibling(self, who: int) -> None:
-        """The model of an agent sends a word to another child of its parent."""
+        """Let an agent's model send a steering message to a sibling."""
         first = len(self.ledger.known)
         if len(self.living()) + 2 <= self.LIMIT:
             self.forks_of(self.agent(who), [None, None])
@@ -253,7 +253,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, other=AGENTS)
     def monitor(self, who: int, other: int) -> None:
-        """An agent is to hear of the death of another one."""
+        """Let an agent monitor another one."""
         watcher, watched = self.agents(who, other)
         self.attempt(lambda: watcher.monitor(watched, timeout=PATIENCE))
 
@@ -269,7 +269,10 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, decisions=ABOVE_AND_OWN, tool=CALLED, late=st.booleans(), scope=MOSTLY_BELOW)
     def call_under_rules(self, who: int, decisions: tuple[str, str], tool: str, late: bool, scope: str) -> None:
-        """An agent adopts its sibling; both get rules, and the sibling's model calls a tool, perhaps before these."""
+        """Let an agent adopt a sibling.
+
+        Both get rules, and the sibling's model calls a tool, perhaps before the rules are set.
+        """
         by, (above, own) = len(self.ledger.known), decisions
         if len(self.living()) + 2 <= self.LIMIT:
             self.forks_of(self.agent(who), (None, None))
@@ -299,30 +302,30 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, signal=signals(), spread=st.booleans())
     def signal(self, who: int, signal: Signal, spread: bool) -> None:
-        """Somebody sends a signal."""
+        """Send a signal to an agent."""
         self.send_signal(self.agent(who), signal, spread=spread)
 
     @rule(who=AGENTS, keys=st.lists(st.sampled_from(("k1", "k2")), min_size=1, max_size=3))
     def prompt_under_keys(self, who: int, keys: list[str]) -> None:
-        """An agent is prompted under keys, perhaps as it was before, by this process or one that has crashed."""
+        """Prompt an agent with keys, perhaps the same as before, from this process or after a crash."""
         for key in keys:
             self.prompt_once(self.agent(who), key)
 
     @rule(who=AGENTS, key=st.sampled_from(("c1", "c2")))
     def fork_under_a_key(self, who: int, key: str) -> None:
-        """An agent makes a child under a key, perhaps as it did before."""
+        """Fork a child with a key, perhaps the same key as before."""
         if len(self.living()) < self.LIMIT:
             self.fork_once(self.agent(who), key)
 
     @rule(who=AGENTS)
     def prompt_and_interrupt(self, who: int) -> None:
-        """An agent at rest is prompted and interrupted at once, and prompted again."""
+        """Prompt an idle agent, interrupt it at once, and prompt it again."""
         self.attempt(self.world.settle)
         self.attempt(lambda: self.interrupt_behind(self.agent(who)))
 
     @rule(who=AGENTS, spread=st.booleans())
     def kill(self, who: int, spread: bool) -> None:
-        """An agent is killed, perhaps with all below it; else what becomes of those is as it was set."""
+        """Kill an agent, perhaps with all below it. Otherwise the agent's orphan policy applies to them."""
         self.kill_agent(self.agent(who), spread=spread)
 
     @rule(who=AGENTS, child=AGENTS)
@@ -343,7 +346,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS)
     def resume(self, who: int) -> None:
-        """An agent goes on with a turn that an error ended, if there is one."""
+        """Resume an agent's turn that an error ended, if there is one."""
         self.attempt(lambda: self.agent(who).resume(timeout=PATIENCE))
 
     @rule(who=AGENTS)
@@ -353,14 +356,14 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, times=st.integers(1, 4))
     def crash_agent(self, who: int, times: int) -> None:
-        """An agent's own code fails, perhaps again after each restart."""
+        """Let an agent's own code fail, perhaps again after each restart."""
         agent = self.agent(who)
         self.script(agent, *[LookupError("a defect of its own") for _ in range(times)])
         self.prompted(agent)
 
     @rule(who=AGENTS, name=NAMES)
     def rename(self, who: int, name: str) -> None:
-        """An agent gets another name, unless somebody has it; or none."""
+        """Rename an agent, or take its name away. The name may be in use."""
         self.attempt(lambda: self.agent(who).rename(name, timeout=PATIENCE))
 
     @rule(who=AGENTS)
@@ -370,48 +373,48 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS)
     def reply(self, who: int) -> None:
-        """The outcome of an agent's latest turn is asked for."""
+        """Ask for the outcome of an agent's latest turn."""
         self.attempt(lambda: self.agent(who).reply(timeout=PATIENCE))
 
     @rule(who=AGENTS)
     def exit(self, who: int) -> None:
-        """An agent ends when its turn is over."""
+        """Let an agent exit when its turn is over."""
         self.attempt(lambda: self.agent(who).exit("done", timeout=PATIENCE))
 
     @rule(who=AGENTS, strategy=st.sampled_from(("one_for_one", "one_for_all", "rest_for_one")))
     def supervise(self, who: int, strategy: str) -> None:
-        """An agent restarts its children in another way."""
+        """Change an agent's supervision strategy."""
         agent = self.agent(who)
         self.attempt(lambda: agent.supervise(strategy=strategy, timeout=PATIENCE))
 
     @rule(commit=st.integers(1, 6), committed=st.booleans())
     def crash_soon(self, commit: int, committed: bool) -> None:
-        """Whichever process makes one of the next commits ends there."""
+        """End the process that makes one of the next commits, at that commit."""
         self.world.crash_at(CrashPoint(commit, committed))
 
     @rule(schedule=schedules(8))
     def follow(self, schedule: Schedule) -> None:
-        """The choice of what comes next."""
+        """Change the schedule that chooses what happens next."""
         self.world.follow(schedule)
 
     @rule(steps=st.integers(1, 40))
     def goes_on(self, steps: int) -> None:
-        """Time for whatever is going on."""
+        """Let some steps happen."""
         self.goes_on_for(steps)
 
     @invariant()
     def siblings_share_what_they_were_sent(self) -> None:
-        """The bytes that were sent to siblings are equal up to the fork."""
+        """Check that requests of siblings are equal, byte for byte, up to the fork."""
         self.ledger.check_requests(self.world)
 
     @invariant()
     def what_was_acknowledged_is_there(self) -> None:
-        """Agents live or are dead as was said; mails, marks, documents and prompts are there, each once."""
+        """Check that acknowledged agents, deaths, mails, marks, documents and prompts are stored, each once."""
         self.ledger.check_acknowledged(self.system)
         self.timers.check_acknowledged(self.ledger.timers)
         self.words.check()
         self.look_at_work()
 
     def look_at_work(self) -> None:
-        """No call was carried out twice."""
+        """Check that no call was carried out twice."""
         self.work.check()

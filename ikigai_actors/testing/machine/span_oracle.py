@@ -1,8 +1,8 @@
-"""The spans of turns, by the commits: the law ``span``.
+"""The spans of turns, checked by the commits: the invariant ``span``.
 
-A turn has ended when a commit says so in the registry; how often each has is counted here. What `sight.traces` derives
-from the logs has a span ``invoke_agent`` for each of these ends, and for nothing else. Spans that were exported once
-are exported again as they were, whatever was killed meanwhile. A tool that ran has the span whose id it was given.
+A turn has ended when a commit records it in the registry; the ends of each turn are counted here. The spans that
+`sight.traces` derives from the logs have one ``invoke_agent`` for each of these ends, and no others. Spans that are
+exported again are unchanged, even after crashes. The span of a tool has the id that the tool got.
 """
 
 from collections import Counter
@@ -93,7 +93,7 @@ class SpanOracle:
             self._turns[agent] = turn
 
     def check_rest(self) -> None:
-        """Check that the spans are those of the turns that have ended, as they were before, and below their parents."""
+        """Check that there are spans for exactly the turns that have ended, unchanged, and beneath their parents."""
         store = self._world.process.looked_at
         turns = list(ended_turns(TurnSources(store), TraceScope()))
         joined = list(ended_turns(TurnSources(store), TraceScope(join=True)))

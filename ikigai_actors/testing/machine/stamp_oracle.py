@@ -1,4 +1,4 @@
-"""Stamps, judged from the commits: none is earlier than that of anything it was made from.
+"""Time stamps, checked by the commits: no row has an earlier stamp than the rows from which it was made.
 
     stamp       the messages of a log are stamped in their order, those of a child not before what it inherits; mail is
                 read, a prompt or words are taken up and a remote command is carried out not before it was stamped, by
@@ -6,8 +6,8 @@
     unit        a child, its first message and the one in its maker's log have one stamp; so have mail that a model
                 sends and the message that reports it: at no time is half of a unit there
 
-So whatever is stamped up to a time is a consistent state, over any number of hosts. A clock that is set back by more
-than `SET_BACK` is believed: nothing is compared across that.
+So the rows with stamps up to a time form a consistent state, over any number of hosts. If a clock is set back by more
+than `SET_BACK`, stamps before and after that are not compared.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,11 +21,11 @@ from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange,
 from ikigai_actors.testing.simulation.world import Simulation
 
 SENT = "Sent: mail "
-"""Begins the result of a call that has sent mail to one agent."""
+"""The beginning of a result of a call that has sent mail to one agent."""
 
 
 class StampOracle:
-    """Follows the stamps of a run."""
+    """Follows the time stamps of a run."""
 
     def __init__(self, world: Simulation) -> None:
         """Begin before the first commit of a world."""
@@ -36,7 +36,7 @@ class StampOracle:
         self._numbers: dict[str, int] = {}
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Judge a commit."""
+        """Check a commit."""
         made: dict[str, int] = {}  # what the messages of each agent are made from, by its latest stamp
         for change in changes:
             if isinstance(change, RanStatement):

@@ -1,4 +1,4 @@
-"""The rules for what comes from outside, and for what leaves: signed deliveries in, events out."""
+"""The rules for traffic with the outside: signed deliveries in, events out."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -9,18 +9,18 @@ from ikigai_actors.testing.machine.arrival_oracle import arriving_text
 from ikigai_actors.testing.machine.base import AGENTS, Stage
 
 DOOR_SECRET = "env:PATH"
-"""A variable that any process has: the signature is looked at elsewhere."""
+"""The secret reference of endpoints in a run: a variable that every process has. Signatures are tested elsewhere."""
 
 MOST_SUBSCRIBED = 2
-"""How many subscriptions a run has at most."""
+"""The most subscriptions in a run."""
 
 
 class StreetRules(Stage):
-    """The part of a machine that has these rules."""
+    """The rules of a machine for traffic with the outside."""
 
     @rule(who=AGENTS, below=st.booleans())
     def subscribe(self, who: int, below: bool) -> None:
-        """Somebody outside wants the events of an agent, or of all agents."""
+        """Subscribe an outside receiver to the events of an agent, or of all agents."""
         if len(self.deliveries.subscriptions) >= MOST_SUBSCRIBED:
             return
         agent = self.agent(who)
@@ -31,7 +31,7 @@ class StreetRules(Stage):
 
     @rule(who=AGENTS, way=st.sampled_from(WAYS_IN), number=st.integers(1, 3))
     def arrive(self, who: int, way: str, number: int) -> None:
-        """A delivery comes to an endpoint, perhaps one that has come before; the sender's answer may be lost."""
+        """Send a delivery to an endpoint, perhaps a repeated one; the answer to the sender may be lost."""
         if way == "fork" and len(self.living()) >= self.LIMIT:
             return
         agent, endpoints = self.agent(who), self.system.endpoints

@@ -1,4 +1,4 @@
-"""Rules of `AgentTreeMachine` that aim at situations which chance alone brings about too rarely."""
+"""Rules of `AgentTreeMachine` for situations that arise too rarely by chance."""
 
 from contextlib import suppress
 
@@ -20,14 +20,14 @@ from supervisors.signals import Signal
 
 SIGNALS = st.none() | signals()
 WINDOWS = st.sampled_from((600, 2_500, 9_000))
-"""Tokens that a model takes."""
+"""The sizes of a model's window, in tokens."""
 WORDY = "and so on " * 60
 """A prompt of about 200 tokens."""
 REFUSALS = st.sampled_from((None, "prompt is too long: 900 tokens > 500 maximum", "context_length_exceeded"))
 
 
 class StatementFailed(StoreError):
-    """An error of a database about one statement, and no other."""
+    """An error of the database that affects one statement only."""
 
 
 class Failing(Unit):
@@ -38,11 +38,11 @@ class Failing(Unit):
 
 
 class AimedRules(Stage):
-    """The part of `AgentTreeMachine` that has these rules."""
+    """The rules of `AgentTreeMachine` for rare situations."""
 
     @rule(who=AGENTS, signal=SIGNALS)
     def prompt_slow_model(self, who: int, signal: Signal | None = None) -> None:
-        """An agent is prompted, and its model takes its time: whatever comes next finds it in the middle of a turn."""
+        """Prompt an agent with a slow model, so that the next rule finds the agent in its turn."""
         agent = self.agent(who)
         self.script(agent, SLOW)
         self.prompted(agent)
@@ -52,7 +52,7 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS, signal=SIGNALS)
     def prompt_to_wait(self, who: int, signal: Signal | None) -> None:
-        """An agent's model waits, by a call: whatever comes next finds it in the middle of its tools."""
+        """Prompt an agent whose model calls ``wait``, so that the next rule finds it running a call."""
         agent = self.agent(who)
         self.script(agent, Reply("", (ToolCall("wait", {"timeout": 5}),)))
         self.prompted(agent, "wait")
@@ -62,14 +62,14 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS)
     def stop_and_prompt(self, who: int) -> None:
-        """An agent that is stopped is prompted: it must wait until it is continued."""
+        """Prompt a stopped agent. The prompt must wait until the agent is continued."""
         self.send_signal(self.agent(who), Signal.STOP)
         self.prompted(self.agent(who))
         self.attempt(self.world.settle)
 
     @rule(who=AGENTS, length=st.integers(2, 3))
     def fork_line(self, who: int, length: int) -> None:
-        """An agent gets a child, which gets one too: there is somebody below, whatever hits the upper ones."""
+        """Fork a child, a grandchild and so on, so that there are agents below others."""
         above = self.agent(who)
         for _ in range(length):
             if len(self.living()) < self.LIMIT:
@@ -78,7 +78,7 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS)
     def kill_line(self, who: int) -> None:
-        """An agent is killed with all below it: a child, and that one's child."""
+        """Kill an agent with its child and grandchild."""
         before = len(self.ledger.known)
         self.fork_line(who, length=3)
         if len(self.ledger.known) > before:
@@ -86,7 +86,10 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS, window=WINDOWS, answer=st.sampled_from(sorted(SUMMARIES)), refusal=REFUSALS)
     def fill_window(self, who: int, window: int, answer: str, refusal: str | None) -> None:
-        """An agent whose model has a small window hears much; perhaps the model refuses a request as too long, too."""
+        """Fill the small window of an agent's model with prompts.
+
+        Perhaps the model also refuses a request as too long.
+        """
         said = {"context_window": window, "compact_model": f"{NOTES}:{answer}"}
         self.attempt(lambda: self.agent(who).configure(**said, timeout=PATIENCE))
         for number in range(3):
@@ -98,7 +101,7 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS)
     def compact_again(self, who: int) -> None:
-        """The model of an agent takes its time with a summary, is interrupted, and starts over; then its text comes."""
+        """Interrupt an agent whose model is writing a summary, and clear its history; then the text arrives."""
         self.hear(who)
         named = f"{NOTES}:late"
         self.attempt(lambda: self.agent(who).configure(compact_model=named, timeout=PATIENCE))
@@ -109,7 +112,7 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS, answer=st.sampled_from(("short", "facts")))
     def uncompact_one_of_two(self, who: int, answer: str) -> None:
-        """Two summaries lie over one another, and more is said; then the upper one is taken off."""
+        """Make two summaries, one over the other, add messages, and take off the later one."""
         for _ in range(2):
             self.summarise(who, answer, before=True)
         self.prompted(self.agent(who), f"and {self.fact()}")
@@ -118,7 +121,7 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS, pages=st.integers(1, 4), back=st.integers(0, 12), focus=st.none() | st.just("what was seen"))
     def look_around(self, who: int, pages: int, back: int, focus: str | None) -> None:
-        """A model sees much in one turn, perhaps has it summarised, and recalls what was said a while ago."""
+        """Let a model read much in one turn, perhaps summarise it, and recall an earlier message."""
         agent, tools = self.agent(who), [SEEING, "compact", "recall"]
         said = {"context_window": 4_500, "compact_model": f"{NOTES}:facts", "tools": tools}
         self.attempt(lambda: agent.configure(**said, timeout=PATIENCE))
@@ -133,7 +136,7 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS)
     def fail_beside(self, who: int) -> None:
-        """While an agent writes, a unit fails that may share its transaction: that one alone."""
+        """Let a unit fail that shares a transaction with an agent's write. Only that unit may fail."""
         agent = self.agent(who)
         self.prompted(agent)
         with suppress(StatementFailed):
@@ -142,21 +145,21 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS, other=AGENTS)
     def prompt_and_wait(self, who: int, other: int) -> None:
-        """An agent waits for another one in the middle of a turn: whatever ends that turn must wake it."""
+        """Let an agent wait for another one that is in a turn. The end of that turn must end the wait."""
         self.script(self.agent(other), SLOW)
         self.prompted(self.agent(other))
         self.waits(self.agent(who), [self.agent(other)], 600)
 
     @rule(who=AGENTS)
     def prompt_to_work(self, who: int) -> None:
-        """An agent is prompted to use the tool that is not idempotent."""
+        """Prompt an agent to use the tool that is not idempotent."""
         agent = self.agent(who)
         self.script(agent, Reply("", (ToolCall(WORK),)))
         self.prompted(agent, "work")
 
     @rule(who=AGENTS)
     def sleep_with_prompt(self, who: int) -> None:
-        """An agent that is stopped keeps a prompt that waits, though nobody has used it for long; then it goes on."""
+        """Let a stopped agent with a waiting prompt stay unused for long, and then continue it."""
         self.send_signal(self.agent(who), Signal.STOP)
         agent, process = self.agent(who), self.world.process
         said, kept = self.worded("prompt", "go"), list[Future[Reply]]()
@@ -178,9 +181,10 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS, between=st.sampled_from(("", "clear", "summary")))
     def mark_and_rewind(self, who: int, between: str) -> None:
-        """An agent sets a mark and goes back to it.
+        """Set a mark, and go back to it.
 
-        In between it starts over, which leaves no mark to go back to; or what it hears is summarised, and taken back.
+        In between the agent is cleared, which removes the mark; or its history is summarised, and the summary taken
+        off.
         """
         self.set_mark(self.agent(who), "here")
         if between == "clear":
@@ -191,7 +195,7 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS, pause=st.booleans())
     def crash_twice(self, who: int, pause: bool) -> None:
-        """An agent that may be restarted once within a period crashes, and again: at once, or one period later."""
+        """Crash an agent that may be restarted once within a period, twice: at once, or one period apart."""
         agent = self.agent(who)
         if (above := agent.supervisor) is None:
             return
@@ -205,14 +209,14 @@ class AimedRules(Stage):
 
     @rule(sender=AGENTS, recipient=AGENTS, bodies=st.lists(st.sampled_from("abc"), min_size=2, max_size=3))
     def send_and_read(self, sender: int, recipient: int, bodies: list[str]) -> None:
-        """Mails of one moment are sent and read."""
+        """Send several mails at the same time, and read them."""
         for body in bodies:
             self.send_mail(self.agent(sender), self.agent(recipient), body)
         self.read_mail_of(self.agent(recipient))
 
     @rule(who=AGENTS, ours=st.booleans())
     def write_of_earlier_owner(self, who: int, ours: bool) -> None:
-        """``fenced``: who owned an agent once writes nothing; neither does, if there is one, somebody dead."""
+        """Check ``fenced``: a former owner of an agent writes nothing, and neither does a dead agent."""
         dead = sorted(self.ledger.ended)
         record = (self.system.handle(dead[who % len(dead)]) if ours and dead else self.agent(who)).record
         fence = (

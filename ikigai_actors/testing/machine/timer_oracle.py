@@ -1,4 +1,4 @@
-"""The fate of each timer, by the commits: the law ``timer``.
+"""The timers of agents, checked by the commits: the invariant ``timer``.
 
 A firing writes the mail and when the timer fires next by one commit, not before it is due, and once for each time; a
 timer ends with its agent. At rest none is left that is due.
@@ -22,7 +22,7 @@ Key = tuple[str, int]
 
 @dataclass(slots=True)
 class ExpectedTimer:
-    """A timer that has been set, and neither ended nor was cancelled."""
+    """A timer that was set, and has neither ended nor been cancelled."""
 
     body: str
     kind: str
@@ -31,7 +31,7 @@ class ExpectedTimer:
 
 
 class TimerOracle:
-    """Follows the timers of a run. Their texts must differ."""
+    """Follows the timers of a run. Their texts must be unique."""
 
     def __init__(self, world: "Simulation") -> None:
         """Make one for a world without any commit yet."""
@@ -70,12 +70,12 @@ class TimerOracle:
             self._world.process.broken(f"timer: {'; '.join(wrong)}")
 
     def check_acknowledged(self, timers: Sequence[Key]) -> None:
-        """Check that timers whose setting was acknowledged are there, or are over."""
+        """Check that timers that were acknowledged exist, or are over."""
         if lost := [key for key in timers if key not in self.open and key not in self.over]:
             raise Broken(f"acknowledged: timers {lost} are lost")
 
     def check_rest(self) -> None:
-        """Check that none is left that is due; called when nothing can happen any more."""
+        """Check that no timer is due. Called when nothing can happen any more."""
         now = self._world.clock.now_ms()
         for timer in self._world.process.looked_at.read(every_timer):
             if timer.due_at <= now:

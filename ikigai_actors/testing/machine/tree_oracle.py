@@ -1,7 +1,7 @@
-"""The files of agents, by the commits: the law ``tree``.
+"""The file trees of agents, checked by the commits: the invariant ``tree``.
 
-An agent is born with a tree, in the same commit, above a layer of its parent that this commit has frozen. Nobody else
-gets one but the parent, with its first child.
+The commit of a birth also gives the child a tree, above a layer of its parent that the same commit freezes. The parent
+gets its own tree with its first child. No other commit makes trees.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Files(Toolset):
-    """A directory that forks with its agents; nothing is in it, and no tool works there."""
+    """A toolset with a directory that forks with its agents. The directory is empty, and there are no tools."""
 
     copied = Copied("/work", "here")
 

@@ -1,4 +1,4 @@
-"""The histories that were pruned, and the imports elsewhere, by the commits: the laws ``prune`` and ``transfer``.
+"""Pruned histories and imported branches, checked by the commits: the invariants ``prune`` and ``transfer``.
 
     prune                 the histories are gone of those that died long ago, and of which nothing that is needed is
                           a copy; all of each is gone, and a reader gets the error
@@ -6,7 +6,7 @@
                           gives it, merges with the agents of there, mail, read or not, rules that ask or deny; and
                           keys, unless its agents are copies with other uuids
 
-Nothing here is shared with the statements that choose what is pruned, or with what writes and reads files.
+The checks share no code with the statements that choose what is pruned, or with the code that writes and reads files.
 """
 
 import json
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from ikigai_actors.testing.machine.commit_invariants import CommitCheck
 
 Remembered = tuple[int, str, str, str | None]
-"""Position, kind and text of a message; of a merge also who was merged."""
+"""The position, kind and text of a message; for a merge also the merged agent."""
 
 
 class UpkeepOracle:
-    """Follows descent, deaths, and what was pruned."""
+    """Follows descent, deaths, and pruned histories."""
 
     def __init__(
         self,
@@ -49,11 +49,11 @@ class UpkeepOracle:
         """Begin.
 
         Args:
-            oracle: knows every history and mail.
-            commits: knows supervisors, and what was read.
-            ruled: knows the rules of agents.
-            keys: knows what was done under keys.
-            broken: takes what does not hold.
+            oracle: has every history and mail.
+            commits: has the supervisors, and the mails that were read.
+            ruled: has the rules of agents.
+            keys: has the results of calls with keys.
+            broken: is called with each violation.
         """
         self._oracle, self._commits, self._ruled, self._broken = oracle, commits, ruled, broken
         self._keys = keys
@@ -66,7 +66,7 @@ class UpkeepOracle:
         """The agents that are pruned: they have no history."""
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Follow a commit."""
+        """Apply the changes of a commit."""
         for change in changes:
             match change:
                 case RanStatement("register", given):
@@ -84,7 +84,10 @@ class UpkeepOracle:
                     self.pruned.update(given["uuids"])
 
     def due(self) -> set[str]:
-        """The agents that are to be pruned: long dead, as are all whose history begins as a copy of theirs."""
+        """Return the agents that must be pruned.
+
+        They are long dead, like all agents whose histories begin as copies of theirs.
+        """
         needed = set[str]()
         for uuid in self._commits.agents:
             above: str | None = uuid if self._died.get(uuid, self.before) >= self.before else None
@@ -94,13 +97,13 @@ class UpkeepOracle:
         return self._commits.agents.keys() - needed - self.pruned
 
     def check_prune(self, store: Store) -> None:
-        """Check that a prune that is over has left nothing which was to be pruned."""
+        """Check that a finished prune has left nothing that had to be pruned."""
         if left := self.due():
             raise Broken(f"prune: {sorted(left)} are to be pruned, and are not")
         self.check_pruned(store)
 
     def check_pruned(self, store: Store) -> None:
-        """Check that nothing is left of what was pruned, and that a reader gets the error."""
+        """Check that pruned histories are gone completely, and that readers get the error."""
         for uuid in self.pruned:
             if rows := store.read(partial(_rows_of, uuid)):
                 raise Broken(f"prune: agent {uuid} is pruned, and this is left: {rows}")
@@ -111,7 +114,7 @@ class UpkeepOracle:
             raise Broken(f"prune: the history of agent {uuid} is gone, and who reads it is not told")
 
     def below(self, top: str) -> set[str]:
-        """An agent, and all below it by descent or supervision."""
+        """Return an agent and all below it, by descent or supervision."""
         found, waiting = {top}, [top]
         while waiting:
             above = waiting.pop()
@@ -122,12 +125,12 @@ class UpkeepOracle:
         return found
 
     def check_imported(self, top: str, store: Store, there: Mapping[str, str]) -> None:
-        """Check that a branch is in another database what it is here.
+        """Check that a branch is the same in another database as here.
 
         Args:
-            top: the agent that was exported with all below it.
+            top: the agent that was exported with all agents below it.
             store: the other database.
-            there: what each agent is called there.
+            there: the uuid in the other database of each agent.
         """
         if there.keys() != (due := self.below(top)):
             raise Broken(f"transfer: expected agents {sorted(due)} below {top}, got {sorted(there)}")

@@ -1,7 +1,7 @@
-"""The rules of what is done to a database beside its agents: branches are exported and imported, the dead are pruned.
+"""The rules for maintenance of the database: exporting and importing branches, and pruning the dead.
 
-A branch is imported into a database of its own, twice, so that nothing of it is in the way of the simulation. A prune
-works on the database of the simulation, where any of its commits may fail or be the last one of the process.
+A branch is imported twice into a separate database, so that it does not disturb the simulation. A prune works on the
+simulation's database, and any of its commits may fail, or be the last one before a crash.
 """
 
 import json
@@ -30,21 +30,21 @@ from ikigai_actors.testing.machine.targeted_rules import AimedRules
 from ikigai_actors.testing.simulation.process import Broken
 
 DEAD_FOR = st.sampled_from((0, 0, 60, 600))
-"""For how many seconds who is pruned has been dead at least."""
+"""The least number of seconds that an agent must have been dead to be pruned."""
 
 FEW_ROWS = 3
-"""How many rows a prune deletes in one transaction: most prunes take several."""
+"""The number of rows that a prune deletes in one transaction. Most prunes take several."""
 
 ELSEWHERE = "elsewhere"
 """The host of the database into which branches are imported."""
 
 
 class UpkeepRules(AimedRules):
-    """The part of `AgentTreeMachine` that has these rules."""
+    """The rules of `AgentTreeMachine` for maintenance."""
 
     @rule(who=AGENTS, merges=st.booleans())
     def export_import(self, who: int, merges: bool) -> None:
-        """A branch is exported, perhaps one that has just merged a child, and imported elsewhere."""
+        """Export a branch, perhaps after a merge, and import it elsewhere."""
         before = len(self.ledger.known)
         if merges and len(self.living()) < self.LIMIT:
             self.fork_of(self.agent(who), "go")
@@ -56,7 +56,7 @@ class UpkeepRules(AimedRules):
 
     @rule(seconds=DEAD_FOR)
     def prune(self, seconds: int) -> None:
-        """The histories of those who are dead for so long are deleted, unless somebody needs them."""
+        """Prune agents that have been dead for this many seconds, unless their histories are needed."""
         self.upkeep.before = self.world.clock.now_ms() + 1 - 1_000 * seconds
         self.attempt(self._finish_prune, lambda _: self.upkeep.check_prune(self.world.process.looked_at))
 
@@ -68,7 +68,7 @@ class UpkeepRules(AimedRules):
 
     @rule(who=AGENTS, deep=st.booleans(), moves=st.booleans())
     def prune_line(self, who: int, deep: bool, moves: bool) -> None:
-        """An agent and its child die, and a grandchild may live on. Then the dead are pruned."""
+        """Kill an agent and its child, perhaps not the grandchild, and prune the dead."""
         before = len(self.ledger.known)
         self.fork_line(who, length=3 if deep else 2)
         born = len(self.ledger.known) - before
@@ -79,7 +79,7 @@ class UpkeepRules(AimedRules):
             self.export_import(who, merges=False)
 
     def check_upkeep(self) -> None:
-        """Check what was pruned once more, and that all who are left can be moved."""
+        """Check the pruned histories once more, and that all remaining agents can be exported and imported."""
         if self.upkeep.pruned:
             process = None
             while process is not self.world.process:  # one that ends leaves some to the next
@@ -89,7 +89,10 @@ class UpkeepRules(AimedRules):
             self.check_transfer(self.system.root.uuid)
 
     def check_transfer(self, top: str) -> None:
-        """Check ``transfer`` for an agent with all below it: what comes out of a file is what went in, each time."""
+        """Check ``transfer`` for an agent with all below it.
+
+        An import has the same contents as the export, each time.
+        """
         store, now = self.world.process.looked_at, self.world.clock.now_ms()
         with tempfile.TemporaryDirectory() as directory, _another_database(now) as other:
             file = Path(directory, "branch")

@@ -1,8 +1,8 @@
-"""Programs of several versions and builds on one database, judged from the commits.
+"""Programs of several versions and builds on one database, checked by the commits.
 
-program     no host is registered or lives that does not know what the tables ask for; one is refused only for that,
-or since a host lives that does not know what its own tables would ask for
-build       a call that somebody has approved begins at the build that asked
+program     every registered or living host knows the schema that the tables require; a host is refused only if it does
+not, or if a living host does not know the schema that the new host would require build       a call that somebody has
+approved begins at the build that asked
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ STEPS = (
     Migration(newest() + 1, "CREATE TABLE teas (name TEXT PRIMARY KEY)", newest()),
     Migration(newest() + 2, "DROP TABLE teas", newest() + 1),
 )
-"""The steps of later programs: one that adds, and one after which a program must know the first."""
+"""The schema changes of later programs: one that adds a table, and one after which programs must know the first."""
 
 
 class VersionOracle:
-    """Follows the hosts of a run, and the approvals in it."""
+    """Follows the hosts of a run, and its approvals."""
 
     def __init__(self, world: Simulation) -> None:
         """Begin before the first commit of a world."""
@@ -33,7 +33,7 @@ class VersionOracle:
         """By which build the approved calls of latest replies were asked about, by agent and call."""
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Judge a commit."""
+        """Check a commit."""
         if any(isinstance(one, RanStatement) and one.query in _OF_HOSTS for one in changes):
             older = self._world.process.looked_at.read(lambda tx: older_hosts(tx, least_program(tx)))
             if older:
@@ -58,7 +58,7 @@ class VersionOracle:
                 )
 
     def check_refusal(self, host: SimulatedHost, error: ProgramOutdated | SchemaInUse) -> None:
-        """Check that a host which was not let in knows too little, or needs what others do not know."""
+        """Check that a refused host knows too little of the schema, or requires a schema that others do not know."""
         store = self._world.process.looked_at
         version, least = schema_version(store), store.read(least_program)
         if isinstance(error, ProgramOutdated):

@@ -1,4 +1,4 @@
-"""Rules of `FleetMachine` that give hosts other programs: of a later or an earlier version, and of another build."""
+"""Rules of `FleetMachine` that give hosts other programs: another version, or another build."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -12,7 +12,7 @@ from ikigai_actors.testing.simulation.faults import CrashPoint
 
 
 class VersionRules(FleetStage):
-    """The part of `FleetMachine` that has these rules."""
+    """The rules of `FleetMachine` for versions and builds."""
 
     @rule(
         host=HOSTS,
@@ -21,7 +21,7 @@ class VersionRules(FleetStage):
         apart=st.sampled_from(CLOCKS_APART),
     )
     def install(self, host: int, steps: int, build: str, apart: float) -> None:
-        """A host ends, and starts again with another program, or with one that it had before; its clock differs."""
+        """Restart a host with another program, or with an earlier one; its clock may differ."""
         installed = self.host(host)
         installed.kill()
         installed.migrations, installed.build, installed.apart = STEPS[:steps], build, apart
@@ -29,7 +29,10 @@ class VersionRules(FleetStage):
 
     @rule(who=AGENTS, commit=st.integers(1, 8), committed=st.booleans())
     def ask_and_crash(self, who: int, commit: int, committed: bool) -> None:
-        """Somebody approves a call, and the host ends as it is asked about, approved or begun: others go on with it."""
+        """Let somebody approve a call, and crash the host when the call is asked about, approved or begun.
+
+        Others go on with it.
+        """
         agent = self.agent(who)
         self.attempt(lambda: agent.set_rule("ask", WORK, timeout=PATIENCE))
         self.script(agent, Reply("", (ToolCall(WORK),)))

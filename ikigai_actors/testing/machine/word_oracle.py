@@ -1,9 +1,10 @@
-"""Words into turns, by the commits: the law ``steer``.
+"""Steering messages, checked by the commits: the invariant ``steer``.
 
-A word that is kept enters the history of its agent once, by the commit that marks its mail as read, in the order of the
-mails, in the turn that is open or as the prompt that opens one. It parts no call from its result, is in no unit of a
-summary, and the reply that follows it is one to a request that had it. A word that was withdrawn enters no more. Only
-an agent above says one to another. A receipt says where its word has entered, as soon as it has.
+A stored steering message enters the history of its agent once, by the commit that marks its mail as read, in the order
+of the mails, in the open turn or as the prompt that opens one. It never comes between a call and its result, is in no
+unit of a summary, and the reply after it answers a request that contained it. A withdrawn message never enters. Agents
+can send steering messages only to agents below them. A receipt has the position of the message as soon as it has
+entered.
 """
 
 import json
@@ -35,20 +36,20 @@ class Listener:
     """The messages that wait, by their mails."""
     entered: dict[int, Steered] = field(default_factory=dict)
     latest: int = 0
-    """The mail of the word that has entered last."""
+    """The mail of the steering message that has entered last."""
     calls: set[str] = field(default_factory=set)
-    """Calls of the latest reply that have no result."""
+    """The calls of the latest reply that have no result."""
     told: str = ""
-    """The latest request that has left to its model."""
+    """The text of the latest request to the agent's model."""
     due: list[str] = field(default_factory=list)
-    """The words of the turn that its model must get before its next reply."""
+    """The steering messages of the turn that the model must get before its next reply."""
 
 
 class WordOracle:
-    """Follows the words of a run, and those who wait for them."""
+    """Follows the steering messages of a run, and their senders."""
 
     def __init__(self, world: "Simulation", agents: Mapping[str, Standing]) -> None:
-        """Make one for a world without any commit yet; ``agents`` are as the commits leave them."""
+        """Begin for a world without commits; ``agents`` are the states after each commit."""
         self._world, self._agents = world, agents
         self._listeners: dict[str, Listener] = {}
         self._withdrawn: set[tuple[str, int]] = set()
@@ -60,7 +61,7 @@ class WordOracle:
         return self._listeners.setdefault(agent, Listener())
 
     def asked(self, request: Request) -> None:
-        """Note what a model gets."""
+        """Note the contents of a request."""
         if not asks_for_summary(request):
             self.of(request.agent).told = json.dumps(request.messages[-1]["content"], default=str, ensure_ascii=False)
 
@@ -149,13 +150,13 @@ class WordOracle:
         one.due = []
 
     def withdrew(self, agent: str, receipt: Receipt) -> None:
-        """Check that a word was withdrawn, as its sender heard."""
+        """Check that a steering message was withdrawn, as its sender was informed."""
         mail = receipt.kept.get(timeout=0)
         if (agent, mail) not in self._withdrawn:
             raise Broken(f"steer: word {mail} of agent {agent} was not withdrawn, and is said to be")
 
     def check(self) -> None:
-        """Check that receipts say what has happened, and that kept words are unread, entered or withdrawn."""
+        """Check that receipts are right, and that stored steering messages are unread, entered or withdrawn."""
         for _, agent, receipt in self.receipts:
             if not receipt.kept.done() or receipt.kept.exception() is not None:
                 continue
@@ -178,7 +179,10 @@ class WordOracle:
             raise Broken(f"steer: agent {agent} lives, and the receipt of word {mail} says otherwise: {error}")
 
     def check_rest(self, running: set[Any]) -> None:
-        """Check that everybody has the receipt of a word that has entered, in these processes; nothing can happen."""
+        """Check that all senders in these processes have the receipts of messages that have entered.
+
+        Nothing can happen any more.
+        """
         self.check()
         for asked, agent, receipt in self.receipts:
             if asked not in running or receipt.done() or not receipt.kept.done():

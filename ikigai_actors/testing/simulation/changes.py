@@ -1,4 +1,4 @@
-"""The changes of a transaction of a simulation: rows that were appended, and statements that changed others."""
+"""The changes of a simulated transaction: appended rows, and statements that changed other rows."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ from ikigai_actors.store.base import Row
 from ikigai_actors.store.queries import query
 
 OWNERS = frozenset({"register", "set_turn"})
-"""Statements for agents that only their owner runs."""
+"""SQL statements for agents that only their owner may run."""
 
 _UNTOLD = ("pid", "now", "hostname")
 """Parameters that the trace leaves out: they differ from machine to machine, or say nothing."""
@@ -22,7 +22,7 @@ class Written(NamedTuple):
     """A row that was appended."""
 
     table: str
-    """``messages``, ``mail``, ``spendings`` or ``pieces``."""
+    """The table: ``messages``, ``mail``, ``spendings`` or ``pieces``."""
     row: Row
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Written(NamedTuple):
 
 
 class RanStatement(NamedTuple):
-    """A statement that changed rows."""
+    """An SQL statement that changed rows."""
 
     query: str
     parameters: Mapping[str, Any]
@@ -54,15 +54,15 @@ class RanStatement(NamedTuple):
 StoredChange = Written | RanStatement
 
 SHARED_TREE = RanStatement("share_tree", {})
-"""An entry in the changes of a transaction that has shared the tree, as births do; the trace leaves it out."""
+"""The change of a transaction that has locked the tree in shared mode, as births do. The trace leaves it out."""
 
 
 def is_of_owner(change: StoredChange) -> bool:
-    """Whether only the host that owns an agent may write this."""
+    """Return whether only the host that owns an agent may make this change."""
     return change.table == "messages" if isinstance(change, Written) else change.query in OWNERS
 
 
 def changes_rows(name: str) -> bool:
-    """Whether a statement changes rows; a common table expression comes before the verb."""
+    """Return whether an SQL statement changes rows, even if it begins with a common table expression."""
     sql = query(name).lstrip()
     return sql.startswith(_CHANGING) or (sql.startswith("WITH") and any(f"\n{verb}" in sql for verb in _CHANGING))

@@ -1,11 +1,11 @@
-"""A clock whose hands a test turns; and a calendar that can be wrong, as people's are."""
+"""A clock that a test sets by hand, and wall clocks that may be wrong."""
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.arguments import FARTHEST, check_seconds
 
 
 class WallClock(Clock):
-    """The clock of one of several processes: its calendar may be wrong, and the same time passes for all."""
+    """The clock of one of several processes. Its wall clock may be wrong, but time passes equally for all."""
 
     def __init__(self, clock: "ManualClock") -> None:
         """Begin with the right time."""
@@ -14,7 +14,7 @@ class WallClock(Clock):
         """Seconds by which it was set ahead; negative when it was set back."""
 
     def jump(self, seconds: float) -> None:
-        """Set it ahead, or back."""
+        """Set the wall clock ahead, or back."""
         self.wrong += seconds
 
     def now_ms(self) -> int:
@@ -25,7 +25,7 @@ class WallClock(Clock):
 
 
 class ManualClock(Clock):
-    """A `Clock` that does not move until it is turned."""
+    """A `Clock` that moves only when a test moves it."""
 
     def __init__(self, seconds: float = 1_000.0) -> None:
         """Make a clock that shows this many seconds since 1970."""
@@ -34,17 +34,17 @@ class ManualClock(Clock):
         """Seconds by which the wall clock was set ahead; negative when it was set back."""
 
     def advance(self, seconds: float) -> None:
-        """Turn the hands."""
+        """Let this many seconds pass."""
         self._seconds += seconds
 
     def jump(self, seconds: float) -> None:
-        """Set the wall clock ahead, or back: `now_ms` leaps, and no time passes."""
+        """Set the wall clock ahead or back: `now_ms` jumps, but no time passes."""
         self.wrong += seconds
 
     def now_ms(self) -> int:
-        """Milliseconds since 1970, as the clock shows and the wall clock was set."""
+        """Return the wall clock time in milliseconds since 1970."""
         return round((self._seconds + self.wrong) * 1000)
 
     def monotonic(self) -> float:
-        """Seconds that have passed, however the wall clock was set."""
+        """Return the seconds that have passed, independent of the wall clock."""
         return self._seconds

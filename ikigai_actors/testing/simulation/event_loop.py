@@ -1,4 +1,4 @@
-"""The event loop of a simulation: asyncio's own, with the agenda in the place of the operating system."""
+"""The event loop of a simulation: asyncio's own, on the agenda in place of the operating system."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,40 +8,42 @@ from ikigai_actors.actors.event_loop import EndlessLoop
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda
 
 BEGINNING = 3
-"""Rounds after which every task of a crashed process has begun: one that has not cannot clean up."""
+"""The rounds of the loop after which every task of a crashed process has begun. A task that has not begun cannot clean
+up.
+"""
 
 UNWINDING = 100
-"""Rounds that the tasks of a crashed process have to unwind."""
+"""The rounds of the loop in which the tasks of a crashed process may unwind."""
 
 
 class OneWait(Protocol):
     """One wait of one thread."""
 
     def wake(self) -> None:
-        """Let the thread look again, when it is chosen."""
+        """Let the thread check its condition again when it is chosen."""
 
     def wait(self, done: Callable[[], object], timeout: float | None, what: str) -> bool:
-        """Wait until it is done, or ``timeout`` seconds have passed; return whether it is done."""
+        """Wait until ``done()`` is true, or ``timeout`` seconds have passed; return whether it is true."""
 
 
 class Waiting(Protocol):
-    """The threads with which the loop waits: those of its process."""
+    """The threads of the loop's process."""
 
     agenda: Agenda
     abandoned: bool
     """Whether the process has crashed."""
 
     def pause(self, name: str) -> None:
-        """Be on the agenda until chosen."""
+        """Stay on the agenda until chosen."""
 
     def waiter(self) -> OneWait:
-        """A wait of the calling thread."""
+        """Return an object for a wait of the calling thread."""
 
 
 class SimulatedLoop(EndlessLoop):
-    """An event loop that waits on an agenda; it has no sockets and no processes.
+    """An event loop that waits on an agenda. It has no sockets and no child processes.
 
-    Before each round of callbacks it hands over, so chance may let anything happen between two of them.
+    Before each round of callbacks it yields to the agenda, so anything may happen between two rounds.
     """
 
     _selector: Any
@@ -55,11 +57,11 @@ class SimulatedLoop(EndlessLoop):
         self._rounds = 0
 
     def time(self) -> float:
-        """Seconds of the simulation's clock."""
+        """Return the simulation's time in seconds."""
         return self._threads.agenda.clock.monotonic()
 
     def select(self, timeout: float | None) -> list[Any]:
-        """Wait for a callback, in the place of a selector."""
+        """Wait for a callback. Replaces the wait of a selector."""
         if self._threads.abandoned:
             self._unwind()
             return []

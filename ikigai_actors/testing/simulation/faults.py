@@ -1,4 +1,4 @@
-"""The faults that may come in a simulation, and how often. Chance decides when; choice 0 is always: no fault."""
+"""The faults that may occur in a simulation, and the most of each. Random choices decide when; choice 0 is no fault."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -6,55 +6,59 @@ from typing import Any
 from ikigai_actors.arguments import check_count, check_flag
 
 RARITY = 2
-"""Of this many choices that are not plain, where a fault is possible, one is a fault."""
+"""Where a fault is possible, one of this many non-plain choices is a fault."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Faults:
-    """How many of each kind a run may have at most."""
+    """The most faults of each kind in a run."""
 
     crashes: int = 0
-    """The process ends at a commit: before it, and the writes are lost, or after it, before any caller is answered."""
+    """The process crashes at a commit: before it, so the writes are lost; or after it, before any caller gets an
+    answer.
+    """
     busy: int = 0
-    """The store does not answer for a moment: another process writes."""
+    """The store does not answer for a moment, because another process writes."""
     full: int = 0
-    """The disk is full for a moment: the store undoes a transaction whose work is done."""
+    """The disk is full for a moment: the store rolls a transaction back at its end."""
     lost: int = 0
-    """The connection to the store is lost before COMMIT: nothing is written."""
+    """The connection to the store is lost before COMMIT, so nothing is written."""
     unheard: int = 0
-    """The connection is lost during COMMIT, which the store has not heard: nothing is written, and the host does not
+    """The connection is lost during COMMIT, before the store has received it: nothing is written, and the host does not
     know.
     """
     unanswered: int = 0
-    """The connection is lost during COMMIT, which the store has carried out: all is written, and the host does not
+    """The connection is lost during COMMIT, after the store has carried it out: all is written, and the host does not
     know.
     """
     unreadable: int = 0
-    """Nothing can be read from the store for two seconds; the test itself reads on."""
+    """The store cannot be read for two seconds, except by the test itself."""
     takeovers: int = 0
-    """A second host takes the database over. The first one goes on, fenced: its later writes change no agent."""
+    """A second host takes the database over. The first one goes on, but it is fenced: its later writes change no
+    agent.
+    """
     ahead: int = 0
     """The wall clock is set an hour ahead."""
     back: int = 0
     """The wall clock is set back by an hour."""
     errors: int = 0
-    """A provider answers with an error instead."""
+    """A provider answers with an error."""
     cuts: int = 0
-    """A reply breaks off in the middle."""
+    """A reply is cut off in the middle."""
     deaf: int = 0
-    """A provider ignores cancellation, and answers late: after the interrupt, or after the death."""
+    """A provider ignores cancellation, and answers late, after the interrupt or the death."""
     slow_tools: int = 0
     """A tool takes longer than its time-out."""
     refusals: int = 0
     """A receiver outside refuses a delivery."""
     unthanked: int = 0
-    """A receiver outside has taken a delivery, and its answer is lost."""
+    """A receiver outside has accepted a delivery, but its answer is lost."""
     freezes: int = 0
-    """One of several hosts is stopped as it is about to commit, and goes on later: perhaps after its lease."""
+    """One of several hosts is stopped just before a commit, and goes on later, perhaps after the end of its lease."""
     partitions: int = 0
-    """One of several hosts is cut off from the database for a time, and may or may not hear of it."""
+    """One of several hosts is cut off from the database for a time. It may or may not notice."""
     unrung: int = 0
-    """Nobody hears of a commit of one of several hosts: the hint is lost."""
+    """The hint about a commit of one of several hosts is lost, so no host is notified of it."""
 
     def __repr__(self) -> str:
         some = {name: getattr(self, name) for name in self.__slots__ if getattr(self, name)}
@@ -64,13 +68,13 @@ class Faults:
         printer.text(repr(self))  # Hypothesis would print all fields
 
     def __post_init__(self) -> None:
-        """Raise `BadInput` for a number that is none."""
+        """Raise `BadInput` for a value that is no count."""
         for name in self.__slots__:
             check_count(getattr(self, name), name)
 
 
 NONE = Faults()
-"""Nothing goes wrong."""
+"""No faults."""
 
 ALL = Faults(
     crashes=2,
@@ -90,23 +94,25 @@ ALL = Faults(
     refusals=1,
     unthanked=1,
 )
-"""A bad day."""
+"""Some faults of every kind."""
 
 OF_HOSTS = replace(ALL, takeovers=0, freezes=2, partitions=2, unrung=3)
-"""A bad day of several hosts."""
+"""Some faults of every kind that several hosts can have."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrashPoint:
-    """A commit at which the process ends."""
+    """A commit at which the process crashes."""
 
     commit: int = 1
-    """The number of the commit, counted from now, beginning with 1."""
+    """The number of the commit, counted from 1 from now on."""
     committed: bool = False
-    """Whether it ends after the commit, before any caller is answered; else before it, and the writes are lost."""
+    """Whether the process crashes after the commit, before any caller gets an answer; otherwise before it, so the
+    writes are lost.
+    """
 
     def __post_init__(self) -> None:
-        """Raise `BadInput` unless there is such a commit."""
+        """Raise `BadInput` if the number is no positive integer."""
         check_count(self.commit, "commit", least=1)
         check_flag(self.committed, "committed")
 
@@ -119,13 +125,13 @@ class Luck:
         self._left = {name: getattr(faults, name) for name in faults.__slots__}
 
     def possible(self, *names: str) -> list[str]:
-        """The faults of these kinds that may still happen."""
+        """Return those of these kinds of faults that may still occur."""
         return [name for name in names if self._left[name] > 0]
 
     def spend(self, name: str) -> None:
-        """Count a fault."""
+        """Count a fault of this kind."""
         self._left[name] -= 1
 
     def spent(self, name: str) -> bool:
-        """Whether a fault of this kind has happened."""
+        """Return whether a fault of this kind has occurred."""
         return bool(self._left[name] < getattr(self._faults, name))

@@ -1,4 +1,4 @@
-"""The hosts of a simulation: processes that come and go, each under one name.
+"""The hosts of a simulation: processes that start and end, each with a fixed name.
 
     with simulated(hosts=3) as world:
         world.open(provider)                    # all three share the agents
@@ -7,7 +7,7 @@
         world.sleep(30)
         second.thaw()                           # it finds out, and writes nothing
 
-A handle belongs to the host whose system gave it. A call that waits ends with `ProcessCrashed` when that host does.
+A handle belongs to the host whose system returned it. A waiting call raises `ProcessCrashed` when that host ends.
 """
 
 from collections.abc import Callable
@@ -24,15 +24,15 @@ from ikigai_actors.testing.simulation.store import Link
 
 
 class HostWorld(Protocol):
-    """The simulation, as its hosts need it."""
+    """The part of the simulation that its hosts need."""
 
     clock: ManualClock
 
     def start(self, host: "SimulatedHost", *, resume: bool | None = None) -> ActorSystem:
-        """Begin a process of a host, and open the system in it."""
+        """Start a process of a host, and open the system in it."""
 
     def stop(self, host: "SimulatedHost") -> None:
-        """End the process of a host where it is."""
+        """End the process of a host at its current step."""
 
     def note(self, kind: str, text: str) -> None:
         """Add a line to the trace."""
@@ -60,20 +60,20 @@ class SimulatedHost:
 
     @property
     def process(self) -> Process:
-        """The process that runs."""
+        """The running process."""
         if self.running is None:
             raise AssertionError(f"Host {self.name} does not run: call open(), or start() after a crash.")
         return self.running
 
     @property
     def system(self) -> ActorSystem:
-        """The system that runs."""
+        """The system in the running process."""
         if self.opened is None:
             raise AssertionError(f"No system runs in host {self.name}: call open(), or start() after a crash.")
         return self.opened
 
     def start(self, *, resume: bool | None = None) -> ActorSystem:
-        """Begin the process again after `kill`, with the arguments of `Simulation.open`.
+        """Start the process again after `kill`, with the arguments of `Simulation.open`.
 
         Args:
             resume: as in `ActorSystem.open`.
@@ -83,7 +83,7 @@ class SimulatedHost:
         return self._world.start(self, resume=resume)
 
     def kill(self) -> None:
-        """End the process where it is, as ``kill -9`` does. The server notices at once."""
+        """End the process at its current step, as ``kill -9`` does. The database server notices at once."""
         self._trace("kill", self.process)
         self._world.stop(self)
 
@@ -102,28 +102,28 @@ class SimulatedHost:
         """Cut the process off from the database.
 
         Args:
-            silent: whether nobody hears of it. Then what it writes waits, and the server believes it connected. Else
-                every call fails, and the server has noticed the end of its connections.
+            silent: whether neither side notices. Then the process's writes wait, and the server believes it connected.
+                Otherwise every call fails, and the server notices the end of the connections.
         """
         process = self._trace("partition", self.process)
         process.store.link = Link.SILENT if silent else Link.CUT
 
     def disconnect(self) -> None:
-        """Break its connections to the database; they can be made again at once."""
+        """Break the host's connections to the database. They can be made again at once."""
         self._trace("disconnect", self.process).store.disconnect()
 
     def hear_late(self, seconds: float) -> None:
-        """Let the process hear of each commit this many seconds later than it is; 0 for at once."""
+        """Delay the hints about commits that the process gets by this many seconds; 0 for no delay."""
         self._trace("hear_late", self.process).late = seconds
 
     def heal(self) -> None:
-        """Connect the process with the database again."""
+        """Connect the process to the database again."""
         process = self._trace("heal", self.process)
         self.there_since = self._world.clock.monotonic()
         process.store.link = Link.OPEN
 
     def recover(self) -> None:
-        """Let it go on, if it is frozen, connect it, if it is cut off, and have it hear of commits at once."""
+        """Let the host go on if it is frozen, connect it if it is cut off, and end a delay of hints."""
         if self.frozen:
             self.thaw()
         if self.process.store.link is not Link.OPEN:
@@ -132,15 +132,15 @@ class SimulatedHost:
             self.hear_late(0)
 
     def drain(self, timeout: float | None = None) -> None:
-        """Give all its agents to the others: `ActorSystem.drain`."""
+        """Give all agents of the host to the others, by `ActorSystem.drain`."""
         self.system.drain(timeout)
 
     def move(self, agent: AgentRef | str, to: "SimulatedHost", timeout: float | None = None) -> None:
-        """Give one of its agents to another host: `ActorSystem.move`."""
+        """Move one of the host's agents to another host, by `System.move`."""
         self.system.move(agent, to.name, timeout)
 
     def record(self) -> HostRecord:
-        """The row. Raises `AssertionError` when it has none."""
+        """The row of the host. Raises `AssertionError` when it has none."""
         found = [one for one in self.system.hosts() if one.id == self.process.host_id]
         if not found:
             raise AssertionError(f"Host {self.name} is not in the database.")
@@ -148,22 +148,22 @@ class SimulatedHost:
 
     @property
     def host_id(self) -> str:
-        """The id of its row; empty before it has one."""
+        """The id of the host's row; empty before it has a row."""
         return "" if self.running is None else self.running.host_id
 
     @property
     def frozen(self) -> bool:
-        """Whether its process is stopped."""
+        """Whether the host's process is stopped."""
         return self.running is not None and self.running.agenda.is_held(self.running.threads)
 
     @property
     def reaches(self) -> bool:
-        """Whether it runs, and reaches the database."""
+        """Whether the host runs, and reaches the database."""
         return self.opened is not None and not self.frozen and self.process.store.link is Link.OPEN
 
     @property
     def answers(self) -> bool:
-        """Whether it can be asked: it runs, reaches the database, and has not closed."""
+        """Whether the host can be used: it runs, reaches the database, and was not closed."""
         if self.opened is None or not self.reaches:
             return False
         try:
@@ -178,10 +178,10 @@ class SimulatedHost:
 
 
 def system_class(called: Callable[[], None]) -> type[ActorSystem]:
-    """A class of systems whose handles report when they are used.
+    """Return a class of systems that report each use of their handles.
 
     Args:
-        called: called before each use, on the thread that uses a handle.
+        called: called before each use, on the thread that uses the handle.
     """
 
     class SimulatedSystem(ActorSystem):

@@ -1,7 +1,7 @@
 """The rules by which the Messages API rejects a request, and a little more.
 
-The real API joins messages of the same role and lets a reply be begun by its last message; here both are violations,
-since assembly never means to send them. Thinking must carry the signature that `sign` gives for the model asked.
+The real API joins messages of the same role, and lets the last message begin the reply. Here both are violations,
+because the runtime never sends such requests. Thinking must have the signature that `sign` returns for the model.
 """
 
 import hashlib
@@ -22,32 +22,32 @@ _NOT_OF_REPLIES = {"tool_result", "image", "document", "reasoning"}
 
 _THINKING = {"thinking", "redacted_thinking"}
 MOST_PICTURES, MANY_PICTURES = 100, 20
-"""Pictures and documents of a request at most, and above how many pictures there are many."""
+"""The most pictures and documents of a request, and the number of pictures above which they count as many."""
 PIXELS, PIXELS_OF_MANY = 8_000, 2_000
-"""Pixels of a picture along a side at most, and where there are many."""
+"""The most pixels of a picture along a side; and the most if there are many pictures."""
 PICTURE_SIZE = 5 * 2**20
-"""Bytes of a picture at most, as they are sent."""
+"""The most bytes of a picture as it is sent."""
 MAX_BREAKPOINTS = 4
-"""Blocks with ``cache_control`` at most; one at the top level counts as well."""
+"""The most blocks with ``cache_control``; one at the top level counts as well."""
 
 
 def sign(model: str, text: str) -> str:
-    """The signature of a thought, by the model that had it."""
+    """Return the signature of a thinking block, for the model that wrote it."""
     return hashlib.sha256(f"{model}\0{text}".encode()).hexdigest()
 
 
 def thinking(model: str, text: str) -> dict[str, Any]:
-    """A thinking block as the model makes it."""
+    """Return a thinking block of a model."""
     return {"type": "thinking", "thinking": text, "signature": sign(model, text)}
 
 
 def redacted_thinking(model: str, text: str) -> dict[str, Any]:
-    """A thinking block that only the model can read; its data carries the signature."""
+    """Return a thinking block that only its model can read; its data has the signature."""
     return {"type": "redacted_thinking", "data": f"{text.encode().hex()}.{sign(model, text)}"}
 
 
 def violations(request: Mapping[str, Any]) -> list[str]:
-    """All that is wrong with the JSON body of a request; empty when it is accepted."""
+    """Return all violations in the JSON body of a request; empty when the request is accepted."""
     return [
         *_of_arguments(request),
         *_of_tools(request.get("tools", ())),

@@ -1,4 +1,4 @@
-"""The judge of several hosts in a simulation: which host owns which agents, after every commit.
+"""Checks, after every commit, which of several simulated hosts owns which agents.
 
 owner      who appends to the log of an agent has the shard of the agent, and has not ended
 handed     who has given an agent away appends nothing to its log, and asks no model for it
@@ -15,10 +15,10 @@ from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange,
 from ikigai_actors.testing.simulation.clock import ManualClock
 
 GIVE = frozenset({"give_shards", "move_agents"})
-"""Statements by which a host gives agents away."""
+"""SQL statements by which a host gives agents away."""
 
 LEASES = 2
-"""Within this many leases agents are taken that nobody runs."""
+"""The number of leases within which agents that nobody runs must be taken."""
 
 
 class JudgedProcess(Protocol):
@@ -28,19 +28,19 @@ class JudgedProcess(Protocol):
 
 
 class OneHost(Protocol):
-    """A host, as it is seen from outside."""
+    """A host, as the checks see it."""
 
     @property
     def reaches(self) -> bool:
-        """Whether it runs, and reaches the database."""
+        """Whether the host runs, and reaches the database."""
 
     @property
     def host_id(self) -> str:
-        """The id of its row; empty when it has none."""
+        """The id of the host's row; empty when it has none."""
 
     @property
     def there_since(self) -> float:
-        """Since when it does, by the clock that never leaps."""
+        """The time since when the host reaches the database, by the monotonic clock."""
 
 
 class _Held(NamedTuple):
@@ -53,10 +53,10 @@ class _Held(NamedTuple):
 
 
 class Ownership:
-    """The owners of shards, as far as they are known."""
+    """The known owners of shards."""
 
     def __init__(self, hosts: Sequence[OneHost], clock: ManualClock, lease: float) -> None:
-        """Begin before the first commit; ``lease`` in seconds."""
+        """Begin before the first commit; ``lease`` is in seconds."""
         self._hosts, self._clock = hosts, clock
         self.lease = lease
         """Seconds for which a host is believed."""
@@ -68,7 +68,7 @@ class Ownership:
         self._served: dict[int, float] = {}  # when the owner of a shard was seen to reach the database
 
     def after(self, process: JudgedProcess, changes: Sequence[StoredChange], store: Store) -> list[str]:
-        """Judge a commit; returns what is wrong."""
+        """Check a commit; return the violations."""
         agents = sorted({change.row[0] for change in changes if isinstance(change, Written) and _is_log(change)})
         ended, draining, shards, owners = store.read(lambda tx: (*_hosts(tx), _shards(tx), _owners(tx, agents)))
         if _gives(changes):
@@ -79,9 +79,9 @@ class Ownership:
         return [one for one in (*wrong, self._unnoticed(shards, draining)) if one]
 
     def asks(self, host: str, agent: str, store: Store) -> str:
-        """Judge a request of a host that reaches a model; returns what is wrong.
+        """Check a request of a host that reaches a model; return the violation, empty for none.
 
-        An agent that was born while its shard was given away may ask once.
+        An agent that was born while its shard was given away may send one request.
         """
         if (host, agent) in self._given and store.read(lambda tx: _owners(tx, [agent]))[agent].host != host:
             return f"handed: host {host} asks a model for agent {agent}, which it has given away"

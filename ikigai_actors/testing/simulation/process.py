@@ -1,8 +1,8 @@
-"""One process of a simulation, and what ends with it: threads, actors, its connection to the database.
+"""One process of a simulation, with everything that ends with it: threads, actors, its connection to the database.
 
-At each commit it may crash: before the commit, or after it and before any caller is answered. And the database is
-checked. A fault is drawn on the thread of the test, between two steps, whichever thread it happens to. So a fault of
-reading begins at a commit, too: a thread that reads may hold a lock.
+At each commit it may crash: before the commit, or after it and before any caller is answered. After each commit the
+database is checked. Faults are drawn on the thread of the test, between two steps, for any thread. Faults of reading
+also begin at a commit, because a thread that reads may hold a lock.
 
 When another host takes over, a process goes on as a former one: replies and results on their way still arrive, and none
 of its writes may change an agent. Of several hosts each is a process, and one that ends leaves the others running.
@@ -34,31 +34,31 @@ from ikigai_actors.testing.simulation.threads import SimulatedThreads
 from ikigai_actors.testing.simulation.trace import Traced
 
 OUTAGE = 2.0
-"""Seconds of a time in which nothing can be read."""
+"""The seconds for which the store cannot be read."""
 
 LEAP = 3_600.0
-"""Seconds by which the wall clock is set ahead, or back."""
+"""The seconds by which the wall clock is set ahead or back."""
 
 TYPES_EVERY = 16
-"""After this many commits the type of every value is checked; the rest of fsck checks each commit."""
+"""The types of all values are checked after this many commits; the rest of fsck runs after each commit."""
 
 SIGNS_OF_LIFE = frozenset({"renew_lease", "count_agents", "publish_waits", "publish_signs"})
-"""Statements after which the database is as sound as before."""
+"""SQL statements after which the database need not be checked again."""
 
 OF_ONE_HOST = ("takeovers",)
-"""Faults of a host that has the database for itself."""
+"""The faults of a host that does not share the database."""
 
 OF_SEVERAL_HOSTS = ("freezes", "partitions")
-"""Faults of one of several hosts."""
+"""The faults of one of several hosts."""
 
 AT_COMMIT = (
     *("crashes", "busy", "full", "lost", "unheard", "unanswered", "unreadable"),
     *(*OF_ONE_HOST, "ahead", "back", *OF_SEVERAL_HOSTS),
 )
-"""The faults at the beginning of a transaction. A schedule that is kept knows them by their order."""
+"""The faults that may occur at the beginning of a transaction. Saved schedules depend on their order."""
 
 LEASES_AWAY = (0.25, 0.75, 1.5, 4.0)
-"""For how many leases a host is stopped or cut off: less than one, or enough that it must end."""
+"""The numbers of leases for which a host is stopped or cut off: less than one, or enough that it must end."""
 
 TROUBLES = {
     "full": CommitTrouble(StoreUnavailable("The disk is full, as the simulation will have it.")),
@@ -68,18 +68,21 @@ TROUBLES = {
         CommitUnknown("The connection is lost during COMMIT, as the simulation will have it."), committed=True
     ),
 }
-"""The trouble of a transaction whose work is done, by fault."""
+"""The errors at the end of a transaction, by fault."""
 
 
 class ProcessCrashed(BaseException):
-    """The simulated process has ended, as with ``kill -9``: its threads stop, and its handles are of no use.
+    """The simulated process has ended, as by ``kill -9``: its threads stop, and its handles cannot be used.
 
-    No `Exception`, since no code of a process survives its end. Call `Simulation.reopen`.
+    It is no `Exception`, because no code of a process survives its end. Call `Simulation.reopen`.
     """
 
 
 class TakenOver(ProcessCrashed):
-    """Another host has taken the database over. The process goes on, fenced; call `Simulation.reopen` for the other."""
+    """Another host has taken the database over.
+
+    The old process goes on, fenced; call `Simulation.reopen` to use the new one.
+    """
 
 
 class Broken(AssertionError):
@@ -87,31 +90,31 @@ class Broken(AssertionError):
 
 
 class World(Protocol):
-    """The simulation, as a process needs it."""
+    """The part of the simulation that a process needs."""
 
     clock: ManualClock
     agenda: Agenda
     luck: Luck
     checks: bool
-    """Whether the database is checked after every commit, and every request before it leaves."""
+    """Whether the database is checked after every commit, and every request before it is sent."""
     commits: int
-    """Transactions committed."""
+    """The number of committed transactions."""
     requests: list[Request]
     """Every request that was sent to a provider."""
     watchers: list[Callable[[Sequence[StoredChange]], None]]
-    """Called with the changes of each commit."""
+    """Functions that are called with the changes of each commit."""
     askers: list[Callable[[Request], None]]
-    """Called with each request, before it leaves, of a process that is not fenced."""
+    """Functions that are called with each request before it is sent, unless its process is fenced."""
 
     receiver: SimulatedReceiver
-    """Gets the events that leave."""
+    """The receiver of the events that are sent."""
 
     ownership: Ownership | None
-    """The judge of several hosts; None for one host."""
+    """The checks of the owners of agents among several hosts; None for one host."""
 
     @property
     def former(self) -> Sequence[object]:
-        """The processes from which another host has taken over."""
+        """The processes that another host has replaced."""
 
     @property
     def process(self) -> "Process":
@@ -122,19 +125,19 @@ class World(Protocol):
         """Whether a system is open."""
 
     def random_bytes(self, count: int) -> bytes:
-        """Fresh random bytes."""
+        """Return random bytes."""
 
     def note(self, kind: str, text: str) -> None:
         """Add a line to the trace."""
 
     def is_to_crash(self, *, committed: bool) -> bool:
-        """Whether the process ends at this commit."""
+        """Return whether the process crashes at this commit."""
 
     def handed_over(self) -> None:
-        """Have another host take over; this process goes on beside it."""
+        """Let another host take over. This process goes on beside it."""
 
     def crashed(self, process: "Process") -> bool:
-        """End a process; return whether the test hears of it, since it waits for that process."""
+        """End a process. Return whether the test gets the exception, because it waits for that process."""
 
     def freeze(self, process: "Process", seconds: float) -> None:
         """Stop the process of one of several hosts for a time."""
@@ -144,16 +147,16 @@ class World(Protocol):
 
 
 def asks_for_summary(request: Request) -> bool:
-    """Whether a request belongs to no turn: it asks for a summary."""
+    """Return whether a request belongs to no turn, because it asks for a summary."""
     texts = (block.get("text", "") for message in request.messages for block in message["content"])
     return any(text.startswith((SUMMARISE, REPORT)) for text in texts)
 
 
 class Process:
-    """One process of a simulation: its threads, its database while it runs."""
+    """One process of a simulation: its threads, and its database while it runs."""
 
     def __init__(self, world: World, beside: "Process | None" = None, name: str = "") -> None:
-        """Begin a process: ``beside`` one that has the database open, or had; else with an empty one."""
+        """Start a process with an empty database; or ``beside`` a process, with that process's database."""
         self.world = world
         self.agenda = world.agenda
         self.threads = SimulatedThreads(self.agenda)
@@ -188,7 +191,7 @@ class Process:
         )
 
     def stop(self) -> None:
-        """Stop all of it."""
+        """Stop all threads of the process."""
         self.threads.abandon()
         self.agenda.clear(self.threads)
         self.store.close()
@@ -207,7 +210,7 @@ class Process:
             self.world.note(kind, f"{by}(fenced host) {text}" if self.fenced else f"{by}{text}")
 
     def asked(self, request: Request) -> None:
-        """Check a request that leaves. An ended process that unwinds sends none."""
+        """Check a request that is sent. A crashed process that unwinds sends none."""
         if self.threads.abandoned:
             raise Abandoned
         self.world.requests.append(request)
@@ -224,13 +227,13 @@ class Process:
             asked(request)
 
     def arrived(self, request: Request) -> None:
-        """Check a request that reaches its model: who has sent it runs the agent, or does not know better."""
+        """Check a request that reaches its model: its sender runs the agent, or cannot know better."""
         judge = self.world.ownership
         if judge is not None and (wrong := judge.asks(self.host_id, request.agent, self.looked_at)):
             self.broken(wrong)
 
     def broken(self, what: str) -> None:
-        """Report an invariant that does not hold: the test gets it when the step is over."""
+        """Report a violated invariant. The test gets it after the current step."""
 
         def end() -> None:
             raise Broken(what)
@@ -238,7 +241,7 @@ class Process:
         self.agenda.halt(end)
 
     def misfortune(self, *faults: str) -> str:
-        """Draw one of these faults, if one is left, or nothing. Call it on the thread of the test."""
+        """Draw one of these faults that may still occur, or none. To be called on the thread of the test."""
         if not (possible := self.world.luck.possible(*faults)):
             return ""
         drawn = self.agenda.randrange(1 + RARITY * len(possible)) - 1
@@ -410,7 +413,7 @@ def _registered(change: StoredChange) -> str:
 
 
 class AgendaDispatcher(Dispatcher):
-    """The seeded dispatcher, as one entry of an agenda: one message of one actor is a step."""
+    """The seeded dispatcher as one entry of an agenda. A step is one message of one actor."""
 
     def __init__(self, process: Process) -> None:
         self._process, self._listed = process, False

@@ -1,7 +1,7 @@
-"""The receiver of events in a simulation: it outlives all processes, and remembers what it got.
+"""The receiver of events in a simulation. It outlives all processes, and remembers the deliveries that it got.
 
-A delivery, and the answer to it, arrive when the agenda chooses. Chance decides whether the receiver refuses it, or has
-it and its answer is lost.
+A delivery, and the answer to it, arrive when the agenda chooses. Random choices decide whether the receiver refuses a
+delivery, and whether its answer is lost.
 """
 
 import json
@@ -14,20 +14,20 @@ from ikigai_actors.testing.simulation.scheduler import Agenda, Entry
 
 
 class SendingProcess(Protocol):
-    """The process that sends, as far as a link needs it."""
+    """The part of a sending process that a link needs."""
 
     agenda: Agenda
 
     @property
     def threads(self) -> object:
-        """The threads of the process: what is on its way ends with them."""
+        """The threads of the process. Deliveries in flight end with them."""
 
     def misfortune(self, *faults: str) -> str:
-        """Draw one of these faults, or nothing."""
+        """Draw one of these faults, or none."""
 
 
 class TakenDelivery(NamedTuple):
-    """A delivery that the receiver has taken."""
+    """A delivery that the receiver has accepted."""
 
     id: str
     kind: str
@@ -36,23 +36,23 @@ class TakenDelivery(NamedTuple):
 
 
 class SimulatedReceiver:
-    """All receivers outside, as one: it has what each got, in order."""
+    """All outside receivers, as one. It has the deliveries that each has accepted, in order."""
 
     def __init__(self) -> None:
         self.receipts: list[TakenDelivery] = []
 
     def receive(self, outgoing: Outgoing) -> None:
-        """Take a delivery."""
+        """Accept a delivery."""
         body = json.loads(outgoing.body)
         name, data = outgoing.headers["webhook-id"], body["data"]
         self.receipts.append(TakenDelivery(name, body["type"], data["agent"], data["position"]))
 
 
 class SimulatedLink(ReceiverLink):
-    """The way by which a process sends."""
+    """The connection by which a process sends deliveries."""
 
     def __init__(self, process: SendingProcess, receiver: SimulatedReceiver) -> None:
-        """Send from a process to the receiver of its world."""
+        """Connect a process to the receiver of its world."""
         self._process, self._receiver = process, receiver
 
     def send(self, outgoing: Outgoing, done: Callable[[ReceiverAnswer], object]) -> None:
@@ -70,4 +70,4 @@ class SimulatedLink(ReceiverLink):
         process.agenda.add(Entry("a delivery arrives", arrive, process.threads))
 
     def close(self) -> None:
-        """Do nothing: what is on its way may arrive, and nobody hears of the answer."""
+        """Do nothing. Deliveries in flight may arrive, but their answers are lost."""

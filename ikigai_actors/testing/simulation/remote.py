@@ -1,7 +1,7 @@
-"""The outside of a simulation: the given providers and tools, on a way that takes time and has faults.
+"""The outside of a simulation: providers and tools on a network with delays and faults.
 
-A request and its reply, a call and its result arrive when the agenda chooses them, so they overtake one another and
-anything that the runtime does. No choice is drawn inside other people's code: a fault is drawn when something arrives.
+Requests, replies, calls and results arrive when the agenda chooses them, so they may overtake one another and any work
+of the runtime. No random choice is made within other people's code: a fault is drawn when something arrives.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from ikigai_actors.tools.policy import ToolTraits
 T = TypeVar("T")
 
 LATE = "This reply comes too late."
-"""The late answer of a provider that ignores cancellation."""
+"""The text of a late answer by a provider that ignores cancellation."""
 
 
 class RemoteProvider(Provider):
-    """A provider on the other end of a network."""
+    """A provider on a simulated network."""
 
     def __init__(self, inner: Provider, process: Process) -> None:
         self._inner, self._process = inner, process
@@ -83,7 +83,7 @@ class RemoteProvider(Provider):
 
 
 class RemoteBatches(RemoteProvider, BatchService):
-    """A provider whose service has batches, on the other end of a network."""
+    """A provider with batches on a simulated network."""
 
     def __init__(self, inner: Provider, service: BatchService, process: Process) -> None:
         super().__init__(inner, process)
@@ -124,7 +124,7 @@ class RemoteBatches(RemoteProvider, BatchService):
 
 
 def remote_provider(inner: Provider, process: Process) -> RemoteProvider:
-    """A provider on the other end of a network, with batches if it has any."""
+    """Put a provider, with its batches if it has any, on a simulated network."""
     service = batches_of(inner)
     return RemoteProvider(inner, process) if service is None else RemoteBatches(inner, service, process)
 

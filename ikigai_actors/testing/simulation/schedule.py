@@ -1,7 +1,7 @@
-"""A schedule: the choices of a run that are not plain, by their number. All other choices go on in order.
+"""Schedules: the choices of a run that deviate from plain order, by their number.
 
-    Schedule.parse("17:1 23:2")      at the 17th choice the second is taken, at the 23rd the third; a failure prints it
-    Schedule.seeded(7)               the same one for the same number
+    Schedule.parse("17:1 23:2")      choice 17 takes the second option, choice 23 the third; a failure prints such a
+    text Schedule.seeded(7)               the schedule of a number, always the same
 
 A run has some hundred choices, and most defects need two or three that are not plain. So a schedule is short; each of
 its choices can be taken back by itself, without moving the others; and it can be read, kept and run again.
@@ -15,25 +15,25 @@ from typing import Any
 from ikigai_actors.errors import BadInput
 
 HORIZONS = (64, 256, 1024)
-"""How far a schedule reaches, in choices."""
+"""The lengths of schedules, in choices."""
 
 DEVIATIONS = 32
-"""The most choices of a schedule that are not plain."""
+"""The most deviating choices of a schedule."""
 
 VARIETY = 12
-"""The number of options among which a choice that is not plain is drawn."""
+"""The number of options among which a deviating choice is drawn."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Schedule:
-    """The choices that are not plain."""
+    """The deviating choices of a run."""
 
     choices: Mapping[int, int]
-    """The number of each choice, from 0, and the option: 1 is the second one, and so on."""
+    """The option by the number of the choice, from 0. Option 1 is the second one, and so on."""
 
     @classmethod
     def parse(cls, text: str) -> "Schedule":
-        """The schedule that a failure has printed."""
+        """Parse the text of a schedule, which a failure has printed."""
         try:
             pairs = [pair.split(":") for pair in text.split()]
             return cls({int(number): int(choice) for number, choice in pairs})
@@ -42,13 +42,13 @@ class Schedule:
 
     @classmethod
     def seeded(cls, seed: int) -> "Schedule":
-        """The schedule of a number."""
+        """Return the schedule of a number."""
         random = Random(seed)
         horizon, count = random.choice(HORIZONS), random.randrange(DEVIATIONS + 1)
         return cls({random.randrange(horizon): random.randint(1, VARIETY) for _ in range(count)})
 
     def begin(self) -> "Following":
-        """A source of chance that follows the schedule."""
+        """Return a source of random choices that follows the schedule."""
         return Following(self)
 
     def __str__(self) -> str:
@@ -62,17 +62,17 @@ class Schedule:
 
 
 PLAIN = Schedule({})
-"""Everything goes on in order."""
+"""The schedule without deviations: everything happens in plain order."""
 
 
 class Following:
-    """A `Chance` that follows a schedule."""
+    """A source of random choices that follows a schedule."""
 
     def __init__(self, schedule: Schedule) -> None:
         self._choices, self._number = schedule.choices, -1
 
     def randrange(self, stop: int, /) -> int:
-        """The next choice. A number beyond the options counts from the second one again."""
+        """Return the next choice. A number beyond the options wraps around to the second one."""
         self._number += 1
         choice = self._choices.get(self._number, 0)
         return 1 + (choice - 1) % (stop - 1) if choice and stop > 1 else 0

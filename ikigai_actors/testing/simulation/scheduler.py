@@ -1,4 +1,4 @@
-"""The agenda: what can happen next, and the chance that chooses.
+"""The agenda: everything that can happen next, and the random choice among it.
 
 On the agenda of a simulation is every thread of the runtime that could go on, the actors that are ready, and what
 is on its way from outside. One of them at a time is chosen and takes a step; then it is chosen again. Only when nothing
@@ -30,36 +30,39 @@ from ikigai_actors.testing.simulation.clock import ManualClock
 from ikigai_actors.testing.simulation.trace import calling_line
 
 ASIDE = 50
-"""Steps for which something is set aside at most: nobody starves."""
+"""The most steps for which an entry is set aside, so that every entry is chosen at last."""
 
 
 class Stuck(IkigaiError, AssertionError):
-    """Somebody waits for what can never happen: nothing is left that could go on, and no time-out is set."""
+    """A thread waits for an event that can never happen: nothing can go on, and no time-out is set."""
 
 
 class Endless(IkigaiError, AssertionError):
-    """The simulation takes more steps than it may: agents keep each other busy, or somebody asks again and again."""
+    """The simulation has taken too many steps.
+
+    Perhaps agents keep each other busy, or a caller asks again and again.
+    """
 
 
 class Abandoned(BaseException):
-    """Ends a thread of a process that has crashed. Do not catch it: nothing that it still did would count."""
+    """Ends a thread of a crashed process. Do not catch it, because the process has no further effects."""
 
 
 @dataclass(slots=True)
 class Entry:
-    """Something that can happen next."""
+    """A step that can happen next."""
 
     name: str
     """The name for the trace."""
     run: Callable[[], object]
     """Takes the step, on the thread of the test."""
     owner: object = None
-    """Whose step it is; None: nobody's."""
+    """The process to which the step belongs; None for no process."""
 
 
 @dataclass(order=True, slots=True)
 class Alarm:
-    """Something that happens at a time."""
+    """A step that happens at a time."""
 
     due: float
     number: int
@@ -83,10 +86,10 @@ def _of(owner: object, entries: Iterable[Entry]) -> list[Entry]:
 
 
 class Agenda:
-    """The events that can happen next. For the thread that made it."""
+    """The steps that can happen next. To be used on the thread that made it."""
 
     def __init__(self, chance: Chance, clock: ManualClock, choices: int = CHOICES, most: int = 100_000) -> None:
-        """Make an empty agenda. After ``choices`` everything is 0; a run of more than ``most`` steps is endless."""
+        """Make an empty agenda. After ``choices`` choices all are 0; a run of more than ``most`` steps is endless."""
         self.clock = clock
         self.choices = 0
         """Choices until now."""
@@ -106,7 +109,7 @@ class Agenda:
         self._halt: Callable[[], object] | None = None
 
     def randrange(self, stop: int, /) -> int:
-        """A choice; 0 once they are used up."""
+        """Return a choice; always 0 after the number of choices is used up."""
         if stop <= 1 or self._left == 0:
             return 0
         choice = self._chance.randrange(stop)
@@ -121,35 +124,38 @@ class Agenda:
         self._chance, self._left = chance, self._budget
 
     def add(self, entry: Entry) -> None:
-        """This can happen from now on, once."""
+        """Add a step that can happen from now on, once."""
         held = self._held.get(entry.owner)
         (self._entries if held is None else held.entries).append(entry)
 
     def first(self, entry: Entry) -> None:
-        """This comes next, whatever else could."""
+        """Add a step that happens next, before all others."""
         held = self._held.get(entry.owner)
         (self._first if held is None else held.first).append(entry)
 
     def halt(self, end: Callable[[], object]) -> None:
-        """Call this on the thread of the test as soon as the step in progress is over; it raises why."""
+        """Call a function on the thread of the test after the current step.
+
+        It raises an exception that ends the run.
+        """
         self._halt = end
 
     def at(self, due: float, run: Callable[[], object], owner: object = None) -> Alarm:
-        """Let something happen when the clock shows this many seconds."""
+        """Let a step happen when the clock shows this many seconds."""
         self._numbers += 1
         timer = Alarm(due, self._numbers, run, owner)
         heapq.heappush(self._timers, timer)
         return timer
 
     def clear(self, owner: object) -> None:
-        """Forget everything of an owner: its process has ended."""
+        """Remove all steps of an owner, because its process has ended."""
         self._held.pop(owner, None)
         self._forget(owner)
         self._timers = [one for one in self._timers if one.owner is not owner]
         heapq.heapify(self._timers)
 
     def hold(self, owner: object) -> None:
-        """Let nothing of an owner happen until `release`, though time passes: its process is stopped."""
+        """Hold all steps of an owner until `release`, while time passes, because its process is stopped."""
         if owner in self._held:
             return
         aside = [entry for _, entry in self._aside]
@@ -158,7 +164,7 @@ class Agenda:
         self._held[owner] = held
 
     def release(self, owner: object) -> None:
-        """Let an owner go on. What fell due meanwhile happens at once."""
+        """Release the steps of an owner. Steps that are overdue happen at once."""
         if (held := self._held.pop(owner, None)) is None:
             return
         self._first += held.first
@@ -168,7 +174,7 @@ class Agenda:
                 timer.run()
 
     def is_held(self, owner: object) -> bool:
-        """Whether nothing of an owner happens at the moment."""
+        """Return whether the steps of an owner are held."""
         return owner in self._held
 
     def _forget(self, owner: object) -> None:
@@ -179,11 +185,11 @@ class Agenda:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing can happen but that time passes."""
+        """Return whether no step can happen except that time passes."""
         return not (self._entries or self._first or self._aside)
 
     def step(self, until: float | None = None) -> bool:
-        """Let one thing happen; returns whether there was one. Time passes when nothing else is left."""
+        """Take one step; return whether there was one. Time passes only when no other step is left."""
         if not self.quiet:
             self.steps += 1
             if self.steps > self._most:
@@ -224,9 +230,9 @@ class Agenda:
         return entry
 
     def pump(self, done: Callable[[], object], timeout: float | None, what: str) -> bool:
-        """Let things happen until something is done, or this many seconds have passed; returns whether it is done.
+        """Take steps until ``done()`` is true, or this many seconds have passed; return whether it is true.
 
-        Raises `Stuck` when nothing is left that could bring it about.
+        Raises `Stuck` when no further step is possible.
         """
         due = None if timeout is None else self.clock.monotonic() + timeout
         while not done():
@@ -242,7 +248,7 @@ class Agenda:
 
 
 class Baton:
-    """The baton that exactly one thread has: who waits for its turn waits for this."""
+    """A token that exactly one thread has. Other threads wait for it."""
 
     __slots__ = ("_lock",)
 
@@ -251,15 +257,15 @@ class Baton:
         self._lock.acquire()
 
     def give(self) -> None:
-        """Let the other one run."""
+        """Pass the token to the other thread."""
         self._lock.release()
 
     def acquire(self) -> None:
-        """Wait until it is given."""
+        """Wait for the token."""
         self._lock.acquire()
 
     def take_soon(self, seconds: float) -> None:
-        """The same, for one step of another thread. Raises `Stuck` when that takes longer."""
+        """Wait for the token during one step of another thread. Raises `Stuck` when the step takes longer than this."""
         if not self._lock.acquire(timeout=seconds):
             raise Stuck(
                 f"A step took longer than {seconds:g} s: some code waits for what is not part of the simulation, "

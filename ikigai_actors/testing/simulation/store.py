@@ -1,10 +1,10 @@
-"""The database of a simulation: SQLite in memory, the same SQL, with a crash or a fault where a transaction commits.
+"""The database of a simulation: SQLite in memory, with the same SQL, and crashes and faults at commits.
 
-A crash before COMMIT loses the transaction; one after it keeps writes that no caller heard of. The next process
-begins with an image of what was committed; or another host opens the same database beside the first.
+A crash before COMMIT loses the transaction. A crash after COMMIT keeps the writes, although no caller gets an answer.
+The next process begins with an image of the committed data; or another host opens the same database.
 
-A database may behave as one on a server, for hosts that share its agents: they hold leases and locks, ring for one
-another, and can be cut off from it.
+A database may behave as one on a server, for hosts that share its agents: they hold leases and locks, send hints to one
+another, and can be cut off from the database.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,23 +22,23 @@ from ikigai_actors.testing.simulation.changes import SHARED_TREE, RanStatement, 
 T = TypeVar("T")
 
 BOOKKEEPING = frozenset({"tree_change", "lock_agents", "lock_dying", "set_batch", "lock_schema_version"})
-"""Statements that are left out of the trace: they change nothing of interest."""
+"""SQL statements that the trace leaves out, because their changes are of no interest."""
 
 TELL_TIME = frozenset({"time", "renew_lease"})
-"""Statements whose rows begin with the time of the server."""
+"""SQL statements whose result rows begin with the server's time."""
 
 BY_ROW = {"bury_rows": "bury"}
-"""Statements that name agents by their rows. The changes have the one that names their uuids instead."""
+"""SQL statements that name agents by row ids. The trace shows the equivalent statement with uuids instead."""
 
 
 class Link(Enum):
-    """The way from a process to the database."""
+    """The state of the connection from a process to the database."""
 
     OPEN = "open"
     CUT = "cut"
-    """Both ends know: calls fail, and the locks are free."""
+    """The connection is cut, and both sides know: calls fail, and locks are free."""
     SILENT = "silent"
-    """The state in which all that is sent is lost: calls wait, and the locks are held."""
+    """The connection is silent: calls wait, and locks are held, because messages are lost."""
 
 
 class _Shared:
@@ -51,7 +51,7 @@ class _Shared:
 
 
 class SimulatedStore(SQLiteStore):
-    """A store in memory that reports its transactions."""
+    """An in-memory store that reports its transactions."""
 
     def __init__(
         self,
@@ -66,13 +66,13 @@ class SimulatedStore(SQLiteStore):
         """Open a database.
 
         Args:
-            now_ms: its clock, in milliseconds since 1970.
-            image: what is in it at first, of the first store of a world.
+            now_ms: returns the database's time, in milliseconds since 1970.
+            image: the first contents of the database, for the first store of a world.
             commits: observes the transactions.
-            threads: makes what its users wait with.
-            beside: a store that has the database open, or had. Its connection stays until `close_database`: what it
-                knows of statements takes longer to learn than a short run.
-            leases: whether it behaves as one on a server.
+            threads: makes the objects with which callers wait.
+            beside: a store that has or had the same database open. Its connection, with its prepared statements, is
+                used again until `close_database`, which saves time.
+            leases: whether the database behaves as one on a server.
         """
         self._beside = beside
         super().__init__(None, now_ms=now_ms, image=image)
@@ -96,7 +96,7 @@ class SimulatedStore(SQLiteStore):
 
     @property
     def link(self) -> Link:
-        """The way to the database."""
+        """The state of the connection to the database."""
         return self._link
 
     @link.setter
@@ -109,17 +109,17 @@ class SimulatedStore(SQLiteStore):
         self._link_changed.notify_all()
 
     def become(self, image: bytes) -> None:
-        """Put other contents in the place of all there is, for everybody who has it open or opens it next."""
+        """Replace the contents of the database for all processes."""
         with closing(SQLiteStore(image=image)) as other:  # deserialize() would leave statements that crash SQLite
             other._writer.connection.backup(self._writer.connection)
 
     @property
     def closed(self) -> bool:
-        """Whether this process has closed it."""
+        """Whether this process has closed the database."""
         return self._closed
 
     def listen(self, hear: Callable[[int], object]) -> None:
-        """Hear nothing of what a test looks at."""
+        """Ignore the subscription to hints, for a store that a test reads."""
         self._hear_own = hear
 
     def _reading(self, tx: Transaction, work: Callable[[Transaction], T]) -> T:
@@ -176,18 +176,18 @@ class SimulatedStore(SQLiteStore):
             self._link_changed.notify_all()
 
     def disconnect(self) -> None:
-        """Lose every connection. They are made again at the next use, without the locks that they held."""
+        """Break every connection. They are made again at the next use, without their locks."""
         self.let_go()
         self.changed_by_others()
 
     def let_go(self) -> None:
-        """Free every lock of a host that is held here."""
+        """Release every lock of a host that is held here."""
         held = self._shared.locks
         for host in [host for host, store in held.items() if store is self]:
             del held[host]
 
     def hold(self, host: str) -> None:
-        """Hold the lock of a host, unless another one does."""
+        """Take the lock of a host, unless another process holds it."""
         self._shared.locks.setdefault(host, self)
 
     def held(self, hosts: Sequence[str]) -> set[str]:
@@ -252,7 +252,7 @@ class _Separate(BorrowedStore):
 
 
 class Undisturbed(BorrowedStore):
-    """The same store for checks, and for other processes: no fault of the process disturbs what is done with it."""
+    """The same store for checks and for other processes, without the faults of the process."""
 
     def __init__(self, store: SimulatedStore) -> None:
         super().__init__(store)
@@ -292,7 +292,10 @@ class CalledWatch(Watch):
         return heard
 
     def call(self, agents: Collection[str] | None = None, *, for_hosts: bool = True) -> None:
-        """Something may have changed, of these agents, None for any; for hosts, too, or for those who follow them."""
+        """Note that agents may have changed; None for any.
+
+        ``for_hosts``: also hosts are notified, not only followers.
+        """
         self._called = True
         before = self._heard
         self._heard = Hint(_joined(before.agents, agents), _joined(before.for_hosts, agents if for_hosts else ()))
@@ -308,11 +311,11 @@ class CalledWatch(Watch):
 
 
 class CommitTrouble(NamedTuple):
-    """The trouble of a transaction whose work is done."""
+    """An error at the end of a transaction."""
 
     error: StoreError
     committed: bool = False
-    """Whether everything is written nevertheless."""
+    """Whether the transaction is committed all the same."""
 
 
 class Commits(Protocol):
@@ -322,20 +325,23 @@ class Commits(Protocol):
         """Called before a read; an exception prevents it."""
 
     def before(self) -> CommitTrouble | None:
-        """Called before a transaction; an exception prevents it, and a result is its trouble."""
+        """Called before a transaction. An exception prevents the transaction; a result is an error at its end."""
 
     def rings(self) -> bool:
-        """Whether a ring after a commit is heard."""
+        """Called after a commit; returns whether its hint arrives."""
 
     def hears(self, hint: Callable[[], object]) -> None:
-        """Called with what a hint of a commit does to this process: does it, now or later."""
+        """Called with a function that delivers the hint of a commit; calls it now or later."""
 
     def after(self, changes: Sequence[StoredChange]) -> None:
-        """Called with the changes of a committed transaction; an exception comes before any caller is answered."""
+        """Called with the changes of a committed transaction.
+
+        An exception is raised before any caller gets an answer.
+        """
 
 
 class Observed(Transaction):
-    """A `Transaction` that remembers what it changes."""
+    """A `Transaction` that records its changes."""
 
     def __init__(self, inner: Transaction, store: SimulatedStore) -> None:
         self._inner, self._store = inner, store

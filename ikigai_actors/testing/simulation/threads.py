@@ -1,7 +1,7 @@
-"""Threads of a simulation: real ones, of which one runs at a time, and waiting that costs no time.
+"""The threads of a simulation: real threads, of which one runs at a time, with waits that cost no real time.
 
-    block   the thread hands the baton to the thread of the test, and is on the agenda again once it can go on
-    wait    on the thread of the test itself: the agenda goes on until the awaited thing is there
+    block   the thread passes the token to the thread of the test, and is on the agenda again when it can go on wait
+    on the thread of the test itself: the agenda goes on until the awaited thing is there
 
 So the code of the runtime, of tools and of providers may block as it does in a real process, and chance decides which
 thread goes on. A thread-local or context variable works as elsewhere, since the threads are real.
@@ -42,7 +42,7 @@ class SimulatedThreads(Threads):
         return SimulatedThread(self, run, name)
 
     def condition(self, lock: "threading.Lock | None" = None) -> Condition:
-        """A condition. It ignores the lock: one thread runs at a time."""
+        """Return a condition. It ignores the lock, because one thread runs at a time."""
         return SimulatedCondition(self)
 
     def lock(self) -> AbstractContextManager[bool]:
@@ -66,11 +66,11 @@ class SimulatedThreads(Threads):
         return future.result(0)
 
     def pause(self, name: str, then: Callable[[], object] = lambda: None) -> None:
-        """Be on the agenda until chosen; ``then`` is called on the thread of the test."""
+        """Stay on the agenda until chosen; ``then`` is called on the thread of the test."""
         self._stand(self.agenda.add, name, then)
 
     def on_test(self, call: Callable[[], T]) -> T:
-        """Let the thread of the test call this at once, and return the result: choices are drawn there."""
+        """Have the thread of the test call a function at once, and return its result. Random choices are made there."""
         if self.current() is None:
             return call()
         answer: list[T] = []
@@ -78,7 +78,7 @@ class SimulatedThreads(Threads):
         return answer[0]
 
     def waiter(self) -> "SimulatedWaiter":
-        """A wait of the calling thread."""
+        """Return an object for a wait of the calling thread."""
         return SimulatedWaiter(self)
 
     def sleep(self, seconds: float) -> None:
@@ -101,7 +101,7 @@ class SimulatedThreads(Threads):
             thread.stand_by(lambda: chosen)
 
     def abandon(self) -> None:
-        """End every thread where it is: the process has crashed."""
+        """End every thread at its current step, because the process has crashed."""
         self.abandoned = True
         for thread in list(self._running):
             self.run(thread)
@@ -113,17 +113,17 @@ class SimulatedThreads(Threads):
     # Between the thread of the test and the others
 
     def current(self) -> "SimulatedThread | None":
-        """The calling thread; None when it is the one of the test."""
+        """The calling thread; None for the thread of the test."""
         thread = threading.current_thread()
         return thread if isinstance(thread, SimulatedThread) else None
 
     @property
     def calls(self) -> bool:
-        """Whether the calling thread is one of these, and of no other process."""
+        """Whether the calling thread belongs to this process."""
         return self.current() in self._running
 
     def run(self, thread: "SimulatedThread") -> None:
-        """Let a thread run until it waits or ends; its exception goes to the test."""
+        """Let a thread run until it waits or ends. The test gets its exception."""
         if thread.over:
             return
         thread.baton.give()
@@ -185,12 +185,12 @@ class SimulatedThread(threading.Thread):
             waiter.wait(lambda: self.over, timeout, f"the end of {self.name}")
 
     def stand_by(self, done: Callable[[], object]) -> None:
-        """Hand over until it is done."""
+        """Yield to the agenda until ``done()`` is true."""
         while not done():
             self.block()
 
     def block(self) -> None:
-        """Hand over, and go on when chosen. Raises `Abandoned` when the process has crashed."""
+        """Yield to the agenda, and go on when chosen. Raises `Abandoned` when the process has crashed."""
         if not self._threads.abandoned:
             self._threads.test.give()
             self.baton.acquire()
@@ -210,18 +210,18 @@ class SimulatedWaiter:
 
     @property
     def woken(self) -> bool:
-        """Whether it is about to look again: a further call would wake nobody."""
+        """Whether the thread is about to check its condition again, so a further wake-up has no effect."""
         return self._woken
 
     def wake(self) -> None:
-        """Let the thread look again, when it is chosen."""
+        """Let the thread check its condition again when it is chosen."""
         thread = self._thread
         if thread is not None and not self._woken:
             self._woken = True
             self._threads.agenda.add(Entry(thread.name, lambda: self._threads.run(thread), self._threads))
 
     def wait(self, done: Callable[[], object], timeout: float | None, what: str) -> bool:
-        """Wait until it is done, or ``timeout`` seconds have passed; return whether it is done."""
+        """Wait until ``done()`` is true, or ``timeout`` seconds have passed; return whether it is true."""
         if self._threads.abandoned:
             raise Abandoned
         if self._thread is None:
@@ -272,7 +272,7 @@ class SimulatedCondition(Condition):
 
 
 class SimulatedLock(AbstractContextManager[bool]):
-    """A lock of a simulation: its holder may wait for what others do."""
+    """A lock of a simulation. Its holder may wait for other threads."""
 
     def __init__(self, threads: SimulatedThreads) -> None:
         self._freed = SimulatedCondition(threads)

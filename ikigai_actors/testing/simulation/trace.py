@@ -1,4 +1,4 @@
-"""The trace: what happened in a simulation, step by step, and the story that it makes for a person.
+"""The trace of a simulation: its events step by step, and the story made from them for a person.
 
     run      an actor handles a message
     commit   a transaction: the messages and mails that were written, and every other statement that changed rows
@@ -7,8 +7,8 @@
     time     the clock is turned
     call     a line of the test waits for an answer
 
-Same choices, same trace, byte for byte: it holds no address, no time of the machine and no name of a thread that could
-differ. It shows uuids unchanged, and the story shows names instead.
+The same choices give the same trace, byte for byte. It has no memory addresses, no real times and no thread names that
+could differ. The trace shows uuids; the story shows names instead.
 """
 
 import linecache
@@ -31,7 +31,7 @@ _UUID = re.compile(r"(?<![\w-])[A-Za-z0-9][\w-]{21}(?![\w-])")
 
 
 class TraceLine(NamedTuple):
-    """One event."""
+    """One event of the trace."""
 
     kind: str
     text: str
@@ -41,7 +41,7 @@ class TraceLine(NamedTuple):
 
 
 class Trace:
-    """The events so far."""
+    """The events of a run so far."""
 
     def __init__(self) -> None:
         self.lines: list[TraceLine] = []
@@ -55,10 +55,10 @@ class Trace:
 
 
 class Traced(Instrument):
-    """Writes the traffic of agents with the outside into a trace."""
+    """An instrument that writes the traffic of agents with the outside into a trace."""
 
     def __init__(self, note: Callable[[str, str], object]) -> None:
-        """Make it; ``note`` takes the kind and the text of a line."""
+        """Write to a trace; ``note`` takes the kind and the text of a line."""
         self._note = note
 
     def request_begins(self, agent: Tally, request: Request) -> None:
@@ -79,7 +79,7 @@ class Traced(Instrument):
 
 
 def calling_line() -> str:
-    """The line of the test that has called the runtime, and waits; empty when no code of a test has."""
+    """Return the line of the test that has called the runtime and waits; empty when no test code has."""
     frame = sys._getframe(1)
     while frame.f_back is not None:
         module = frame.f_globals.get("__name__", "").partition(".")[0]
@@ -97,19 +97,19 @@ _RUNNERS = ("hypothesis", "_pytest", "pytest", "pluggy", "runpy", "unittest")
 
 
 def story(lines: Sequence[TraceLine], names: Mapping[str, str]) -> str:
-    """The story of a run for a person: without the actors' single messages, and with names for uuids."""
+    """Return the story of a run for a person: the trace without single messages of actors, and with names for uuids."""
     told = [str(line) for line in lines if line.kind != "run"]
     before = [] if len(told) <= _LENGTH else [f"… {len(told) - _LENGTH} lines before"]
     return _UUID.sub(lambda found: names.get(found[0], words_of(found[0])), "\n".join([*before, *told[-_LENGTH:]]))
 
 
 def names_of(records: Sequence[AgentRecord]) -> dict[str, str]:
-    """The names of agents in a story: their own, or the two words; agent 0 is ``root``."""
+    """Return the names of agents for a story: their names, or their two generated words; agent 0 is ``root``."""
     return {record.uuid: "root" if record.parent_uuid is None else record.short for record in records}
 
 
 def tree(records: Sequence[AgentRecord]) -> str:
-    """The tree of agents, children under their supervisors, the dead too."""
+    """Return the tree of agents as text, children under their supervisors, including the dead."""
     names, below = names_of(records), dict[str | None, list[AgentRecord]]()
     for record in records:
         below.setdefault(record.supervisor_uuid, []).append(record)

@@ -1,4 +1,4 @@
-"""A simulation: the real system on one agenda, with a clock, a database and an outside that belong to the test."""
+"""A simulation: the real system on one agenda, with a simulated clock, database and outside."""
 
 import hashlib
 import json
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class Simulation:
-    """The world of one run. Processes come and go in it; the database and the clock go on."""
+    """The world of one run. Processes start and end in it; the database and the clock stay."""
 
     def __init__(
         self,
@@ -53,17 +53,17 @@ class Simulation:
         steps: int = 100_000,
         hosts: int = 1,
     ) -> None:
-        """Make a world in which no system runs yet; use it as a context manager.
+        """Make a world without a running system. Use it as a context manager.
 
         Args:
-            schedule: decides which thread goes on; plain order by default. A number means a schedule; a `Random`,
-                or one of Hypothesis's, draws every choice.
-            faults: what may go wrong, and how often.
+            schedule: chooses the thread that goes on; plain order by default. A number is the seed of a schedule; a
+                `Random`, or one of Hypothesis's, draws every choice.
+            faults: the faults that may occur, and how many.
             crash: the commit at which the process ends; see `crash_at`.
-            choices: how many are drawn before everything goes on in order.
-            steps: the most steps of a run; then it counts as endless.
-            hosts: how many hosts share the agents, at most 26. Those of one world are called a, b, c and so on. One
-                has the database for itself.
+            choices: the number of random choices; after them everything happens in plain order.
+            steps: the most steps of a run; a longer run counts as endless.
+            hosts: the number of hosts that share the agents, at most 26. Several hosts are called a, b, c and so on. A
+                single host does not share the database.
 
         Raises:
             BadInput: an argument cannot be used.
@@ -133,21 +133,21 @@ class Simulation:
 
     @property
     def system(self) -> ActorSystem:
-        """The system that runs."""
+        """The running system."""
         if self._first.opened is None:
             raise AssertionError("No system runs: call open(), or reopen() after a crash.")
         return self._first.opened
 
     @property
     def process(self) -> Process:
-        """The process in which it runs."""
+        """The process of the running system."""
         if self._first.running is None:
             raise AssertionError("No process runs: call open(), or reopen() after a crash.")
         return self._first.running
 
     @property
     def threads(self) -> SimulatedThreads:
-        """The threads with which a call of the test waits: its host's. Raises `ProcessCrashed`."""
+        """The threads of the host with which a call of the test waits. Raises `ProcessCrashed`."""
         if not self.several or self.calling is None:
             return self.process.threads
         if self.calling.threads.abandoned:
@@ -161,16 +161,16 @@ class Simulation:
         tools: Iterable[Tool | Toolset] = (),
         **options: Any,
     ) -> ActorSystem:
-        """Open the system; of several hosts one after the other, which share the agents.
+        """Open the system; for several hosts, in one after the other.
 
         Args:
-            provider: as in `ActorSystem.open`; None is the offline one.
+            provider: as in `ActorSystem.open`; None is the offline provider.
             providers: as in `ActorSystem.open`.
             tools: as in `ActorSystem.open`.
             options: further arguments of `ActorSystem.open`.
 
         Returns:
-            The system, of several hosts that of the first one. Raises what `ActorSystem.open` does.
+            The system; for several hosts, the system of the first. Raises what `ActorSystem.open` does.
         """
         given = list(tools)
         chosen = OfflineProvider() if provider is None else provider
@@ -229,7 +229,7 @@ class Simulation:
         """Open the system again, after a crash or in place of the running one, with the same arguments.
 
         Args:
-            resume: whether to go on with turns that were cut off.
+            resume: whether to resume turns that were cut off.
         """
         if self._again is None:
             raise AssertionError("Nothing was opened yet: call open().")
@@ -239,13 +239,13 @@ class Simulation:
         return self._open_all(resume=resume)
 
     def start(self, host: SimulatedHost, *, resume: bool | None = None) -> ActorSystem:
-        """Open the system in one of several hosts that has ended, as `SimulatedHost.start` does."""
+        """Open the system in a host that has ended, as `SimulatedHost.start` does."""
         if self._again is None:
             raise AssertionError("Nothing was opened yet: call open().")
         return self._again(host, **({} if resume is None else {"resume": resume}))
 
     def close(self) -> None:
-        """Close the system in every host where one runs; nothing goes wrong meanwhile."""
+        """Close the system in every running host. No faults occur meanwhile."""
         self._closing, self._crash_at = True, None
         try:
             for host in self.hosts:
@@ -260,8 +260,8 @@ class Simulation:
     def recover(self) -> ActorSystem:
         """Open the system again after a crash, and resume every turn that was cut off.
 
-        Repeats that as often as it crashes, until all is at rest. Of several hosts those go on that run, and those that
-        were stopped or cut off.
+        This is repeated after further crashes, until all is at rest. With several hosts, the running hosts go on, and
+        so do those that were stopped or cut off.
         """
         while True:
             try:
@@ -289,27 +289,27 @@ class Simulation:
             self.agenda.step()
 
     def sleep(self, seconds: float) -> None:
-        """Let ``seconds`` pass, with all that falls due."""
+        """Let ``seconds`` pass, with everything that falls due."""
         self.agenda.pump(lambda: False, seconds, "time")
 
     def crash(self) -> None:
-        """End the process where it is, as ``kill -9`` does. What is committed stays."""
+        """End the process at its current step, as ``kill -9`` does. Committed data stay."""
         self.note("crash", "")
         self.ended()
 
     def crash_at(self, point: CrashPoint) -> None:
-        """End the process at a commit, counted from now. A call that blocks then raises `ProcessCrashed`."""
+        """Crash the process at a commit, counted from now. A blocking call then raises `ProcessCrashed`."""
         self._crash_at = replace(point, commit=self.commits + point.commit)
 
     def crash_here(self) -> None:
-        """End the process whose commit is at hand, before any caller is answered. For `watchers`."""
+        """Crash the process within its current commit, before any caller gets an answer. To be called by `watchers`."""
         self._crash_at = CrashPoint(self.commits, committed=True)
 
     @contextmanager
     def as_it_was(self, image: bytes, watcher: Callable[[Sequence[StoredChange]], None]) -> Iterator[None]:
-        """Put an older copy of the database in its place, for a block after which nothing of that counts.
+        """Replace the database by an older copy for the time of a block. Its changes in the block are discarded.
 
-        Nothing else goes wrong meanwhile.
+        No faults occur meanwhile.
 
         Args:
             image: the copy.
@@ -328,10 +328,10 @@ class Simulation:
             self.note("newest", "")
 
     def take_over(self, *, resume: bool = False) -> ActorSystem:
-        """Let a second host open the database. The first one goes on without knowing, fenced.
+        """Let a second host open the database. The first one goes on without knowing, but it is fenced.
 
         Args:
-            resume: whether the second host goes on with turns that were cut off.
+            resume: whether the second host resumes turns that were cut off.
 
         Returns:
             The system of the second host, opened with the same arguments.
@@ -345,12 +345,12 @@ class Simulation:
         return self._again(self.hosts[0], resume=resume)
 
     def ask_from_elsewhere(self, agent: str, kind: str, arguments: Mapping[str, Any]) -> RemoteCommandKey:
-        """Ask an agent for something as another process does, by a row; no fault disturbs that one commit.
+        """Send an agent a command by a row, as another process does. No fault disturbs this commit.
 
         Args:
-            agent: its uuid.
-            kind: of the command, as `ikigai_actors.agent.remote_commands` names it.
-            arguments: of the command.
+            agent: the uuid of the agent.
+            kind: the kind of the command, as `ikigai_actors.agent.remote_commands` names it.
+            arguments: the arguments of the command.
 
         Returns:
             The key of the command. Raises what `AddRemoteCommand` does.
@@ -363,7 +363,7 @@ class Simulation:
         return RemoteCommandKey(agent, number)
 
     def handed_over(self) -> None:
-        """Have another host take over; this process goes on beside it."""
+        """Let another host take over. This process goes on beside it."""
         self.former.append(self.process)
         self.hosts[0].running = self.hosts[0].opened = None
 
@@ -372,7 +372,7 @@ class Simulation:
         self.trace.note(kind, text)
 
     def story(self) -> str:
-        """The events, for a person: the story, the tree, and the choices that lead there again."""
+        """Return the events for a person: the story, the tree, and the schedule that replays the run."""
         try:
             process = self._first.running
             records = process.looked_at.read(registry.every) if process is not None else []
@@ -383,7 +383,7 @@ class Simulation:
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule of the run so far, which repeats it."""
+        """The schedule of the run so far, which replays it."""
         return Schedule(dict(self.agenda.drawn))
 
     def follow(self, schedule: Schedule) -> None:
@@ -391,12 +391,12 @@ class Simulation:
         self.agenda.follow(schedule.begin())
 
     def random_bytes(self, count: int) -> bytes:
-        """Fresh random bytes, the same in every run."""
+        """Return random bytes, the same in every run."""
         self._drawn_bytes += 1
         return hashlib.sha256(str(self._drawn_bytes).encode()).digest()[:count]
 
     def is_to_crash(self, *, committed: bool) -> bool:
-        """Whether the process ends at this commit."""
+        """Return whether the process crashes at this commit."""
         if self._crash_at is None:
             return False
         here = self.commits + (0 if committed else 1)
@@ -407,11 +407,11 @@ class Simulation:
 
     @property
     def runs(self) -> bool:
-        """Whether a system is open, and is not about to be closed."""
+        """Whether a system is open, and is not being closed."""
         return not self._closing and any(host.opened is not None for host in self.hosts)
 
     def crashed(self, process: Process) -> bool:
-        """End a process; return whether the test hears of it, since it waits for that process."""
+        """End a process. Return whether the test gets the exception, because it waits for that process."""
         if not self.several:
             self.ended()
             return True
@@ -442,7 +442,7 @@ class Simulation:
         self.agenda.at(self.clock.monotonic() + seconds, act)
 
     def stop(self, host: SimulatedHost) -> None:
-        """End the process of a host where it is; the others go on."""
+        """End the process of a host at its current step. The other hosts go on."""
         process, host.running, host.opened = host.process, None, None
         process.threads.abandon()
         process.stop()
@@ -491,7 +491,7 @@ class _TestThreads(Threads):
 
 @contextmanager
 def simulated(schedule: Schedule | Chance | int = PLAIN, **options: Any) -> Iterator[Simulation]:
-    """Make a `Simulation` for the time of a block. Calls in the block that wait let it go on.
+    """Make a `Simulation` for the time of a block. Calls in the block that wait let the simulation go on.
 
     An exception of the block gets the story of the run as a note.
 
@@ -508,7 +508,7 @@ def simulated(schedule: Schedule | Chance | int = PLAIN, **options: Any) -> Iter
 
 
 class OpenSimulated:
-    """Opens the system of a world: what the fixture ``simulated_system`` gives."""
+    """Opens the system of a world. The fixture ``simulated_system`` returns it."""
 
     def __init__(self, world: Simulation) -> None:
         self.world = world
